@@ -1,0 +1,75 @@
+# Every path is relative, so the folder may have any name, spaces included.
+# .venv/bin/python -m is used throughout: the scripts in .venv/bin break when the path has spaces.
+
+PYTHON ?= python3
+GRID ?= full
+SOLVER ?= fast
+JOBS ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+RUN := .venv/bin/python -m
+STAMP := .venv/.stamp
+
+# One thread a process: the experiments and the tests run one process a core.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+# Nothing is kept outside this folder; the build tools are pinned too (pip 25.3 renamed that setting).
+export PIP_NO_CACHE_DIR := 1
+export PIP_CONSTRAINT := constraints.txt
+export PIP_BUILD_CONSTRAINT := constraints.txt
+export MPLCONFIGDIR := $(CURDIR)/.venv/cache/matplotlib
+export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
+
+.DEFAULT_GOAL := help
+.SECONDARY:
+.DELETE_ON_ERROR:
+.PHONY: help env test test-all check format phase-transition validate benchmark wheel clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
+	@echo "Variables: PYTHON=$(PYTHON) GRID=$(GRID) SOLVER=$(SOLVER) JOBS=$(JOBS)"
+
+env: $(STAMP) ## make .venv, or bring it up to its pins
+
+# constraints.txt is the pip freeze of a new Python 3.11 environment with both extras, hatchling and editables.
+$(STAMP): pyproject.toml constraints.txt
+	@.venv/bin/python -m pip --version >/dev/null 2>&1 || { \
+	    $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	        echo "Python 3.11 or newer is needed and $(PYTHON) is not; name one: make env PYTHON=python3.12" >&2; exit 1; }; \
+	    $(PYTHON) -m venv --clear .venv; }
+	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[experiments,dev]"
+	@touch $@
+
+test: $(STAMP) ## run the fast tests
+	$(RUN) pytest -n 2
+
+test-all: $(STAMP) ## run every test, the slow oracles included
+	$(RUN) pytest -n 2 -m ""
+
+check: $(STAMP) ## lint, formatting, types
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy
+
+format: $(STAMP) ## sort imports and format
+	$(RUN) ruff check --select I --fix
+	$(RUN) ruff format
+
+phase-transition: $(STAMP) ## error as a function of n and d (GRID, SOLVER, JOBS)
+	$(RUN) experiments.phase_transition --grid $(GRID) --solver $(SOLVER) --jobs $(JOBS)
+
+validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
+	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS)
+
+benchmark: $(STAMP) ## seconds, by solver
+	$(RUN) experiments.benchmark
+
+wheel: $(STAMP) ## build the wheel into dist/
+	$(RUN) pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean: ## remove caches and builds; figures and .venv stay
+	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find diffrac_cvx experiments tests -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean ## clean, and remove .venv
+	rm -rf .venv

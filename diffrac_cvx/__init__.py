@@ -1,0 +1,1 @@
+"""Convex relaxations for discriminative clustering with sparse regularisers."""

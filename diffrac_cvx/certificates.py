@@ -1,0 +1,91 @@
+"""Certificates: proved brackets for any point from any solver, in closed form."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import EPS, row_energies
+from diffrac_cvx.problem import DirectionProblem
+from diffrac_cvx.result import Bracket
+
+BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+
+
+def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Array] = ()) -> Bracket:
+    r"""Bracket the optimum of (15) from any factor U, V = UU', and any candidates for C.
+
+    For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
+    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).
+    """
+    U, upper = problem.best_scale(U)
+    lower = 0.0
+    for weights, inverse_mean in dual_weights(problem, U):
+        M = problem.X.T @ (weights[:, None] * problem.X) / len(problem.X) if problem.is_sparse else None
+        Mz = problem.Z.T @ (weights[:, None] * problem.Z) / len(problem.Z)
+        for C in dual_matrices(problem, U, M, duals):
+            t = largest_ratio(problem, Mz, C)
+            lower = max(lower, 1.0 - t * inverse_mean)
+            if upper - lower <= 4 * EPS:
+                break
+    return Bracket(min(lower, upper), upper)
+
+
+def dual_weights(problem: DirectionProblem, U: Array) -> Iterator[tuple[Array, float]]:
+    """Yield u and mean(1/u), 1/u = sqrt(q) kept from 0 by less and less; a zero row takes u = infinity, at no cost."""
+    q = row_energies(problem.X, U)
+    idle = ~problem.X.any(axis=1)
+    for floor in (1e-12, 1e-4, 1e-2):
+        roots = np.sqrt(np.maximum(q, floor * max(q.mean(), 1e-300)))
+        yield np.where(idle, 0.0, 1.0 / roots), float(np.where(idle, 0.0, roots).mean())
+        if q[~idle].min(initial=np.inf) >= 1e-2 * q.mean():
+            return
+
+
+def dual_matrices(
+    problem: DirectionProblem, U: Array, M: Array | None, duals: Sequence[Array]
+) -> Iterator[Array | None]:
+    """Yield candidates for the off-diagonal of C, inside the box c_i c_j."""
+    if M is None:
+        yield None
+        return
+    for C in duals:
+        yield np.clip(C, -problem.box, problem.box)
+    V = U @ U.T
+    slack = np.clip(M - problem.A, -problem.box, problem.box)
+    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    yield np.where(np.abs(V) > 1e-6 * size, problem.box * np.sign(V), slack)
+    yield slack
+
+
+def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> float:
+    """Return t with M <= t (A + C + Diag(c)^2), C blended with 0 until the right side is positive definite.
+
+    Mz is M in the whitened coordinates W, in which A + Diag(c)^2 is the identity.
+    """
+    if Mz.size == 0:
+        return 0.0
+    size = len(Mz)
+    if C is None:
+        return top_eigenvalue(Mz) * (1 + 4 * size * EPS)
+    shifts, Q = scipy.linalg.eigh(problem.W.T @ C @ problem.W, check_finite=False)
+    M = Q.T @ Mz @ Q
+    best = np.inf
+    for blend in BLENDS:
+        right = 1.0 + (1.0 - blend) * shifts
+        if right.min() < 1e-9:
+            continue
+        root = 1.0 / np.sqrt(right)
+        t = top_eigenvalue(M * np.outer(root, root)) * (1 + 8 * size * EPS / min(right.min(), 1.0))
+        if t > best:
+            break
+        best = t
+    return best
+
+
+def top_eigenvalue(M: Array) -> float:
+    """Return the largest eigenvalue of a symmetric matrix."""
+    last = len(M) - 1
+    return float(scipy.linalg.eigvalsh(M, subset_by_index=[last, last], check_finite=False)[0])

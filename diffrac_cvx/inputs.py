@@ -1,0 +1,130 @@
+"""Checks of what users pass in.  They copy, never modify, and say what to do instead."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+
+Array = npt.NDArray[np.float64]
+
+
+def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
+    """Return a fresh, finite, C-ordered float64 (n, d) copy of a matrix-like input."""
+    if hasattr(X, "toarray"):
+        raise DataError(f"{name} is a sparse matrix; pass {name}.toarray()")
+    raw = np.asarray(X)
+    if raw.dtype.kind == "c":
+        raise DataError(f"{name} is complex; pass its real part, or real and imaginary parts as columns")
+    if raw.dtype.kind not in "biufO":
+        raise DataError(f"{name} has entries of type {raw.dtype}; encode them as numbers first")
+    if raw.ndim != 2:
+        raise DataError(f"{name} has shape {raw.shape}; pass a 2-d array (one feature: {name}.reshape(-1, 1))")
+    try:
+        matrix = np.array(raw, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds entries that are not real numbers ({error}); encode them as numbers first") from None
+    if matrix.size == 0:
+        raise DataError(f"{name} is empty, its shape is {matrix.shape}; at least two rows and one column are needed")
+    require_finite(matrix, name)
+    return matrix
+
+
+def require_finite(matrix: Array, name: str) -> None:
+    """Raise DataError naming the first entry that is NaN or infinite."""
+    bad = np.argwhere(~np.isfinite(matrix))
+    if len(bad):
+        where = "row {}, column {}".format(*bad[0]) if matrix.ndim == 2 else f"entry {bad[0][0]}"
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        value = matrix[tuple(bad[0])]
+        raise DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
+
+
+def as_data(X: npt.ArrayLike, *, warn: bool = True) -> Array:
+    """Return the (n, d) data matrix, centred, n >= 2; columns constant up to rounding become exactly zero."""
+    data = as_matrix(X)
+    n = len(data)
+    if n < 2:
+        raise DataError("X has one row; clustering needs at least two points")
+    largest = np.abs(data).max(axis=0)
+    extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))  # whose squares leave the range of doubles
+    if extreme.any():
+        raise DataError(f"columns {list_some(extreme)} of X have entries beyond 1e-100..1e100; rescale them")
+    data -= data.mean(axis=0)
+    data -= data.mean(axis=0)
+    # What is left of a constant column is the rounding of its mean, which must not pass for a feature.
+    constant = np.abs(data).max(axis=0) <= 8 * n**0.5 * np.finfo(float).eps * largest
+    data[:, constant] = 0.0
+    if constant.all():
+        warn_degenerate("every column of X is constant: there is nothing to cluster on", warn)
+    elif constant.any():
+        warn_degenerate(f"columns {list_some(constant)} of X are constant and carry no information", warn)
+    return data
+
+
+def warn_degenerate(message: str, warn: bool = True) -> None:
+    """Warn once, at the line of the user, that the data are degenerate."""
+    if warn:
+        warnings.warn(message, DegenerateDataWarning, stacklevel=4)
+
+
+def list_some(mask: npt.NDArray[np.bool_], most: int = 5) -> str:
+    """Return the first few indices at which a mask is true, as text."""
+    found = np.flatnonzero(mask)
+    return "[" + ", ".join(map(str, found[:most])) + (", ...]" if len(found) > most else "]")
+
+
+def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
+    """Return a float64 (n,) copy of labels in {-1, +1}."""
+    raw = np.asarray(y)
+    if raw.ndim != 1:
+        raise DataError(f"{name} has shape {raw.shape}; pass a 1-d array of labels")
+    if n is not None and len(raw) != n:
+        raise DataError(f"{name} has {len(raw)} labels for {n} points")
+    if raw.dtype.kind not in "biuf" or not np.isin(raw, (-1, 1)).all():
+        raise DataError(f"{name} must hold only -1 and +1; map the two classes to them first")
+    if len(raw) == 0:
+        raise DataError(f"{name} is empty")
+    return raw.astype(np.float64)
+
+
+def as_scalar(value: Any, name: str) -> float:
+    """Return a real finite scalar as a float."""
+    array = np.asarray(value)
+    if array.ndim != 0 or array.dtype.kind not in "biuf" or not np.isfinite(array):
+        raise ParameterError(f"{name} = {value!r} must be a finite number")
+    return float(array)
+
+
+def in_unit_interval(value: Any, name: str) -> float:
+    """Return a parameter of [0, 1] as a float."""
+    number = as_scalar(value, name)
+    if not 0.0 <= number <= 1.0:
+        raise ParameterError(f"{name} = {number:g} is outside [0, 1]")
+    return number
+
+
+def positive(value: Any, name: str) -> float:
+    """Return a parameter that must be > 0 as a float."""
+    number = as_scalar(value, name)
+    if number <= 0.0:
+        raise ParameterError(f"{name} = {number:g} must be greater than 0")
+    return number
+
+
+def positive_int(value: Any, name: str) -> int:
+    """Return a parameter that must be a whole number >= 1 as an int."""
+    number = as_scalar(value, name)
+    if number != int(number) or number < 1:
+        raise ParameterError(f"{name} = {value!r} must be a whole number, at least 1")
+    return int(number)
+
+
+def one_of(value: Any, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str:
+    """Return a value that must be one of a few names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(f"{name} = {value!r} is not one of {', '.join(choices)}")
+    return value

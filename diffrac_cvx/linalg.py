@@ -1,0 +1,88 @@
+"""The few pieces of linear algebra that everything else is written in."""
+
+import numpy as np
+import scipy.linalg
+
+from diffrac_cvx.inputs import Array
+
+EPS = float(np.finfo(float).eps)
+
+
+def row_energies(X: Array, U: Array) -> Array:
+    """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
+    XU = X @ U
+    return np.einsum("ij,ij->i", XU, XU)
+
+
+def symmetric(M: Array) -> Array:
+    """Return the symmetric part of a square matrix."""
+    return (M + M.T) / 2
+
+
+def psd_factor(M: Array, rtol: float = 0.0) -> Array:
+    """Return U with U U' the projection of M on the cone of positive semidefinite matrices.
+
+    Columns come by decreasing eigenvalue; those below rtol times the largest are dropped (one is always kept).
+    """
+    values, vectors = np.linalg.eigh(symmetric(M))
+    keep = values > max(rtol * values[-1], 0.0)
+    keep[-1] = True
+    return np.asarray((vectors[:, keep] * np.sqrt(np.maximum(values[keep], 0.0)))[:, ::-1])
+
+
+def principal_columns(U: Array, rtol: float = 0.0) -> Array:
+    """Rotate a factor so that its columns are orthogonal, largest first; the product U U' stays.
+
+    Columns whose squared norm is below rtol times the largest are dropped (one is always kept).
+    """
+    if U.shape[1] == 0:
+        return np.zeros((len(U), 1))
+    left, singular, _ = scipy.linalg.svd(U, full_matrices=False, lapack_driver="gesvd")
+    keep = singular**2 > rtol * singular[0] ** 2
+    keep[0] = True
+    return np.asarray(left[:, keep] * singular[keep])
+
+
+def triangular_root(M: Array) -> Array:
+    """Return upper triangular R with R'R = M'M, shape (d, d) even where M has fewer rows than columns."""
+    (R,) = scipy.linalg.qr(M, mode="r", overwrite_a=False, check_finite=False)
+    d = M.shape[1]
+    square = np.zeros((d, d))
+    square[: min(len(R), d)] = R[:d]
+    return square
+
+
+def whitener(M: Array) -> Array:
+    """Return W, shape (d, r), with (M W)'(M W) = I and r the numerical rank of M.
+
+    M should have columns of comparable norm, so that the rank does not depend on their units.
+    """
+    _, singular, right = np.linalg.svd(triangular_root(M))
+    keep = singular > 8 * max(M.shape) * EPS * max(singular[0], np.finfo(float).tiny)
+    return np.asarray(right[keep].T / singular[keep])
+
+
+def unit_rows(F: Array) -> Array:
+    """Return F with rows of norm one; a zero row becomes the first unit vector."""
+    norms = np.sqrt(np.einsum("ij,ij->i", F, F))
+    zero = norms == 0.0
+    unit = F / np.where(zero, 1.0, norms)[:, None]
+    unit[zero, 0] = 1.0
+    return unit
+
+
+def column_basis(X: Array, ridge: Array | None = None) -> Array:
+    """Return Q, shape (n, r), with Q Q' = X (X'X + n Diag(ridge)^2)^+ X'; orthonormal columns without a ridge.
+
+    Columns are scaled first: the product does not depend on their units, its accuracy does.
+    """
+    n, d = X.shape
+    ridge = np.zeros(d) if ridge is None else ridge
+    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2))
+    stacked = np.vstack([X * scale, n**0.5 * np.diag(ridge * scale)])
+    return X @ (scale[:, None] * whitener(stacked))
+
+
+def inverse_or_one(x: Array) -> Array:
+    """Return 1/x entrywise, and 1 where x is 0."""
+    return 1.0 / np.where(x == 0.0, 1.0, x)

@@ -1,0 +1,79 @@
+"""The penalty on the direction: a ridge with weights a and a squared l1 norm with weights c."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.inputs import Array, as_scalar
+
+
+@dataclass(frozen=True)
+class Penalty:
+    r"""Weigh a ridge and a squared l1 norm of the direction.
+
+    .. math::
+        \Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|, \qquad
+        \Gamma(vv^\top) = \sum_i a_i^2 v_i^2 + \Big(\sum_i c_i |v_i|\Big)^2
+
+    Source: section 3.  The "lambda" of the paper's experiments is c_i^2 for all i: ``Penalty.l1(lambda)``.
+
+    Parameters
+    ----------
+    a, c : float or (d,) array
+        Weights, nonnegative; a scalar is the same weight for every feature.
+
+    Raises
+    ------
+    ParameterError
+        If a weight is negative or not finite, or an array is not one-dimensional.
+    """
+
+    a: float | Array = 0.0
+    c: float | Array = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("a", "c"):
+            object.__setattr__(self, name, _weights(getattr(self, name), name))
+
+    @classmethod
+    def l1(cls, lam: float, a: float | npt.ArrayLike = 0.0) -> Self:
+        """Return the penalty of the paper's experiments: lam ||v||_1^2, and a ridge if asked for."""
+        if as_scalar(lam, "lam") < 0:
+            raise ParameterError(f"lam = {lam:g} must not be negative")
+        return cls(a=_weights(a, "a"), c=float(lam) ** 0.5)
+
+    def weights(self, d: int) -> tuple[Array, Array]:
+        """Return a and c as (d,) arrays.
+
+        Raises
+        ------
+        ParameterError
+            If an array has another length than d.
+        """
+        for name in ("a", "c"):
+            weight = getattr(self, name)
+            if np.ndim(weight) == 1 and len(weight) != d:
+                raise ParameterError(f"{name} has {len(weight)} weights for {d} features")
+        return np.full(d, self.a, dtype=float), np.full(d, self.c, dtype=float)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the l1 part is there at all."""
+        return bool(np.any(np.asarray(self.c) > 0))
+
+
+def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
+    array = np.asarray(value)
+    if array.ndim > 1 or array.dtype.kind not in "biuf":
+        raise ParameterError(f"{name} = {value!r} must be a number or a 1-d array of numbers")
+    array = array.astype(np.float64)
+    bad = ~(np.isfinite(array) & (array >= 0) & (array <= 1e100))
+    if bad.any():
+        raise ParameterError(f"{name} = {array[bad].ravel()[0]:g} must be finite and not negative")
+    if array.ndim == 0:
+        return float(array)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,105 @@
+"""The decision to stop, shared by the fast solvers: certify each point, keep the best, stop on the proved gap."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.certificates import bracket
+from diffrac_cvx.inputs import Array, positive, positive_int
+from diffrac_cvx.problem import DirectionProblem
+from diffrac_cvx.result import Progress, Result, Status
+
+Callback = Callable[[Progress], object]
+
+
+class Iterate(NamedTuple):
+    """A point a solver proposes: the factor of V, a multiplier for the l1 part or None, iterations so far."""
+
+    U: Array
+    C: Array | None
+    n_iter: int
+
+
+def multipliers(point: Iterate) -> list[Array]:
+    """Return the candidates for C that a point brings along."""
+    return [] if point.C is None else [point.C]
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop: the tolerance on the proved gap, the limits, and the user's callback.
+
+    Raises
+    ------
+    ParameterError
+        If tol, max_iter or time_limit is not positive.
+    """
+
+    tol: float
+    max_iter: int
+    time_limit: float | None = None
+    callback: Callback | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        positive(self.tol, "tol")
+        positive_int(self.max_iter, "max_iter")
+        if self.time_limit is not None:
+            positive(self.time_limit, "time_limit")
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the solver was called."""
+        return time.perf_counter() - self.started
+
+    def reason(self, progress: Progress) -> Status | None:
+        """Return why to stop now, or None to go on."""
+        asked = bool(self.callback(progress)) if self.callback else False
+        if progress.upper - progress.lower <= self.tol:
+            return Status.OPTIMAL
+        if asked:
+            return Status.STOPPED
+        if progress.iteration >= self.max_iter:
+            return Status.MAX_ITER
+        if self.time_limit is not None and progress.seconds >= self.time_limit:
+            return Status.TIME_LIMIT
+        return None
+
+
+def run(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stopping, solver: str) -> Result:
+    """Certify each iterate until the stopping rule is met; return the best point and the best bracket seen."""
+    lower, upper, best = 0.0, 1.0, np.zeros((problem.X.shape[1], 1))
+    history: list[Progress] = []
+    status: Status | None = None
+    for iterate in iterates:
+        found = bracket(problem, iterate.U, multipliers(iterate))
+        if found.upper < upper:
+            best, upper = iterate.U, found.upper
+        lower = min(max(lower, found.lower), upper)
+        history.append(Progress(iterate.n_iter, stopping.seconds, lower, upper))
+        status = stopping.reason(history[-1])
+        if status is not None:
+            break
+    if status is None:
+        status = Status.OPTIMAL if upper - lower <= stopping.tol else Status.STALLED
+    best, value = problem.best_scale(best)
+    n_iter = history[-1].iteration if history else 0
+    return Result(
+        value, min(lower, value), value, problem.labels_factor(best), problem.directions(best),
+        status, n_iter, stopping.seconds, solver, tuple(history),
+    )  # fmt: skip
+
+
+def closed_form(problem: DirectionProblem, nu: float, stopping: Stopping, solver: str) -> Result | None:
+    """Return the answer where none has to be computed: nu = 0 (Y = 11'), or no features at all (V = 0)."""
+    if nu > 0.0 and problem.W.shape[1] > 0:
+        return None
+    n, size = len(problem.X), len(problem.L)
+    V = np.zeros((size, size))
+    if nu == 0.0:
+        V[-1, -1] = 1.0
+    value = float(nu > 0.0)
+    return Result(value, value, value, np.ones((n, 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)

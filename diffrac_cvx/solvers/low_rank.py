@@ -1,0 +1,91 @@
+"""The low-rank solver: V = UU', an augmented Lagrangian, a working set, and a proved gap."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.problem import DirectionProblem, direction_problem
+from diffrac_cvx.result import Result
+from diffrac_cvx.solvers import augmented_lagrangian, working_set
+from diffrac_cvx.solvers.certified import Callback, Iterate, Stopping, closed_form, run
+
+NO_PENALTY = Penalty()
+WORKING_SET_FROM = 24  # coordinates; below, the whole problem is as quick
+
+
+def low_rank(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    tol: float = 1e-5,
+    max_iter: int = 20_000,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    start: Result | npt.ArrayLike | None = None,
+) -> Result:
+    r"""Solve problem (15) to a proved gap, in time O(nd^2) a step and memory O(nd + d^2).
+
+    .. math::
+        \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
+
+    with V = UU' (Burer and Monteiro), U started at full rank and reduced as it converges.  The l1 part is an
+    augmented Lagrangian, minimised over U by L-BFGS; where c > 0 and d is large, it is solved on a growing set of
+    coordinates.  Without l1 part the data are whitened first.  The bracket is that of `certify_v`, so the
+    non-convexity of the factored problem cannot produce a wrong answer, only a gap that does not close.
+
+    Source: Eq. (12), (14), (15), (20); the method is not the paper's.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+    tol : float
+        Proved gap ``upper - lower`` at which to stop; values lie in [0, 1].
+    max_iter : int
+        L-BFGS steps in all.
+    time_limit : float, optional
+        Seconds.
+    callback : callable, optional
+        Called with each `Progress`; a true return value stops the solver.
+    start : Result or (d, d) array, optional
+        A matrix of directions to start from, such as the solution for a nearby penalty.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
+    """
+    data, nu = as_data(X), in_unit_interval(nu, "nu")
+    stopping = Stopping(tol, max_iter, time_limit, callback)
+    problem = direction_problem(data, nu, penalty)
+    answer = closed_form(problem, nu, stopping, "low_rank")
+    if answer is not None:
+        return answer
+    return run(problem, _iterates(problem, tol, starting_factor(problem, start)), stopping, "low_rank")
+
+
+def _iterates(problem: DirectionProblem, tol: float, U: Array | None) -> Iterable[Iterate]:
+    if problem.is_sparse and problem.X.shape[1] >= WORKING_SET_FROM:
+        return working_set.iterates(problem, tol, U)
+    return augmented_lagrangian.iterates(problem, None if U is None else working_set.shaken(U, np.arange(len(U))))
+
+
+def starting_factor(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> Array | None:
+    """Return the factor of a warm start in the problem's coordinates, or None."""
+    V = start.V if isinstance(start, Result) else start
+    if V is None:
+        return None
+    U = problem.from_user(as_matrix(V, "start"))
+    return U if U.any() else None

@@ -1,0 +1,79 @@
+"""Solve a sparse problem on few coordinates, certify on all, add the coordinates that violate the most."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.certificates import bracket
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import row_energies, whitener
+from diffrac_cvx.problem import DirectionProblem
+from diffrac_cvx.solvers import augmented_lagrangian
+from diffrac_cvx.solvers.certified import Iterate, multipliers
+
+START = 8
+ROUNDS = 15  # of the augmented Lagrangian on one working set, before it is enlarged all the same
+
+Indices = npt.NDArray[np.intp]
+
+
+def restrict(problem: DirectionProblem, chosen: Indices) -> DirectionProblem:
+    """Return the problem in which V lives on the chosen coordinates."""
+    R, c = problem.R[:, chosen], problem.c[chosen]
+    W = whitener(np.vstack([R, np.diag(c)]))
+    return DirectionProblem(problem.X[:, chosen], R, c, problem.L[:, chosen], W)
+
+
+def most_promising(problem: DirectionProblem, size: int) -> Indices:
+    """Return the coordinates that do best alone, by g_j^2 / (A_jj + c_j^2), and all those without an l1 weight."""
+    alone = np.mean(np.abs(problem.X), axis=0) ** 2 / np.maximum(np.diag(problem.A) + problem.c**2, 1e-300)
+    alone[problem.c == 0.0] = np.inf
+    size = max(size, int(np.sum(problem.c == 0.0)))
+    return np.sort(np.argsort(-alone, kind="stable")[:size])
+
+
+def extended_multiplier(problem: DirectionProblem, U: Array, chosen: Indices, C: Array | None) -> tuple[Array, Array]:
+    """Return C on all coordinates, M - A clipped to the box outside the set, and what the clipping left over."""
+    q = row_energies(problem.X, problem.best_scale(U)[0])
+    weights = 1.0 / np.sqrt(np.maximum(q, 1e-12 * max(q.mean(), 1e-300)))
+    excess = problem.X.T @ (weights[:, None] * problem.X) / len(q) - problem.A
+    full = np.clip(excess, -problem.box, problem.box)
+    if C is not None:
+        full[np.ix_(chosen, chosen)] = C
+    return full, np.abs(excess) - np.outer(problem.c, problem.c)
+
+
+def iterates(problem: DirectionProblem, tol: float, U: Array | None = None) -> Iterator[Iterate]:
+    """Yield points of the whole problem from doubling working sets, until half of the coordinates want to enter."""
+    size = problem.X.shape[1]
+    done, C = 0, None
+    chosen = most_promising(problem, START) if U is None else np.flatnonzero(np.abs(U).max(axis=1) > 1e-6)
+    wanting = 0
+    while 2 * max(len(chosen), wanting) < size:
+        small = restrict(problem, chosen)
+        inner = augmented_lagrangian.iterates(small, None if U is None else U[chosen], C)
+        for point in islice(inner, ROUNDS):
+            if bracket(small, point.U, multipliers(point)).gap <= tol / 4:
+                break
+        done += point.n_iter
+        U = np.zeros((size, point.U.shape[1]))
+        U[chosen] = point.U
+        C, violation = extended_multiplier(problem, U, chosen, point.C)
+        yield Iterate(U, C, done)
+        score = violation.max(axis=1)
+        wanting = int(np.sum(score > 0.1 * problem.box.max()))
+        score[chosen] = np.inf
+        chosen = np.sort(np.argsort(-score, kind="stable")[: 2 * len(chosen)])
+        C = C[np.ix_(chosen, chosen)]
+        U = shaken(U, chosen)
+    for point in augmented_lagrangian.iterates(problem):
+        yield point._replace(n_iter=point.n_iter + done)
+
+
+def shaken(U: Array, chosen: Indices) -> Array:
+    """Return U with a small full-rank part on the chosen coordinates, so that every one of them can enter."""
+    extra = np.zeros((len(U), len(chosen)))
+    extra[chosen] = 1e-2 * np.sqrt(np.sum(U**2)) / len(chosen) * np.eye(len(chosen))
+    return np.column_stack([U, extra])

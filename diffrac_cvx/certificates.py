@@ -1,7 +1,7 @@
 """Certificates: proved brackets for any point from any solver, in closed form."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -14,23 +14,39 @@ from diffrac_cvx.result import Bracket
 BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 
 
-def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Array] = ()) -> Bracket:
-    r"""Bracket the optimum of (15) from any factor U, V = UU', and any candidates for C.
+class Dual(NamedTuple):
+    """What a solver offers for the lower bound: weights u, or None for 1/sqrt(q), and C off the diagonal, or None."""
+
+    u: Array | None = None
+    C: Array | None = None
+
+
+def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> Bracket:
+    r"""Bracket the optimum of (15) from any factor U, V = UU', and any candidates for the dual.
 
     For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
     eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).
     """
     U, upper = problem.best_scale(U)
     lower = 0.0
+    for dual in duals:
+        if dual.u is not None:
+            lower = max(lower, lower_bound(problem, dual.u, float(np.mean(1.0 / dual.u)), dual.C))
     for weights, inverse_mean in dual_weights(problem, U):
-        M = problem.X.T @ (weights[:, None] * problem.X) / len(problem.X) if problem.is_sparse else None
-        Mz = problem.Z.T @ (weights[:, None] * problem.Z) / len(problem.Z)
-        for C in dual_matrices(problem, U, M, duals):
-            t = largest_ratio(problem, Mz, C)
-            lower = max(lower, 1.0 - t * inverse_mean)
-            if upper - lower <= 4 * EPS:
-                break
+        given = [dual.C for dual in duals if dual.C is not None]
+        for C in dual_matrices(problem, U, weights, given):
+            lower = max(lower, lower_bound(problem, weights, inverse_mean, C))
     return Bracket(min(lower, upper), upper)
+
+
+def lower_bound(problem: DirectionProblem, weights: Array, inverse_mean: float, C: Array | None) -> float:
+    """Return 1 - t mean(1/u), for u given as weights of the rows and mean(1/u) (an idle row has weight 0, 1/u = 0)."""
+    return 1.0 - largest_ratio(problem, moment(problem.Z, weights), C) * inverse_mean
+
+
+def moment(X: Array, weights: Array) -> Array:
+    """Return X' Diag(weights) X / n."""
+    return X.T @ (weights[:, None] * X) / len(X)
 
 
 def dual_weights(problem: DirectionProblem, U: Array) -> Iterator[tuple[Array, float]]:
@@ -45,16 +61,18 @@ def dual_weights(problem: DirectionProblem, U: Array) -> Iterator[tuple[Array, f
 
 
 def dual_matrices(
-    problem: DirectionProblem, U: Array, M: Array | None, duals: Sequence[Array]
+    problem: DirectionProblem, U: Array, weights: Array, given: Sequence[Array]
 ) -> Iterator[Array | None]:
-    """Yield candidates for the off-diagonal of C, inside the box c_i c_j."""
-    if M is None:
+    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: those given, else from the signs of V."""
+    if not problem.is_sparse:
         yield None
         return
-    for C in duals:
+    for C in given:
         yield np.clip(C, -problem.box, problem.box)
+    if given:
+        return
+    slack = np.clip(moment(problem.X, weights) - problem.A, -problem.box, problem.box)
     V = U @ U.T
-    slack = np.clip(M - problem.A, -problem.box, problem.box)
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     yield np.where(np.abs(V) > 1e-6 * size, problem.box * np.sign(V), slack)
     yield slack

@@ -91,7 +91,7 @@ def iterates(problem: DirectionProblem, U: Array | None = None, C: Array | None 
         C = lagrangian.multiplier(U) if problem.is_sparse else None
         done += max(taken, 1)
         U = principal_columns(U, rtol=1e-12)
-        yield Iterate(U, C, done)
+        yield Iterate(U, done, C)
         steps = INNER if problem.is_sparse else min(2 * steps, 1000)
         rounds_since = 0 if objective < best - 1e-3 * abs(best) else rounds_since + 1
         best = min(best, objective)

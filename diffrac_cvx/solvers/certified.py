@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from diffrac_cvx.certificates import bracket
-from diffrac_cvx.inputs import Array, positive, positive_int
+from diffrac_cvx.certificates import Dual, bracket
+from diffrac_cvx.inputs import Array, as_matrix, positive, positive_int
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.result import Progress, Result, Status
 
@@ -16,16 +17,17 @@ Callback = Callable[[Progress], object]
 
 
 class Iterate(NamedTuple):
-    """A point a solver proposes: the factor of V, a multiplier for the l1 part or None, iterations so far."""
+    """A point a solver proposes: the factor of V, iterations so far, and the dual it has, if any."""
 
     U: Array
-    C: Array | None
     n_iter: int
+    C: Array | None = None
+    u: Array | None = None
 
 
-def multipliers(point: Iterate) -> list[Array]:
-    """Return the candidates for C that a point brings along."""
-    return [] if point.C is None else [point.C]
+def duals(point: Iterate) -> list[Dual]:
+    """Return the dual that a point brings along, as a list of none or one."""
+    return [] if point.C is None and point.u is None else [Dual(point.u, point.C)]
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def run(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stoppi
     history: list[Progress] = []
     status: Status | None = None
     for iterate in iterates:
-        found = bracket(problem, iterate.U, multipliers(iterate))
+        found = bracket(problem, iterate.U, duals(iterate))
         if found.upper < upper:
             best, upper = iterate.U, found.upper
         lower = min(max(lower, found.lower), upper)
@@ -103,3 +105,12 @@ def closed_form(problem: DirectionProblem, nu: float, stopping: Stopping, solver
         V[-1, -1] = 1.0
     value = float(nu > 0.0)
     return Result(value, value, value, np.ones((n, 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)
+
+
+def starting_factor(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> Array | None:
+    """Return the factor of a warm start in the problem's coordinates, or None."""
+    V = start.V if isinstance(start, Result) else start
+    if V is None:
+        return None
+    U = problem.from_user(as_matrix(V, "start"))
+    return U if U.any() else None

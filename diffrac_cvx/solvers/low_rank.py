@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval
+from diffrac_cvx.inputs import Array, as_data, in_unit_interval
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.problem import DirectionProblem, direction_problem
 from diffrac_cvx.result import Result
 from diffrac_cvx.solvers import augmented_lagrangian, working_set
-from diffrac_cvx.solvers.certified import Callback, Iterate, Stopping, closed_form, run
+from diffrac_cvx.solvers.certified import Callback, Iterate, Stopping, closed_form, run, starting_factor
 
 NO_PENALTY = Penalty()
 WORKING_SET_FROM = 24  # coordinates; below, the whole problem is as quick
@@ -80,12 +80,3 @@ def _iterates(problem: DirectionProblem, tol: float, U: Array | None) -> Iterabl
     if problem.is_sparse and problem.X.shape[1] >= WORKING_SET_FROM:
         return working_set.iterates(problem, tol, U)
     return augmented_lagrangian.iterates(problem, None if U is None else working_set.shaken(U, np.arange(len(U))))
-
-
-def starting_factor(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> Array | None:
-    """Return the factor of a warm start in the problem's coordinates, or None."""
-    V = start.V if isinstance(start, Result) else start
-    if V is None:
-        return None
-    U = problem.from_user(as_matrix(V, "start"))
-    return U if U.any() else None

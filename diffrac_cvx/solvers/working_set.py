@@ -11,7 +11,7 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import row_energies, whitener
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.solvers import augmented_lagrangian
-from diffrac_cvx.solvers.certified import Iterate, multipliers
+from diffrac_cvx.solvers.certified import Iterate, duals
 
 START = 8
 ROUNDS = 15  # of the augmented Lagrangian on one working set, before it is enlarged all the same
@@ -55,13 +55,13 @@ def iterates(problem: DirectionProblem, tol: float, U: Array | None = None) -> I
         small = restrict(problem, chosen)
         inner = augmented_lagrangian.iterates(small, None if U is None else U[chosen], C)
         for point in islice(inner, ROUNDS):
-            if bracket(small, point.U, multipliers(point)).gap <= tol / 4:
+            if bracket(small, point.U, duals(point)).gap <= tol / 4:
                 break
         done += point.n_iter
         U = np.zeros((size, point.U.shape[1]))
         U[chosen] = point.U
         C, violation = extended_multiplier(problem, U, chosen, point.C)
-        yield Iterate(U, C, done)
+        yield Iterate(U, done, C)
         score = violation.max(axis=1)
         wanting = int(np.sum(score > 0.1 * problem.box.max()))
         score[chosen] = np.inf

@@ -1,0 +1,129 @@
+"""FISTA made fast: continuation in eps, one step size each for u and C, restarts, extrapolation to eps = 0."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.certificates import bracket
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import psd_factor
+from diffrac_cvx.problem import DirectionProblem
+from diffrac_cvx.solvers.certified import Iterate
+from diffrac_cvx.solvers.published import first_point, theta
+from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, prox_inverse, softmax_value
+
+FIRST_EPS = 1e-2
+SHRINK = 0.3  # eps from one stage to the next
+STAGE_END = 0.3  # a stage ends when its smoothed gap is below this times eps
+LAST_EPS = 1e-9
+CHECK_EVERY = 100
+
+
+class Point(NamedTuple):
+    """A dual point and its matrix D = W'(X' Diag(u) X / (2n) - scale C) W."""
+
+    u: Array
+    C: Array
+    D: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """The smoothed problem at one eps, C in units of scale, with the curvatures in u and C kept apart."""
+
+    dual: SmoothedDual
+    eps: float
+    scale: float
+    curvature_u: float
+    curvature_C: float
+
+    def point(self, u: Array, C: Array) -> Point:
+        """Return the dual point with its matrix."""
+        return Point(u, C, self.dual.matrix(u, self.scale * C))
+
+    def step(self, ahead: Point, here: Smoothed, factor: float) -> tuple[Point, float, float]:
+        """Return the proximal step from an extrapolated point, its smooth value, and the factor that was enough."""
+        grad_C = self.scale * here.grad_C
+        while True:
+            step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
+            u = prox_inverse(ahead.u - step_u * here.grad_u, step_u, len(ahead.u))
+            C = np.clip(ahead.C - step_C * grad_C, -self.dual.box, self.dual.box)
+            new = self.point(u, C)
+            value = softmax_value(new.D, self.eps)
+            du, dC = u - ahead.u, C - ahead.C
+            model = here.value + here.grad_u @ du + np.sum(grad_C * dC)
+            if value <= model + factor / 2 * self.inner(du, dC, du, dC) + 1e-13:
+                return new, value, factor
+            factor *= 2
+
+    def inner(self, du: Array, dC: Array, eu: Array, eC: Array) -> float:
+        """Inner product of two steps in the metric of the two curvatures."""
+        return float(self.curvature_u * (du @ eu) + self.curvature_C * np.sum(dC * eC))
+
+    def gap(self, problem: DirectionProblem, new: Point, value: float, here: Smoothed) -> float:
+        """Duality gap of the smoothed problem, entropy included."""
+        entropy = -np.sum(here.spectrum * np.log(here.spectrum))
+        primal = problem.gain(here.U) - self.scale * self.dual.l1(here.U) + self.eps * entropy
+        return float(np.mean(1 / new.u) / 2 + value - primal)
+
+
+def iterates(problem: DirectionProblem, U: Array | None, max_iter: int) -> Iterator[Iterate]:
+    """Yield the end of each stage and the extrapolations from the last stages to eps = 0."""
+    dual = SmoothedDual(problem.X, problem.W, problem.box)
+    u, scale = first_point(problem, dual, U)
+    C = np.zeros_like(dual.box)
+    eps = FIRST_EPS if U is None else float(np.clip(bracket(problem, U).gap, 1e-5, FIRST_EPS))
+    factor, done = 0.1 / eps, 0
+    curvature_u, curvature_C = dual.curvature_u(steps=5), dual.curvature_C()
+    ends: list[tuple[float, Iterate]] = []
+    while eps > LAST_EPS and done < max_iter:
+        stage = Stage(dual, eps, scale, curvature_u, curvature_C * scale**2)
+        for step in run_stage(problem, stage, u, C, factor, done, max_iter):
+            iterate, finished, factor = step
+            yield iterate
+        done = iterate.n_iter
+        u, C = iterate.u, iterate.C
+        scale = theta(problem, dual, iterate.U, scale) if problem.is_sparse else scale
+        ends.append((eps, iterate))
+        for order in (2, 3):
+            if finished and len(ends) >= order:
+                yield extrapolated(ends[-order:], dual.box)
+        eps *= SHRINK
+        factor /= SHRINK
+
+
+def run_stage(
+    problem: DirectionProblem, stage: Stage, u: Array, C: Array, factor: float, done: int, max_iter: int
+) -> Iterator[tuple[Iterate, bool, float]]:
+    """Yield points of one stage, whether it is finished, and the factor of the step sizes."""
+    last = ahead = stage.point(u, C)
+    t = 1.0
+    while True:
+        here = stage.dual.smooth_part(ahead.D, stage.eps)
+        new, value, factor = stage.step(ahead, here, factor)
+        done += 1
+        finished = stage.gap(problem, new, value, here) < STAGE_END * stage.eps or done >= max_iter
+        if finished or done % CHECK_EVERY == 0:
+            yield Iterate(here.U, done, new.C, new.u), finished, factor
+        if finished:
+            return
+        if stage.inner(ahead.u - new.u, ahead.C - new.C, new.u - last.u, new.C - last.C) > 0:
+            t = 1.0  # the momentum points uphill
+        following = (1 + (1 + 4 * t**2) ** 0.5) / 2
+        weight = (t - 1) / following
+        ahead = Point(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
+        last, t, factor = new, following, factor * 0.85
+
+
+def extrapolated(ends: Sequence[tuple[float, Iterate]], box: Array) -> Iterate:
+    """Return the value at eps = 0 of the polynomial in eps through the last ends of stages (Richardson)."""
+    eps = np.array([e for e, _ in ends])
+    weights = [float(np.prod([-b / (a - b) for b in eps if b != a])) for a in eps]
+    points = [iterate for _, iterate in ends]
+    u = sum(w * p.u for w, p in zip(weights, points, strict=True))
+    C = sum(w * p.C for w, p in zip(weights, points, strict=True))
+    V = sum(w * (p.U @ p.U.T) for w, p in zip(weights, points, strict=True))
+    last = points[-1]
+    return Iterate(psd_factor(V), last.n_iter, np.clip(C, -box, box), np.maximum(u, 0.2 * last.u))

@@ -1,0 +1,123 @@
+"""The smoothed dual of Eq. (21), in pieces: value, gradient, prox, Lipschitz constant (section 6, appendix G)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import row_energies
+
+
+class Smoothed(NamedTuple):
+    """phi_eps at (u, C), its gradients, and the factor of the V = W Q W' they come from."""
+
+    value: float
+    grad_u: Array
+    grad_C: Array
+    U: Array
+    spectrum: Array
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedDual:
+    r"""Hold  min over u > 0, |C_ij| <= box_ij  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
+
+    phi_eps(D) = eps log tr exp(D / eps) is the smooth part; the rest is separable.
+
+    Attributes
+    ----------
+    X : (n, D) array
+    W : (D, r) array
+        W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 in the accelerated variant.
+    box : (D, D) array
+        Bounds on C; zero on the diagonal where Diag(c)^2 is in the normaliser.
+    """
+
+    X: Array
+    W: Array
+    box: Array
+
+    @cached_property
+    def Z(self) -> Array:
+        """X W, shape (n, r)."""
+        return self.X @ self.W
+
+    def matrix(self, u: Array, C: Array) -> Array:
+        """Return D = W'(X' Diag(u) X / (2n) - C) W, linear in (u, C)."""
+        D = self.Z.T @ (u[:, None] * self.Z) / (2 * len(u))
+        return D - self.W.T @ C @ self.W if C.any() else D
+
+    def smooth_part(self, D: Array, eps: float) -> Smoothed:
+        """Return phi_eps at the D of (u, C), its gradients in u and C, and the factor of V."""
+        value, root = softmax_root(D, eps)
+        U = self.W @ root
+        # The paper's appendix drops the minus of the gradient in C.
+        return Smoothed(value, row_energies(self.Z, root) / (2 * len(self.Z)), -(U @ U.T), U, np.sum(root**2, axis=0))
+
+    def l1(self, U: Array) -> float:
+        """Return sum_ij box_ij |UU'|_ij."""
+        return float(np.sum(self.box * np.abs(U @ U.T)))
+
+    def curvature_u(self, steps: int = 30) -> float:
+        """Bound lambda_max(B'B o B'B), B = W'X' / sqrt(2n): the curvature of eps phi_eps in u.
+
+        The n x n matrix is nonnegative, so the largest ratio of a power step bounds its top eigenvalue from above:
+        O(n d^2) instead of the O(max(n, d)^3) of the paper.
+        """
+        n = len(self.Z)
+        w, bound = np.ones(n), np.inf
+        for _ in range(steps):
+            image = row_products(self.Z @ (self.Z.T @ (w[:, None] * self.Z)), self.Z) / (4 * n**2)
+            live = image > 0
+            if not live.any():
+                return 0.0
+            bound = min(bound, float(np.max(image[live] / w[live])))
+            w = np.where(live, image / image.max() + 1e-12, 1.0)
+        return bound
+
+    def curvature_C(self) -> float:
+        """Bound the curvature of eps phi_eps in C: lambda_max(W W')^2."""
+        return float(np.linalg.norm(self.W, 2)) ** 4
+
+    def lipschitz(self, eps: float) -> float:
+        """Return the Lipschitz constant of the gradient of the smooth part, with the paper's factor 2."""
+        return 2.0 / eps * max(self.curvature_u(), self.curvature_C())
+
+
+def row_products(X: Array, Y: Array) -> Array:
+    """Return x_i'y_i for all rows."""
+    return np.einsum("ij,ij->i", X, Y)
+
+
+def softmax_value(D: Array, eps: float) -> float:
+    """Return eps log tr exp(D / eps), from eigenvalues alone."""
+    theta = np.linalg.eigvalsh(D)
+    return float(theta[-1] + eps * np.log(np.exp((theta - theta[-1]) / eps).sum()))
+
+
+def softmax_root(D: Array, eps: float) -> tuple[float, Array]:
+    """Return eps log tr exp(D / eps) and a square root of its gradient, the density exp(D / eps) / tr exp(D / eps)."""
+    theta, vectors = np.linalg.eigh(D)
+    weights = np.exp((theta - theta[-1]) / eps)
+    total = weights.sum()
+    keep = weights > 1e-18 * total
+    return float(theta[-1] + eps * np.log(total)), vectors[:, keep] * np.sqrt(weights[keep] / total)
+
+
+def prox_inverse(v: Array, step: float, n: int) -> Array:
+    """Return argmin over u > 0 of (u - v)^2 / (2 step) + 1 / (2 n u), to rounding.
+
+    It is the positive root of a u^3 - a v u^2 - 1, a = 2n / step.  Newton's method starts to the right of the root,
+    where the cubic is convex and increasing; the paper's start fails for v far below 0.
+    """
+    a = 2 * n / step
+    right = a ** (-1 / 3)
+    u = np.maximum(v, 0.0) + np.minimum(right, 1 / np.sqrt(a * np.maximum(-v, a ** (-1 / 3))))
+    for _ in range(60):
+        new = u - (a * u**2 * (u - v) - 1) / (a * u * (3 * u - 2 * v))
+        if np.all(np.abs(new - u) <= 1e-15 * u):
+            break
+        u = new
+    return np.asarray(u)

@@ -1,0 +1,120 @@
+"""From labels, or from a factor of a matrix, to one number.
+
+The functions of a factor F speak of the matrix F F'.  For a positive semidefinite V, pass ``linalg.psd_factor(V)``.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, in_unit_interval
+from diffrac_cvx.linalg import column_basis
+
+
+def clustering_error(y: npt.ArrayLike, y_hat: npt.ArrayLike) -> float:
+    """Return 1 - (y'y_hat/n)^2: 0 if and only if the clusters are the same, whatever their names.
+
+    Source: section 7.1.  A constant y_hat scores 1 - imbalance(y).
+
+    Parameters
+    ----------
+    y, y_hat : (n,) array
+        Labels in {-1, +1}.
+
+    Raises
+    ------
+    DataError
+        If there are other labels, or the lengths differ.
+    """
+    y = as_labels(y)
+    return 1.0 - float(np.mean(y * as_labels(y_hat, len(y), "y_hat"))) ** 2
+
+
+def imbalance(y: npt.ArrayLike) -> float:
+    """Return alpha = (1'y/n)^2: 0 for two clusters of the same size, 1 for a single cluster."""
+    return float(np.mean(as_labels(y))) ** 2
+
+
+def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    r"""Return how well the best direction of the data separates the labels, in [0, 1].
+
+    .. math::
+        \max_w \frac{(y^\top X w)^2}{\|\Pi_n y\|_2^2\,\|X w\|_2^2}
+        = \frac{y^\top X (X^\top X)^{+} X^\top y}{\|\Pi_n y\|_2^2}
+
+    Source: Eq. (2), section 2.1.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    y : (n,) array
+        Labels in {-1, +1}; if all are equal the correlation is 0.
+
+    Raises
+    ------
+    DataError
+        If X or y cannot be used as given.
+    """
+    data = as_data(X)
+    return min(separation(column_basis(data), as_labels(y, len(data))), 1.0)
+
+
+def separation(G: Array, y: Array) -> float:
+    r"""Return :math:`\|G^\top \Pi_n y\|_2^2 / \|\Pi_n y\|_2^2`, and 0 if all labels are equal.
+
+    It is the part of the variance of the rows of G that two clusters explain: 2-means on these rows maximises it.
+
+    Source: Appendix A.
+
+    Parameters
+    ----------
+    G : (n, r) array
+        Points, one a row; any number of columns, none included.
+    y : (n,) array
+        Labels in {-1, +1}.
+    """
+    centered = y - y.mean()
+    spread = float(centered @ centered)
+    return float(np.sum((G.T @ centered) ** 2)) / spread if spread > 0.0 else 0.0
+
+
+def numerical_rank(F: npt.ArrayLike, rtol: float = 1e-2) -> int:
+    """Return the number of eigenvalues of F F' above rtol times the largest; 0 for F = 0.
+
+    Parameters
+    ----------
+    F : (n, r) array
+        Factor.
+    rtol : float
+        Relative threshold on the eigenvalues (the squares of the singular values of F), in [0, 1].
+
+    Raises
+    ------
+    DataError
+        If F is not a finite matrix.
+    ParameterError
+        If rtol is outside [0, 1].
+    """
+    return int(np.sum(_relative_eigenvalues(F) > in_unit_interval(rtol, "rtol")))
+
+
+def eigenvalue_ratio(F: npt.ArrayLike) -> float:
+    """Return lambda_2 / lambda_1 of F F', in [0, 1]: 0 at rank one or below, 1 for a leading pair of equals.
+
+    Parameters
+    ----------
+    F : (n, r) array
+        Factor.
+
+    Raises
+    ------
+    DataError
+        If F is not a finite matrix.
+    """
+    return float(np.append(_relative_eigenvalues(F), 0.0)[1])
+
+
+def _relative_eigenvalues(F: npt.ArrayLike) -> Array:
+    """Return the min(n, r) leading eigenvalues of F F', largest first, over the largest."""
+    singular = np.linalg.svd(as_matrix(F, "F"), compute_uv=False)
+    return np.asarray((singular / (singular[0] or 1.0)) ** 2)

@@ -1,0 +1,325 @@
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from diffrac_cvx import rounding
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.linalg import psd_factor
+from diffrac_cvx.metrics import separation, squared_correlation
+from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_centered, refine, sign_centered, two_means
+
+
+def sample(n, seed=0):
+    return np.random.default_rng(seed).choice([-1.0, 1.0], p=[0.3, 0.7], size=n)
+
+
+def anchored(y):
+    return y * y[0]
+
+
+def labellings(n):
+    return [np.array((1.0, *signs)) for signs in product([1.0, -1.0], repeat=n - 1)]
+
+
+def eigenvectors(Y):
+    return np.linalg.eigh(Y)[1][:, ::-1]
+
+
+roundings = pytest.mark.parametrize("rounding_of", ROUNDINGS.values(), ids=ROUNDINGS)
+
+
+# two_means
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_means_finds_the_best_of_all_labellings(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(8) if seed % 2 else rng.integers(0, 4, 8).astype(float)
+    best = max(separation(x[:, None], y) for y in labellings(8))
+    assert separation(x[:, None], two_means(x)) == pytest.approx(best, rel=1e-12)
+
+
+def test_two_means_does_not_separate_equal_values():
+    x = np.random.default_rng(0).integers(0, 5, 200).astype(float)
+    y = two_means(x)
+    assert all(len(set(y[x == value])) == 1 for value in np.unique(x))
+
+
+def test_two_means_takes_the_lowest_of_equally_good_thresholds():
+    np.testing.assert_array_equal(two_means([-1.0, 0.0, 1.0]), [1, -1, -1])
+    np.testing.assert_array_equal(two_means([0.3, 0.7, 1.1]), [1, -1, -1])  # equal up to rounding only
+    np.testing.assert_array_equal(two_means(1e14 + np.array([4, 2, 1, 5, 3])), [1, -1, -1, 1, 1])
+
+
+def test_two_means_of_equal_values_is_one_cluster():
+    np.testing.assert_array_equal(two_means([0.1] * 7), np.ones(7))
+    np.testing.assert_array_equal(two_means([3.0]), [1.0])
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e-300, 0.0), (1e300, 0.0), (-2.0, 3.0)])
+def test_two_means_ignores_the_unit_and_the_origin(scale, offset):
+    x = np.concatenate([np.arange(5.0), 20 + np.arange(3.0)])
+    np.testing.assert_array_equal(two_means(scale * x + offset), [1, 1, 1, 1, 1, -1, -1, -1])
+
+
+@pytest.mark.parametrize("values", [np.ones((2, 2)), [1.0, np.nan], [1.0, np.inf], [], 3.0, ["a", "b"]])
+def test_two_means_refuses_what_is_not_a_vector_of_numbers(values):
+    with pytest.raises(DataError, match="values"):
+        two_means(values)
+
+
+# From a factor
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.7, 0.5, 0.2, 0.01, 1e-6])
+@pytest.mark.parametrize("rounding_of", [sign_centered, kmeans_centered], ids=["sign_centered", "kmeans_centered"])
+def test_the_rank_two_solution_of_the_unbalanced_problem_gives_the_labels(rounding_of, weight):
+    y = sample(40)
+    Y = weight * np.outer(y, y) + (1 - weight) * np.ones((40, 40))
+    np.testing.assert_array_equal(rounding_of(psd_factor(Y, rtol=1e-14)), anchored(y))
+
+
+def test_the_first_eigenvector_is_right_near_rank_one_and_the_second_near_one_cluster():
+    y = sample(40)
+    for weight, right, wrong in [(0.9, "sign_leading", "sign_second"), (0.1, "sign_second", "sign_leading")]:
+        F = psd_factor(weight * np.outer(y, y) + (1 - weight) * np.ones((40, 40)), rtol=1e-14)
+        np.testing.assert_array_equal(ROUNDINGS[right](F), anchored(y))
+        np.testing.assert_array_equal(ROUNDINGS[wrong](F), np.ones(40))
+
+
+@roundings
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rounding_is_the_eigenvector_that_it_says(rounding_of, seed):
+    F = np.random.default_rng(seed).standard_normal((12, 4))
+    Y = F @ F.T
+    Pi = np.eye(12) - 1 / 12
+    U = eigenvectors(Y)[:, :2]
+    expected = {
+        "sign_leading": np.sign(U[:, 0]),
+        "sign_second": np.sign(U[:, 1]),
+        "sign_centered": np.sign(eigenvectors(Pi @ U @ U.T @ Y @ U @ U.T @ Pi)[:, 0]),
+        "kmeans_centered": two_means(eigenvectors(Pi @ Y @ Pi)[:, 0]),
+    }
+    np.testing.assert_array_equal(rounding_of(F), anchored(expected[rounding_of.__name__]))
+
+
+@roundings
+def test_permuting_the_points_permutes_the_labels(rounding_of):
+    rng = np.random.default_rng(4)
+    F, order = rng.standard_normal((30, 3)), rng.permutation(30)
+    np.testing.assert_array_equal(rounding_of(F[order]), anchored(rounding_of(F)[order]))
+
+
+@roundings
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_only_the_product_of_the_factor_matters_and_not_its_scale(rounding_of, scale):
+    rng = np.random.default_rng(5)
+    F = rng.standard_normal((30, 3))
+    rotated = scale * np.pad(F, ((0, 0), (0, 2))) @ np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    np.testing.assert_array_equal(rounding_of(rotated), rounding_of(F))
+
+
+@roundings
+def test_equal_rows_get_equal_labels(rounding_of):
+    F = np.repeat(np.random.default_rng(6).standard_normal((9, 17)), 5, axis=0)
+    y = rounding_of(F).reshape(9, 5)
+    assert np.all(y == y[:, :1])
+
+
+@roundings
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 1), (50, 1), (50, 3), (3, 7)])
+@pytest.mark.parametrize("value", [0.0, 0.1, -1.0, 1e-200])
+def test_a_constant_factor_is_one_cluster(rounding_of, shape, value):
+    np.testing.assert_array_equal(rounding_of(np.full(shape, value)), np.ones(shape[0]))
+
+
+def test_a_single_column_has_no_second_eigenvector():
+    y = sample(10)
+    for F in (y[:, None], np.column_stack([y, y, 3 * y])):
+        np.testing.assert_array_equal(rounding.sign_second(F), np.ones(10))
+
+
+def test_a_point_at_zero_joins_the_points_of_the_first_nonzero_sign():
+    for sign in (1.0, -1.0):
+        F = sign * np.array([[0.0], [2.0], [-1.0], [0.0], [1.0]])
+        np.testing.assert_array_equal(rounding.sign_leading(F), [1, 1, -1, 1, 1])
+
+
+@roundings
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda F: F.astype(np.int64),
+        lambda F: F.astype(np.float32),
+        np.asfortranarray,
+        pd.DataFrame,
+        list,
+        lambda F: np.repeat(F, 2, axis=0)[::2],
+    ],
+    ids=["int", "float32", "fortran", "pandas", "list", "strided"],
+)
+def test_the_container_of_the_factor_does_not_matter(rounding_of, change):
+    F = np.random.default_rng(7).integers(-5, 6, (20, 3)).astype(float)
+    np.testing.assert_array_equal(rounding_of(change(F)), rounding_of(F))
+
+
+@roundings
+def test_booleans_are_zeros_and_ones(rounding_of):
+    F = np.random.default_rng(7).random((20, 3)) > 0.5
+    np.testing.assert_array_equal(rounding_of(F), rounding_of(F.astype(float)))
+
+
+@roundings
+def test_a_factor_is_not_modified(rounding_of):
+    F = np.random.default_rng(8).standard_normal((20, 3))
+    kept = F.copy()
+    F.setflags(write=False)
+    rounding_of(F)
+    np.testing.assert_array_equal(F, kept)
+
+
+bad_factors = pytest.mark.parametrize(
+    "F",
+    [np.ones(3), np.ones((2, 2, 2)), [[np.nan]], [[np.inf, 1.0]], np.ones((0, 2)), np.ones((2, 0)), [["a"]], [[1j]]],
+)
+
+
+@bad_factors
+@roundings
+def test_what_is_not_a_finite_matrix_is_refused(rounding_of, F):
+    with pytest.raises(DataError, match="F"):
+        rounding_of(F)
+
+
+# Random hyperplanes
+
+
+def test_hyperplanes_find_the_labels_of_a_rank_two_solution():
+    y = sample(40)
+    F = psd_factor(0.2 * np.outer(y, y) + 0.8 * np.ones((40, 40)), rtol=1e-14)
+    np.testing.assert_array_equal(goemans_williamson(F, 0), anchored(y))
+
+
+def test_hyperplanes_depend_on_the_generator_alone():
+    F = np.random.default_rng(9).standard_normal((40, 6))
+    np.testing.assert_array_equal(goemans_williamson(F, 3), goemans_williamson(F, np.random.default_rng(3)))
+    assert np.any(goemans_williamson(F, 3, draws=1) != goemans_williamson(F, 4, draws=1))
+
+
+def test_more_hyperplanes_from_the_same_seed_are_never_worse():
+    F = np.random.default_rng(10).standard_normal((40, 6))
+    reached = [separation(F, goemans_williamson(F, 0, draws=draws)) for draws in (1, 3, 10, 30)]
+    assert reached == sorted(reached)
+    assert reached[0] < reached[-1]
+
+
+def test_hyperplanes_minimise_the_objective_given():
+    F = np.random.default_rng(11).standard_normal((40, 6))
+    seen = []
+
+    def objective(y):
+        seen.append(abs(y.sum()))
+        y[:] = 0.0  # the objective works on a copy
+        return seen[-1]
+
+    y = goemans_williamson(F, 0, draws=20, objective=objective)
+    assert len(seen) == 20
+    assert set(y) == {-1.0, 1.0}
+    assert abs(y.sum()) == min(seen) < max(seen)
+
+
+def test_hyperplanes_of_a_constant_factor_leave_one_cluster():
+    np.testing.assert_array_equal(goemans_williamson(np.ones((9, 2)), 0), np.ones(9))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"draws": 0}, "draws"),
+        ({"draws": 2.5}, "draws"),
+        ({"rng": None}, "rng"),
+        ({"rng": -1}, "rng"),
+        ({"rng": True}, "rng"),
+        ({"objective": lambda y: np.nan}, "objective"),
+        ({"objective": lambda y: None}, "objective"),
+    ],
+)
+def test_hyperplanes_refuse_a_bad_parameter(change, named):
+    with pytest.raises(ParameterError, match=named):
+        goemans_williamson(np.eye(3), **{"rng": 0, **change})
+
+
+@bad_factors
+def test_hyperplanes_refuse_what_is_not_a_finite_matrix(F):
+    with pytest.raises(DataError, match="F"):
+        goemans_williamson(F, 0)
+
+
+# Refinement
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_refinement_never_decreases_the_squared_correlation_and_stops_at_a_fixed_point(seed):
+    X = np.random.default_rng(seed).standard_normal((30, 4))
+    y = sample(30, seed)
+    refined = refine(X, y)
+    assert squared_correlation(X, refined) >= squared_correlation(X, y)
+    np.testing.assert_array_equal(refine(X, refined), refined)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_each_round_of_refinement_does_no_harm(max_iter):
+    X = np.random.default_rng(12).standard_normal((60, 6))
+    reached = [squared_correlation(X, refine(X, sample(60), max_iter=rounds)) for rounds in (max_iter, max_iter + 1)]
+    assert reached[0] <= reached[1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_labelling_of_all_is_a_fixed_point(seed):
+    X = np.random.default_rng(seed).standard_normal((9, 2))
+    best = max(labellings(9), key=lambda y: squared_correlation(X, y))
+    np.testing.assert_array_equal(refine(X, best), best)
+    np.testing.assert_array_equal(refine(X, -best), -best)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2])
+@pytest.mark.parametrize("y", [[1, 1, -1], [1, -1, -1]])
+def test_an_equally_good_labelling_is_not_preferred(y, max_iter):
+    np.testing.assert_array_equal(refine([[-1.0], [0.0], [1.0]], y, max_iter=max_iter), y)
+
+
+def test_refinement_corrects_a_few_wrong_labels_and_keeps_the_names_of_the_clusters():
+    y = sample(100)
+    X = np.column_stack([y, np.random.default_rng(13).standard_normal((100, 3))])
+    wrong = y.copy()
+    wrong[[5, 17, 60]] *= -1
+    np.testing.assert_array_equal(refine(X, wrong), y)
+    np.testing.assert_array_equal(refine(X, -wrong), -y)
+
+
+def test_one_cluster_is_a_fixed_point():
+    X = np.random.default_rng(14).standard_normal((20, 3))
+    np.testing.assert_array_equal(refine(X, -np.ones(20)), -np.ones(20))
+
+
+def test_refinement_leaves_its_input_alone():
+    X, y = np.random.default_rng(15).standard_normal((20, 3)), sample(20)
+    kept = X.copy(), y.copy()
+    X.setflags(write=False)
+    y.setflags(write=False)
+    refine(X, y)[:] = 0.0
+    np.testing.assert_array_equal(X, kept[0])
+    np.testing.assert_array_equal(y, kept[1])
+
+
+@pytest.mark.parametrize("y", [[1, -1], [1, 0, 1], [[1, -1, 1]]])
+def test_refinement_refuses_labels_that_do_not_fit(y):
+    with pytest.raises(DataError, match="y "):
+        refine(np.eye(3), y)
+
+
+def test_refinement_refuses_no_rounds():
+    with pytest.raises(ParameterError, match="max_iter"):
+        refine(np.eye(3), [1, -1, 1], max_iter=0)

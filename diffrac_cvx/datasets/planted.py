@@ -1,0 +1,137 @@
+"""Synthetic data: two clusters along one sparse direction, hidden among noise."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.inputs import Array, as_scalar, in_unit_interval, one_of, positive_int
+from diffrac_cvx.linalg import inverse_or_one
+from diffrac_cvx.randomness import as_generator
+
+LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
+    "gaussian": lambda rng, shape: rng.standard_normal(shape),
+    "uniform": lambda rng, shape: rng.uniform(-(3**0.5), 3**0.5, shape),
+    "rademacher": lambda rng, shape: rng.choice([-1.0, 1.0], shape),
+    "laplace": lambda rng, shape: rng.laplace(scale=0.5**0.5, size=shape),
+    "student": lambda rng, shape: 0.6**0.5 * rng.standard_t(5, shape),
+}
+
+SCALINGS = ("unit", "white", "none")
+
+
+class Planted(NamedTuple):
+    """Data X (n, d), labels y (n,), and the direction v (d,) that separates them: X v = Pi y without noise."""
+
+    X: Array
+    y: Array
+    v: Array
+
+
+def make_planted(
+    n: int,
+    d: int,
+    sparsity: int = 1,
+    imbalance: float = 0.0,
+    noise: float = 0.0,
+    *,
+    law: str = "gaussian",
+    scaling: str = "unit",
+    rng: np.random.Generator | int = 0,
+) -> Planted:
+    r"""Plant two clusters along a sparse direction.
+
+    The signal is y + noise * (a Gaussian vector).  With ``sparsity - 1`` columns of noise it makes the first block of
+    columns, which a random rotation mixes; the other columns are noise and stay apart.  All columns are centred.  So
+
+    .. math::
+        X v = \Pi_n (y + \mathrm{noise} \cdot \varepsilon), \qquad v_j = 0 \text{ for } j > \mathrm{sparsity}
+
+    exactly, in the coordinates returned.  At ``sparsity=1`` the first column is the signal itself.
+
+    Source: section 7.1; the noise and its kurtosis, section 5.1.2; unit columns, assumption (A1) of Appendix E.
+
+    Parameters
+    ----------
+    n, d : int
+        Points, at least 2, and dimensions.
+    sparsity : int
+        Number of nonzero entries of v, from 1 to d.
+    imbalance : float
+        Wanted (1'y/n)^2, in [0, 1); the nearest that n points allow is taken, the larger cluster being +1.
+    noise : float
+        Standard deviation of the noise on the labels.
+    law : {"gaussian", "uniform", "rademacher", "laplace", "student"}
+        Law of the noise columns, of variance 1; "student" has 5 degrees of freedom.
+    scaling : {"unit", "white", "none"}
+        "unit" divides each column by its root mean square.  "white" gives X'X/n = I by Gram-Schmidt, the signal first
+        and before the rotation: the signal is kept up to scale, the noise is made orthogonal to it, v stays sparse.
+    rng : numpy.random.Generator or int
+        Generator, or its seed.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is outside its range.
+    DataError
+        If scaling is "white" and the columns drawn are linearly dependent, as they are for n <= d.
+    """
+    n, d, sparsity = positive_int(n, "n"), positive_int(d, "d"), positive_int(sparsity, "sparsity")
+    if n < 2:
+        raise ParameterError(f"n = {n} must be at least 2")
+    if sparsity > d:
+        raise ParameterError(f"sparsity = {sparsity} is larger than d = {d}")
+    if (noise := as_scalar(noise, "noise")) < 0.0:
+        raise ParameterError(f"noise = {noise:g} must not be negative")
+    draw = LAWS[one_of(law, "law", LAWS)]
+    one_of(scaling, "scaling", SCALINGS)
+    random = as_generator(rng)
+    y = random.permutation(labels_of_imbalance(n, imbalance))
+    signal = y + noise * random.standard_normal(n)
+    columns = np.column_stack([signal, draw(random, (n, d - 1))])
+    columns -= columns.mean(axis=0)
+    v = np.zeros(d)
+    v[0] = 1.0
+    if scaling == "white":
+        columns, v[0] = gram_schmidt(columns)
+    Q = random_rotation(sparsity, random)
+    columns[:, :sparsity] = columns[:, :sparsity] @ Q
+    v[:sparsity] = v[0] * Q[0]
+    if scaling == "unit":
+        scale = np.sqrt(np.mean(columns**2, axis=0))
+        columns *= inverse_or_one(scale)
+        v *= scale
+    return Planted(columns, y, v)
+
+
+def labels_of_imbalance(n: int, imbalance: float) -> Array:
+    """Return n labels, sorted, both signs present, with (1'y/n)^2 as near as possible to a number of [0, 1)."""
+    imbalance = in_unit_interval(imbalance, "imbalance")
+    if imbalance == 1.0:
+        raise ParameterError("imbalance = 1 leaves a single cluster; it must be less than 1")
+    larger = np.arange((n + 1) // 2, n)
+    m = larger[np.argmin(np.abs(((2 * larger - n) / n) ** 2 - imbalance))]
+    return np.repeat([1.0, -1.0], [m, n - m])
+
+
+def gram_schmidt(columns: Array) -> tuple[Array, float]:
+    """Return the columns made orthogonal, in their order, with mean square 1, and the root mean square of the first."""
+    n, d = columns.shape
+    if n <= d:
+        raise DataError(f"whitening d = {d} columns needs n > d points, not n = {n}; take scaling='unit'")
+    orthogonal, R = np.linalg.qr(columns)
+    pivots = np.diag(R)
+    if np.any(np.abs(pivots) <= 1e-8 * np.linalg.norm(columns, axis=0)):
+        raise DataError(
+            "the columns drawn are linearly dependent and cannot be whitened; take more points or another rng"
+        )
+    return orthogonal * np.sign(pivots) * n**0.5, float(abs(pivots[0])) / n**0.5
+
+
+def random_rotation(size: int, rng: np.random.Generator) -> Array:
+    """Return a rotation drawn uniformly, determinant 1: the identity at size 1."""
+    Q, R = np.linalg.qr(rng.standard_normal((size, size)))
+    Q *= np.sign(np.diag(R))  # without it the law would depend on how QR is computed
+    Q[:, 0] *= np.sign(np.linalg.det(Q))
+    return Q

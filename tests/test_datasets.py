@@ -1,0 +1,188 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from diffrac_cvx import datasets
+from diffrac_cvx.datasets import make_planted, planted, real
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.metrics import imbalance
+
+# Planted
+
+
+@pytest.mark.parametrize("law", planted.LAWS)
+@pytest.mark.parametrize("scaling", planted.SCALINGS)
+@pytest.mark.parametrize("sparsity", [1, 4, 9])
+def test_the_direction_gives_the_centred_labels_and_is_as_sparse_as_asked(law, scaling, sparsity):
+    X, y, v = make_planted(50, 9, sparsity, 0.2, law=law, scaling=scaling)
+    np.testing.assert_allclose(X @ v, y - y.mean(), atol=1e-13)
+    np.testing.assert_array_equal(np.flatnonzero(v), np.arange(sparsity))
+
+
+@pytest.mark.parametrize("scaling", planted.SCALINGS)
+def test_with_noise_the_direction_gives_the_noisy_labels(scaling):
+    n, noise = 4000, 0.3
+    X, y, v = make_planted(n, 5, 2, noise=noise, scaling=scaling)
+    error = X @ v - (y - y.mean())
+    assert np.std(error) == pytest.approx(noise, abs=4 * noise / (2 * n) ** 0.5)
+    assert abs(error @ y) / n < 4 * noise / n**0.5
+    assert np.mean(error**4) / np.mean(error**2) ** 2 == pytest.approx(3, abs=4 * (24 / n) ** 0.5)
+
+
+def test_the_one_sparse_signal_is_the_first_column():
+    X, y, v = make_planted(20, 3, scaling="none")
+    np.testing.assert_array_equal(X[:, 0], y)
+    np.testing.assert_array_equal(v, [1, 0, 0])
+
+
+@pytest.mark.parametrize("scaling", planted.SCALINGS)
+def test_columns_are_centred(scaling):
+    X = make_planted(30, 8, 3, 0.1, 0.5, scaling=scaling).X
+    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-14)
+
+
+def test_unit_columns_have_root_mean_square_one():
+    X = make_planted(30, 8, 3, 0.1, 0.5).X
+    np.testing.assert_allclose(np.mean(X**2, axis=0), 1.0, rtol=1e-13)
+
+
+def test_white_data_have_covariance_identity():
+    X = make_planted(10, 9, 3, 0.1, 0.5, scaling="white").X
+    np.testing.assert_allclose(X.T @ X / 10, np.eye(9), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 81])
+@pytest.mark.parametrize("wanted", [0.0, 0.25, 0.6, 0.999])
+def test_the_imbalance_is_the_nearest_that_two_clusters_allow(n, wanted):
+    reached = imbalance(make_planted(n, 2, imbalance=wanted).y)
+    possible = (2 * np.arange(1, n) / n - 1) ** 2
+    assert abs(reached - wanted) <= np.abs(possible - wanted).min() + 1e-15
+
+
+def test_an_even_number_of_points_is_balanced_exactly_and_shuffled():
+    y = make_planted(100, 2).y
+    assert y.sum() == 0.0
+    assert 30 < np.sum(y[1:] != y[:-1]) < 70
+
+
+KURTOSIS = {"gaussian": 3.0, "uniform": 1.8, "rademacher": 1.0, "laplace": 6.0, "student": 9.0}
+
+
+@pytest.mark.parametrize("law", KURTOSIS)
+def test_a_law_has_mean_zero_variance_one_and_its_kurtosis(law):
+    z = planted.LAWS[law](np.random.default_rng(0), (1000, 400)).ravel()
+    assert abs(z.mean()) < 0.01
+    assert np.var(z) == pytest.approx(1.0, abs=0.02)
+    # The eighth moment of Student's law with 5 degrees of freedom is infinite: its kurtosis converges slowly.
+    assert np.mean(z**4) == pytest.approx(KURTOSIS[law], rel=0.3 if law == "student" else 0.03)
+
+
+def test_a_rotation_is_orthogonal_of_determinant_one_and_uniform():
+    rng = np.random.default_rng(0)
+    rotations = np.array([planted.random_rotation(3, rng) for _ in range(2000)])
+    np.testing.assert_allclose(
+        rotations @ rotations.transpose(0, 2, 1), np.broadcast_to(np.eye(3), (2000, 3, 3)), atol=1e-13
+    )
+    np.testing.assert_allclose(np.linalg.det(rotations), 1.0)
+    assert np.abs(rotations.mean(axis=0)).max() < 4 / (3 * 2000) ** 0.5  # each entry has variance 1/3
+
+
+def test_planted_data_depend_on_the_generator_alone():
+    for seed, generator in zip(
+        make_planted(20, 4, 2, rng=5), make_planted(20, 4, 2, rng=np.random.default_rng(5)), strict=True
+    ):
+        np.testing.assert_array_equal(seed, generator)
+    assert np.any(make_planted(20, 4, rng=5).X != make_planted(20, 4, rng=6).X)
+    np.testing.assert_array_equal(make_planted(20, 4).X, make_planted(20, 4, rng=0).X)
+
+
+def test_one_generator_gives_other_data_at_each_call():
+    rng = np.random.default_rng(0)
+    assert np.any(make_planted(20, 4, rng=rng).X != make_planted(20, 4, rng=rng).X)
+
+
+def test_two_points_and_one_dimension_are_enough():
+    X, y, v = make_planted(2, 1)
+    np.testing.assert_allclose(X @ v, y)
+
+
+@pytest.mark.parametrize("law", planted.LAWS)
+def test_a_noise_column_that_happens_to_be_constant_is_harmless(law):
+    X, y, v = make_planted(2, 30, law=law)
+    assert np.isfinite(X).all()
+    np.testing.assert_allclose(X @ v, y)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"n": 1},
+        {"n": 10.5},
+        {"n": "10"},
+        {"d": 0},
+        {"d": np.inf},
+        {"sparsity": 0},
+        {"sparsity": 4},
+        {"imbalance": 1.0},
+        {"imbalance": -0.1},
+        {"imbalance": np.nan},
+        {"noise": -1.0},
+        {"noise": np.inf},
+        {"law": "cauchy"},
+        {"scaling": "minmax"},
+        {"rng": None},
+        {"rng": "seed"},
+    ],
+    ids=str,
+)
+def test_a_parameter_out_of_range_is_refused_by_name(bad):
+    with pytest.raises(ParameterError, match=next(iter(bad))):
+        make_planted(**{"n": 10, "d": 3, **bad})
+
+
+@pytest.mark.parametrize(("n", "law"), [(3, "gaussian"), (2, "gaussian"), (4, "rademacher")])
+def test_dependent_columns_cannot_be_whitened(n, law):
+    with pytest.raises(DataError, match="whiten"):
+        make_planted(n, 3, law=law, scaling="white", rng=5)
+
+
+# Real
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_a_real_set_is_as_its_record_says(name):
+    record = datasets.describe(name)
+    X, y = datasets.load(name)
+    assert X.shape == (record.n, record.d)
+    assert X.dtype == y.dtype == np.float64
+    assert np.isfinite(X).all()
+    assert set(y) == {-1.0, 1.0}
+
+
+def test_breast_cancer_has_444_benign_and_239_malignant_samples():
+    X, y = datasets.load("breast_cancer")
+    assert np.sum(y == -1) == 444
+    assert np.sum(y == 1) == 239
+    np.testing.assert_array_equal(X[0], [1000025, 5, 1, 1, 1, 2, 1, 3, 1, 1])
+    assert X[y == 1, 1:].mean() > X[y == -1, 1:].mean()
+
+
+def test_a_loaded_set_is_the_users_own():
+    X, y = datasets.load("breast_cancer")
+    X[:], y[:] = 0.0, 0.0
+    assert datasets.load("breast_cancer")[0].any()
+
+
+@pytest.mark.parametrize("name", ["brest_cancer", "", None, 3])
+@pytest.mark.parametrize("ask", [datasets.load, datasets.describe])
+def test_an_unknown_name_is_refused_with_the_known_ones(ask, name):
+    with pytest.raises(ParameterError, match="breast_cancer"):
+        ask(name)
+
+
+def test_a_file_that_is_not_the_one_shipped_is_refused(monkeypatch):
+    record = datasets.describe("breast_cancer")
+    monkeypatch.setitem(real.SETS, record.name, replace(record, sha256="0" * 64))
+    with pytest.raises(DataError, match=r"breast_cancer\.csv\.gz.*corrupted"):
+        datasets.load(record.name)

@@ -1,0 +1,121 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.metrics import separation, squared_correlation
+from diffrac_cvx.rounding import refine, two_means
+
+
+def sample(n, seed=0):
+    return np.random.default_rng(seed).choice([-1.0, 1.0], p=[0.3, 0.7], size=n)
+
+
+def labellings(n):
+    return [np.array((1.0, *signs)) for signs in product([1.0, -1.0], repeat=n - 1)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_means_finds_the_best_of_all_labellings(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(8) if seed % 2 else rng.integers(0, 4, 8).astype(float)
+    best = max(separation(x[:, None], y) for y in labellings(8))
+    assert separation(x[:, None], two_means(x)) == pytest.approx(best, rel=1e-12)
+
+
+def test_two_means_does_not_separate_equal_values():
+    x = np.random.default_rng(0).integers(0, 5, 200).astype(float)
+    y = two_means(x)
+    assert all(len(set(y[x == value])) == 1 for value in np.unique(x))
+
+
+def test_two_means_takes_the_lowest_of_equally_good_thresholds():
+    np.testing.assert_array_equal(two_means([-1.0, 0.0, 1.0]), [1, -1, -1])
+    np.testing.assert_array_equal(two_means([0.3, 0.7, 1.1]), [1, -1, -1])  # equal up to rounding only
+    np.testing.assert_array_equal(two_means(1e14 + np.array([4, 2, 1, 5, 3])), [1, -1, -1, 1, 1])
+
+
+def test_two_means_of_equal_values_is_one_cluster():
+    np.testing.assert_array_equal(two_means([0.1] * 7), np.ones(7))
+    np.testing.assert_array_equal(two_means([3.0]), [1.0])
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e9), (1e-300, 0.0), (1e300, 0.0), (-2.0, 3.0)])
+def test_two_means_ignores_the_unit_and_the_origin(scale, offset):
+    x = np.concatenate([np.arange(5.0), 20 + np.arange(3.0)])
+    np.testing.assert_array_equal(two_means(scale * x + offset), [1, 1, 1, 1, 1, -1, -1, -1])
+
+
+@pytest.mark.parametrize("values", [np.ones((2, 2)), [1.0, np.nan], [1.0, np.inf], [], 3.0, ["a", "b"]])
+def test_two_means_refuses_what_is_not_a_vector_of_numbers(values):
+    with pytest.raises(DataError, match="values"):
+        two_means(values)
+
+
+# Refinement
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_refinement_never_decreases_the_squared_correlation_and_stops_at_a_fixed_point(seed):
+    X = np.random.default_rng(seed).standard_normal((30, 4))
+    y = sample(30, seed)
+    refined = refine(X, y)
+    assert squared_correlation(X, refined) >= squared_correlation(X, y)
+    np.testing.assert_array_equal(refine(X, refined), refined)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+def test_each_round_of_refinement_does_no_harm(max_iter):
+    X = np.random.default_rng(12).standard_normal((60, 6))
+    reached = [squared_correlation(X, refine(X, sample(60), max_iter=rounds)) for rounds in (max_iter, max_iter + 1)]
+    assert reached[0] <= reached[1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_labelling_of_all_is_a_fixed_point(seed):
+    X = np.random.default_rng(seed).standard_normal((9, 2))
+    best = max(labellings(9), key=lambda y: squared_correlation(X, y))
+    np.testing.assert_array_equal(refine(X, best), best)
+    np.testing.assert_array_equal(refine(X, -best), -best)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2])
+@pytest.mark.parametrize("y", [[1, 1, -1], [1, -1, -1]])
+def test_an_equally_good_labelling_is_not_preferred(y, max_iter):
+    np.testing.assert_array_equal(refine([[-1.0], [0.0], [1.0]], y, max_iter=max_iter), y)
+
+
+def test_refinement_corrects_a_few_wrong_labels_and_keeps_the_names_of_the_clusters():
+    y = sample(100)
+    X = np.column_stack([y, np.random.default_rng(13).standard_normal((100, 3))])
+    wrong = y.copy()
+    wrong[[5, 17, 60]] *= -1
+    np.testing.assert_array_equal(refine(X, wrong), y)
+    np.testing.assert_array_equal(refine(X, -wrong), -y)
+
+
+def test_one_cluster_is_a_fixed_point():
+    X = np.random.default_rng(14).standard_normal((20, 3))
+    np.testing.assert_array_equal(refine(X, -np.ones(20)), -np.ones(20))
+
+
+def test_refinement_leaves_its_input_alone():
+    X, y = np.random.default_rng(15).standard_normal((20, 3)), sample(20)
+    kept = X.copy(), y.copy()
+    X.setflags(write=False)
+    y.setflags(write=False)
+    refine(X, y)[:] = 0.0
+    np.testing.assert_array_equal(X, kept[0])
+    np.testing.assert_array_equal(y, kept[1])
+
+
+@pytest.mark.parametrize("y", [[1, -1], [1, 0, 1], [[1, -1, 1]]])
+def test_refinement_refuses_labels_that_do_not_fit(y):
+    with pytest.raises(DataError, match="y "):
+        refine(np.eye(3), y)
+
+
+def test_refinement_refuses_no_rounds():
+    with pytest.raises(ParameterError, match="max_iter"):
+        refine(np.eye(3), [1, -1, 1], max_iter=0)

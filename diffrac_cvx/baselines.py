@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_data, positive_int
+from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
 from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.randomness import as_generator
 from diffrac_cvx.rounding import alternate
 
 

@@ -1,109 +1,193 @@
-"""Certificates: proved brackets for any point from any solver, in closed form."""
+"""Certificates: proved brackets for any point from any solver, and the proved optimality gap of a labelling."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import numpy.typing as npt
+import scipy.optimize
 
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, row_energies
-from diffrac_cvx.problem import DirectionProblem
-from diffrac_cvx.result import Bracket
+from diffrac_cvx.brackets import bracket
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
+from diffrac_cvx.label_brackets import bracket_alpha, bracket_nu
+from diffrac_cvx.linalg import column_basis, inverse_or_one, psd_factor, triangular_root
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.problem import direction_problem
+from diffrac_cvx.result import Bracket, Result
 
-BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-
-
-class Dual(NamedTuple):
-    """What a solver offers for the lower bound: weights u, or None for 1/sqrt(q), and C off the diagonal, or None."""
-
-    u: Array | None = None
-    C: Array | None = None
+NO_PENALTY = Penalty()
 
 
-def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> Bracket:
-    r"""Bracket the optimum of (15) from any factor U, V = UU', and any candidates for the dual.
+def certify_v(X: npt.ArrayLike, V: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Bracket:
+    r"""Bracket the optimum of (15) from any matrix of directions, whoever computed it.
 
-    For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
-    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).
+    The upper bound is the objective at the projection of V on the positive semidefinite matrices, best scaled:
+    1 - g^2/T.  The lower bound is :math:`1 - t\,\mathrm{mean}(1/u)` with t the largest generalised eigenvalue of
+    :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, u and C read off V.
+
+    Source: duality; it proves what appendix G.1 computes.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    V : (d, d) array, or (d + 1, d + 1) with the offset last
+        Any matrix.  For nu < 1 a (d, d) matrix is completed by a zero offset.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+
+    Returns
+    -------
+    Bracket
+        (lower, upper), 0 <= lower <= optimum <= upper <= 1.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
     """
-    U, upper = problem.best_scale(U)
-    lower = 0.0
-    for dual in duals:
-        if dual.u is not None:
-            lower = max(lower, lower_bound(problem, dual.u, float(np.mean(1.0 / dual.u)), dual.C))
-    for weights, inverse_mean in dual_weights(problem, U):
-        given = [dual.C for dual in duals if dual.C is not None]
-        for C in dual_matrices(problem, U, weights, given):
-            lower = max(lower, lower_bound(problem, weights, inverse_mean, C))
-    return Bracket(min(lower, upper), upper)
+    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    problem = direction_problem(data, nu, penalty, warn=False)
+    U = problem.from_user(as_matrix(V, "V"))
+    if nu == 0.0:
+        return Bracket(0.0, problem.best_scale(U)[1])
+    return bracket(problem, U)
 
 
-def lower_bound(problem: DirectionProblem, weights: Array, inverse_mean: float, C: Array | None) -> float:
-    """Return 1 - t mean(1/u), for u given as weights of the rows and mean(1/u) (an idle row has weight 0, 1/u = 0)."""
-    return 1.0 - largest_ratio(problem, moment(problem.Z, weights), C) * inverse_mean
+def certify_y(
+    X: npt.ArrayLike,
+    Y_or_F: npt.ArrayLike,
+    nu: float = 1.0,
+    alpha: float | None = None,
+    penalty: Penalty = NO_PENALTY,
+) -> Bracket:
+    r"""Bracket the optimum of (8), or of (7) when alpha is given, from any Y or any factor F with Y = F F'.
 
+    The upper bound is the objective at a feasible point near F: rows at unit norm and, for (7), mixed with 11'
+    or a balanced labelling until the constraint holds.  The lower bound is
+    :math:`1^\top\mu + n \min(0, \lambda_{\min}(K - \mathrm{Diag}(\mu)))`, its smallest eigenvalue bounded by counting
+    signs (Sylvester), without an n x n matrix when F is given.
 
-def moment(X: Array, weights: Array) -> Array:
-    """Return X' Diag(weights) X / n."""
-    return X.T @ (weights[:, None] * X) / len(X)
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    Y_or_F : (n, n) array or (n, r) array
+        A square array is read as Y, any other as F.
+    nu : float
+        Weight of the imbalance, in [0, 1]; not used when alpha is given.
+    alpha : float, optional
+        Imbalance 1'Y1/n^2 of the constrained problem, in [0, 1].
+    penalty : Penalty
+        Ridge of Eq. (16); an l1 part has no formulation in Y alone.
 
+    Returns
+    -------
+    Bracket
+        (lower, upper), 0 <= lower <= optimum <= upper.
 
-def dual_weights(problem: DirectionProblem, U: Array) -> Iterator[tuple[Array, float]]:
-    """Yield u and mean(1/u), 1/u = sqrt(q) kept from 0 by less and less; a zero row takes u = infinity, at no cost."""
-    q = row_energies(problem.X, U)
-    idle = ~problem.X.any(axis=1)
-    for floor in (1e-12, 1e-4, 1e-2):
-        roots = np.sqrt(np.maximum(q, floor * max(q.mean(), 1e-300)))
-        yield np.where(idle, 0.0, 1.0 / roots), float(np.where(idle, 0.0, roots).mean())
-        if q[~idle].min(initial=np.inf) >= 1e-2 * q.mean():
-            return
-
-
-def dual_matrices(
-    problem: DirectionProblem, U: Array, weights: Array, given: Sequence[Array]
-) -> Iterator[Array | None]:
-    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: those given, else from the signs of V."""
-    if not problem.is_sparse:
-        yield None
-        return
-    for C in given:
-        yield np.clip(C, -problem.box, problem.box)
-    if given:
-        return
-    slack = np.clip(moment(problem.X, weights) - problem.A, -problem.box, problem.box)
-    V = U @ U.T
-    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-    yield np.where(np.abs(V) > 1e-6 * size, problem.box * np.sign(V), slack)
-    yield slack
-
-
-def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> float:
-    """Return t with M <= t (A + C + Diag(c)^2), C blended with 0 until the right side is positive definite.
-
-    Mz is M in the whitened coordinates W, in which A + Diag(c)^2 is the identity.
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
     """
-    if Mz.size == 0:
-        return 0.0
-    size = len(Mz)
-    if C is None:
-        return top_eigenvalue(Mz) * (1 + 4 * size * EPS)
-    shifts, Q = scipy.linalg.eigh(problem.W.T @ C @ problem.W, check_finite=False)
-    M = Q.T @ Mz @ Q
-    best = np.inf
-    for blend in BLENDS:
-        right = 1.0 + (1.0 - blend) * shifts
-        if right.min() < 1e-9:
-            continue
-        root = 1.0 / np.sqrt(right)
-        t = top_eigenvalue(M * np.outer(root, root)) * (1 + 8 * size * EPS / min(right.min(), 1.0))
-        if t > best:
-            break
-        best = t
-    return best
+    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    F = as_matrix(Y_or_F, "Y_or_F")
+    if len(F) != len(data):
+        raise DataError(f"Y_or_F has {len(F)} rows for {len(data)} points")
+    if F.shape[0] == F.shape[1]:
+        F = psd_factor(F)
+    Q = column_basis(data, ridge_of(penalty, data.shape[1]))
+    if alpha is None:
+        return bracket_nu(Q, F, nu)
+    return bracket_alpha(Q, F, in_unit_interval(alpha, "alpha"))
 
 
-def top_eigenvalue(M: Array) -> float:
-    """Return the largest eigenvalue of a symmetric matrix."""
-    last = len(M) - 1
-    return float(scipy.linalg.eigvalsh(M, subset_by_index=[last, last], check_finite=False)[0])
+def ridge_of(penalty: Penalty, d: int) -> Array:
+    """Return the ridge of a penalty without an l1 part, else say which formulation takes one."""
+    a, c = penalty.weights(d)
+    if c.any():
+        raise ParameterError("an l1 penalty (c > 0) has no formulation in Y alone; use lifted or v_space")
+    return a
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCertificate:
+    """What is proved about a labelling.
+
+    Attributes
+    ----------
+    objective : float
+        Value of Eq. (9), penalty included, at the labels with the best direction v.
+    lower : float
+        Proved lower bound on Eq. (9) over all 2^n labellings.
+    v : (d,) array
+        The direction.
+    """
+
+    objective: float
+    lower: float
+    v: Array
+
+    @property
+    def gap(self) -> float:
+        """Proved optimality gap of the labels: below 1e-6 they are optimal for the NP-hard problem itself."""
+        return self.objective - self.lower
+
+
+def certify_labels(
+    X: npt.ArrayLike, y: npt.ArrayLike, lower: Result | float, *, nu: float = 1.0, penalty: Penalty = NO_PENALTY
+) -> LabelCertificate:
+    r"""Bound how far labels are from optimal for the combinatorial problem that the relaxations relax.
+
+    .. math::
+        \min_{y \in \{-1, 1\}^n,\ v}\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \nu (1^\top y / n)^2 + \Gamma(v v^\top)
+
+    Source: Eq. (9).
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    y : (n,) array
+        Labels in {-1, +1}.
+    lower : Result or float
+        A solved relaxation with the same nu and penalty, or its lower bound.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
+    """
+    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    labels = as_labels(y, len(data))
+    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
+    a, c = penalty.weights(data.shape[1])
+    mean = labels.mean()
+    v = best_direction(data, labels - mean, a, c)
+    misfit = np.mean((labels - mean - data @ v) ** 2)
+    objective = float(misfit + nu * mean**2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
+    return LabelCertificate(objective, min(bound, objective), v)
+
+
+def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
+    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
+
+    With v = p - m, p and m >= 0, the last term is (c'(p + m))^2: nonnegative least squares.
+    """
+    n, d = X.shape
+    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
+    stacked = np.vstack([np.column_stack([X * scale, target]) / n**0.5, np.diag(np.append(a * scale, 0.0))[:d]])
+    R = triangular_root(stacked)
+    G, b = R[:, :d], R[:, d]
+    if not c.any():
+        return np.asarray(np.linalg.lstsq(G, b, rcond=8 * max(n, d) * np.finfo(float).eps)[0] * scale)
+    row = (c * scale)[None, :]
+    split, _ = scipy.optimize.nnls(np.vstack([np.hstack([G, -G]), np.hstack([row, row])]), np.append(b, 0.0))
+    return np.asarray((split[:d] - split[d:]) * scale)

@@ -26,7 +26,9 @@ def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
     try:
         matrix = np.array(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds entries that are not real numbers ({error}); encode them as numbers first") from None
+        raise DataError(
+            f"{name} holds entries that are not real numbers ({error}); encode them as numbers first"
+        ) from None
     if matrix.size == 0:
         raise DataError(f"{name} is empty, its shape is {matrix.shape}; at least two rows and one column are needed")
     require_finite(matrix, name)
@@ -128,3 +130,12 @@ def one_of(value: Any, name: str, choices: Mapping[str, Any] | tuple[str, ...]) 
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(f"{name} = {value!r} is not one of {', '.join(choices)}")
     return value
+
+
+def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
+    """Return the generator itself, or a new one from a seed, a whole number >= 0."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if not isinstance(rng, (int, np.integer)) or isinstance(rng, bool) or rng < 0:
+        raise ParameterError(f"rng = {rng!r} must be a numpy.random.Generator or a seed, a whole number >= 0")
+    return np.random.default_rng(int(rng))

@@ -11,7 +11,12 @@ EPS = float(np.finfo(float).eps)
 def row_energies(X: Array, U: Array) -> Array:
     """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
     XU = X @ U
-    return np.einsum("ij,ij->i", XU, XU)
+    return row_products(XU, XU)
+
+
+def row_products(X: Array, Y: Array) -> Array:
+    """Return x_i'y_i for all rows, shape (n,)."""
+    return np.asarray(np.einsum("ij,ij->i", X, Y))
 
 
 def symmetric(M: Array) -> Array:
@@ -64,7 +69,7 @@ def whitener(M: Array) -> Array:
 
 def unit_rows(F: Array) -> Array:
     """Return F with rows of norm one; a zero row becomes the first unit vector."""
-    norms = np.sqrt(np.einsum("ij,ij->i", F, F))
+    norms = np.sqrt(row_products(F, F))
     zero = norms == 0.0
     unit = F / np.where(zero, 1.0, norms)[:, None]
     unit[zero, 0] = 1.0

@@ -14,6 +14,7 @@ class Status(Enum):
     CLOSED_FORM = "the optimum is known in closed form"
     MAX_ITER = "max_iter was reached; the bracket is valid, raise max_iter to narrow it"
     TIME_LIMIT = "time_limit was reached; the bracket is valid, raise time_limit to narrow it"
+    LIMIT = "an iteration or time limit was reached; the bracket is valid, raise the limit to narrow it"
     STOPPED = "the callback asked to stop; the bracket is valid"
     STALLED = "no further progress in double precision; the bracket is valid, ask for a larger tol"
     INACCURATE = "the solver stopped with a proved gap above the tolerance; the bracket is valid, try another solver"
@@ -44,7 +45,7 @@ class Progress(NamedTuple):
     upper: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """A point, the proved bracket on the optimum, and how they were found.
 
@@ -68,6 +69,8 @@ class Result:
         Who computed the point.
     history : tuple of Progress
         (iteration, seconds, lower, upper), oldest first; empty where the solver does not report it.
+    C : (d, d) array, or (d + 1, d + 1), or None
+        Last multiplier of the l1 part off the diagonal, from the fast solvers when c > 0: for warm starts.
     """
 
     value: float
@@ -80,6 +83,7 @@ class Result:
     seconds: float
     solver: str
     history: tuple[Progress, ...] = field(default=(), repr=False)
+    C: Array | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, positive_int
+from diffrac_cvx.inputs import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
 from diffrac_cvx.linalg import EPS, column_basis, triangular_root
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.randomness import as_generator
 
 
 def sign_leading(F: npt.ArrayLike) -> Array:

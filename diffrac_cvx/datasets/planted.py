@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.inputs import Array, as_scalar, in_unit_interval, one_of, positive_int
+from diffrac_cvx.inputs import Array, as_generator, as_scalar, in_unit_interval, one_of, positive_int
 from diffrac_cvx.linalg import inverse_or_one
-from diffrac_cvx.randomness import as_generator
 
 LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "gaussian": lambda rng, shape: rng.standard_normal(shape),

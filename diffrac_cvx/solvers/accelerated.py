@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates import bracket
+from diffrac_cvx.brackets import bracket
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.solvers.certified import Iterate
 from diffrac_cvx.solvers.published import first_point, theta
-from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, prox_inverse, softmax_value
+from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, momentum, prox_inverse, softmax_value
 
 FIRST_EPS = 1e-2
 SHRINK = 0.3  # eps from one stage to the next
@@ -69,61 +69,72 @@ class Stage:
         return float(np.mean(1 / new.u) / 2 + value - primal)
 
 
-def iterates(problem: DirectionProblem, U: Array | None, max_iter: int) -> Iterator[Iterate]:
+class End(NamedTuple):
+    """Where a stage ended, or stands: its eps, the dual point, the factor of V and the step-size factor."""
+
+    eps: float
+    dual: Point
+    U: Array
+    factor: float
+    n_iter: int
+    finished: bool
+
+    def iterate(self) -> Iterate:
+        """Return the point in the common form."""
+        return Iterate(self.U, self.n_iter, self.dual.C, self.dual.u)
+
+
+def iterates(problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int) -> Iterator[Iterate]:
     """Yield the end of each stage and the extrapolations from the last stages to eps = 0."""
     dual = SmoothedDual(problem.X, problem.W, problem.box)
     u, scale = first_point(problem, dual, U)
-    C = np.zeros_like(dual.box)
     eps = FIRST_EPS if U is None else float(np.clip(bracket(problem, U).gap, 1e-5, FIRST_EPS))
-    factor, done = 0.1 / eps, 0
     curvature_u, curvature_C = dual.curvature_u(steps=5), dual.curvature_C()
-    ends: list[tuple[float, Iterate]] = []
-    while eps > LAST_EPS and done < max_iter:
-        stage = Stage(dual, eps, scale, curvature_u, curvature_C * scale**2)
-        for step in run_stage(problem, stage, u, C, factor, done, max_iter):
-            iterate, finished, factor = step
-            yield iterate
-        done = iterate.n_iter
-        u, C = iterate.u, iterate.C
-        scale = theta(problem, dual, iterate.U, scale) if problem.is_sparse else scale
-        ends.append((eps, iterate))
+    stage = Stage(dual, eps, scale, curvature_u, curvature_C * scale**2)
+    start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
+    end = End(eps, start, dual.W, 0.1 / eps, 0, finished=False)
+    ends: list[End] = []
+    while eps > LAST_EPS and end.n_iter < max_iter:
+        for step in run_stage(problem, stage, end, max_iter):
+            yield step.iterate()
+        end = step
+        ends.append(end)
         for order in (2, 3):
-            if finished and len(ends) >= order:
+            if end.finished and len(ends) >= order:
                 yield extrapolated(ends[-order:], dual.box)
+        scale = theta(problem, dual, end.U, scale) if problem.is_sparse else scale
         eps *= SHRINK
-        factor /= SHRINK
+        stage = Stage(dual, eps, scale, curvature_u, curvature_C * scale**2)
+        end = end._replace(eps=eps, factor=end.factor / SHRINK, dual=stage.point(end.dual.u, end.dual.C))
 
 
-def run_stage(
-    problem: DirectionProblem, stage: Stage, u: Array, C: Array, factor: float, done: int, max_iter: int
-) -> Iterator[tuple[Iterate, bool, float]]:
-    """Yield points of one stage, whether it is finished, and the factor of the step sizes."""
-    last = ahead = stage.point(u, C)
-    t = 1.0
+def run_stage(problem: DirectionProblem, stage: Stage, start: End, max_iter: int) -> Iterator[End]:
+    """Yield where the stage stands every so often, last of all its end."""
+    last = ahead = start.dual
+    done, factor, t = start.n_iter, start.factor, 1.0
     while True:
         here = stage.dual.smooth_part(ahead.D, stage.eps)
         new, value, factor = stage.step(ahead, here, factor)
         done += 1
-        finished = stage.gap(problem, new, value, here) < STAGE_END * stage.eps or done >= max_iter
-        if finished or done % CHECK_EVERY == 0:
-            yield Iterate(here.U, done, new.C, new.u), finished, factor
-        if finished:
+        finished = stage.gap(problem, new, value, here) < STAGE_END * stage.eps
+        if finished or done >= max_iter or done % CHECK_EVERY == 0:
+            yield End(stage.eps, new, here.U, factor, done, finished)
+        if finished or done >= max_iter:
             return
         if stage.inner(ahead.u - new.u, ahead.C - new.C, new.u - last.u, new.C - last.C) > 0:
             t = 1.0  # the momentum points uphill
-        following = (1 + (1 + 4 * t**2) ** 0.5) / 2
-        weight = (t - 1) / following
+        t, weight = momentum(t)
         ahead = Point(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
-        last, t, factor = new, following, factor * 0.85
+        last, factor = new, factor * 0.85
 
 
-def extrapolated(ends: Sequence[tuple[float, Iterate]], box: Array) -> Iterate:
+def extrapolated(ends: Sequence[End], box: Array) -> Iterate:
     """Return the value at eps = 0 of the polynomial in eps through the last ends of stages (Richardson)."""
-    eps = np.array([e for e, _ in ends])
-    weights = [float(np.prod([-b / (a - b) for b in eps if b != a])) for a in eps]
-    points = [iterate for _, iterate in ends]
-    u = sum(w * p.u for w, p in zip(weights, points, strict=True))
-    C = sum(w * p.C for w, p in zip(weights, points, strict=True))
-    V = sum(w * (p.U @ p.U.T) for w, p in zip(weights, points, strict=True))
-    last = points[-1]
-    return Iterate(psd_factor(V), last.n_iter, np.clip(C, -box, box), np.maximum(u, 0.2 * last.u))
+    weights = [float(np.prod([-b.eps / (a.eps - b.eps) for b in ends if b is not a])) for a in ends]
+    u, C, V = np.zeros_like(ends[0].dual.u), np.zeros_like(box), np.zeros_like(box)
+    for weight, end in zip(weights, ends, strict=True):
+        u += weight * end.dual.u
+        C += weight * end.dual.C
+        V += weight * (end.U @ end.U.T)
+    last = ends[-1]
+    return Iterate(psd_factor(V), last.n_iter, np.clip(C, -box, box), np.maximum(u, 0.2 * last.dual.u))

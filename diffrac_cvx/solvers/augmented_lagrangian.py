@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.optimize
 
+from diffrac_cvx.brackets import moment
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, principal_columns
+from diffrac_cvx.linalg import inverse_or_one, principal_columns, row_energies, row_products
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.solvers.certified import Iterate
 
@@ -32,13 +33,13 @@ class Lagrangian:
 
     def multiplier(self, U: Array) -> Array:
         """Return the maximiser C at U."""
-        return np.clip(self.C0 + self.sigma * (U @ U.T), -self.problem.box, self.problem.box)
+        return np.asarray(np.clip(self.C0 + self.sigma * (U @ U.T), -self.problem.box, self.problem.box))
 
     def value_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return the value at U and its gradient 2 (A + C - M) U, M = X' Diag(1/sqrt(q)) X / n."""
         X, n = self.problem.X, len(self.problem.X)
         XU = X @ U
-        roots = np.sqrt(np.einsum("ij,ij->i", XU, XU))
+        roots = np.sqrt(row_products(XU, XU))
         # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
         pull = X.T @ (XU / np.where(roots > 0.0, roots, 1.0)[:, None])
         if not self.problem.is_sparse:
@@ -58,36 +59,43 @@ class Lagrangian:
             value, gradient = self.value_and_gradient(entries.reshape(U.shape))
             return value, gradient.ravel()
 
-        options = {"maxcor": 15, "maxiter": steps, "maxfun": 3 * steps, "ftol": 0.0, "gtol": 1e-14}
-        found = scipy.optimize.minimize(flat, U.ravel(), jac=True, method="L-BFGS-B", options=options)
+        found = scipy.optimize.minimize(
+            flat,
+            U.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxcor": 15, "maxiter": steps, "maxfun": 3 * steps, "ftol": 0.0, "gtol": 1e-14},
+        )
         return np.asarray(found.x).reshape(U.shape), int(found.nit)
 
     def escape(self, U: Array) -> Array:
         """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
-        X, roots = self.problem.X, np.sqrt(np.einsum("ij,ij->i", self.problem.X @ U, self.problem.X @ U))
+        X, roots = self.problem.X, np.sqrt(row_energies(self.problem.X, U))
         weights = 1.0 / np.maximum(roots, 1e-6 * max(roots.mean(), 1e-300))
-        M = X.T @ (weights[:, None] * X) / len(X)
-        _, vectors = np.linalg.eigh(M - self.B - self.multiplier(U))
+        _, vectors = np.linalg.eigh(moment(X, weights) - self.B - self.multiplier(U))
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
 
 
 def spread_start(problem: DirectionProblem) -> Array:
     """Return a full-rank start without a preferred direction, shaken a little so that no symmetry traps it."""
     size = problem.X.shape[1]
-    return np.asarray(np.eye(size) + 1e-2 * np.random.default_rng(0).standard_normal((size, size))) / size
+    shake: Array = 1e-2 * np.random.default_rng(0).standard_normal((size, size))
+    return (np.eye(size) + shake) / size
 
 
-def iterates(problem: DirectionProblem, U: Array | None = None, C: Array | None = None) -> Iterator[Iterate]:
-    """Yield a point and its multiplier after every round, for ever."""
+def iterates(
+    problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
+) -> Iterator[Iterate]:
+    """Yield a point and its multiplier after every round, until so many L-BFGS steps are done."""
     U = spread_start(problem) if U is None else U
     done, best, rounds_since = 0, np.inf, 0
     steps = INNER
-    while True:
+    while done < max_iter:
         U, objective = problem.best_scale(U)
         if not U.any():
             U = spread_start(problem)
         lagrangian = Lagrangian(problem, C)
-        U, taken = lagrangian.minimise(U, steps)
+        U, taken = lagrangian.minimise(U, min(steps, max_iter - done))
         C = lagrangian.multiplier(U) if problem.is_sparse else None
         done += max(taken, 1)
         U = principal_columns(U, rtol=1e-12)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates import Dual, bracket
+from diffrac_cvx.brackets import Dual, bracket
 from diffrac_cvx.inputs import Array, as_matrix, positive, positive_int
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.result import Progress, Result, Status
@@ -88,6 +88,10 @@ def run(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stoppi
     if status is None:
         status = Status.OPTIMAL if upper - lower <= stopping.tol else Status.STALLED
     best, value = problem.best_scale(best)
+    C = iterate.C if problem.is_sparse and history else None
+    if C is not None:
+        inverse = 1.0 / np.diag(problem.L)
+        C = C * np.outer(inverse, inverse)
     n_iter = history[-1].iteration if history else 0
     return Result(
         value, min(lower, value), value, problem.labels_factor(best), problem.directions(best),
@@ -107,10 +111,17 @@ def closed_form(problem: DirectionProblem, nu: float, stopping: Stopping, solver
     return Result(value, value, value, np.ones((n, 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)
 
 
-def starting_factor(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> Array | None:
-    """Return the factor of a warm start in the problem's coordinates, or None."""
+def starting_point(
+    problem: DirectionProblem, start: Result | npt.ArrayLike | None
+) -> tuple[Array | None, Array | None]:
+    """Return the factor and the multiplier of a warm start in the problem's coordinates, None for what it lacks."""
     V = start.V if isinstance(start, Result) else start
     if V is None:
-        return None
+        return None, None
     U = problem.from_user(as_matrix(V, "start"))
-    return U if U.any() else None
+    C = start.C if isinstance(start, Result) else None
+    if C is not None and problem.is_sparse and C.shape == problem.box.shape:
+        C = np.clip(problem.L.T @ C @ problem.L, -problem.box, problem.box)
+    else:
+        C = None
+    return (U, C) if U.any() else (None, None)

@@ -9,7 +9,7 @@ from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.problem import direction_problem
 from diffrac_cvx.result import Result
 from diffrac_cvx.solvers import accelerated, published
-from diffrac_cvx.solvers.certified import Callback, Stopping, closed_form, run, starting_factor
+from diffrac_cvx.solvers.certified import Callback, Stopping, closed_form, run, starting_point
 
 NO_PENALTY = Penalty()
 
@@ -79,8 +79,8 @@ def fista(
     answer = closed_form(problem, nu, stopping, f"fista ({variant})")
     if answer is not None:
         return answer
-    U = starting_factor(problem, start)
+    U, C = starting_point(problem, start)
     if variant == "published":
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else positive(epsilon, "epsilon")
-        return run(problem, published.iterates(problem, eps, U, max_iter), stopping, "fista (published)")
-    return run(problem, accelerated.iterates(problem, U, max_iter), stopping, "fista (accelerated)")
+        return run(problem, published.iterates(problem, eps, U, C, max_iter), stopping, "fista (published)")
+    return run(problem, accelerated.iterates(problem, U, C, max_iter), stopping, "fista (accelerated)")

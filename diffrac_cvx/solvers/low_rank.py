@@ -5,12 +5,13 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval
+from diffrac_cvx.inputs import as_data, in_unit_interval
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.problem import DirectionProblem, direction_problem
+from diffrac_cvx.problem import direction_problem
 from diffrac_cvx.result import Result
-from diffrac_cvx.solvers import augmented_lagrangian, working_set
-from diffrac_cvx.solvers.certified import Callback, Iterate, Stopping, closed_form, run, starting_factor
+from diffrac_cvx.solvers import augmented_lagrangian
+from diffrac_cvx.solvers import working_set as growing
+from diffrac_cvx.solvers.certified import Callback, Iterate, Stopping, closed_form, run, starting_point
 
 NO_PENALTY = Penalty()
 WORKING_SET_FROM = 24  # coordinates; below, the whole problem is as quick
@@ -26,6 +27,7 @@ def low_rank(
     time_limit: float | None = None,
     callback: Callback | None = None,
     start: Result | npt.ArrayLike | None = None,
+    working_set: bool = True,
 ) -> Result:
     r"""Solve problem (15) to a proved gap, in time O(nd^2) a step and memory O(nd + d^2).
 
@@ -57,6 +59,9 @@ def low_rank(
         Called with each `Progress`; a true return value stops the solver.
     start : Result or (d, d) array, optional
         A matrix of directions to start from, such as the solution for a nearby penalty.
+    working_set : bool
+        Whether a sparse problem may be solved on a few coordinates first.  Where the optimum is not unique that
+        favours sparse solutions of low rank; without it the solution is of generic rank, as an interior point is.
 
     Returns
     -------
@@ -73,10 +78,11 @@ def low_rank(
     answer = closed_form(problem, nu, stopping, "low_rank")
     if answer is not None:
         return answer
-    return run(problem, _iterates(problem, tol, starting_factor(problem, start)), stopping, "low_rank")
-
-
-def _iterates(problem: DirectionProblem, tol: float, U: Array | None) -> Iterable[Iterate]:
-    if problem.is_sparse and problem.X.shape[1] >= WORKING_SET_FROM:
-        return working_set.iterates(problem, tol, U)
-    return augmented_lagrangian.iterates(problem, None if U is None else working_set.shaken(U, np.arange(len(U))))
+    U, C = starting_point(problem, start)
+    iterates: Iterable[Iterate]
+    if working_set and problem.is_sparse and problem.X.shape[1] >= WORKING_SET_FROM:
+        iterates = growing.iterates(problem, tol, max_iter, U, C)
+    else:
+        U = None if U is None else growing.shaken(U, np.arange(len(U)))
+        iterates = augmented_lagrangian.iterates(problem, max_iter, U, C)
+    return run(problem, iterates, stopping, "low_rank")

@@ -8,7 +8,7 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import row_energies, whitener
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.solvers.certified import Iterate
-from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, prox_inverse
+from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, momentum, prox_inverse
 
 CHECK_EVERY = 25
 
@@ -31,33 +31,36 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
 
 
 def theta(problem: DirectionProblem, dual: SmoothedDual, U: Array, scale: float) -> float:
-    """Return theta = g/2 - scale * l1: (21) with its l1 part scaled by theta solves (15) when theta reproduces itself."""
+    """Return theta = g/2 - scale * l1: where it reproduces the scale, (21) with its l1 part so scaled solves (15)."""
     return max(problem.gain(U) / 2 - scale * dual.l1(U), 0.05)
 
 
-def relaxed_gap(problem: DirectionProblem, dual: SmoothedDual, u: Array, D: Array, point: Smoothed, scale: float) -> float:
+def relaxed_gap(
+    problem: DirectionProblem, dual: SmoothedDual, u: Array, D: Array, point: Smoothed, scale: float
+) -> float:
     """Return the duality gap of (21) with its l1 part scaled, at the dual point (u, C) with matrix D and a V."""
     upper = np.mean(1 / u) / 2 + np.linalg.eigvalsh(D)[-1]
     return float(upper - (problem.gain(point.U) - scale * dual.l1(point.U)))
 
 
-def iterates(problem: DirectionProblem, eps: float, U: Array | None, max_iter: int) -> Iterator[Iterate]:
+def iterates(
+    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int
+) -> Iterator[Iterate]:
     """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and go on."""
     dual = published_dual(problem)
     n, r = dual.Z.shape
     step = 1.0 / dual.lipschitz(eps)
     target = eps * max(np.log(r), 1.0)  # eps log d is 0 when d = 1
     u, scale = first_point(problem, dual, U)
-    C = np.zeros_like(dual.box)
+    C = np.zeros_like(dual.box) if C is None else np.clip(scale * C, -scale * dual.box, scale * dual.box)
     ahead, t = (u, C), 1.0
     for done in range(1, max_iter + 1):
         point = dual.smooth_part(dual.matrix(*ahead), eps)
         new_u = prox_inverse(ahead[0] - step * point.grad_u, step, n)
         new_C = np.clip(ahead[1] - step * point.grad_C, -scale * dual.box, scale * dual.box)
-        following = (1 + (1 + 4 * t**2) ** 0.5) / 2
-        weight = (t - 1) / following
+        t, weight = momentum(t)
         ahead = (new_u + weight * (new_u - u), new_C + weight * (new_C - C))
-        u, C, t = new_u, new_C, following
+        u, C = new_u, new_C
         if done % CHECK_EVERY and done < max_iter:
             continue
         yield Iterate(point.U, done, C / scale, u)

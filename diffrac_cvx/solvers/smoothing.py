@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import row_energies
+from diffrac_cvx.linalg import row_energies, row_products
 
 
 class Smoothed(NamedTuple):
@@ -86,11 +86,6 @@ class SmoothedDual:
         return 2.0 / eps * max(self.curvature_u(), self.curvature_C())
 
 
-def row_products(X: Array, Y: Array) -> Array:
-    """Return x_i'y_i for all rows."""
-    return np.einsum("ij,ij->i", X, Y)
-
-
 def softmax_value(D: Array, eps: float) -> float:
     """Return eps log tr exp(D / eps), from eigenvalues alone."""
     theta = np.linalg.eigvalsh(D)
@@ -121,3 +116,9 @@ def prox_inverse(v: Array, step: float, n: int) -> Array:
             break
         u = new
     return np.asarray(u)
+
+
+def momentum(t: float) -> tuple[float, float]:
+    """Return the next term of Nesterov's sequence and the weight of the extrapolation."""
+    following = (1 + (1 + 4 * t**2) ** 0.5) / 2
+    return following, (t - 1) / following

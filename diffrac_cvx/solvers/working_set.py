@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates import bracket
+from diffrac_cvx.brackets import bracket, moment
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import row_energies, whitener
 from diffrac_cvx.problem import DirectionProblem
@@ -38,38 +38,51 @@ def extended_multiplier(problem: DirectionProblem, U: Array, chosen: Indices, C:
     """Return C on all coordinates, M - A clipped to the box outside the set, and what the clipping left over."""
     q = row_energies(problem.X, problem.best_scale(U)[0])
     weights = 1.0 / np.sqrt(np.maximum(q, 1e-12 * max(q.mean(), 1e-300)))
-    excess = problem.X.T @ (weights[:, None] * problem.X) / len(q) - problem.A
+    excess = moment(problem.X, weights) - problem.A
     full = np.clip(excess, -problem.box, problem.box)
     if C is not None:
         full[np.ix_(chosen, chosen)] = C
     return full, np.abs(excess) - np.outer(problem.c, problem.c)
 
 
-def iterates(problem: DirectionProblem, tol: float, U: Array | None = None) -> Iterator[Iterate]:
+def iterates(
+    problem: DirectionProblem, tol: float, max_iter: int, U: Array | None = None, C: Array | None = None
+) -> Iterator[Iterate]:
     """Yield points of the whole problem from doubling working sets, until half of the coordinates want to enter."""
     size = problem.X.shape[1]
-    done, C = 0, None
     chosen = most_promising(problem, START) if U is None else np.flatnonzero(np.abs(U).max(axis=1) > 1e-6)
-    wanting = 0
-    while 2 * max(len(chosen), wanting) < size:
-        small = restrict(problem, chosen)
-        inner = augmented_lagrangian.iterates(small, None if U is None else U[chosen], C)
-        for point in islice(inner, ROUNDS):
-            if bracket(small, point.U, duals(point)).gap <= tol / 4:
-                break
+    done, wanting, target = 0, 0, tol / 4
+    while 2 * max(len(chosen), wanting) < size and done < max_iter:
+        point = solve_on(problem, chosen, target, max_iter - done, U, C)
         done += point.n_iter
         U = np.zeros((size, point.U.shape[1]))
         U[chosen] = point.U
         C, violation = extended_multiplier(problem, U, chosen, point.C)
         yield Iterate(U, done, C)
         score = violation.max(axis=1)
+        score[chosen] = -np.inf
         wanting = int(np.sum(score > 0.1 * problem.box.max()))
-        score[chosen] = np.inf
-        chosen = np.sort(np.argsort(-score, kind="stable")[: 2 * len(chosen)])
-        C = C[np.ix_(chosen, chosen)]
+        if np.all(score <= 0.0) and target > 1e-4 * tol:
+            target *= 0.1  # nothing wants to enter: what is missing is accuracy on the set
+            continue
+        entering = np.argsort(-score, kind="stable")[: len(chosen)]
+        chosen = np.sort(np.append(chosen, entering))
         U = shaken(U, chosen)
-    for point in augmented_lagrangian.iterates(problem):
+    for point in augmented_lagrangian.iterates(problem, max_iter - done):
         yield point._replace(n_iter=point.n_iter + done)
+
+
+def solve_on(
+    problem: DirectionProblem, chosen: Indices, target: float, max_iter: int, U: Array | None, C: Array | None
+) -> Iterate:
+    """Return the point of the problem on the chosen coordinates after a few rounds, or at its target gap."""
+    small = restrict(problem, chosen)
+    U = None if U is None else U[chosen]
+    C = None if C is None else C[np.ix_(chosen, chosen)]
+    for point in islice(augmented_lagrangian.iterates(small, max_iter, U, C), ROUNDS):
+        if bracket(small, point.U, duals(point)).gap <= target:
+            break
+    return point
 
 
 def shaken(U: Array, chosen: Indices) -> Array:

@@ -1,0 +1,164 @@
+"""Brackets in the space of directions: what any factor of V proves about (15) and (21), in closed form."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import EPS, row_energies
+from diffrac_cvx.problem import DirectionProblem
+from diffrac_cvx.result import Bracket
+
+BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+
+
+class Dual(NamedTuple):
+    """What a solver offers for the lower bound: weights u, or None for 1/sqrt(q), and C off the diagonal, or None."""
+
+    u: Array | None = None
+    C: Array | None = None
+
+
+def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> Bracket:
+    r"""Bracket the optimum of (15) from any factor U, V = UU', and any candidates for the dual.
+
+    For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
+    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).
+    """
+    U, upper = problem.best_scale(U)
+    lower = 0.0
+    for dual in duals:
+        if dual.u is not None:
+            lower = max(lower, lower_bound(problem, dual.u, float(np.mean(1.0 / dual.u)), dual.C))
+    for weights, inverse_mean in dual_weights(problem, U):
+        given = [dual.C for dual in duals if dual.C is not None]
+        for C in dual_matrices(problem, U, weights, given):
+            lower = max(lower, lower_bound(problem, weights, inverse_mean, C))
+    return Bracket(min(lower, upper), upper)
+
+
+def lower_bound(problem: DirectionProblem, weights: Array, inverse_mean: float, C: Array | None) -> float:
+    """Return 1 - t mean(1/u), for u given as weights of the rows and mean(1/u) (an idle row has weight 0, 1/u = 0)."""
+    return 1.0 - largest_ratio(problem, moment(problem.Z, weights), C) * inverse_mean
+
+
+def moment(X: Array, weights: Array) -> Array:
+    """Return X' Diag(weights) X / n."""
+    return X.T @ (weights[:, None] * X) / len(X)
+
+
+def dual_weights(problem: DirectionProblem, U: Array) -> Iterator[tuple[Array, float]]:
+    """Yield u and mean(1/u), 1/u = sqrt(q) kept from 0 by less and less; a zero row takes u = infinity, at no cost."""
+    q = row_energies(problem.X, U)
+    idle = ~problem.X.any(axis=1)
+    for floor in (1e-12, 1e-4, 1e-2):
+        roots = np.sqrt(np.maximum(q, floor * max(q.mean(), 1e-300)))
+        yield np.where(idle, 0.0, 1.0 / roots), float(np.where(idle, 0.0, roots).mean())
+        if q[~idle].min(initial=np.inf) >= 1e-2 * q.mean():
+            return
+
+
+def dual_matrices(
+    problem: DirectionProblem, U: Array, weights: Array, given: Sequence[Array]
+) -> Iterator[Array | None]:
+    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: those given, else from the signs of V."""
+    if not problem.is_sparse:
+        yield None
+        return
+    for C in given:
+        yield np.clip(C, -problem.box, problem.box)
+    V = U @ U.T
+    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    if given and np.all(np.abs(V) > 1e-4 * size):
+        return  # the signs are no news to a solver whose V has no zeros
+    slack = np.clip(moment(problem.X, weights) - problem.A, -problem.box, problem.box)
+    yield from sign_patterns(problem, V, slack)
+
+
+def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
+    """Yield c_i c_j sign(V_ij) where V is not zero, up to a threshold that a solver may need, and slack elsewhere."""
+    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    for threshold in (1e-6, 1e-4, 1e-2, np.inf):
+        yield np.where(np.abs(V) > threshold * size, problem.box * np.sign(V), slack)
+
+
+def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> float:
+    """Return t with M <= t (A + C + Diag(c)^2), C blended with 0 until the right side is positive definite.
+
+    Mz is M in the whitened coordinates W, in which A + Diag(c)^2 is the identity.
+    """
+    if Mz.size == 0:
+        return 0.0
+    size = len(Mz)
+    if C is None:
+        return top_eigenvalue(Mz) * (1 + 4 * size * EPS)
+    shifts, Q = scipy.linalg.eigh(problem.W.T @ C @ problem.W, check_finite=False)
+    M = Q.T @ Mz @ Q
+    best = np.inf
+    for blend in BLENDS:
+        right = 1.0 + (1.0 - blend) * shifts
+        if right.min() < 1e-9:
+            continue
+        root = 1.0 / np.sqrt(right)
+        t = top_eigenvalue(M * np.outer(root, root)) * (1 + 8 * size * EPS / min(right.min(), 1.0))
+        if t > best:
+            break
+        best = t
+    return best
+
+
+def top_eigenvalue(M: Array) -> float:
+    """Return the largest eigenvalue of a symmetric matrix."""
+    last = len(M) - 1
+    return float(scipy.linalg.eigvalsh(M, subset_by_index=[last, last], check_finite=False)[0])
+
+
+def normalized_bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> Bracket:
+    """Bracket the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor of V.
+
+    With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta); it is never below -1.
+    """
+    size = float(np.sum((problem.R @ U) ** 2))
+    if size == 0.0:
+        return Bracket(-1.0, 0.0)
+    U = U / size**0.5
+    l1 = problem.cost(U) - 1.0
+    upper = l1 - problem.gain(U)
+    lower = -1.0
+    for weights, inverse_mean in dual_weights(problem, U):
+        given = [dual.C for dual in duals if dual.C is not None]
+        half = moment(problem.X, weights) / 2
+        theta = problem.gain(U) / 2 - l1
+        slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
+        for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
+            lower = max(lower, -(inverse_mean / 2 + normalized_multiplier(problem, half, C)))
+    return Bracket(min(lower, upper), upper)
+
+
+def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array) -> float:
+    """Return theta with M/2 - C - Diag(c)^2 <= theta A, C blended with 0 where A is singular; inf if there is none.
+
+    In the coordinates W of A + Diag(c)^2, A is the identity less a part that reaches 1 on its null space; there X
+    vanishes, and a Schur complement removes it.
+    """
+    W = problem.W
+    values, Q = scipy.linalg.eigh(W.T @ problem.A @ W, check_finite=False)
+    null = values < 1e-9
+    basis = W @ Q
+    basis[:, ~null] /= np.sqrt(values[~null])
+    best = np.inf
+    for blend in BLENDS:
+        N = basis.T @ ((1 - blend) * C + np.diag(problem.c**2) - half) @ basis
+        reduced = N[np.ix_(~null, ~null)]
+        if null.any():
+            corner = N[np.ix_(null, null)]
+            if np.linalg.eigvalsh(corner)[0] <= 1e-9 * max(np.abs(N).max(), 1e-300):
+                continue
+            cross = N[np.ix_(null, ~null)]
+            reduced = reduced - cross.T @ np.linalg.solve(corner, cross)
+        best = min(best, top_eigenvalue(-(reduced + reduced.T) / 2) + 8 * len(N) * EPS * np.abs(N).max())
+        if not null.any():
+            break
+    return best

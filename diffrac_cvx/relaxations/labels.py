@@ -1,0 +1,154 @@
+"""Relaxations in the matrix of labels Y alone: (7), (8), (16).  An n x n variable."""
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from diffrac_cvx.certificates import ridge_of
+from diffrac_cvx.inputs import Array, as_data, in_unit_interval
+from diffrac_cvx.label_brackets import bracket_alpha, bracket_nu, with_imbalance
+from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, require_memory, solved
+from diffrac_cvx.result import Bracket
+
+NO_PENALTY = Penalty()
+INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
+
+
+def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
+    r"""Fix the imbalance of the clusters.
+
+    .. math::
+        \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}\ \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X)^{+} X^\top)
+        \quad\text{such that}\quad \tfrac{1}{n^2} 1^\top Y 1 = \alpha
+
+    Source: Eq. (7), section 2.2.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    alpha : float
+        Imbalance (1'y/n)^2 of the clusters, in [0, 1]; a CVXPY parameter, ``at(alpha=...)``.  At 0 the problem has no
+        interior point and `solve` uses its reduction to the complement of 1; at 1 the answer is Y = 11'.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If X is not usable or alpha is outside [0, 1].
+    ResourceError
+        If an n x n matrix would not fit in memory.
+    """
+    X, alpha = as_data(X), in_unit_interval(alpha, "alpha")
+    n = len(X)
+    guard(n, "constrained_alpha")
+    Q = column_basis(X)
+    weight = parameter("alpha", alpha)
+    Y = cp.Variable((n, n), PSD=True, name="Y")
+    unit = cp.diag(Y) == 1
+    problem = cp.Problem(cp.Minimize(misfit(Y, Q)), [unit, cp.sum(Y) / n**2 == weight])
+
+    def read() -> Reading:
+        return reading_alpha(Q, psd_factor(solved(Y), rtol=1e-14), number(weight), multiplier(unit))
+
+    def shortcut() -> Reading | Relaxation | None:
+        if number(weight) == 1.0:
+            return Reading(np.ones((n, 1)), None, 0.0, Bracket(0.0, 0.0))
+        return balanced(Q) if number(weight) == 0.0 else None
+
+    return Relaxation(
+        "constrained_alpha", "Eq. (7)", problem, read, Size(n, n, n * n, INSTEAD),
+        {"alpha": weight}, shortcut=shortcut,
+    )  # fmt: skip
+
+
+def balanced(Q: Array) -> Relaxation:
+    """Return (7) at alpha = 0, where Y1 = 0, in the face Y = N W N' with the columns of N a basis of 1's complement."""
+    n = len(Q)
+    N = scipy.linalg.helmert(n).T
+    W = cp.Variable((n - 1, n - 1), PSD=True, name="W")
+    B = N.T @ Q
+    fit = cp.trace(W) / n - cp.sum(cp.multiply(B @ B.T, W)) / n
+    unit = cp.sum(cp.multiply(N @ W, N), axis=1) == 1
+    problem = cp.Problem(cp.Minimize(fit), [unit])
+
+    def read() -> Reading:
+        return reading_alpha(Q, N @ psd_factor(solved(W), rtol=1e-14), 0.0, multiplier(unit))
+
+    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, Size(n, n - 1, n * n * n // 2, INSTEAD))
+
+
+def penalized_nu(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
+    r"""Penalise the imbalance of the clusters instead of fixing it.
+
+    .. math::
+        \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}
+        \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X + n\,\mathrm{Diag}(a)^2)^{+} X^\top)
+        + \tfrac{\nu}{n^2} 1^\top Y 1
+
+    Source: Eq. (8), section 2.3; the ridge a is that of Eq. (16).
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    nu : float
+        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.  At 0 the all-ones Y is optimal, and
+        `solve` returns it.
+    penalty : Penalty
+        A ridge a; an l1 part needs `lifted` or `v_space`.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If X is not usable, nu is outside [0, 1] or the penalty has an l1 part.
+    ResourceError
+        If an n x n matrix would not fit in memory.
+    """
+    X, nu = as_data(X), in_unit_interval(nu, "nu")
+    n = len(X)
+    guard(n, "penalized_nu")
+    Q = column_basis(X, ridge_of(penalty, X.shape[1]))
+    weight = parameter("nu", nu)
+    Y = cp.Variable((n, n), PSD=True, name="Y")
+    unit = cp.diag(Y) == 1
+    problem = cp.Problem(cp.Minimize(misfit(Y, Q) + weight * cp.sum(Y) / n**2), [unit])
+
+    def read() -> Reading:
+        F = unit_rows(psd_factor(solved(Y), rtol=1e-14))
+        bounds = bracket_nu(Q, F, number(weight), multiplier(unit))
+        return Reading(F, None, bounds.upper, bounds)
+
+    def shortcut() -> Reading | None:
+        return Reading(np.ones((n, 1)), None, 0.0, Bracket(0.0, 0.0)) if number(weight) == 0.0 else None
+
+    return Relaxation(
+        "penalized_nu", "Eq. (8)", problem, read, Size(n, n, n * n, INSTEAD), {"nu": weight}, shortcut=shortcut
+    )
+
+
+def misfit(Y: cp.Expression, Q: Array) -> cp.Expression:
+    """tr Y (Pi - QQ') / n."""
+    n = len(Q)
+    fit: cp.Expression = cp.sum(cp.multiply(np.eye(n) - 1.0 / n - Q @ Q.T, Y)) / n
+    return fit
+
+
+def multiplier(unit: cp.Constraint) -> Array | None:
+    """Return mu of the constraint diag Y = 1 as the solver has it, or None (CVXPY's sign is the opposite)."""
+    value = unit.dual_value
+    return None if value is None or not np.all(np.isfinite(value)) else -np.asarray(value)
+
+
+def reading_alpha(Q: Array, F: Array, alpha: float, mu: Array | None) -> Reading:
+    """Read a factor of a solution of (7) as its nearest feasible point."""
+    F = with_imbalance(F, alpha)
+    bounds = bracket_alpha(Q, F, alpha, mu)
+    return Reading(F, None, bounds.upper, bounds)
+
+
+def guard(n: int, name: str) -> None:
+    """Refuse to build dense n x n data that would not fit in memory."""
+    require_memory(10 * 8.0 * n * n, f"{name} with n = {n}", INSTEAD)

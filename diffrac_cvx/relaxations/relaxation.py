@@ -1,0 +1,135 @@
+"""What a builder returns: a plain CVXPY problem, and how to read and certify its own variable."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.expressions.constants.callback_param import CallbackParam
+
+from diffrac_cvx.errors import ParameterError, ResourceError
+from diffrac_cvx.inputs import Array, as_scalar, in_unit_interval
+from diffrac_cvx.result import Bracket
+
+UNIT = Bracket(0.0, 1.0)
+
+
+class Reading(NamedTuple):
+    """A point in the common currency: factor of Y, directions if there are any, objective, proved bracket."""
+
+    F: Array
+    V: Array | None
+    value: float
+    bracket: Bracket
+
+
+class Size(NamedTuple):
+    """What decides memory and solver: points, side of the semidefinite cone, nonzeros of the other rows."""
+
+    points: int
+    side: int
+    nonzeros: int
+    instead: str  # what to use when it is too large
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """A convex relaxation, ready for `solve` or for any use of its CVXPY problem.
+
+    Attributes
+    ----------
+    name, equation : str
+        The builder and the paper's equation.
+    problem : cvxpy.Problem
+        The problem, in coordinates scaled for the solver; its value is that of the equation.
+    read : callable
+        Reads the solved variable as a `Reading`, in the user's coordinates, certified.
+    parameters : mapping of str to cvxpy.Parameter
+        What may be changed without compiling again; see `at`.
+    size : Size
+        What the solver and the size guard go by.
+    trivial : Bracket
+        What is known of the value before solving.
+    shortcut : callable
+        Returns the answer where it has a closed form, another relaxation where that one is better posed, or None.
+    """
+
+    name: str
+    equation: str
+    problem: cp.Problem
+    read: Callable[[], Reading]
+    size: Size
+    parameters: Mapping[str, cp.Parameter] = field(default_factory=dict)
+    trivial: Bracket = UNIT
+    shortcut: "Callable[[], Reading | Relaxation | None]" = lambda: None
+
+    def at(self, **values: float) -> Self:
+        """Set parameters by name (in place: a path compiles once) and return the relaxation.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such parameter or the value is outside its range.
+        """
+        for name, value in values.items():
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise ParameterError(f"{self.name} has no parameter {name!r}; it has {known}")
+            checked = in_unit_interval(value, name) if name in ("nu", "alpha") else _scale(value, name)
+            self.parameters[name].value = checked
+        return self
+
+
+def _scale(value: float, name: str) -> float:
+    if as_scalar(value, name) < 0:
+        raise ParameterError(f"{name} = {value:g} must not be negative")
+    return float(value)
+
+
+def parameter(name: str, value: float) -> cp.Parameter:
+    """Return a nonnegative CVXPY parameter with a value."""
+    return cp.Parameter(nonneg=True, name=name, value=value)
+
+
+def number(given: cp.Parameter) -> float:
+    """Return the value of a scalar parameter."""
+    return float(given.value)  # type: ignore[arg-type]
+
+
+def solved(variable: cp.Variable) -> Array:
+    """Return the value of a solved matrix variable."""
+    return np.asarray(variable.value, dtype=np.float64)
+
+
+def derived(function: Callable[[], float]) -> CallbackParam:
+    """Return a nonnegative CVXPY parameter that is a function of others."""
+    return CallbackParam(function, nonneg=True)
+
+
+def require_memory(bytes_needed: float, what: str, instead: str, limit: float | None = None) -> None:
+    """Raise ResourceError if so many bytes are not to be had (limit, in bytes, or what the machine has free)."""
+    available = available_memory() if limit is None else limit
+    if bytes_needed > available:
+        raise ResourceError(
+            f"{what} needs about {bytes_needed / 1e9:.3g} GB and {available / 1e9:.3g} GB are available; {instead}"
+        )
+
+
+def available_memory() -> float:
+    """Return the free memory of the machine in bytes, or the rest of the control group's limit if that is less."""
+    try:
+        with open("/proc/meminfo") as lines:
+            free = next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        try:
+            free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        except (AttributeError, OSError, ValueError):
+            free = 4e9
+    try:
+        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
+            free = min(free, float(most.read()) - float(used.read()))
+    except (OSError, ValueError):
+        pass
+    return free

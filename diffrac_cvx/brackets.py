@@ -80,8 +80,9 @@ def dual_matrices(
 def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
     """Yield c_i c_j sign(V_ij) where V is not zero, up to a threshold that a solver may need, and slack elsewhere."""
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-    for threshold in (1e-6, 1e-4, 1e-2, np.inf):
+    for threshold in (1e-6, 1e-4, 1e-2):
         yield np.where(np.abs(V) > threshold * size, problem.box * np.sign(V), slack)
+    yield slack
 
 
 def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> float:

@@ -79,8 +79,9 @@ class Lagrangian:
 def spread_start(problem: DirectionProblem) -> Array:
     """Return a full-rank start without a preferred direction, shaken a little so that no symmetry traps it."""
     size = problem.X.shape[1]
-    shake = np.random.default_rng(0).standard_normal((size, size))
-    return np.asarray(np.eye(size) + 1e-2 * shake) / size
+    shake: Array = np.random.default_rng(0).standard_normal((size, size))
+    start: Array = (np.eye(size) + 1e-2 * shake) / size
+    return start
 
 
 def iterates(

@@ -67,10 +67,10 @@ def as_data(X: npt.ArrayLike, *, warn: bool = True) -> Array:
     return data
 
 
-def warn_degenerate(message: str, warn: bool = True) -> None:
+def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
     """Warn once, at the line of the user, that the data are degenerate."""
     if warn:
-        warnings.warn(message, DegenerateDataWarning, stacklevel=4)
+        warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 
 
 def list_some(mask: npt.NDArray[np.bool_], most: int = 5) -> str:

@@ -1,0 +1,43 @@
+"""The README's examples run and print what it shows."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+OUTPUTS = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+
+
+def run(code: str, names: dict) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code, "README.md", "exec"), names)
+    return printed.getvalue()
+
+
+def test_the_ten_lines_print_what_the_readme_shows():
+    assert run(BLOCKS[0], {}) == OUTPUTS[0]
+
+
+def test_the_path_example_runs_and_is_monotone_in_nu():
+    names: dict = {}
+    run(BLOCKS[0] + BLOCKS[1], names)
+    assert names["path"] == sorted(names["path"])
+    assert names["path"][-1] == pytest.approx(names["oracle"].value, abs=1e-4)
+
+
+def test_every_relaxation_of_the_package_is_in_the_table():
+    import diffrac_cvx.relaxations as relaxations
+
+    for name in set(relaxations.__all__) - {"Relaxation"}:
+        assert f"`{name}(" in README
+
+
+def test_every_make_target_the_readme_names_exists():
+    makefile = (Path(__file__).parents[1] / "Makefile").read_text()
+    for target in re.findall(r"make ([a-z-]+)", README):
+        if target not in {"alone"}:
+            assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target

@@ -1,0 +1,51 @@
+"""The validation battery: what it covers, and that it notices a wrong answer."""
+
+import dataclasses
+import runpy
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from experiments import validate, validate_cells
+
+
+def test_the_battery_covers_every_nu_penalty_and_trait_below_and_above_n_equal_d():
+    cells = pd.DataFrame(validate_cells.battery("full"))
+    assert len(cells) >= 200
+    assert not cells.duplicated().any()
+    assert set(cells["nu"]) == {0.0, 0.25, 0.5, 0.75, 1.0}
+    assert (cells["n"] < cells["d"]).any()
+    assert len(cells.groupby(["nu", "trait"])) == 25
+    assert len(cells.groupby(["penalty", "trait"])) == 25
+
+
+def test_the_solvers_agree_on_an_instance():
+    assert validate_cells.measure(12, 3, 0.5, "mixed", "noisy")["agrees"] == 1
+
+
+def shifted(result: dc.Result, by: float) -> dc.Result:
+    return dataclasses.replace(result, value=result.value + by, lower=result.lower + by, upper=result.upper + by)
+
+
+@pytest.mark.parametrize("by", [1e-3, -1e-3])
+def test_a_bracket_that_is_off_is_noticed(by):
+    X, penalty = validate_cells.instance(20, 5, 0.5, "weak l1", "noisy")
+    good = dc.low_rank(X, 0.5, penalty, tol=1e-6)
+    oracle = {"v_space": dc.solve(dc.v_space(X, 0.5, penalty), "CLARABEL")}
+    assert validate_cells.disagreement({"low_rank": good}, oracle)[0] <= validate_cells.SLACK
+    assert validate_cells.disagreement({"low_rank": shifted(good, by)}, oracle)[0] > 1e-4
+
+
+def test_a_reproducer_solves_the_same_instance(tmp_path, capsys):
+    row = pd.Series(
+        {"n": 12, "d": 3, "nu": 0.5, "penalty": "ridge", "trait": "clean", "between": "a | b", "violation": 1.0}
+    )
+    script = validate.save_reproducer(row, tmp_path)
+    X, penalty = validate_cells.instance(12, 3, 0.5, "ridge", "clean")
+    saved = np.load(script.with_suffix(".npz"))
+    np.testing.assert_array_equal(saved["X"], X)
+    np.testing.assert_array_equal(saved["a"], penalty.weights(3)[0])
+    runpy.run_path(str(script))
+    assert capsys.readouterr().out.count("Result(") == 4

@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -36,7 +37,7 @@ def speed(repeats: int) -> None:
     X = dc.datasets.make_planted(N, D, noise=NOISE, rng=0).X
     penalty = dc.Penalty.l1(LAM)
 
-    def oracle(solver: str, **options: float) -> dc.Result:
+    def oracle(solver: str, **options: Any) -> dc.Result:
         # Built anew each time: compilation counts.
         return dc.solve(dc.v_space(X, 1.0, penalty), solver, **options)
 
@@ -71,11 +72,15 @@ def speed(repeats: int) -> None:
 def memory(name: str) -> None:
     """Solve one large instance and print the peak memory of this process."""
     X = dc.datasets.make_planted(LARGE_N, D, noise=NOISE, scaling="unit", rng=0).X
-    solver = {"low_rank": dc.low_rank, "fista": dc.fista}[name]
-    result = solver(X, 1.0, dc.Penalty.l1(0.001), tol=1e-3)
+    penalty = dc.Penalty.l1(0.001)
+    if name == "low_rank":
+        result = dc.low_rank(X, 1.0, penalty, tol=1e-3)
+    else:
+        result = dc.fista(X, 1.0, penalty, tol=1e-3)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
-        f"  {name:10s}{result.seconds:7.1f} s   proved gap {result.gap:.1e}   peak {peak:.2f} GB, data {X.nbytes / 1e9:.2f} GB"
+        f"  {name:10s}{result.seconds:7.1f} s   proved gap {result.gap:.1e}   "
+        f"peak {peak:.2f} GB, data {X.nbytes / 1e9:.2f} GB"
     )
 
 

@@ -8,13 +8,14 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 PAGE = 6.75  # inches, the text width of a journal page
 GREY = "#555555"
 ACCENT = "#b2182b"
 SECOND = "#2166ac"
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
@@ -31,7 +32,7 @@ STYLE: dict[str, Any] = {
 }
 
 
-def save(figure: plt.Figure, stem: Path) -> None:
+def save(figure: Figure, stem: Path) -> None:
     """Write a figure as PDF and PNG, without dates so that the same table gives the same files."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": None, "Producer": None})

@@ -36,7 +36,10 @@ GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dime
         "4-sparse, small lambda": ([10, 30], [40, 100, 200], 2),
     },
 }
-SAMPLES = {"full": {"affine": 50, "1-sparse": 30, "4-sparse": 15, "4-sparse, small lambda": 15}, "smoke": 3}
+SAMPLES = {
+    "full": {"affine": 50, "1-sparse": 30, "4-sparse": 15, "4-sparse, small lambda": 15},
+    "smoke": {"affine": 3, "1-sparse": 3, "4-sparse": 3, "4-sparse, small lambda": 3},
+}
 ORACLE_SIDE = 40  # the oracle is an interior point: cells up to this dimension and
 ORACLE_ROWS = 120_000  # these many nonzeros can be drawn for it
 
@@ -56,8 +59,9 @@ def sample_of(grid: str) -> list[dict[str, Any]]:
     for k, panel in enumerate(GRIDS[grid]):
         able = [c for c in cells_of(grid) if c["panel"] == panel and c["d"] <= ORACLE_SIDE]
         able = [c for c in able if c["n"] * (c["d"] + 1) * (c["d"] + 2) // 2 <= ORACLE_ROWS]
-        wanted = SAMPLES[grid][panel] if isinstance(SAMPLES[grid], dict) else SAMPLES[grid]
-        drawn = np.random.default_rng([2017, k]).choice(len(able), size=min(wanted, len(able)), replace=False)
+        drawn = np.random.default_rng([2017, k]).choice(
+            len(able), size=min(SAMPLES[grid][panel], len(able)), replace=False
+        )
         chosen += [able[i] for i in sorted(drawn)]
     return chosen
 

@@ -10,7 +10,15 @@ from matplotlib.collections import QuadMesh
 
 from diffrac_cvx.inputs import Array
 from experiments.looks import ACCENT, PAGE, SECOND, STYLE, save
-from experiments.phase_fit import Fit, fit_boundary, statistical_dimension
+from experiments.phase_fit import Fit, fit_boundary, statistical_dimension, wendel
+
+PANELS = (
+    ("affine", "rank_one", "(a) rank one, affine invariant"),
+    ("1-sparse", "rank_one", r"(a) rank one, 1-sparse, $\lambda = 1/\sqrt{n}$"),
+    ("affine", "error", "(b) error, affine invariant"),
+    ("4-sparse", "error", r"(b) error, 4-sparse, $\lambda = 1/\sqrt{n}$"),
+    ("4-sparse, small lambda", "error", r"(b) error, 4-sparse, $\lambda = 0.03/\sqrt{n}$"),
+)
 
 
 def draw(table: pd.DataFrame, stem: Path) -> dict[str, Fit]:
@@ -19,35 +27,22 @@ def draw(table: pd.DataFrame, stem: Path) -> dict[str, Fit]:
     panel = dict(iter(table.groupby("panel")))
     fits: dict[str, Fit] = {}
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(2, 3, figsize=(PAGE, 4.5))
-        ranks = phase_map(axes[0, 0], panel["affine"], "rank_one")
-        phase_map(axes[0, 1], panel["1-sparse"], "rank_one")
-        errors = phase_map(axes[1, 0], panel["affine"], "error")
-        phase_map(axes[1, 1], panel["4-sparse"], "error")
-        phase_map(axes[1, 2], panel["4-sparse, small lambda"], "error")
-        for ax, name, column in (
-            (axes[0, 0], "affine", "rank_one"),
-            (axes[0, 1], "1-sparse", "rank_one"),
-            (axes[1, 0], "affine", "recovered"),
-            (axes[1, 1], "4-sparse", "recovered"),
-            (axes[1, 2], "4-sparse, small lambda", "recovered"),
-        ):
-            fit = fit_boundary(panel[name], column)
-            fits[f"{name} {column}"] = fit
-            overlay(ax, fit, power=name == "affine", theory=name == "affine")
-        for ax, title in (
-            (axes[0, 0], "(a) rank one, affine invariant"),
-            (axes[0, 1], r"(a) rank one, 1-sparse, $\lambda = 1/\sqrt{n}$"),
-            (axes[1, 0], "(b) error, affine invariant"),
-            (axes[1, 1], r"(b) error, 4-sparse, $\lambda = 1/\sqrt{n}$"),
-            (axes[1, 2], r"(b) error, 4-sparse, $\lambda = 0.03/\sqrt{n}$"),
-        ):
+        figure = plt.figure(figsize=(PAGE, 4.6))
+        rows = figure.add_gridspec(2, 1)
+        above, below = figure.add_subfigure(rows[0]), figure.add_subfigure(rows[1])
+        top, bottom = above.subplots(1, 3), below.subplots(1, 3)
+        for ax, (name, column, title) in zip([*top[:2], *bottom], PANELS, strict=True):
+            image = phase_map(ax, panel[name], column)
+            success = "rank_one" if column == "rank_one" else "recovered"
+            fits[f"{name} {success}"] = fit = fit_boundary(panel[name], success)
+            overlay(ax, fit, name)
             ax.set_title(title, loc="left")
             ax.set_xlabel("dimension $d$")
             ax.set_ylabel("number of points $n$")
-        boundaries(axes[0, 2], fits)
-        figure.colorbar(ranks, ax=axes[0, 1], label="share of rank-one solutions", shrink=0.9)
-        figure.colorbar(errors, ax=axes[1, 2], label="mean clustering error", shrink=0.9)
+            if name == "1-sparse":
+                above.colorbar(image, ax=top[:2], label="share of rank-one solutions", pad=0.02)
+        below.colorbar(image, ax=bottom, label="mean clustering error", pad=0.02)
+        boundaries(top[2], fits)
         save(figure, stem)
     return fits
 
@@ -68,17 +63,18 @@ def edges(centres: Array) -> Array:
     return np.concatenate([[centres[0] - (middle[0] - centres[0])], middle, [2 * centres[-1] - middle[-1]]])
 
 
-def overlay(ax: Axes, fit: Fit, *, power: bool, theory: bool) -> None:
+def overlay(ax: Axes, fit: Fit, panel: str) -> None:
     """Draw the 50 % boundary, the curve fitted to it, and the theory where there is one."""
     limits = ax.get_xlim(), ax.get_ylim()
     d = np.linspace(max(limits[0][0], 1.0), limits[0][1], 200)
     ax.plot(fit.d, fit.n50, "o", ms=2.5, mfc="white", mec=ACCENT, mew=0.8, label="50 % boundary")
-    if np.isfinite(fit.exponent) and power:
+    if panel == "affine":
         ax.plot(d, fit.factor * d**fit.exponent, color=ACCENT, label=rf"fit $\propto d^{{{fit.exponent:.2f}}}$")
-    elif np.isfinite(fit.slope):
-        ax.plot(d, fit.slope * d + fit.offset, color=ACCENT, label=f"fit ${fit.slope:.2f}\\,d {fit.offset:+.0f}$")
-    if theory:
         ax.plot(d, statistical_dimension(d), "--", color=SECOND, label="$d + d(d-1)/4$")
+    else:
+        ax.plot(d, fit.slope * d + fit.offset, color=ACCENT, label=f"fit ${fit.slope:.2f}\\,d {fit.offset:+.0f}$")
+    if panel == "1-sparse":
+        ax.plot(d, wendel(d), "--", color=SECOND, label="$(d + 1)/2$")
     ax.set_xlim(limits[0])
     ax.set_ylim(limits[1])
     ax.legend(loc="upper left", framealpha=0.9, handlelength=1.5, borderpad=0.3, labelspacing=0.25)
@@ -86,22 +82,27 @@ def overlay(ax: Axes, fit: Fit, *, power: bool, theory: bool) -> None:
 
 def boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
     """Draw all boundaries on logarithmic axes, where a power law is a line."""
-    marks = {
-        "affine rank_one": ("s", "affine, rank", ACCENT),
-        "affine recovered": ("x", "affine, error", ACCENT),
-        "1-sparse rank_one": ("^", "1-sparse, rank", SECOND),
-        "4-sparse recovered": ("v", r"4-sparse, $1/\sqrt{n}$", "#777777"),
-        "4-sparse, small lambda recovered": ("d", r"4-sparse, $0.03/\sqrt{n}$", "black"),
-    }
-    for name, (mark, label, colour) in marks.items():
-        ax.plot(fits[name].d, fits[name].n50, mark, ms=3.5, mfc="none", mew=0.8, color=colour, label=label)
     d = np.geomspace(4, 100, 50)
-    ax.plot(d, statistical_dimension(d), "--", color=SECOND, lw=0.8, label="$d + d(d-1)/4$")
-    ax.plot(d, (d + 1) / 2, ":", color=SECOND, lw=1.0, label="$(d+1)/2$")
+    ax.plot(d, statistical_dimension(d), "--", color=SECOND, lw=0.8)
+    ax.plot(d, wendel(d), "--", color=SECOND, lw=0.8)
+    for name, mark, colour in (
+        ("affine rank_one", "s", ACCENT),
+        ("affine recovered", "x", ACCENT),
+        ("1-sparse rank_one", "^", SECOND),
+        ("4-sparse recovered", "v", "#888888"),
+        ("4-sparse, small lambda recovered", "d", "black"),
+    ):
+        ax.plot(fits[name].d, fits[name].n50, mark, ms=3, mfc="none", mew=0.7, color=colour)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("dimension $d$")
     ax.set_ylabel("50 % boundary $n$")
     ax.set_title("(c) all boundaries", loc="left")
-    ax.set_ylim(3, 4000)
-    ax.legend(loc="upper left", framealpha=0.9, handlelength=1.2, borderpad=0.3, labelspacing=0.2, fontsize=6)
+    ax.set_xlim(3.5, 120)
+    ax.set_ylim(2, 4000)
+    for x, y, colour, text in (
+        (4, 330, ACCENT, "affine invariant\nrank \u25a1, error \u00d7\n$d + d(d-1)/4$"),
+        (4, 58, "black", "4-sparse, error\n\u25bd $1/\\sqrt{n}$\n\u25c7 $0.03/\\sqrt{n}$"),
+        (18, 2.6, SECOND, "1-sparse, rank \u25b3\n$(d + 1)/2$"),
+    ):
+        ax.text(x, y, text, color=colour, fontsize=6.5)

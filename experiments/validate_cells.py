@@ -38,9 +38,9 @@ def instance(n: int, d: int, nu: float, penalty: str, trait: str) -> tuple[Array
     noise = {"noisy": 0.5, "clean": 0.0}.get(trait, 0.1)
     imbalance = 0.25 if trait == "unbalanced" else 0.0
     X = dc.datasets.make_planted(n, d, min(2, d), imbalance, noise, rng=rng).X
-    units = np.ones(d)
+    units: Array = np.ones(d)
     if trait == "badly scaled":
-        units = 10.0 ** rng.integers(-4, 5, size=d)
+        units = np.power(10.0, rng.integers(-4, 5, size=d))
     if trait == "degenerate":
         X[0] = 0.0
         X[:, -1] = X[:, 0]

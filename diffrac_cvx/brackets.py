@@ -31,7 +31,8 @@ def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> 
     lower = 0.0
     for dual in duals:
         if dual.u is not None:
-            lower = max(lower, lower_bound(problem, dual.u, float(np.mean(1.0 / dual.u)), dual.C))
+            weights, inverse_mean = idle_free(problem, dual.u)
+            lower = max(lower, lower_bound(problem, weights, inverse_mean, dual.C))
     for weights, inverse_mean in dual_weights(problem, U):
         given = [dual.C for dual in duals if dual.C is not None]
         for C in dual_matrices(problem, U, weights, given):
@@ -50,14 +51,18 @@ def moment(X: Array, weights: Array) -> Array:
 
 
 def dual_weights(problem: DirectionProblem, U: Array) -> Iterator[tuple[Array, float]]:
-    """Yield u and mean(1/u), 1/u = sqrt(q) kept from 0 by less and less; a zero row takes u = infinity, at no cost."""
+    """Yield u and mean(1/u), with 1/u = sqrt(q) kept away from 0 by more and more."""
     q = row_energies(problem.X, U)
-    idle = ~problem.X.any(axis=1)
     for floor in (1e-12, 1e-4, 1e-2):
         roots = np.sqrt(np.maximum(q, floor * max(q.mean(), 1e-300)))
-        yield np.where(idle, 0.0, 1.0 / roots), float(np.where(idle, 0.0, roots).mean())
-        if q[~idle].min(initial=np.inf) >= 1e-2 * q.mean():
+        yield idle_free(problem, 1.0 / roots)
+        if q[~problem.idle].min(initial=np.inf) >= 1e-2 * q.mean():
             return
+
+
+def idle_free(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
+    """Return weights of the rows and mean(1/u) when zero rows take u = infinity, which costs nothing."""
+    return np.where(problem.idle, 0.0, u), float(np.mean(np.where(problem.idle, 0.0, 1.0 / u)))
 
 
 def dual_matrices(

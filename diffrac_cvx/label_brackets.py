@@ -7,6 +7,8 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import row_products, unit_rows
 from diffrac_cvx.result import Bracket
 
+FEASIBLE = 1e-12  # in 1'Y1/n^2
+
 
 def bracket_nu(Q: Array, F: Array, nu: float, mu: Array | None = None) -> Bracket:
     """Bracket (8), with QQ' = H_a, from any F, and the multiplier mu of diag Y = 1 if the solver has one."""
@@ -29,7 +31,7 @@ def bracket_alpha(Q: Array, F: Array, alpha: float, mu: Array | None = None) -> 
     F = with_imbalance(F, alpha)
     upper = max(objective(Q, F), 0.0)
     diagonal, drift = gradient(Q, F)
-    if alpha == 0.0:
+    if alpha <= FEASIBLE:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
         candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
@@ -107,7 +109,7 @@ def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
 
 
 def with_imbalance(F: Array, alpha: float) -> Array:
-    """Return a factor with unit rows and 1'Y1/n^2 = alpha: the mean is moved, then mixed with 11' or a balanced Y."""
+    """Return unit rows with 1'Y1/n^2 = alpha to 1e-12: the mean is moved, then 11' or a balanced Y mixed in."""
     F = unit_rows(F)
     for _ in range(200):
         mean = F.mean(axis=0)
@@ -116,7 +118,7 @@ def with_imbalance(F: Array, alpha: float) -> Array:
             break
         F = unit_rows(F - mean * (1.0 - (alpha / size) ** 0.5))
     found = imbalance(F)
-    if abs(found - alpha) <= 1e-14:
+    if abs(found - alpha) <= FEASIBLE:
         return F
     if found < alpha:
         share, other = (alpha - found) / (1.0 - found), np.ones((len(F), 1))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, warn_degenerate
@@ -57,6 +58,11 @@ class DirectionProblem:
         box = np.outer(self.c, self.c)
         np.fill_diagonal(box, 0.0)
         return box
+
+    @cached_property
+    def idle(self) -> npt.NDArray[np.bool_]:
+        """Which rows are zero, shape (n,): they count in means and do nothing else."""
+        return np.asarray(~self.X.any(axis=1))
 
     @cached_property
     def Z(self) -> Array:

@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -73,10 +74,8 @@ def memory(name: str) -> None:
     """Solve one large instance and print the peak memory of this process."""
     X = dc.datasets.make_planted(LARGE_N, D, noise=NOISE, scaling="unit", rng=0).X
     penalty = dc.Penalty.l1(0.001)
-    if name == "low_rank":
-        result = dc.low_rank(X, 1.0, penalty, tol=1e-3)
-    else:
-        result = dc.fista(X, 1.0, penalty, tol=1e-3)
+    solve = {"low_rank": partial(dc.low_rank, tol=1e-3), "fista": partial(dc.fista, tol=1e-3)}[name]
+    result = solve(X, 1.0, penalty)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
         f"  {name:10s}{result.seconds:7.1f} s   proved gap {result.gap:.1e}   "

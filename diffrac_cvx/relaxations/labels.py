@@ -7,7 +7,7 @@ import scipy.linalg
 
 from diffrac_cvx.certificates import ridge_of
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval
-from diffrac_cvx.label_brackets import bracket_alpha, bracket_nu, with_imbalance
+from diffrac_cvx.label_brackets import FEASIBLE, bracket_alpha, bracket_nu, with_imbalance
 from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, require_memory, solved
@@ -56,7 +56,7 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     def shortcut() -> Reading | Relaxation | None:
         if number(weight) == 1.0:
             return Reading(np.ones((n, 1)), None, 0.0, Bracket(0.0, 0.0))
-        return balanced(Q) if number(weight) == 0.0 else None
+        return balanced(Q) if number(weight) <= FEASIBLE else None
 
     return Relaxation(
         "constrained_alpha", "Eq. (7)", problem, read, Size(n, n, n * n, INSTEAD),

@@ -66,7 +66,7 @@ class Stage:
         """Duality gap of the smoothed problem, entropy included."""
         entropy = -np.sum(here.spectrum * np.log(here.spectrum))
         primal = problem.gain(here.U) - self.scale * self.dual.l1(here.U) + self.eps * entropy
-        return float(np.mean(1 / new.u) / 2 + value - primal)
+        return float(self.dual.separable_part(new.u) + value - primal)
 
 
 class End(NamedTuple):

@@ -39,7 +39,7 @@ def relaxed_gap(
     problem: DirectionProblem, dual: SmoothedDual, u: Array, D: Array, point: Smoothed, scale: float
 ) -> float:
     """Return the duality gap of (21) with its l1 part scaled, at the dual point (u, C) with matrix D and a V."""
-    upper = np.mean(1 / u) / 2 + np.linalg.eigvalsh(D)[-1]
+    upper = dual.separable_part(u) + np.linalg.eigvalsh(D)[-1]
     return float(upper - (problem.gain(point.U) - scale * dual.l1(point.U)))
 
 

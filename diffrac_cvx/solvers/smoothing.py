@@ -44,6 +44,10 @@ class SmoothedDual:
         """X W, shape (n, r)."""
         return self.X @ self.W
 
+    def separable_part(self, u: Array) -> float:
+        """Return mean(1/u)/2 over the rows that are not zero: the others send their u to infinity."""
+        return float(np.sum(1.0 / u[self.Z.any(axis=1)])) / (2 * len(u))
+
     def matrix(self, u: Array, C: Array) -> Array:
         """Return D = W'(X' Diag(u) X / (2n) - C) W, linear in (u, C)."""
         D = self.Z.T @ (u[:, None] * self.Z) / (2 * len(u))

@@ -31,13 +31,23 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The smoothed problem at one eps, C in units of scale, with the curvatures in u and C kept apart."""
+    """The smoothed problem at one eps, C in units of scale, with the curvatures in u and C kept apart.
+
+    The curvature in u is a diagonal: steps are relative to the u at the start of the stage, for rows of small energy
+    have a large u.
+    """
 
     dual: SmoothedDual
     eps: float
     scale: float
-    curvature_u: float
+    curvature_u: Array
     curvature_C: float
+
+    @classmethod
+    def at(cls, dual: SmoothedDual, eps: float, scale: float, u: Array) -> "Stage":
+        """Return the stage with its curvatures measured at u."""
+        units = u / u.mean()
+        return cls(dual, eps, scale, dual.curvature_u(5, units) / units**2, dual.curvature_C() * scale**2)
 
     def point(self, u: Array, C: Array) -> Point:
         """Return the dual point with its matrix."""
@@ -60,7 +70,7 @@ class Stage:
 
     def inner(self, du: Array, dC: Array, eu: Array, eC: Array) -> float:
         """Inner product of two steps in the metric of the two curvatures."""
-        return float(self.curvature_u * (du @ eu) + self.curvature_C * np.sum(dC * eC))
+        return float(np.sum(self.curvature_u * du * eu) + self.curvature_C * np.sum(dC * eC))
 
     def gap(self, problem: DirectionProblem, new: Point, value: float, here: Smoothed) -> float:
         """Duality gap of the smoothed problem, entropy included."""
@@ -89,8 +99,7 @@ def iterates(problem: DirectionProblem, U: Array | None, C: Array | None, max_it
     dual = SmoothedDual(problem.X, problem.W, problem.box)
     u, scale = first_point(problem, dual, U)
     eps = FIRST_EPS if U is None else float(np.clip(bracket(problem, U).gap, 1e-5, FIRST_EPS))
-    curvature_u, curvature_C = dual.curvature_u(steps=5), dual.curvature_C()
-    stage = Stage(dual, eps, scale, curvature_u, curvature_C * scale**2)
+    stage = Stage.at(dual, eps, scale, u)
     start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
     end = End(eps, start, dual.W, 0.1 / eps, 0, finished=False)
     ends: list[End] = []
@@ -104,7 +113,7 @@ def iterates(problem: DirectionProblem, U: Array | None, C: Array | None, max_it
                 yield extrapolated(ends[-order:], dual.box)
         scale = theta(problem, dual, end.U, scale) if problem.is_sparse else scale
         eps *= SHRINK
-        stage = Stage(dual, eps, scale, curvature_u, curvature_C * scale**2)
+        stage = Stage.at(dual, eps, scale, end.dual.u)
         end = end._replace(eps=eps, factor=end.factor / SHRINK, dual=stage.point(end.dual.u, end.dual.C))
 
 

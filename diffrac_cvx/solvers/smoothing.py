@@ -64,16 +64,17 @@ class SmoothedDual:
         """Return sum_ij box_ij |UU'|_ij."""
         return float(np.sum(self.box * np.abs(U @ U.T)))
 
-    def curvature_u(self, steps: int = 30) -> float:
-        """Bound lambda_max(B'B o B'B), B = W'X' / sqrt(2n): the curvature of eps phi_eps in u.
+    def curvature_u(self, steps: int = 30, units: Array | None = None) -> float:
+        """Bound lambda_max(B'B o B'B), B = W'X' / sqrt(2n): the curvature of eps phi_eps in u, or in u / units.
 
         The n x n matrix is nonnegative, so the largest ratio of a power step bounds its top eigenvalue from above:
         O(n d^2) instead of the O(max(n, d)^3) of the paper.
         """
         n = len(self.Z)
+        Z = self.Z if units is None else np.sqrt(units)[:, None] * self.Z
         w, bound = np.ones(n), np.inf
         for _ in range(steps):
-            image = row_products(self.Z @ (self.Z.T @ (w[:, None] * self.Z)), self.Z) / (4 * n**2)
+            image = row_products(Z @ (Z.T @ (w[:, None] * Z)), Z) / (4 * n**2)
             live = image > 0
             if not live.any():
                 return 0.0
@@ -105,7 +106,7 @@ def softmax_root(D: Array, eps: float) -> tuple[float, Array]:
     return float(theta[-1] + eps * np.log(total)), vectors[:, keep] * np.sqrt(weights[keep] / total)
 
 
-def prox_inverse(v: Array, step: float, n: int) -> Array:
+def prox_inverse(v: Array, step: float | Array, n: int) -> Array:
     """Return argmin over u > 0 of (u - v)^2 / (2 step) + 1 / (2 n u), to rounding.
 
     It is the positive root of a u^3 - a v u^2 - 1, a = 2n / step.  Newton's method starts to the right of the root,

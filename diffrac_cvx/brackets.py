@@ -11,6 +11,7 @@ from diffrac_cvx.linalg import EPS, row_energies
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.result import Bracket
 
+WELL_CONDITIONED = 0.05  # smallest eigenvalue of A + C, in units of A + Diag(c)^2, from which blending only loses
 BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 
 
@@ -76,8 +77,8 @@ def dual_matrices(
         yield np.clip(C, -problem.box, problem.box)
     V = U @ U.T
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-    if given and np.all(np.abs(V) > 1e-4 * size):
-        return  # the signs are no news to a solver whose V has no zeros
+    if given and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
+        return  # the signs are no news to a solver whose V has few zeros
     slack = np.clip(moment(problem.X, weights) - problem.A, -problem.box, problem.box)
     yield from sign_patterns(problem, V, slack)
 
@@ -112,6 +113,8 @@ def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> floa
         if t > best:
             break
         best = t
+        if right.min() > WELL_CONDITIONED:
+            break
     return best
 
 

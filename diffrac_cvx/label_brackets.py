@@ -123,8 +123,15 @@ def with_imbalance(F: Array, alpha: float) -> Array:
     if found < alpha:
         share, other = (alpha - found) / (1.0 - found), np.ones((len(F), 1))
     else:
-        share, other = 1.0 - alpha / found, balanced_factor(len(F))
+        other = less_unbalanced(F, alpha)
+        share = (found - alpha) / (found - imbalance(other))
     return np.hstack([(1.0 - share) ** 0.5 * F, share**0.5 * other])
+
+
+def less_unbalanced(F: Array, alpha: float) -> Array:
+    """Return unit rows with 1'Y1/n^2 <= alpha: the signs of F's leading column if they will do, else a balanced Y."""
+    signs = np.where(np.linalg.svd(F, full_matrices=False)[0][:, :1] >= 0.0, 1.0, -1.0)
+    return signs if imbalance(signs) <= alpha else balanced_factor(len(F))
 
 
 def balanced_factor(n: int) -> Array:

@@ -72,10 +72,11 @@ class Stage:
         """Inner product of two steps in the metric of the two curvatures."""
         return float(np.sum(self.curvature_u * du * eu) + self.curvature_C * np.sum(dC * eC))
 
-    def gap(self, problem: DirectionProblem, new: Point, value: float, here: Smoothed) -> float:
+    def gap(self, new: Point, value: float, here: Smoothed) -> float:
         """Duality gap of the smoothed problem, entropy included."""
         entropy = -np.sum(here.spectrum * np.log(here.spectrum))
-        primal = problem.gain(here.U) - self.scale * self.dual.l1(here.U) + self.eps * entropy
+        gain = np.mean(np.sqrt(2 * len(new.u) * here.grad_u))  # grad_u holds q / (2n)
+        primal = gain - self.scale * self.dual.l1(here.U) + self.eps * entropy
         return float(self.dual.separable_part(new.u) + value - primal)
 
 
@@ -104,7 +105,7 @@ def iterates(problem: DirectionProblem, U: Array | None, C: Array | None, max_it
     end = End(eps, start, dual.W, 0.1 / eps, 0, finished=False)
     ends: list[End] = []
     while eps > LAST_EPS and end.n_iter < max_iter:
-        for step in run_stage(problem, stage, end, max_iter):
+        for step in run_stage(stage, end, max_iter):
             yield step.iterate()
         end = step
         ends.append(end)
@@ -117,7 +118,7 @@ def iterates(problem: DirectionProblem, U: Array | None, C: Array | None, max_it
         end = end._replace(eps=eps, factor=end.factor / SHRINK, dual=stage.point(end.dual.u, end.dual.C))
 
 
-def run_stage(problem: DirectionProblem, stage: Stage, start: End, max_iter: int) -> Iterator[End]:
+def run_stage(stage: Stage, start: End, max_iter: int) -> Iterator[End]:
     """Yield where the stage stands every so often, last of all its end."""
     last = ahead = start.dual
     done, factor, t = start.n_iter, start.factor, 1.0
@@ -125,7 +126,7 @@ def run_stage(problem: DirectionProblem, stage: Stage, start: End, max_iter: int
         here = stage.dual.smooth_part(ahead.D, stage.eps)
         new, value, factor = stage.step(ahead, here, factor)
         done += 1
-        finished = stage.gap(problem, new, value, here) < STAGE_END * stage.eps
+        finished = stage.gap(new, value, here) < STAGE_END * stage.eps
         if finished or done >= max_iter or done % CHECK_EVERY == 0:
             yield End(stage.eps, new, here.U, factor, done, finished)
         if finished or done >= max_iter:

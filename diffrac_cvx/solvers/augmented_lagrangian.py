@@ -64,7 +64,7 @@ class Lagrangian:
             U.ravel(),
             jac=True,
             method="L-BFGS-B",
-            options={"maxcor": 15, "maxiter": steps, "maxfun": 3 * steps, "ftol": 0.0, "gtol": 1e-14},
+            options={"maxcor": 10, "maxiter": steps, "maxfun": 3 * steps, "ftol": 0.0, "gtol": 1e-14},
         )
         return np.asarray(found.x).reshape(U.shape), int(found.nit)
 

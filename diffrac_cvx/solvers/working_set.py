@@ -62,7 +62,7 @@ def iterates(
         score = violation.max(axis=1)
         score[chosen] = -np.inf
         wanting = int(np.sum(score > 0.1 * problem.box.max()))
-        if np.all(score <= 1e-4 * problem.box.max()) and target > 1e-4 * tol:
+        if np.all(score <= 1e-4 * problem.box.max()) and target > 5e-3 * tol:
             target *= 0.1  # nothing wants to enter: what is missing is accuracy on the set
             continue
         entering = np.argsort(-score, kind="stable")[: len(chosen)]

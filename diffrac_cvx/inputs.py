@@ -68,7 +68,7 @@ def as_data(X: npt.ArrayLike, *, warn: bool = True) -> Array:
 
 
 def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
-    """Warn once, at the line of the user, that the data are degenerate."""
+    """Warn, at the line of the user so many calls up, that the data are degenerate."""
     if warn:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 

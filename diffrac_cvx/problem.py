@@ -137,6 +137,6 @@ def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = Tru
 def warn_if_uninformative(n: int, d: int, rank: int) -> None:
     """Warn where an affine-invariant relaxation cannot tell labellings apart, or directions."""
     if 0 < rank and rank >= n - 1:
-        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=5)
+        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=6)
     elif rank < min(n - 1, d):
-        warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=5)
+        warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=6)

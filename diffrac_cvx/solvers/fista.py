@@ -4,12 +4,13 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import as_data, in_unit_interval, one_of, positive
+from diffrac_cvx.inputs import Array, as_data, in_unit_interval, one_of, positive
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.problem import direction_problem
 from diffrac_cvx.result import Result
 from diffrac_cvx.solvers import accelerated, published
 from diffrac_cvx.solvers.certified import Callback, Stopping, closed_form, run, starting_point
+from diffrac_cvx.solvers.threads import threads_for
 
 NO_PENALTY = Penalty()
 
@@ -75,12 +76,27 @@ def fista(
     stopping = Stopping(tol, max_iter, time_limit, callback)
     if epsilon is not None and variant != "published":
         raise ParameterError("epsilon is set by the accelerated variant itself; pass it with variant='published'")
+    if epsilon is not None:
+        positive(epsilon, "epsilon")
+    with threads_for(data):
+        return _solve(data, nu, penalty, variant, epsilon, stopping, start)
+
+
+def _solve(
+    data: Array,
+    nu: float,
+    penalty: Penalty,
+    variant: str,
+    epsilon: float | None,
+    stopping: Stopping,
+    start: Result | npt.ArrayLike | None,
+) -> Result:
     problem = direction_problem(data, nu, penalty)
     answer = closed_form(problem, nu, stopping, f"fista ({variant})")
     if answer is not None:
         return answer
     U, C = starting_point(problem, start)
     if variant == "published":
-        eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else positive(epsilon, "epsilon")
-        return run(problem, published.iterates(problem, eps, U, C, max_iter), stopping, "fista (published)")
-    return run(problem, accelerated.iterates(problem, U, C, max_iter), stopping, "fista (accelerated)")
+        eps = stopping.tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
+        return run(problem, published.iterates(problem, eps, U, C, stopping.max_iter), stopping, "fista (published)")
+    return run(problem, accelerated.iterates(problem, U, C, stopping.max_iter), stopping, "fista (accelerated)")

@@ -5,13 +5,14 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import as_data, in_unit_interval
+from diffrac_cvx.inputs import Array, as_data, in_unit_interval
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.problem import direction_problem
 from diffrac_cvx.result import Result
 from diffrac_cvx.solvers import augmented_lagrangian
 from diffrac_cvx.solvers import working_set as growing
 from diffrac_cvx.solvers.certified import Callback, Iterate, Stopping, closed_form, run, starting_point
+from diffrac_cvx.solvers.threads import threads_for
 
 NO_PENALTY = Penalty()
 WORKING_SET_FROM = 24  # coordinates; below, the whole problem is as quick
@@ -74,6 +75,18 @@ def low_rank(
     """
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     stopping = Stopping(tol, max_iter, time_limit, callback)
+    with threads_for(data):
+        return _solve(data, nu, penalty, stopping, start, working_set)
+
+
+def _solve(
+    data: Array,
+    nu: float,
+    penalty: Penalty,
+    stopping: Stopping,
+    start: Result | npt.ArrayLike | None,
+    working_set: bool,
+) -> Result:
     problem = direction_problem(data, nu, penalty)
     answer = closed_form(problem, nu, stopping, "low_rank")
     if answer is not None:
@@ -81,8 +94,8 @@ def low_rank(
     U, C = starting_point(problem, start)
     iterates: Iterable[Iterate]
     if working_set and problem.is_sparse and problem.X.shape[1] >= WORKING_SET_FROM:
-        iterates = growing.iterates(problem, tol, max_iter, U, C)
+        iterates = growing.iterates(problem, stopping.tol, stopping.max_iter, U, C)
     else:
         U = None if U is None else growing.shaken(U, np.arange(len(U)))
-        iterates = augmented_lagrangian.iterates(problem, max_iter, U, C)
+        iterates = augmented_lagrangian.iterates(problem, stopping.max_iter, U, C)
     return run(problem, iterates, stopping, "low_rank")

@@ -10,7 +10,7 @@ from diffrac_cvx.problem import direction_problem
 from diffrac_cvx.result import Result
 from diffrac_cvx.solvers import accelerated, published
 from diffrac_cvx.solvers.certified import Callback, Stopping, closed_form, run, starting_point
-from diffrac_cvx.solvers.threads import threads_for
+from diffrac_cvx.solvers.threads import one_thread
 
 NO_PENALTY = Penalty()
 
@@ -78,7 +78,7 @@ def fista(
         raise ParameterError("epsilon is set by the accelerated variant itself; pass it with variant='published'")
     if epsilon is not None:
         positive(epsilon, "epsilon")
-    with threads_for(data):
+    with one_thread():
         return _solve(data, nu, penalty, variant, epsilon, stopping, start)
 
 

@@ -12,7 +12,7 @@ from diffrac_cvx.result import Result
 from diffrac_cvx.solvers import augmented_lagrangian
 from diffrac_cvx.solvers import working_set as growing
 from diffrac_cvx.solvers.certified import Callback, Iterate, Stopping, closed_form, run, starting_point
-from diffrac_cvx.solvers.threads import threads_for
+from diffrac_cvx.solvers.threads import one_thread
 
 NO_PENALTY = Penalty()
 WORKING_SET_FROM = 24  # coordinates; below, the whole problem is as quick
@@ -30,7 +30,7 @@ def low_rank(
     start: Result | npt.ArrayLike | None = None,
     working_set: bool = True,
 ) -> Result:
-    r"""Solve problem (15) to a proved gap, in time O(nd^2) a step and memory O(nd + d^2).
+    r"""Solve problem (15) to a proved gap, in time O(nd^2) a step, memory O(nd + d^2), on one thread.
 
     .. math::
         \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
@@ -75,7 +75,7 @@ def low_rank(
     """
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     stopping = Stopping(tol, max_iter, time_limit, callback)
-    with threads_for(data):
+    with one_thread():
         return _solve(data, nu, penalty, stopping, start, working_set)
 
 

@@ -1,14 +1,13 @@
-"""Threads of the linear algebra library: one for small matrices, on which several would mostly wait."""
+"""Threads of the linear algebra library: one.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+The matrices are d x d or a few columns wide.  Several threads gain little on them and, where another process holds a
+core, wait for each other: a hundred times slower was measured.  Run several problems in several processes instead.
+"""
+
+from contextlib import AbstractContextManager
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
-
-from diffrac_cvx.inputs import Array
-
-LARGE = 2_000_000  # entries of the data, from which several threads are worth it
 
 
 @cache
@@ -17,11 +16,7 @@ def controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-@contextmanager
-def threads_for(X: Array) -> Iterator[None]:
-    """Limit the linear algebra to one thread inside, unless the data are large."""
-    if X.size >= LARGE:
-        yield
-        return
-    with controller().limit(limits=1, user_api="blas"):
-        yield
+def one_thread() -> AbstractContextManager[object]:
+    """Limit the linear algebra to one thread inside."""
+    limiter: AbstractContextManager[object] = controller().limit(limits=1, user_api="blas")
+    return limiter

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 
 from diffrac_cvx.inputs import Array
@@ -12,6 +13,8 @@ from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.result import Bracket
 
 WELL_CONDITIONED = 0.05  # smallest eigenvalue of A + C, in units of A + Diag(c)^2, from which blending only loses
+FITTING_STEPS = 300
+THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| to its diagonal, below which a solver may have meant 0
 BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 
 
@@ -38,7 +41,7 @@ def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> 
         given = [dual.C for dual in duals if dual.C is not None]
         for C in dual_matrices(problem, U, weights, given):
             lower = max(lower, lower_bound(problem, weights, inverse_mean, C))
-    return Bracket(min(lower, upper), upper)
+    return Bracket(float(min(lower, upper)), float(upper))
 
 
 def lower_bound(problem: DirectionProblem, weights: Array, inverse_mean: float, C: Array | None) -> float:
@@ -81,12 +84,37 @@ def dual_matrices(
         return  # the signs are no news to a solver whose V has few zeros
     slack = np.clip(moment(problem.X, weights) - problem.A, -problem.box, problem.box)
     yield from sign_patterns(problem, V, slack)
+    if not given:
+        for threshold in THRESHOLDS:
+            yield fitted(problem, weights, V, np.abs(V) <= threshold * size)
+
+
+def fitted(problem: DirectionProblem, weights: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
+    """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
+
+    Accelerated projected gradient on the squared violations, an eigendecomposition a step; whatever comes out is
+    inside the box, so the bound holds.
+    """
+    fixed = problem.A + np.diag(problem.c**2) - moment(problem.X, weights)
+    V = V / max(top_eigenvalue(V), 1e-300)
+    C = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
+    ahead, t = C, 1.0
+    for _ in range(FITTING_STEPS):
+        S = fixed + ahead
+        values, vectors = scipy.linalg.eigh(S, check_finite=False)
+        negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
+        slope = (S @ V + V @ S) / 2 + negative
+        new = np.where(free, np.clip(ahead - slope / 2, -problem.box, problem.box), C)
+        following = (1 + (1 + 4 * t**2) ** 0.5) / 2
+        ahead = new + (t - 1) / following * (new - C)
+        C, t = new, following
+    return C
 
 
 def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
     """Yield c_i c_j sign(V_ij) where V is not zero, up to a threshold that a solver may need, and slack elsewhere."""
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-    for threshold in (1e-6, 1e-4, 1e-2):
+    for threshold in THRESHOLDS:
         yield np.where(np.abs(V) > threshold * size, problem.box * np.sign(V), slack)
     yield slack
 
@@ -143,7 +171,7 @@ def normalized_bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual
         slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
             lower = max(lower, -(inverse_mean / 2 + normalized_multiplier(problem, half, C)))
-    return Bracket(min(lower, upper), upper)
+    return Bracket(float(min(lower, upper)), float(upper))
 
 
 def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array) -> float:

@@ -40,7 +40,7 @@ def principal_columns(U: Array, rtol: float = 0.0) -> Array:
 
     Columns whose squared norm is below rtol times the largest are dropped (one is always kept).
     """
-    if U.shape[1] == 0:
+    if U.size == 0:
         return np.zeros((len(U), 1))
     left, singular, _ = scipy.linalg.svd(U, full_matrices=False, lapack_driver="gesvd")
     keep = singular**2 > rtol * singular[0] ** 2

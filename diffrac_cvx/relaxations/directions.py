@@ -185,7 +185,7 @@ def v_space(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) ->
         return dual_of(judge, chosen, part.l1, multiplier_of(part))
 
     def shortcut() -> Reading | None:
-        return trivial(data) if number(part.nu) == 0.0 else None
+        return trivial(data, number(part.nu))
 
     knobs = {"nu": part.nu, "penalty_scale": part.scale}
     return Relaxation("v_space", "Eq. (12), (15)", problem, read, size_of(chosen), knobs, shortcut=shortcut)
@@ -233,9 +233,11 @@ def v_space_normalized(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_
         return Reading(judge.labels_factor(U), judge.directions(U), bounds.upper, bounds)
 
     def shortcut() -> Reading | None:
-        if number(part.nu) > 0.0:
+        answer = trivial(data, number(part.nu))
+        if answer is None or answer.V is None:
             return None
-        return trivial(data)._replace(value=-1.0, bracket=Bracket(-1.0, -1.0))
+        size = (1.0 - number(part.nu)) ** 0.5
+        return answer._replace(V=answer.V / max(size, 1e-300) ** 2, value=-size, bracket=Bracket(-size, -size))
 
     knobs = {"nu": part.nu, "penalty_scale": part.scale}
     return Relaxation(
@@ -249,12 +251,16 @@ def clean(V: Array) -> Array:
     return U @ U.T
 
 
-def trivial(X: Array) -> Reading:
-    """Return the answer at nu = 0: only the offset, Y = 11', value 0."""
+def trivial(X: Array, nu: float) -> Reading | None:
+    """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
+    if nu > 0.0 and X.any():
+        return None
     n, d = X.shape
-    V = np.zeros((d + 1, d + 1))
-    V[-1, -1] = 1.0
-    return Reading(np.ones((n, 1)), V, 0.0, Bracket(0.0, 0.0))
+    size = d + int(nu < 1.0)
+    V = np.zeros((size, size))
+    if nu < 1.0:
+        V[-1, -1] = (1.0 - nu) ** 2
+    return Reading(np.ones((n, 1)), V, nu, Bracket(nu, nu))
 
 
 def size_of(chosen: Coordinates) -> Size:

@@ -70,7 +70,7 @@ def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> 
         )
 
     def shortcut() -> Reading | None:
-        return trivial(data) if number(weight) == 0.0 else None
+        return trivial(data, number(weight))
 
     knobs = {"nu": weight, "penalty_scale": scale}
     size_of = Size(n, n + D, (n + D) ** 2, INSTEAD)

@@ -19,6 +19,7 @@ SHRINK = 0.3  # eps from one stage to the next
 STAGE_END = 0.3  # a stage ends when its smoothed gap is below this times eps
 LAST_EPS = 1e-9
 CHECK_EVERY = 100
+MOST_DOUBLINGS = 100
 
 
 class Point(NamedTuple):
@@ -56,7 +57,7 @@ class Stage:
     def step(self, ahead: Point, here: Smoothed, factor: float) -> tuple[Point, float, float]:
         """Return the proximal step from an extrapolated point, its smooth value, and the factor that was enough."""
         grad_C = self.scale * here.grad_C
-        while True:
+        for _ in range(MOST_DOUBLINGS):
             step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
             u = prox_inverse(ahead.u - step_u * here.grad_u, step_u, len(ahead.u))
             C = np.clip(ahead.C - step_C * grad_C, -self.dual.box, self.dual.box)
@@ -65,8 +66,9 @@ class Stage:
             du, dC = u - ahead.u, C - ahead.C
             model = here.value + here.grad_u @ du + np.sum(grad_C * dC)
             if value <= model + factor / 2 * self.inner(du, dC, du, dC) + 1e-13:
-                return new, value, factor
+                break
             factor *= 2
+        return new, value, factor
 
     def inner(self, du: Array, dC: Array, eu: Array, eC: Array) -> float:
         """Inner product of two steps in the metric of the two curvatures."""

@@ -99,16 +99,16 @@ def run(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stoppi
     )  # fmt: skip
 
 
-def closed_form(problem: DirectionProblem, nu: float, stopping: Stopping, solver: str) -> Result | None:
-    """Return the answer where none has to be computed: nu = 0 (Y = 11'), or no features at all (V = 0)."""
-    if nu > 0.0 and problem.W.shape[1] > 0:
+def closed_form(X: Array, nu: float, stopping: Stopping, solver: str) -> Result | None:
+    """Return the answer where none has to be computed: nu = 0, or no features at all; only the offset is left."""
+    if nu > 0.0 and X.any():
         return None
-    n, size = len(problem.X), len(problem.L)
+    n, d = X.shape
+    size = d + int(nu < 1.0)
     V = np.zeros((size, size))
-    if nu == 0.0:
-        V[-1, -1] = 1.0
-    value = float(nu > 0.0)
-    return Result(value, value, value, np.ones((n, 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)
+    if nu < 1.0:
+        V[-1, -1] = (1.0 - nu) ** 2
+    return Result(nu, nu, nu, np.ones((n, 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)
 
 
 def starting_point(

@@ -91,10 +91,10 @@ def _solve(
     stopping: Stopping,
     start: Result | npt.ArrayLike | None,
 ) -> Result:
-    problem = direction_problem(data, nu, penalty)
-    answer = closed_form(problem, nu, stopping, f"fista ({variant})")
+    answer = closed_form(data, nu, stopping, f"fista ({variant})")
     if answer is not None:
         return answer
+    problem = direction_problem(data, nu, penalty)
     U, C = starting_point(problem, start)
     if variant == "published":
         eps = stopping.tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon

@@ -87,10 +87,10 @@ def _solve(
     start: Result | npt.ArrayLike | None,
     working_set: bool,
 ) -> Result:
-    problem = direction_problem(data, nu, penalty)
-    answer = closed_form(problem, nu, stopping, "low_rank")
+    answer = closed_form(data, nu, stopping, "low_rank")
     if answer is not None:
         return answer
+    problem = direction_problem(data, nu, penalty)
     U, C = starting_point(problem, start)
     iterates: Iterable[Iterate]
     if working_set and problem.is_sparse and problem.X.shape[1] >= WORKING_SET_FROM:

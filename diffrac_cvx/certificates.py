@@ -70,6 +70,8 @@ def certify_y(
     :math:`1^\top\mu + n \min(0, \lambda_{\min}(K - \mathrm{Diag}(\mu)))`, its smallest eigenvalue bounded by counting
     signs (Sylvester), without an n x n matrix when F is given.
 
+    Source: duality for Eq. (7), (8) and (16).
+
     Parameters
     ----------
     X : (n, d) array

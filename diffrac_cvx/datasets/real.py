@@ -69,6 +69,11 @@ def names() -> tuple[str, ...]:
 def describe(name: str) -> DataSet:
     """Return what is known of a data set.
 
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+
     Raises
     ------
     ParameterError
@@ -81,6 +86,11 @@ def load(name: str) -> tuple[Array, Array]:
     """Return the data X (n, d), as in the file, and the labels y (n,) in {-1, +1}.
 
     Source: section 7.2, Table 1.  As in the paper, d = 10 for "breast_cancer" counts the sample id, the first column.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
 
     Raises
     ------

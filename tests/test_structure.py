@@ -1,0 +1,186 @@
+"""The shape of the package: who imports whom, what is public, and how long things are."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+import diffrac_cvx as dc
+
+ROOT = Path(dc.__file__).parent
+MODULES = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sorted(ROOT.rglob("*.py"))}
+MODULES = {name: path for name, path in MODULES.items() if path.name != "__init__.py"}
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+# A module imports from its own layer and from those before it.
+LAYERS = [
+    ["errors", "inputs"],
+    ["linalg"],
+    ["penalty", "result", "metrics", "rounding"],
+    ["baselines", "datasets.planted", "datasets.real", "problem"],
+    ["brackets", "label_brackets", "certificates"],
+    ["relaxations.*", "solvers.*"],
+    ["compare", "estimators", "plotting"],
+    ["cli"],
+]
+NUMPY_ONLY = ["solvers.fista", "solvers.accelerated", "solvers.published", "solvers.smoothing"]
+FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
+MAY_IMPORT = {
+    "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
+    "matplotlib": {"plotting"},
+    "pandas": set(),
+    "sklearn": {"estimators"},
+}
+
+each_module = pytest.mark.parametrize("name", MODULES)
+
+
+def layer(name):
+    package = name.split(".")[0] + ".*"
+    return next((i for i, names in enumerate(LAYERS) if name in names or package in names), None)
+
+
+def imported(name):
+    """All dotted names that a module imports, wherever in it; from a import b counts as a.b."""
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} imports relatively"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def siblings(name):
+    """The modules of this package that a module imports; a subpackage's __init__ stands for all that it holds."""
+    for full in imported(name):
+        parts = full.split(".")
+        if parts[0] != "diffrac_cvx":
+            continue
+        candidates = {".".join(parts[1:k]) for k in (2, 3, 4)} & set(MODULES)
+        yield max(candidates, key=len) if candidates else ".".join(parts[1:2]) or "__init__"
+
+
+def public_functions():
+    """The functions users reach: those in dc and in its public modules, by dotted name."""
+    for place in ("", "baselines", "datasets", "metrics", "rounding"):
+        space = getattr(dc, place) if place else dc
+        for name, found in vars(space).items():
+            if isinstance(found, FunctionType) and name[0] != "_" and found.__module__.startswith(space.__name__):
+                yield f"{place}.{name}".lstrip("."), found
+
+
+PUBLIC = dict(public_functions())
+
+
+# Imports
+
+
+@each_module
+def test_a_module_imports_from_its_own_layer_or_those_before_it(name):
+    assert layer(name) is not None, f"{name} has no place in LAYERS"
+    for other in siblings(name):
+        assert layer(other) is not None, f"{name} imports {other}, which has no place in LAYERS"
+        assert layer(other) <= layer(name), f"{name} imports {other}"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {name: {other for other in siblings(name) if other in MODULES} for name in MODULES}
+    assert len(tuple(TopologicalSorter(graph).static_order())) == len(MODULES)
+
+
+@pytest.mark.parametrize("library", MAY_IMPORT)
+def test_an_outside_library_is_imported_only_where_it_belongs(library):
+    users = {name for name in MODULES if library in {full.split(".")[0] for full in imported(name)}}
+    assert users <= MAY_IMPORT[library]
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_fast_solver_does_not_build_on_the_relaxations(name):
+    reached, waiting = set(), {name}
+    while waiting:
+        module = waiting.pop()
+        reached.add(module)
+        waiting |= set(siblings(module)) - reached if module in MODULES else set()
+    assert not any(module.startswith("relaxations") for module in reached)
+    outside = {full.split(".")[0] for module in reached & set(MODULES) for full in imported(module)}
+    assert "cvxpy" not in outside
+
+
+@pytest.mark.parametrize("name", NUMPY_ONLY)
+def test_fista_needs_numpy_alone(name):
+    outside = {full.split(".")[0] for full in imported(name)} - {"diffrac_cvx", *sys.stdlib_module_names}
+    assert outside == {"numpy"}
+
+
+def test_importing_the_package_leaves_the_optional_libraries_alone():
+    code = "import sys, diffrac_cvx; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert {"matplotlib", "pandas", "sklearn"}.isdisjoint(loaded.split())
+    assert "diffrac_cvx" in loaded.split()
+
+
+# What users reach
+
+
+@pytest.mark.parametrize(
+    "names",
+    {
+        "": "Bracket Penalty Relaxation Result Status baselines certify_labels certify_v certify_y constrained_alpha "
+        "correlation datasets fista lifted low_rank metrics penalized_nu rounding solve v_space v_space_normalized",
+        "Penalty": "l1",
+        "Relaxation": "name equation problem",
+        "Result": "value lower upper gap F V status n_iter seconds",
+        "baselines": "alternating_optimisation",
+        "datasets": "load make_planted names",
+        "metrics": "clustering_error squared_correlation",
+        "rounding": "goemans_williamson kmeans_centered refine sign_centered sign_leading sign_second",
+    }.items(),
+    ids=lambda names: names[0] or "diffrac_cvx",
+)
+def test_the_names_of_the_contract_exist(names):
+    place, wanted = names
+    space = getattr(dc, place) if place else dc
+    missing = set(wanted.split()) - set(dir(space)) - set(getattr(space, "__dataclass_fields__", ()))
+    assert not missing
+
+
+def test_everything_announced_is_there():
+    assert sorted(dc.__all__) == dc.__all__
+    assert all(hasattr(dc, name) for name in dc.__all__)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_function_documents_its_parameters_and_errors(name):
+    text = inspect.getdoc(PUBLIC[name]) or ""
+    assert text.partition("\n")[0].endswith("."), "the first line is a sentence"
+    elsewhere = "Parameters and errors are those of" in text
+    if len(text.splitlines()) > 1 and inspect.signature(PUBLIC[name]).parameters and not elsewhere:
+        assert "\nParameters\n----------\n" in text
+        assert "\nRaises\n------\n" in text or "\nSource: " in text
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if "." not in name and name != "solve"])
+def test_a_relaxation_a_solver_and_a_certificate_say_where_they_come_from(name):
+    assert "Source: " in inspect.getdoc(PUBLIC[name])
+
+
+# Sizes
+
+
+@each_module
+def test_a_file_stays_within_300_lines(name):
+    assert len(MODULES[name].read_text().splitlines()) <= 300
+
+
+@each_module
+def test_a_function_stays_within_50_lines_apart_from_its_docstring(name):
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            assert length <= 50, f"{name}.{node.name} has {length} lines"

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, row_energies
+from diffrac_cvx.linalg import EPS, row_energies, symmetric
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.result import Bracket
 
@@ -36,12 +36,19 @@ def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> 
     for dual in duals:
         if dual.u is not None:
             weights, inverse_mean = idle_free(problem, dual.u)
-            lower = max(lower, lower_bound(problem, weights, inverse_mean, dual.C))
+            lower = max(
+                lower, lower_bound(problem, weights, inverse_mean, None if dual.C is None else inside(problem, dual.C))
+            )
+    given = [inside(problem, dual.C) for dual in duals if dual.C is not None]
     for weights, inverse_mean in dual_weights(problem, U):
-        given = [dual.C for dual in duals if dual.C is not None]
         for C in dual_matrices(problem, U, weights, given):
             lower = max(lower, lower_bound(problem, weights, inverse_mean, C))
     return Bracket(float(min(lower, upper)), float(upper))
+
+
+def inside(problem: DirectionProblem, C: Array) -> Array:
+    """Return C moved into its box, where alone it proves anything: a solver's multiplier may be a little outside."""
+    return np.asarray(np.clip(symmetric(C), -problem.box, problem.box))
 
 
 def lower_bound(problem: DirectionProblem, weights: Array, inverse_mean: float, C: Array | None) -> float:
@@ -76,8 +83,7 @@ def dual_matrices(
     if not problem.is_sparse:
         yield None
         return
-    for C in given:
-        yield np.clip(C, -problem.box, problem.box)
+    yield from given
     V = U @ U.T
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     if given and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
@@ -164,8 +170,8 @@ def normalized_bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual
     l1 = problem.cost(U) - 1.0
     upper = l1 - problem.gain(U)
     lower = -1.0
+    given = [inside(problem, dual.C) for dual in duals if dual.C is not None]
     for weights, inverse_mean in dual_weights(problem, U):
-        given = [dual.C for dual in duals if dual.C is not None]
         half = moment(problem.X, weights) / 2
         theta = problem.gain(U) / 2 - l1
         slack = np.clip(half - theta * problem.A, -problem.box, problem.box)

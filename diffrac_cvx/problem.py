@@ -140,3 +140,14 @@ def warn_if_uninformative(n: int, d: int, rank: int) -> None:
         warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=6)
     elif rank < min(n - 1, d):
         warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=6)
+
+
+def offset_only(X: Array, nu: float) -> Array | None:
+    """Return V where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features; else None."""
+    if nu > 0.0 and X.any():
+        return None
+    size = X.shape[1] + int(nu < 1.0)
+    V = np.zeros((size, size))
+    if nu < 1.0:
+        V[-1, -1] = (1.0 - nu) ** 2
+    return V

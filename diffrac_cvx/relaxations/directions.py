@@ -11,7 +11,7 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval
 from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.problem import DirectionProblem, direction_problem
+from diffrac_cvx.problem import DirectionProblem, direction_problem, offset_only
 from diffrac_cvx.relaxations.relaxation import (
     Reading,
     Relaxation,
@@ -253,14 +253,8 @@ def clean(V: Array) -> Array:
 
 def trivial(X: Array, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
-    if nu > 0.0 and X.any():
-        return None
-    n, d = X.shape
-    size = d + int(nu < 1.0)
-    V = np.zeros((size, size))
-    if nu < 1.0:
-        V[-1, -1] = (1.0 - nu) ** 2
-    return Reading(np.ones((n, 1)), V, nu, Bracket(nu, nu))
+    V = offset_only(X, nu)
+    return None if V is None else Reading(np.ones((len(X), 1)), V, nu, Bracket(nu, nu))
 
 
 def size_of(chosen: Coordinates) -> Size:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.brackets import Dual, bracket
 from diffrac_cvx.inputs import Array, as_matrix, positive, positive_int
-from diffrac_cvx.problem import DirectionProblem
+from diffrac_cvx.problem import DirectionProblem, offset_only
 from diffrac_cvx.result import Progress, Result, Status
 
 Callback = Callable[[Progress], object]
@@ -101,14 +101,10 @@ def run(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stoppi
 
 def closed_form(X: Array, nu: float, stopping: Stopping, solver: str) -> Result | None:
     """Return the answer where none has to be computed: nu = 0, or no features at all; only the offset is left."""
-    if nu > 0.0 and X.any():
+    V = offset_only(X, nu)
+    if V is None:
         return None
-    n, d = X.shape
-    size = d + int(nu < 1.0)
-    V = np.zeros((size, size))
-    if nu < 1.0:
-        V[-1, -1] = (1.0 - nu) ** 2
-    return Result(nu, nu, nu, np.ones((n, 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)
+    return Result(nu, nu, nu, np.ones((len(X), 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)
 
 
 def starting_point(

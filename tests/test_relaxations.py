@@ -1,0 +1,234 @@
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import oracles
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.errors import DataError, ParameterError
+
+NUS = [0.0, 0.25, 0.75, 1.0]
+RIDGE = np.array([0.1, 0.0, 0.4])
+SPARSE = np.array([0.3, 0.1, 0.2])
+PENALTIES = {
+    "none": dc.Penalty(),
+    "ridge": dc.Penalty(a=RIDGE),
+    "l1": dc.Penalty(c=SPARSE),
+    "both": dc.Penalty(a=RIDGE, c=SPARSE),
+}
+BUILDERS = {
+    "constrained_alpha": lambda X: dc.constrained_alpha(X, 0.1),
+    "penalized_nu": lambda X: dc.penalized_nu(X, 0.5, PENALTIES["ridge"]),
+    "lifted": lambda X: dc.lifted(X, 0.5, PENALTIES["both"]),
+    "v_space": lambda X: dc.v_space(X, 0.5, PENALTIES["both"]),
+    "v_space_normalized": lambda X: dc.v_space_normalized(X, 0.5, PENALTIES["both"]),
+    "correlation": dc.correlation,
+}
+
+each_nu = pytest.mark.parametrize("nu", NUS)
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+each_builder = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
+
+
+def value(relaxation):
+    """Optimal value, to the proved gap of 1e-6; CLARABEL's accuracy in Y-space is a few 1e-7."""
+    result = dc.solve(relaxation, "CLARABEL", tol=1e-6)
+    assert result.gap <= 1e-6
+    return result.value
+
+
+@each_nu
+@pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
+def test_labels_alone_give_the_value_of_eq_8_and_16(noisy, nu, penalty):
+    optimum, _ = oracles.solve_y(noisy, nu, penalty.a)
+    assert value(dc.penalized_nu(noisy, nu, penalty)) == pytest.approx(optimum, abs=oracles.TOL)
+
+
+@each_nu
+@each_penalty
+def test_labels_and_directions_together_give_the_value_of_eq_11(noisy, nu, penalty):
+    optimum = oracles.solve_lifted(noisy, nu, penalty.a, penalty.c)
+    assert value(dc.lifted(noisy, nu, penalty)) == pytest.approx(optimum, abs=oracles.TOL)
+
+
+@each_nu
+@pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
+def test_eliminating_the_directions_gives_the_problem_in_labels(noisy, nu, penalty):
+    together, alone = dc.lifted(noisy, nu, penalty), dc.penalized_nu(noisy, nu, penalty)
+    assert value(together) == pytest.approx(value(alone), abs=oracles.TOL)
+
+
+@each_nu
+@each_penalty
+def test_eliminating_the_labels_gives_the_problem_in_directions(noisy, nu, penalty):
+    optimum = oracles.solve_lifted(noisy, nu, penalty.a, penalty.c)
+    assert value(dc.v_space(noisy, nu, penalty)) == pytest.approx(optimum, abs=oracles.TOL)
+
+
+@pytest.mark.parametrize("nu", [0.25, 0.75])
+@each_penalty
+def test_nu_below_one_is_nu_one_on_data_with_a_column_of_ones(noisy, nu, penalty):
+    X, a, c = oracles.augmented(noisy, nu, penalty.a, penalty.c)
+    result = dc.solve(dc.v_space(noisy, nu, penalty), "CLARABEL")
+    assert oracles.v_objective(result.V, X, a, c) == pytest.approx(result.value, abs=1e-9)
+    assert result.value == pytest.approx(oracles.solve_v(noisy, nu, penalty.a, penalty.c)[0], abs=oracles.TOL)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5, 1.0])
+def test_fixed_imbalance_gives_the_value_of_eq_7(noisy, alpha):
+    result = dc.solve(dc.constrained_alpha(noisy, alpha), "CLARABEL", tol=1e-5)
+    assert result.value == pytest.approx(oracles.solve_alpha(noisy, alpha)[0], abs=oracles.TOL)
+    Y = result.F @ result.F.T
+    np.testing.assert_allclose(np.diag(Y), 1.0, atol=1e-12)
+    assert Y.mean() == pytest.approx(alpha, abs=1e-9)
+
+
+@each_nu
+@pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
+def test_the_factor_of_every_space_attains_the_value_in_labels(noisy, nu, build):
+    result = dc.solve(build(noisy, nu, PENALTIES["ridge"]), "CLARABEL", tol=1e-6)
+    Y = result.F @ result.F.T
+    np.testing.assert_allclose(np.diag(Y), 1.0, atol=1e-12)
+    assert oracles.y_objective(Y, noisy, nu, RIDGE) == pytest.approx(result.value, abs=oracles.TOL)
+
+
+@pytest.mark.parametrize("nu", [0.25, 1.0])
+@each_penalty
+def test_the_normalized_form_gives_the_value_of_eq_21(noisy, nu, penalty):
+    optimum, _ = oracles.solve_normalized(noisy, nu, penalty.a, penalty.c)
+    result = dc.solve(dc.v_space_normalized(noisy, nu, penalty), "CLARABEL", tol=1e-4)
+    assert result.value == pytest.approx(optimum, abs=oracles.TOL)
+    X, a, c = oracles.augmented(noisy, nu, penalty.a, penalty.c)
+    A = X.T @ X / len(X) + np.diag(a**2)
+    assert np.trace(A @ result.V) == pytest.approx(1.0, abs=1e-9)
+    assert oracles.gamma(result.V, 0.0, c) - oracles.gain(result.V, X) == pytest.approx(result.value, abs=1e-9)
+
+
+@pytest.mark.parametrize("nu", NUS[1:])
+@pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
+def test_without_l1_part_the_normalized_value_is_minus_the_root_of_one_minus_the_value(noisy, nu, penalty):
+    normalized = dc.solve(dc.v_space_normalized(noisy, nu, penalty), "CLARABEL")
+    assert normalized.value == pytest.approx(-((1 - value(dc.v_space(noisy, nu, penalty))) ** 0.5), abs=oracles.TOL)
+
+
+@pytest.mark.parametrize("nu", NUS[1:])
+@pytest.mark.parametrize("penalty", [PENALTIES["l1"], PENALTIES["both"]], ids=["l1", "both"])
+def test_with_an_l1_part_the_normalized_form_is_another_problem_linked_by_a_rescaling_of_c(noisy, nu, penalty):
+    normalized = dc.solve(dc.v_space_normalized(noisy, nu, penalty), "CLARABEL")
+    assert normalized.value > -((1 - value(dc.v_space(noisy, nu, penalty))) ** 0.5) + 0.01
+    X, _, c = oracles.augmented(noisy, nu, penalty.a, penalty.c)
+    g, l1 = oracles.gain(normalized.V, X), oracles.gamma(normalized.V, 0.0, c)
+    theta = g / 2 - l1
+    linked = dc.Penalty(penalty.a, np.asarray(penalty.c) / theta**0.5)
+    assert value(dc.v_space(noisy, nu, linked)) == pytest.approx(1 - g**2 / (1 + l1 / theta), abs=oracles.TOL)
+
+
+@pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
+def test_the_value_grows_with_nu_and_is_concave_in_it(noisy, build):
+    path = build(noisy, 0.0, PENALTIES["ridge"])
+    values = np.array([value(path.at(nu=nu)) for nu in np.linspace(0.0, 1.0, 9)])
+    assert np.all(np.diff(values) > -oracles.TOL)
+    assert np.all(np.diff(values, 2) < oracles.TOL)
+    assert np.ptp(values) > 0.1
+
+
+@pytest.mark.parametrize("weight", ["a", "c"])
+@pytest.mark.parametrize("nu", [0.5, 1.0])
+def test_the_value_grows_with_each_weight_and_stays_below_nu(noisy, weight, nu):
+    values = [value(dc.v_space(noisy, nu, dc.Penalty(**{weight: size * SPARSE}))) for size in (0, 1, 2, 3, 1e4)]
+    assert np.all(np.diff(values) > 1e-3)
+    assert values[-1] == pytest.approx(nu, abs=1e-6)
+
+
+@pytest.mark.parametrize("build", [dc.lifted, dc.v_space, dc.v_space_normalized])
+def test_a_path_of_parameters_gives_the_values_of_rebuilt_problems(noisy, build):
+    path = build(noisy, 1.0, PENALTIES["both"])
+    for nu, scale in [(0.5, 1.0), (0.5, 4.0), (1.0, 0.0), (1.0, 1.0)]:
+        rebuilt = build(noisy, nu, dc.Penalty(scale**0.5 * RIDGE, scale**0.5 * SPARSE))
+        along, again = (dc.solve(one, "CLARABEL") for one in (path.at(nu=nu, penalty_scale=scale), rebuilt))
+        assert along.value == pytest.approx(again.value, abs=oracles.TOL)
+        assert along.V.shape == again.V.shape
+
+
+def test_a_path_of_imbalances_gives_the_values_of_rebuilt_problems(noisy):
+    path = dc.constrained_alpha(noisy, 0.5)
+    for alpha in (0.2, 0.0, 1.0, 0.7):
+        rebuilt = dc.solve(dc.constrained_alpha(noisy, alpha), "CLARABEL")
+        assert dc.solve(path.at(alpha=alpha), "CLARABEL").value == pytest.approx(rebuilt.value, abs=oracles.TOL)
+
+
+@pytest.mark.parametrize("n", [20, 40])
+def test_the_relaxation_of_the_correlation_is_trivial_whatever_the_data(n):
+    result = dc.solve(dc.correlation(np.random.default_rng(n).standard_normal((n, 3))), "CLARABEL", tol=1e-2)
+    assert result.lower == -n
+    assert result.value == pytest.approx(-n, rel=1e-3)  # the infimum is not attained: M grows without bound
+    assert np.min(result.F @ result.F.T) > 0.9  # Y tends to 11'
+
+
+def test_the_correlation_of_a_labelling_never_beats_its_relaxation(noisy):
+    n, ys = len(noisy), oracles.labellings(len(noisy))[1:]
+    y = ys[np.argmax(np.einsum("ki,ij,kj->k", ys, oracles.hat(noisy), ys) / (n - ys.sum(axis=1) ** 2 / n))]
+    relaxation = dc.correlation(noisy)
+    M = relaxation.problem.variables()[0]
+    M.value = np.outer(y, y) / (1 - y.mean() ** 2)
+    assert relaxation.problem.constraints[0].violation() == pytest.approx(0.0, abs=1e-9)
+    attained = -(y @ oracles.hat(noisy) @ y) / (1 - y.mean() ** 2)
+    assert relaxation.read().value == pytest.approx(attained, rel=1e-9)
+    assert relaxation.problem.objective.value == pytest.approx(attained, rel=1e-9)
+
+
+@each_builder
+def test_the_cvxpy_problem_can_be_solved_without_the_package(noisy, build):
+    relaxation = build(noisy)
+    optimum = relaxation.problem.solve(solver="SCS", eps_abs=1e-7, eps_rel=1e-7, max_iters=20_000)
+    assert optimum == pytest.approx(dc.solve(relaxation, "CLARABEL").value, rel=1e-3, abs=1e-5)
+
+
+@each_builder
+def test_changing_a_parameter_does_not_compile_again(noisy, build):
+    relaxation = build(noisy)
+    assert relaxation.problem.is_dcp(dpp=True)
+    before, chain, _ = relaxation.problem.get_problem_data("SCS")
+    compiled = relaxation.problem._cache.param_prog
+    assert compiled is not None
+    relaxation.at(**dict.fromkeys(relaxation.parameters, 0.3))
+    after, same_chain, _ = relaxation.problem.get_problem_data("SCS")
+    assert relaxation.problem._cache.param_prog is compiled
+    assert same_chain is chain
+    changed = np.any(before["b"] != after["b"]) or np.any(before["c"] != after["c"]) or (before["A"] != after["A"]).nnz
+    assert bool(changed) == bool(relaxation.parameters)
+
+
+@each_builder
+def test_a_relaxation_is_frozen(noisy, build):
+    with pytest.raises(FrozenInstanceError):
+        build(noisy).name = "another"
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda X: dc.penalized_nu(X, 1.5), "nu = 1.5"),
+        (lambda X: dc.v_space(X, float("nan")), "nu = nan"),
+        (lambda X: dc.constrained_alpha(X, -0.1), "alpha = -0.1"),
+        (lambda X: dc.penalized_nu(X, 1.0, dc.Penalty(c=1.0)), "use lifted or v_space"),
+        (lambda X: dc.lifted(X, 1.0, dc.Penalty(c=np.ones(2))), "2 weights for 3 features"),
+        (lambda X: dc.v_space_normalized(np.ones((4, 2)), 1.0), "constant"),
+        (lambda X: dc.v_space(X).at(alpha=0.5), "no parameter 'alpha'; it has nu, penalty_scale"),
+        (lambda X: dc.v_space(X).at(nu=2.0), "nu = 2"),
+        (lambda X: dc.lifted(X).at(penalty_scale=-1.0), "penalty_scale = -1"),
+        (lambda X: dc.correlation(X).at(nu=0.5), "it has none"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+def test_parameters_out_of_range_are_named(noisy, build, words):
+    with pytest.raises(ParameterError, match=words):
+        build(noisy)
+
+
+@each_builder
+def test_data_that_are_not_finite_are_refused_by_their_place(noisy, build):
+    spoiled = noisy.copy()
+    spoiled[3, 1] = np.nan
+    with pytest.raises(DataError, match="row 3, column 1"):
+        build(spoiled)

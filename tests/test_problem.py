@@ -1,0 +1,185 @@
+import numpy as np
+import oracles
+import pytest
+
+from diffrac_cvx.errors import DataError, DegenerateDataWarning
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.problem import direction_problem
+
+NUS = [0.25, 0.5, 1.0]
+RIDGE, SPARSE = np.array([0.3, 0.0, 0.1, 0.2]), np.array([0.2, 0.1, 0.0, 0.4])
+PENALTIES = {"none": Penalty(), "ridge": Penalty(a=RIDGE), "l1": Penalty(c=0.3), "both": Penalty(a=RIDGE, c=SPARSE)}
+
+each_nu = pytest.mark.parametrize("nu", NUS)
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+
+
+def centred(n=15, d=4, rank=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, d)) @ np.diag(10.0 ** np.linspace(-1, 1, d))
+    return X - X.mean(axis=0)
+
+
+def factor_of(problem, seed=1):
+    return np.random.default_rng(seed).standard_normal((problem.X.shape[1], 2))
+
+
+def objective(problem, U):
+    return 1 - 2 * problem.gain(U) + problem.cost(U)
+
+
+# The objective
+
+
+@each_nu
+@each_penalty
+def test_a_change_of_coordinates_leaves_the_objective_of_eq_15(nu, penalty):
+    X = centred()
+    problem = direction_problem(X, nu, penalty)
+    U = factor_of(problem)
+    expected = oracles.v_objective(problem.directions(U), *oracles.augmented(X, nu, penalty.a, penalty.c))
+    assert objective(problem, U) == pytest.approx(expected, rel=1e-12)
+
+
+@each_nu
+@each_penalty
+def test_at_the_best_scale_gain_and_cost_are_one_minus_the_objective(nu, penalty):
+    problem = direction_problem(centred(), nu, penalty)
+    U = factor_of(problem)
+    best, value = problem.best_scale(U)
+    assert value == pytest.approx(1 - problem.gain(U) ** 2 / problem.cost(U), rel=1e-12)
+    assert value == pytest.approx(objective(problem, best), rel=1e-12)
+    assert problem.gain(best) == pytest.approx(1 - value, rel=1e-12)
+    assert problem.cost(best) == pytest.approx(1 - value, rel=1e-12)
+
+
+@each_penalty
+def test_no_other_multiple_of_a_factor_is_better(penalty):
+    problem = direction_problem(centred(), 0.5, penalty)
+    best, value = problem.best_scale(factor_of(problem))
+    assert all(objective(problem, best * scale) > value for scale in (0.01, 0.9, 0.999, 1.001, 1.1, 100.0))
+    np.testing.assert_allclose(problem.best_scale(best * 1e-3)[0], best, rtol=1e-12)
+
+
+@each_penalty
+def test_a_zero_factor_is_worth_one(penalty):
+    problem = direction_problem(centred(), 1.0, penalty)
+    best, value = problem.best_scale(np.zeros((problem.X.shape[1], 2)))
+    assert value == 1.0
+    assert not best.any()
+
+
+# The coordinates
+
+
+@each_nu
+@each_penalty
+def test_going_to_the_users_coordinates_and_back_changes_nothing(nu, penalty):
+    problem = direction_problem(centred(), nu, penalty)
+    U = factor_of(problem)
+    back = problem.from_user(problem.directions(U))
+    np.testing.assert_allclose(back @ back.T, U @ U.T, atol=1e-11 * np.abs(U @ U.T).max())
+
+
+@each_nu
+@each_penalty
+def test_the_factor_of_a_users_matrix_gives_it_back(nu, penalty):
+    problem = direction_problem(centred(), nu, penalty)
+    G = np.random.default_rng(2).standard_normal((len(problem.L), 3))
+    np.testing.assert_allclose(problem.directions(problem.from_user(G @ G.T)), G @ G.T, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(5, 9, 4), (20, 6, 3)], ids=["n < d", "dependent columns"])
+def test_where_directions_are_not_determined_their_scores_come_back(shape):
+    n, d, rank = shape
+    X = centred(n, d, rank)
+    with pytest.warns(DegenerateDataWarning, match="rank"):
+        problem = direction_problem(X, 1.0, Penalty())
+    G = np.random.default_rng(3).standard_normal((d, 2))
+    scores = X @ problem.directions(problem.from_user(G @ G.T)) @ X.T
+    np.testing.assert_allclose(scores, X @ G @ G.T @ X.T, atol=1e-10 * np.abs(scores).max())
+
+
+@each_penalty
+def test_a_matrix_without_offset_is_one_with_a_zero_offset(penalty):
+    problem = direction_problem(centred(), 0.5, penalty)
+    G = np.random.default_rng(4).standard_normal((4, 3))
+    without = problem.directions(problem.from_user(G @ G.T))
+    np.testing.assert_allclose(without, np.pad(G @ G.T, (0, 1)), atol=1e-10)
+
+
+def test_a_matrix_that_is_not_positive_is_projected():
+    problem = direction_problem(centred(), 1.0, PENALTIES["both"])
+    Q = np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0] * np.diag(problem.L)[:, None]
+    V, positive = (Q * [3.0, 1.0, -2.0, 0.0]) @ Q.T, (Q * [3.0, 1.0, 0.0, 0.0]) @ Q.T
+    np.testing.assert_allclose(problem.directions(problem.from_user(V)), positive, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 3), (6, 6)])
+def test_a_matrix_of_the_wrong_shape_is_refused(shape):
+    with pytest.raises(DataError, match=rf"\({shape[0]}, {shape[1]}\).*\(5, 5\)"):
+        direction_problem(centred(), 0.5, Penalty()).from_user(np.ones(shape))
+
+
+@each_nu
+@pytest.mark.parametrize("penalty", [PENALTIES["none"], PENALTIES["ridge"]], ids=["none", "ridge"])
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize(("n", "rank"), [(15, 4), (15, 2), (4, 4)])
+def test_without_an_l1_part_the_data_are_white(nu, penalty, n, rank):
+    X = centred(n, 4, rank)
+    problem = direction_problem(X, nu, penalty)
+    Xa, a, _ = oracles.augmented(X, nu, penalty.a)
+    A = Xa.T @ Xa / n + np.diag(a**2)
+    np.testing.assert_allclose(problem.L.T @ A @ problem.L, np.eye(problem.L.shape[1]), atol=1e-12)
+    np.testing.assert_allclose(problem.X, Xa @ problem.L, atol=1e-13)
+    assert problem.L.shape[1] == np.linalg.matrix_rank(A, rtol=1e-10)
+
+
+@each_nu
+@pytest.mark.parametrize("penalty", [PENALTIES["l1"], PENALTIES["both"]], ids=["l1", "both"])
+@pytest.mark.parametrize(("n", "rank"), [(15, 4), (15, 2), (4, 4)])
+def test_with_an_l1_part_the_columns_have_unit_scale_and_W_whitens(nu, penalty, n, rank):
+    X = centred(n, 4, rank)
+    problem = direction_problem(X, nu, penalty)
+    Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
+    L = np.diag((np.mean(Xa**2, axis=0) + a**2 + c**2) ** -0.5)
+    np.testing.assert_allclose(problem.L, L, atol=1e-14)
+    np.testing.assert_allclose(problem.A, L @ (Xa.T @ Xa / n + np.diag(a**2)) @ L, atol=1e-13)
+    np.testing.assert_allclose(problem.box + np.diag(problem.c**2), L @ np.outer(c, c) @ L, atol=1e-14)
+    assert not np.diag(problem.box).any()
+    np.testing.assert_allclose(
+        problem.W.T @ (problem.A + np.diag(problem.c**2)) @ problem.W, np.eye(problem.W.shape[1]), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("nu", [0.01, 0.25, 0.5, 0.99])
+@each_penalty
+def test_nu_below_one_is_the_augmentation_of_eq_14(nu, penalty):
+    X = centred()
+    Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
+    implicit, explicit = direction_problem(X, nu, penalty), direction_problem(Xa, 1.0, Penalty(a, c))
+    for name in ("X", "R", "c", "L", "W"):
+        np.testing.assert_allclose(getattr(implicit, name), getattr(explicit, name), rtol=1e-13, err_msg=name)
+
+
+@each_nu
+@each_penalty
+def test_the_units_of_a_column_do_not_matter_when_its_weights_have_them_too(nu, penalty):
+    X, units = centred(), 2.0 ** np.array([-40, 3, 0, 50])
+    problem = direction_problem(X, nu, penalty)
+    other = direction_problem(X * units, nu, Penalty(penalty.a * units, penalty.c * units))
+    U = factor_of(problem)
+    full = np.append(units, 1.0)[: len(problem.L)]
+    np.testing.assert_array_equal(other.X, problem.X)
+    np.testing.assert_array_equal(other.L * full[:, None], problem.L)
+    assert other.best_scale(U)[1] == problem.best_scale(U)[1]
+
+
+def test_the_labels_factor_is_the_scores_at_unit_norm_and_its_zero_rows_a_unit_vector():
+    X = np.vstack([centred(), np.zeros((3, 4))])
+    problem = direction_problem(X, 1.0, PENALTIES["l1"])
+    V = problem.directions(factor_of(problem))
+    q = np.einsum("ij,jk,ik->i", X, V, X)[:-3]
+    F = problem.labels_factor(factor_of(problem))
+    np.testing.assert_allclose((F @ F.T)[:-3, :-3], (X @ V @ X.T)[:-3, :-3] / np.sqrt(np.outer(q, q)), atol=1e-12)
+    np.testing.assert_allclose(np.sum(F**2, axis=1), 1.0, atol=1e-14)

@@ -11,7 +11,7 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.label_brackets import bracket_alpha, bracket_nu
 from diffrac_cvx.linalg import column_basis, inverse_or_one, psd_factor, triangular_root
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.problem import direction_problem
 from diffrac_cvx.result import Bracket, Result
 
@@ -109,7 +109,7 @@ def certify_y(
 
 def ridge_of(penalty: Penalty, d: int) -> Array:
     """Return the ridge of a penalty without an l1 part, else say which formulation takes one."""
-    a, c = penalty.weights(d)
+    a, c = weights_of(penalty, d)
     if c.any():
         raise ParameterError("an l1 penalty (c > 0) has no formulation in Y alone; use lifted or v_space")
     return a
@@ -170,7 +170,7 @@ def certify_labels(
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
     labels = as_labels(y, len(data))
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
-    a, c = penalty.weights(data.shape[1])
+    a, c = weights_of(penalty, data.shape[1])
     mean = labels.mean()
     v = best_direction(data, labels - mean, a, c)
     misfit = np.mean((labels - mean - data @ v) ** 2)

@@ -65,6 +65,19 @@ class Penalty:
         return bool(np.any(np.asarray(self.c) > 0))
 
 
+def weights_of(penalty: Penalty, d: int) -> tuple[Array, Array]:
+    """Return a and c of a penalty as (d,) arrays, or say how to make one.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a Penalty, or its arrays have another length than d.
+    """
+    if not isinstance(penalty, Penalty):
+        raise ParameterError(f"penalty = {penalty!r} must be a Penalty, such as Penalty(a=0.1) or Penalty.l1(0.01)")
+    return penalty.weights(d)
+
+
 def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
     array = np.asarray(value)
     if array.ndim > 1 or array.dtype.kind not in "biuf":

@@ -17,7 +17,7 @@ from diffrac_cvx.linalg import (
     unit_rows,
     whitener,
 )
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.penalty import Penalty, weights_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class DirectionProblem:
 def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = True) -> DirectionProblem:
     """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
     n, d = X.shape
-    a, c = penalty.weights(d)
+    a, c = weights_of(penalty, d)
     if nu < 1.0:
         X = np.column_stack([X, np.ones(n)])
         a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)

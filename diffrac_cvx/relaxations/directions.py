@@ -10,7 +10,7 @@ from diffrac_cvx.brackets import Dual, bracket, normalized_bracket
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval
 from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.problem import DirectionProblem, direction_problem, offset_only
 from diffrac_cvx.relaxations.relaxation import (
     Reading,
@@ -52,7 +52,7 @@ class Terms(NamedTuple):
 def coordinates(X: Array, penalty: Penalty) -> Coordinates:
     """Scale the columns to unit norm; without an l1 part, whiten them, so that only their span matters."""
     n, d = X.shape
-    a, c = penalty.weights(d)
+    a, c = weights_of(penalty, d)
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     L = np.diag(scale)
     if not c.any():

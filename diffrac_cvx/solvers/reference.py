@@ -86,6 +86,8 @@ def solve(
         If the problem would not fit in memory; the message names a formulation that does.
     """
     started = time.perf_counter()
+    if not isinstance(relaxation, Relaxation):
+        raise ParameterError(f"relaxation is a {type(relaxation).__name__}; pass what a builder returns, as v_space(X)")
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
     time_limit = None if time_limit is None else positive(time_limit, "time_limit")
@@ -147,6 +149,10 @@ def memory_needed(size: Size, solver: str) -> float:
 
 def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, Any]) -> int:
     """Solve in place; return the iterations, 0 when the solver gave up without a point."""
+    try:
+        problem.get_problem_data(solver)
+    except cp.error.SolverError as error:
+        raise ParameterError(f"{solver} cannot take this problem, use CLARABEL or SCS: {error}") from error
     try:
         with warnings.catch_warnings():
             # CVXPY warns of inaccurate solutions: the certificate says by how much.

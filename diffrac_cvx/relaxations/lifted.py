@@ -66,7 +66,7 @@ def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> 
             judge.labels_factor(U),
             judge.directions(U),
             value,
-            bracket(judge, U, dual_of(judge, chosen, l1, weights_of(multiplier(unit)))),
+            bracket(judge, U, dual_of(judge, chosen, l1, row_weights(multiplier(unit)))),
         )
 
     def shortcut() -> Reading | None:
@@ -77,7 +77,7 @@ def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> 
     return Relaxation("lifted", "Eq. (11)", problem, read, size_of, knobs, shortcut=shortcut)
 
 
-def weights_of(mu: Array | None) -> Array | None:
+def row_weights(mu: Array | None) -> Array | None:
     """Return u = 1/(1 - n mu): eliminating Y from the dual leaves the certificate of V-space with these weights."""
     return None if mu is None else inverse_or_one(1.0 - len(mu) * mu)
 

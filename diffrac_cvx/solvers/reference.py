@@ -113,7 +113,8 @@ def solve(
         trivial = posed.trivial
         empty = Reading(np.ones((posed.size.points, 1)), None, trivial.upper, trivial)
         return result_of(empty, Status.FAILED, n_iter, seconds, name)
-    return result_of(reading, status_of(posed.problem, reading, tol), n_iter, seconds, name)
+    limited = posed.problem.status == "user_limit" or (max_iter is not None and n_iter >= max_iter)
+    return result_of(reading, status_of(reading, tol, limited), n_iter, seconds, name)
 
 
 def choose_solver(size: Size) -> str:
@@ -178,11 +179,11 @@ def read(relaxation: Relaxation) -> Reading | None:
     return relaxation.read()
 
 
-def status_of(problem: cp.Problem, reading: Reading, tol: float) -> Status:
-    """Return the status by the proved gap alone, and by the solver's own reason when that is too wide."""
+def status_of(reading: Reading, tol: float, limited: bool) -> Status:
+    """Return the status by the proved gap alone, and whether a limit was the reason when that is too wide."""
     if reading.bracket.gap <= tol:
         return Status.OPTIMAL
-    return Status.LIMIT if problem.status == "user_limit" else Status.INACCURATE
+    return Status.LIMIT if limited else Status.INACCURATE
 
 
 def result_of(reading: Reading, status: Status, n_iter: int, seconds: float, solver: str) -> Result:

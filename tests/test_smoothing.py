@@ -1,0 +1,145 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from diffrac_cvx.inputs import as_data
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.problem import direction_problem
+from diffrac_cvx.solvers.published import published_dual
+from diffrac_cvx.solvers.smoothing import SmoothedDual, momentum, prox_inverse, softmax_root, softmax_value
+
+PENALTIES = {"none": Penalty(), "l1": Penalty(c=0.2), "both": Penalty(a=0.1, c=[0.1, 0.3, 0.2, 0.0])}
+
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+each_dual = pytest.mark.parametrize("accelerated", [True, False], ids=["accelerated", "published"])
+
+
+def gaussian(n=20, d=4, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def dual_of(penalty, nu=0.5, accelerated=True):
+    problem = direction_problem(as_data(gaussian()), nu, penalty)
+    return SmoothedDual(problem.X, problem.W, problem.box) if accelerated else published_dual(problem)
+
+
+def dual_point(dual, seed=1):
+    """Return u > 0 and a symmetric C."""
+    rng = np.random.default_rng(seed)
+    C = rng.standard_normal(dual.box.shape)
+    return rng.uniform(0.2, 3.0, len(dual.X)), (C + C.T) / 2
+
+
+def smooth_value(dual, u, C, eps):
+    return dual.smooth_part(dual.matrix(u, C), eps).value
+
+
+@each_penalty
+@each_dual
+@pytest.mark.parametrize("eps", [1.0, 0.05])
+def test_the_gradients_are_those_of_finite_differences(penalty, accelerated, eps):
+    dual = dual_of(penalty, accelerated=accelerated)
+    u, C = dual_point(dual)
+    here = dual.smooth_part(dual.matrix(u, C), eps)
+    du, dC = dual_point(dual, seed=2)
+    h = 1e-5  # the error of a central difference is then about 1e-10 / eps^2 + 1e-11
+    slope_u = (smooth_value(dual, u + h * du, C, eps) - smooth_value(dual, u - h * du, C, eps)) / (2 * h)
+    slope_C = (smooth_value(dual, u, C + h * dC, eps) - smooth_value(dual, u, C - h * dC, eps)) / (2 * h)
+    assert here.grad_u @ du == pytest.approx(slope_u, rel=1e-6)
+    assert np.sum(here.grad_C * dC) == pytest.approx(slope_C, rel=1e-6)
+
+
+def test_the_matrix_is_that_of_the_paper():
+    problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES["both"])
+    dual = published_dual(problem)
+    u, C = dual_point(dual)
+    values, Q = np.linalg.eigh(problem.A)
+    S = Q / np.sqrt(values) @ Q.T  # A^(-1/2), of which W is a rotation
+    expected = S @ (problem.X.T @ np.diag(u) @ problem.X / (2 * len(u)) - C) @ S
+    np.testing.assert_allclose(np.linalg.eigvalsh(dual.matrix(u, C)), np.linalg.eigvalsh(expected), atol=1e-12)
+
+
+@each_penalty
+def test_the_smoothing_error_is_within_eps_log_d(penalty):
+    dual = dual_of(penalty)
+    D = dual.matrix(*dual_point(dual))
+    top = np.linalg.eigvalsh(D)[-1]
+    for eps in (1.0, 1e-2, 1e-6):
+        assert top <= softmax_value(D, eps) <= top + eps * np.log(len(D)) + 1e-14
+
+
+@pytest.mark.parametrize("eps", [1e-250, 1e-12, 1e-3, 1.0])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_the_soft_maximum_overflows_for_no_eps(eps, scale):
+    rng = np.random.default_rng(3)
+    D = scale * rng.standard_normal((5, 5))
+    D += D.T
+    value, root = softmax_root(D, eps)
+    assert np.isfinite(value)
+    assert value == pytest.approx(softmax_value(D, eps), rel=1e-14)
+    assert np.sum(root**2) == pytest.approx(1.0, rel=1e-14)
+    if eps < 1e-9 * scale:
+        vector = np.linalg.eigh(D)[1][:, -1]
+        np.testing.assert_allclose(root @ root.T, np.outer(vector, vector), atol=1e-12)
+
+
+def test_the_soft_maximum_of_equal_eigenvalues_is_their_value_and_eps_log_d():
+    value, root = softmax_root(np.zeros((4, 4)), 1e-9)
+    assert value == pytest.approx(1e-9 * np.log(4))
+    np.testing.assert_allclose(root @ root.T, np.eye(4) / 4)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("size", [0.0, 1e-12, 1e-6, 1e-3, 1.0, 1e3, 1e6, 1e12])
+@pytest.mark.parametrize("step", [1e-12, 1e-6, 1e-2, 1.0, 1e4, 1e12])
+@pytest.mark.parametrize("n", [1, 10**6])
+def test_the_prox_is_the_positive_root_of_its_cubic(sign, size, step, n):
+    """The cubic 2n/step (u^3 - v u^2) - 1 changes sign, in exact arithmetic, within 1e-13 of the answer."""
+    (u,) = prox_inverse(np.array([sign * size]), step, n)
+    v, a = Fraction(sign * size), 2 * n / Fraction(step)
+    below, above = (Fraction(u) * (1 + Fraction(relative, 10**13)) for relative in (-1, 1))
+    assert a * below**2 * (below - v) < 1 < a * above**2 * (above - v)
+
+
+def test_the_prox_takes_one_step_size_a_row():
+    v, step = np.array([-2.0, 0.0, 3.0]), np.array([0.1, 1.0, 10.0])
+    each = [prox_inverse(v[i : i + 1], step[i], 3)[0] for i in range(3)]
+    np.testing.assert_allclose(prox_inverse(v, step, 3), each, rtol=1e-14)
+
+
+@each_penalty
+@each_dual
+def test_the_curvature_bounds_hold_in_every_direction_and_are_sharp(penalty, accelerated):
+    """The smooth part is 1/eps-smooth in D, which is linear in (u, C): what is bounded is the square of that map."""
+    dual = dual_of(penalty, accelerated=accelerated)
+    n = len(dual.X)
+    zero_u, zero_C = np.zeros(n), np.zeros_like(dual.box)
+    units = np.random.default_rng(4).uniform(0.1, 10.0, n)
+    squares = (dual.Z @ dual.Z.T / (2 * n)) ** 2
+    for scale in (np.ones(n), units):
+        top = np.linalg.eigvalsh(squares * np.outer(scale, scale))[-1]
+        assert top * (1 - 1e-12) <= dual.curvature_u(30, scale) <= 1.01 * top
+    for seed in range(50):
+        du, dC = np.random.default_rng(seed).standard_normal(n), dual_point(dual, seed)[1]
+        assert np.sum(dual.matrix(du, zero_C) ** 2) <= dual.curvature_u() * np.sum(du**2)
+        assert np.sum(dual.matrix(units * du, zero_C) ** 2) <= dual.curvature_u(5, units) * np.sum(du**2)
+        assert np.sum(dual.matrix(zero_u, dC) ** 2) <= dual.curvature_C() * np.sum(dC**2)
+    W = np.linalg.svd(dual.W)[0][:, 0]
+    assert np.sum(dual.matrix(zero_u, np.outer(W, W)) ** 2) == pytest.approx(dual.curvature_C())
+
+
+def test_zero_rows_are_no_part_of_the_separable_part():
+    X = np.vstack([gaussian(), np.zeros((5, 4))])
+    dual = SmoothedDual(X, np.eye(4), np.zeros((4, 4)))
+    u = np.random.default_rng(6).uniform(0.2, 3.0, 25)
+    assert dual.separable_part(u) == pytest.approx(np.sum(1 / u[:20]) / 50)
+
+
+def test_the_momentum_follows_nesterovs_sequence():
+    t = 1.0
+    for _ in range(50):
+        following, weight = momentum(t)
+        assert following**2 - following == pytest.approx(t**2)
+        assert weight == pytest.approx((t - 1) / following)
+        t = following

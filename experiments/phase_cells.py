@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
+import scipy.stats
 
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
@@ -17,6 +18,7 @@ LAMBDA_FACTOR = {"affine": 0.0, "1-sparse": 1.0, "4-sparse": 1.0, "4-sparse, sma
 SPARSITY = {"affine": 4, "1-sparse": 1, "4-sparse": 4, "4-sparse, small lambda": 4}
 TOLERANCES = {"affine": 1e-8, "1-sparse": 1e-4, "4-sparse": 1e-4, "4-sparse, small lambda": 1e-4}
 MAX_ITER = 5000
+MOST_POINTS = 800
 
 AFFINE_N = [*range(6, 100, 4), *range(100, 200, 10), *range(200, 601, 20)]
 SPARSE_N = [*range(4, 64, 4), *range(70, 121, 10)]
@@ -67,11 +69,19 @@ def sample_of(grid: str) -> list[dict[str, Any]]:
 
 
 def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array]:
-    """Return X and y of a cell: balanced, noiseless, unit-variance columns; the seed depends on the cell alone."""
+    """Return X and y of a cell: balanced, noiseless, unit-variance columns.
+
+    A replication is one stream of points, and a cell takes its first n: more points can only help, so that every
+    replication has one threshold in n, and the boundary needs few of them.  The stream is drawn from (sparsity, d,
+    replication) alone; the direction is a random rotation of the first coordinates.
+    """
     sparsity = min(SPARSITY[panel], d)
-    rng = np.random.default_rng([2017, SPARSITY[panel], n, d, replication])
-    planted = dc.datasets.make_planted(n, d, sparsity, rng=rng)
-    return planted.X, planted.y
+    rng = np.random.default_rng([2017, sparsity, d, replication])
+    signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()  # balanced after every pair
+    X = np.column_stack([signs, rng.standard_normal((MOST_POINTS, d - 1))])
+    X[:, :sparsity] = X[:, :sparsity] @ scipy.stats.ortho_group.rvs(sparsity, random_state=rng)
+    X = X[:n] - X[:n].mean(axis=0)
+    return X / np.sqrt(np.mean(X**2, axis=0)), signs[:n]
 
 
 def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:

@@ -13,6 +13,7 @@ from experiments.phase_cells import (
     AMBIGUOUS,
     GRIDS,
     MAX_ITER,
+    MOST_POINTS,
     RANK_ONE,
     TOLERANCES,
     cells_of,
@@ -97,7 +98,13 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     out = chosen.out or Path("figures" if chosen.grid == "full" else "build")
     name = "phase_transition" if chosen.solver == "fast" else "phase_transition_reference"
-    settings = {"grid": chosen.grid, "tolerances": TOLERANCES, "max_iter": MAX_ITER, "rank_one": RANK_ONE}
+    settings = {
+        "grid": chosen.grid,
+        "tolerances": TOLERANCES,
+        "max_iter": MAX_ITER,
+        "most_points": MOST_POINTS,
+        "rank_one": RANK_ONE,
+    }
     log = Path("build") / f"{name}_{chosen.grid}.log"
     measure = measure_fast if chosen.solver == "fast" else measure_reference
     table = sweep(cells_of(chosen.grid), measure, log, jobs=chosen.jobs, settings=settings, title=name)

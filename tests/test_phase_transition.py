@@ -91,3 +91,20 @@ def test_the_lambda_of_the_sparse_panels_is_that_of_the_paper():
     assert y.sum() == 0
     assert row["value"] == pytest.approx(row["lambda"] / (1 + row["lambda"]), abs=1e-4)
     assert dc.metrics.clustering_error(y, np.sign(X[:, 0])) == 0
+
+
+def test_more_points_of_a_stream_keep_the_ones_before():
+    few, y_few = phase_cells.data_of("4-sparse", 20, 6, 1)
+    many, y_many = phase_cells.data_of("4-sparse", 60, 6, 1)
+    np.testing.assert_array_equal(y_few, y_many[:20])
+    np.testing.assert_allclose(np.mean(many**2, axis=0), 1.0)
+    head = many[:20] - many[:20].mean(axis=0)
+    np.testing.assert_allclose(few, head / np.sqrt(np.mean(head**2, axis=0)))
+
+
+@pytest.mark.parametrize(("panel", "support"), [("affine", 4), ("1-sparse", 1), ("4-sparse", 4)])
+def test_the_labels_are_a_sparse_combination_of_the_columns(panel, support):
+    X, y = phase_cells.data_of(panel, 40, 8, 0)
+    v, residual, *_ = np.linalg.lstsq(X[:, :support], y)
+    assert residual[0] < 1e-20
+    assert np.all(np.abs(v) > 1e-3)

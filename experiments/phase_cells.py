@@ -72,15 +72,17 @@ def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array]
     """Return X and y of a cell: balanced, noiseless, unit-variance columns.
 
     A replication is one stream of points, and a cell takes its first n: more points can only help, so that every
-    replication has one threshold in n, and the boundary needs few of them.  The stream is drawn from (sparsity, d,
-    replication) alone; the direction is a random rotation of the first coordinates.
+    replication has one threshold in n, and the boundary needs few of them.  The stream is drawn from (d, replication)
+    alone.  The sparse direction, a random rotation of the first coordinates, is drawn anew for every cell: some
+    directions are harder than others, and a column of cells should not share one.
     """
     sparsity = min(SPARSITY[panel], d)
-    rng = np.random.default_rng([2017, sparsity, d, replication])
+    rng = np.random.default_rng([2017, d, replication])
     signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()  # balanced after every pair
     X = np.column_stack([signs, rng.standard_normal((MOST_POINTS, d - 1))])
-    X[:, :sparsity] = X[:, :sparsity] @ scipy.stats.ortho_group.rvs(sparsity, random_state=rng)
     X = X[:n] - X[:n].mean(axis=0)
+    direction = np.random.default_rng([2017, sparsity, n, d, replication])
+    X[:, :sparsity] = X[:, :sparsity] @ scipy.stats.ortho_group.rvs(sparsity, random_state=direction)
     return X / np.sqrt(np.mean(X**2, axis=0)), signs[:n]
 
 

@@ -103,6 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
         "tolerances": TOLERANCES,
         "max_iter": MAX_ITER,
         "most_points": MOST_POINTS,
+        "direction": "of the cell",
         "rank_one": RANK_ONE,
     }
     log = Path("build") / f"{name}_{chosen.grid}.log"

@@ -130,7 +130,7 @@ def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = Tru
         return DirectionProblem(X, triangular_root(np.vstack([X / n**0.5, np.diag(a)])), c, np.diag(scale), W)
     r = W.shape[1]
     if warn and not a[:d].any():
-        warn_if_uninformative(n, d, r - (nu < 1.0))
+        warn_if_uninformative(n, int(X[:, :d].any(axis=0).sum()), r - (nu < 1.0))
     return DirectionProblem(X @ W, np.eye(r), np.zeros(r), scale[:, None] * W, np.eye(r))
 
 

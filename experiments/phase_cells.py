@@ -19,6 +19,7 @@ SPARSITY = {"affine": 4, "1-sparse": 1, "4-sparse": 4, "4-sparse, small lambda":
 TOLERANCES = {"affine": 1e-8, "1-sparse": 1e-4, "4-sparse": 1e-4, "4-sparse, small lambda": 1e-4}
 MAX_ITER = 5000
 MOST_POINTS = 800
+SMALL_D, SMALL_FACTOR = 20, 3  # the affine transition is relatively wide up to here: three times the replications
 
 AFFINE_N = [*range(6, 100, 4), *range(100, 200, 10), *range(200, 601, 20)]
 SPARSE_N = [*range(4, 64, 4), *range(70, 121, 10)]
@@ -47,11 +48,12 @@ ORACLE_ROWS = 120_000  # these many nonzeros can be drawn for it
 
 
 def cells_of(grid: str) -> list[dict[str, Any]]:
-    """Return the cells of a grid, panel by panel."""
+    """Return the cells of a grid, panel by panel; small dimensions get more replications where that is cheap."""
     return [
         {"panel": panel, "n": n, "d": d, "replication": replication}
         for panel, (dimensions, points, replications) in GRIDS[grid].items()
-        for d, n, replication in product(dimensions, points, range(replications))
+        for d, n in product(dimensions, points)
+        for replication in range(replications if panel != "affine" or d > SMALL_D else SMALL_FACTOR * replications)
     ]
 
 

@@ -98,11 +98,13 @@ def gain_expression(V, X):
     return cp.sum(cp.sqrt(cp.sum(cp.multiply(X @ V, X), axis=1))) / len(X)
 
 
-def solve_v(X, nu=1.0, a=0.0, c=0.0):
-    """Optimal value and V of Eq. (15), on augmented data at nu < 1."""
+def solve_v(X, nu=1.0, a=0.0, c=0.0, crossed=1.0):
+    """Optimal value and V of Eq. (15), on augmented data at nu < 1; crossed multiplies c_i c_j |V_ij| where i != j."""
     X, a, c = augmented(X, nu, a, c)
     V = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
     objective = 1 - 2 * gain_expression(V, X) + cp.trace(X.T @ X @ V) / len(X) + gamma_expression(V, a, c)
+    cross = np.outer(c, c) - np.diag(c**2)
+    objective += (crossed - 1) * cp.sum(cp.abs(cp.multiply(cross, V)))
     return solved(cp.Problem(cp.Minimize(objective))), V.value
 
 

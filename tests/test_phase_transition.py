@@ -40,7 +40,7 @@ def test_the_oracle_sample_is_at_least_a_hundred_cells_of_the_grid_and_always_th
 
 def test_the_grid_reaches_where_the_paper_and_its_transitions_are():
     cells = pd.DataFrame(phase_cells.cells_of("full"))
-    assert (cells.groupby(["panel", "d", "n"]).size() == 4).all()
+    assert (cells.groupby(["panel", "d", "n"]).size() >= 4).all()
     affine, sparse = cells[cells["panel"] == "affine"], cells[cells["panel"] == "1-sparse"]
     assert affine["d"].min() == 2
     assert affine["d"].max() == 40

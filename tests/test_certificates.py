@@ -1,0 +1,239 @@
+"""Any matrix proves a bracket that holds the optimum; the best one proves the optimum."""
+
+from functools import cache
+
+import numpy as np
+import oracles
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.errors import DataError, ParameterError
+
+NUS = [0.0, 0.25, 0.5, 0.75, 1.0]
+ALPHAS = [0.0, 0.1, 0.5, 1.0]
+# The multipliers are read off a solution: where its value is right to 1e-8, they are right to about 1e-4.
+CLOSED = 1e-4
+
+
+def gaussian(n, d, seed):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return X - X.mean(axis=0)
+
+
+TALL, HALF = gaussian(12, 3, 0), gaussian(5, 3, 1)
+DATA = {  # and the units in which the columns are passed; the optimum does not change when a and c follow
+    "tall": (TALL, np.ones(3)),
+    "wide": (gaussian(6, 9, 2), np.ones(9)),
+    "degenerate": (np.column_stack([TALL, TALL[:, 0], np.zeros(12), TALL[:, 0] - TALL[:, 1]]), np.ones(6)),
+    "zero row": (np.vstack([HALF, -HALF, np.zeros((1, 3))]), np.ones(3)),
+    "correlated": (TALL + np.outer(np.repeat([1.0, -1.0], 6), np.ones(3)), np.ones(3)),
+    "bad units": (TALL, np.array([1e-8, 1.0, 1e8])),
+    "small units": (TALL, np.full(3, 1e-4)),
+}
+WEIGHTS = {
+    "none": lambda d: (np.zeros(d), np.zeros(d)),
+    "ridge": lambda d: (np.linspace(0.0, 0.5, d), np.zeros(d)),
+    "l1": lambda d: (np.zeros(d), np.linspace(0.1, 0.4, d)),
+    "weak l1": lambda d: (np.zeros(d), np.linspace(0.05, 0.1, d)),
+    "both": lambda d: (np.linspace(0.0, 0.5, d), np.linspace(0.4, 0.0, d)),
+}
+
+CASES = [(data, weights, nu) for data in DATA for weights in WEIGHTS for nu in (NUS if data == "tall" else [0.25, 1.0])]
+each_case = pytest.mark.parametrize(("data", "weights", "nu"), CASES)
+each_case_in_labels = pytest.mark.parametrize(
+    ("data", "weights", "nu"), [c for c in CASES if c[1] in ("none", "ridge")]
+)
+each_weights = pytest.mark.parametrize("weights", WEIGHTS)
+
+
+def posed(data, weights):
+    """Return the data and the penalty in the units in which they are passed."""
+    X, units = DATA[data]
+    a, c = WEIGHTS[weights](X.shape[1])
+    return X * units, dc.Penalty(a * units, c * units)
+
+
+@cache
+def directions_optimum(data, weights, nu, crossed=1.0):
+    """Return the optimum of Eq. (15) and its V, in the units of the columns."""
+    X, units = DATA[data]
+    value, V = oracles.solve_v(X, nu, *WEIGHTS[weights](X.shape[1]), crossed)
+    units = units if nu == 1.0 else np.append(units, 1.0)
+    return value, V / np.outer(units, units)
+
+
+@cache
+def labels_optimum(data, weights, nu):
+    X, _ = DATA[data]
+    return oracles.solve_y(X, nu, WEIGHTS[weights](X.shape[1])[0])
+
+
+@cache
+def constrained_optimum(data, alpha):
+    return oracles.solve_alpha(DATA[data][0], alpha)
+
+
+def garbage(size, seed=0):
+    rng = np.random.default_rng(seed)
+    M, u = rng.standard_normal((size, size)), rng.standard_normal(size)
+    yield from (np.zeros((size, size)), np.eye(size), M @ M.T, M + M.T, M, -np.eye(size), np.outer(u, u))
+    yield from (1e-12 * M @ M.T, 1e12 * M @ M.T, np.outer(M[0], M[1]), np.diag(np.arange(size) % 2.0))
+
+
+def assert_holds(bracket, optimum):
+    assert 0.0 <= bracket.lower <= bracket.upper
+    assert bracket.lower - oracles.TOL <= optimum <= bracket.upper + oracles.TOL
+
+
+@each_case
+def test_any_matrix_of_directions_proves_a_bracket_on_the_optimum(data, weights, nu):
+    X, penalty = posed(data, weights)
+    optimum, V = directions_optimum(data, weights, nu)
+    units = np.append(DATA[data][1], 1.0)[: len(V)]
+    near = V * (1 + 0.1 * np.random.default_rng(1).standard_normal(V.shape))
+    _, harder = directions_optimum(data, weights, nu, crossed=2.0)  # would prove too much with a C outside its box
+    for candidate in (V, near, harder, *(M / np.outer(units, units) for M in garbage(len(V)))):
+        bracket = dc.certify_v(X, candidate, nu, penalty)
+        assert_holds(bracket, optimum)
+        assert bracket.upper <= 1.0
+
+
+@each_case
+def test_the_upper_bound_is_the_objective_at_the_best_multiple_of_the_directions(data, weights, nu):
+    X, units = DATA[data]
+    X, a, c = oracles.augmented(X, nu, *WEIGHTS[weights](X.shape[1]))
+    units = np.append(units, 1.0)[: X.shape[1]]
+    G = np.random.default_rng(2).standard_normal((X.shape[1], 2))
+    V = G @ G.T
+    cost = np.trace(X.T @ X @ V) / len(X) + oracles.gamma(V, a, c)
+    upper = dc.certify_v(posed(data, weights)[0], V / np.outer(units, units), nu, posed(data, weights)[1]).upper
+    assert upper == pytest.approx(1 - oracles.gain(V, X) ** 2 / cost, abs=1e-9)
+
+
+# Where X'X is singular and all c > 0, V says too little of the multiplier of the l1 part: there solvers bring it along.
+OPEN = [(data, weights) for data in ("wide", "degenerate") for weights in ("l1", "weak l1")]
+
+
+@pytest.mark.parametrize(("data", "weights", "nu"), [case for case in CASES if case[:2] not in OPEN])
+def test_the_optimal_directions_prove_their_optimality(data, weights, nu):
+    X, penalty = posed(data, weights)
+    assert dc.certify_v(X, directions_optimum(data, weights, nu)[1], nu, penalty).gap <= CLOSED
+
+
+def test_directions_without_an_offset_get_a_zero_one():
+    V = gaussian(3, 3, 4)
+    padded = np.zeros((4, 4))
+    padded[:3, :3] = V
+    assert dc.certify_v(TALL, V, 0.5) == dc.certify_v(TALL, padded, 0.5)
+
+
+def label_matrices(n):
+    rng = np.random.default_rng(n)
+    yield from garbage(n)
+    yield from (np.ones((n, n)), np.ones((n, 1)), np.zeros((n, 2)), rng.standard_normal((n, 3)))
+    yield rng.choice([-1.0, 1.0], (n, 1))
+
+
+@each_case_in_labels
+def test_any_matrix_of_labels_proves_a_bracket_on_the_optimum(data, weights, nu):
+    X, penalty = posed(data, weights)
+    optimum, Y = labels_optimum(data, weights, nu)
+    for candidate in (Y, Y + 0.1 * gaussian(*Y.shape, 1), *label_matrices(len(Y))):
+        assert_holds(dc.certify_y(X, candidate, nu, penalty=penalty), optimum)
+    assert dc.certify_y(X, Y, nu, penalty=penalty).gap <= CLOSED
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("data", DATA)
+def test_any_matrix_of_labels_proves_a_bracket_on_the_optimum_at_fixed_imbalance(data, alpha):
+    X, _ = posed(data, "none")
+    optimum, Y = constrained_optimum(data, alpha)
+    for candidate in (Y, Y + 0.1 * gaussian(*Y.shape, 1), *label_matrices(len(Y))):
+        assert_holds(dc.certify_y(X, candidate, alpha=alpha), optimum)
+    assert dc.certify_y(X, Y, alpha=alpha).gap <= CLOSED
+
+
+@pytest.mark.parametrize("alpha", [None, 0.2])
+def test_a_factor_of_labels_proves_what_its_matrix_proves(alpha):
+    F = gaussian(12, 3, 5)
+    F /= np.linalg.norm(F, axis=1)[:, None]
+    of_factor, of_matrix = (dc.certify_y(TALL, M, 0.5, alpha) for M in (F, F @ F.T))
+    assert of_factor == pytest.approx(of_matrix, abs=1e-9)
+    if alpha is None:
+        assert of_factor.upper == pytest.approx(oracles.y_objective(F @ F.T, TALL, 0.5), abs=1e-12)
+
+
+# Labels
+
+
+@pytest.mark.parametrize("nu", [0.0, 0.4, 1.0])
+@each_weights
+@pytest.mark.parametrize("data", ["tall", "wide", "bad units"])
+def test_the_objective_of_labels_is_that_of_their_best_direction(data, weights, nu):
+    X, units = DATA[data]
+    a, c = WEIGHTS[weights](X.shape[1])
+    passed, penalty = posed(data, weights)
+    for seed in range(3):
+        y = np.random.default_rng(seed).choice([-1.0, 1.0], len(X))
+        certificate = dc.certify_labels(passed, y, 0.0, nu=nu, penalty=penalty)
+        assert certificate.objective == pytest.approx(oracles.best_fit(X, y, nu, a, c), abs=oracles.TOL)
+        v = certificate.v * units
+        attained = np.mean((y - y.mean() - X @ v) ** 2) + nu * y.mean() ** 2 + oracles.gamma(np.outer(v, v), a, c)
+        assert certificate.objective == pytest.approx(attained, abs=1e-9)
+
+
+@pytest.mark.parametrize("nu", [0.4, 1.0])
+@each_weights
+def test_the_bound_on_all_labellings_holds_for_all_labellings(weights, nu):
+    X = gaussian(10, 3, 6)
+    a, c = WEIGHTS[weights](3)
+    penalty = dc.Penalty(a, c)
+    relaxed = dc.low_rank(X, nu, penalty)
+    values = oracles.fits(X, nu, a, c)
+    for y, exact in list(zip(oracles.labellings(10), values, strict=True))[::37]:
+        certificate = dc.certify_labels(X, y, relaxed, nu=nu, penalty=penalty)
+        assert certificate.objective == pytest.approx(exact, abs=1e-9)
+        assert certificate.lower <= values.min()
+        assert certificate.gap >= 0.0
+        assert certificate.gap == certificate.objective - relaxed.lower
+
+
+def test_labels_of_noiseless_data_are_proved_optimal_and_a_flip_is_not():
+    X, y, _ = dc.datasets.make_planted(60, 4, rng=1)
+    lower = dc.low_rank(X, tol=1e-7)
+    assert dc.certify_labels(X, y, lower).gap <= 1e-6
+    y[0] *= -1
+    assert dc.certify_labels(X, y, lower).gap > 1e-3
+
+
+def test_a_bound_above_the_objective_is_cut_to_it():
+    certificate = dc.certify_labels(TALL, np.repeat([1.0, -1.0], 6), 5.0)
+    assert certificate.gap == 0.0
+
+
+# What is not usable
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "call"),
+    [
+        (DataError, r"V has shape \(2, 2\).*\(3, 3\)", lambda: dc.certify_v(TALL, np.eye(2))),
+        (DataError, r"V has shape \(5, 5\).*\(4, 4\)", lambda: dc.certify_v(TALL, np.eye(5), 0.5)),
+        (DataError, "V is nan at row 1, column 1", lambda: dc.certify_v(TALL, np.diag([1, np.nan, 1]))),
+        (DataError, r"shape \(3,\)", lambda: dc.certify_v(TALL, np.ones(3))),
+        (DataError, "X is inf", lambda: dc.certify_v(np.array([[np.inf], [0.0]]), np.eye(1))),
+        (ParameterError, "nu = 1.1", lambda: dc.certify_v(TALL, np.eye(3), 1.1)),
+        (ParameterError, "c has 2 weights for 3", lambda: dc.certify_v(TALL, np.eye(3), penalty=dc.Penalty(c=[1, 2]))),
+        (DataError, "Y_or_F has 5 rows for 12 points", lambda: dc.certify_y(TALL, np.ones((5, 2)))),
+        (ParameterError, "alpha = -1", lambda: dc.certify_y(TALL, np.eye(12), alpha=-1)),
+        (ParameterError, "nu = nan", lambda: dc.certify_y(TALL, np.eye(12), float("nan"))),
+        (ParameterError, "no formulation in Y alone", lambda: dc.certify_y(TALL, np.eye(12), penalty=dc.Penalty(c=1))),
+        (DataError, "only -1 and", lambda: dc.certify_labels(TALL, np.zeros(12), 0.0)),
+        (DataError, "3 labels for 12", lambda: dc.certify_labels(TALL, np.ones(3), 0.0)),
+        (ParameterError, "lower = nan", lambda: dc.certify_labels(TALL, np.ones(12), float("nan"))),
+        (ParameterError, "nu = 2", lambda: dc.certify_labels(TALL, np.ones(12), 0.0, nu=2)),
+    ],
+)  # fmt: skip
+def test_what_is_not_usable_is_named(error, words, call):
+    with pytest.raises(error, match=words):
+        call()

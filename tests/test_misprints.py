@@ -1,0 +1,184 @@
+"""Places where the paper's text must not be copied: each test goes red when what is printed is put back."""
+
+import numpy as np
+import oracles
+import pytest
+import scipy.optimize
+
+import diffrac_cvx as dc
+from diffrac_cvx.linalg import column_basis
+from diffrac_cvx.problem import direction_problem
+from diffrac_cvx.solvers.published import published_dual
+from diffrac_cvx.solvers.smoothing import prox_inverse, softmax_value
+
+SPARSE = dc.Penalty(c=[0.3, 0.1, 0.2])
+
+
+def dual_of(X, penalty=SPARSE):
+    return published_dual(direction_problem(X, 1.0, penalty))
+
+
+def dual_point(dual, seed=0):
+    rng = np.random.default_rng(seed)
+    C = rng.uniform(-1, 1, dual.box.shape) * dual.box
+    return rng.uniform(0.5, 2.0, len(dual.X)), (C + C.T) / 2
+
+
+# Section 3: a_{d+1} = nu / (1 - nu); it is the square root.
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.25])  # at nu = 0.5 the two agree
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda X, nu: dc.solve(dc.v_space(X, nu), "CLARABEL"),
+        lambda X, nu: dc.low_rank(X, nu),
+        lambda X, nu: dc.fista(X, nu, tol=1e-5),
+        lambda X, nu: dc.fista(X, nu, tol=1e-3, variant="published"),
+    ],
+    ids=["v_space", "low_rank", "fista", "published"],
+)
+def test_the_weight_of_the_offset_is_the_root_of_nu_over_one_minus_nu(noisy, solve, nu):
+    optimum, _ = oracles.solve_y(noisy, nu)
+    with_ones = np.column_stack([noisy, np.ones(len(noisy))])
+    as_printed, _ = oracles.solve_v(with_ones, 1.0, a=np.append(np.zeros(3), nu / (1 - nu)))
+    result = solve(noisy, nu)
+    assert abs(as_printed - optimum) > 5e-3
+    assert result.lower - oracles.TOL <= optimum <= result.upper + oracles.TOL
+    assert result.gap <= 1e-3
+
+
+# Appendix G.2: the gradient in C has lost its minus.
+
+
+@pytest.mark.parametrize("eps", [0.03, 0.3])
+def test_the_smooth_part_of_the_dual_has_the_gradients_of_its_finite_differences(noisy, eps):
+    dual = dual_of(noisy)
+    u, C = dual_point(dual)
+    here = dual.smooth_part(dual.matrix(u, C), eps)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        du, dC = rng.standard_normal(len(u)), rng.standard_normal(C.shape)
+        dC = dC + dC.T
+        h = 1e-6  # central differences err by h^2 / eps^2, and by rounding / h
+        ahead, behind = (softmax_value(dual.matrix(u + s * du, C + s * dC), eps) for s in (h, -h))
+        slope = here.grad_u @ du + np.sum(here.grad_C * dC)
+        assert (ahead - behind) / (2 * h) == pytest.approx(slope, rel=1e-6, abs=1e-8)
+    assert here.value == pytest.approx(softmax_value(dual.matrix(u, C), eps), rel=1e-12)
+
+
+def test_the_smooth_part_is_that_of_the_smoothed_dual(noisy):
+    dual, eps = dual_of(noisy), 0.1
+    u, C = dual_point(dual)
+    A = dual.X.T @ dual.X / len(u)
+    values, vectors = np.linalg.eigh(A)
+    S = vectors / np.sqrt(values) @ vectors.T
+    D = S @ (dual.X.T @ np.diag(u) @ dual.X / (2 * len(u)) - C) @ S
+    expected = eps * np.log(np.exp(np.linalg.eigvalsh(D) / eps).sum())
+    assert dual.smooth_part(dual.matrix(u, C), eps).value == pytest.approx(expected, rel=1e-12)
+
+
+# Algorithm 2: its start diverges to 0 for v < -3 (2nL)^(-1/3), and its update has u^t on both sides.
+
+
+@pytest.mark.parametrize("n", [1, 50, 10**6])
+@pytest.mark.parametrize("step", [1e-8, 1e-2, 1.0, 1e4])
+def test_the_prox_of_the_inverse_is_the_positive_root_of_its_cubic(n, step):
+    a = 2 * n / step
+    width = a ** (-1 / 3)
+    v = width * np.array([-1e8, -1e3, -10, -3.1, -3, -2.9, -1, -1e-3, 0, 1e-3, 1, 3, 10, 1e3, 1e8])
+    u = prox_inverse(v, step, n)
+    for root, target in zip(u / width, v / width, strict=True):  # a u^3 - a v u^2 = 1 in units of the width
+        low, high = 1e-9, 2 + abs(target)
+        assert root == pytest.approx(
+            scipy.optimize.brentq(lambda x, t=target: x * x * (x - t) - 1, low, high), rel=1e-8
+        )
+
+
+def test_the_prox_of_the_inverse_minimises_its_objective():
+    v, step, n = np.linspace(-5.0, 5.0, 21), 0.3, 4
+    u = prox_inverse(v, step, n)
+
+    def objective(u):
+        return (u - v) ** 2 / (2 * step) + 1 / (2 * n * u)
+
+    assert np.all(objective(u) <= np.minimum(objective(0.99 * u), objective(1.01 * u)))
+
+
+# Section 6.1: (21) is not (15) when c > 0.
+
+
+@pytest.mark.parametrize(
+    ("solve", "tol"),
+    [
+        (lambda X, tol: dc.fista(X, 1.0, SPARSE, tol=tol), 1e-5),
+        (lambda X, tol: dc.fista(X, 1.0, SPARSE, tol=tol, variant="published"), 1e-3),
+        (lambda X, tol: dc.low_rank(X, 1.0, SPARSE, tol=tol), 1e-5),
+    ],
+    ids=["fista", "published", "low_rank"],
+)
+def test_the_fast_solvers_solve_the_penalised_problem_and_not_the_normalized_one(noisy, solve, tol):
+    optimum, _ = oracles.solve_v(noisy, 1.0, 0.0, SPARSE.c)
+    _, V = oracles.solve_normalized(noisy, 1.0, 0.0, SPARSE.c)
+    at_best_scale = 1 - oracles.gain(V, noisy) ** 2 / (1 + oracles.gamma(V, 0.0, SPARSE.c))
+    assert at_best_scale > optimum + 2e-3
+    result = solve(noisy, tol)
+    assert result.status is dc.Status.OPTIMAL
+    assert result.gap <= tol
+    assert result.lower - oracles.TOL <= optimum <= result.upper + oracles.TOL
+
+
+# After (relaxquad): X (X'X + n Lambda)^-1 X; it ends with X'.
+
+
+@pytest.mark.parametrize("n", [4, 9])  # n = d is where what is printed has a meaning
+def test_the_ridge_problem_in_labels_has_the_transpose(n):
+    X = np.random.default_rng(n).standard_normal((n, 4))
+    X -= X.mean(axis=0)
+    a = np.array([0.5, 0.2, 0.3, 1.0])
+    Q = column_basis(X, a)
+    np.testing.assert_allclose(Q @ Q.T, oracles.hat(X, a), atol=1e-12)
+    y = np.where(np.arange(n) % 3, 1.0, -1.0)
+    v = np.linalg.solve(X.T @ X + n * np.diag(a**2), X.T @ (y - y.mean()))
+    exact = np.mean((y - y.mean() - X @ v) ** 2) + np.sum((a * v) ** 2)
+    assert oracles.y_objective(np.outer(y, y), X, 0.0, a) == pytest.approx(exact, abs=1e-12)
+    result = dc.solve(dc.penalized_nu(X, 1.0, dc.Penalty(a=a)), "CLARABEL")
+    assert result.value == pytest.approx(oracles.solve_v(X, 1.0, a)[0], abs=oracles.TOL)
+
+
+# The stop rule eps log d is 0 when d = 1.
+
+
+@pytest.mark.parametrize("c", [0.0, 0.4])
+def test_the_published_algorithm_stops_when_there_is_one_feature(c):
+    x = np.random.default_rng(0).standard_normal((20, 1))
+    x -= x.mean()
+    result = dc.fista(x, 1.0, dc.Penalty(c=c), variant="published", max_iter=2000)
+    expected = 1 - np.mean(np.abs(x)) ** 2 / (np.mean(x**2) + c**2)
+    assert result.status is dc.Status.OPTIMAL
+    assert result.lower - 1e-9 <= expected <= result.upper + 1e-9
+
+
+# The cost of L: no n x n matrix is needed for its largest eigenvalue.
+
+
+@pytest.mark.parametrize(("n", "d"), [(30, 1), (30, 3), (8, 3), (60, 10)])
+def test_the_curvature_in_u_bounds_the_dense_eigenvalue_within_a_few_percent(n, d):
+    X = np.random.default_rng(n + d).standard_t(3, (n, d))
+    dual = dual_of(X - X.mean(axis=0), dc.Penalty(c=0.1))
+    B = dual.W.T @ dual.X.T / (2 * n) ** 0.5
+    dense = np.linalg.eigvalsh((B.T @ B) ** 2)[-1]
+    assert dense * (1 - 1e-12) <= dual.curvature_u() <= 1.05 * dense
+    assert dual.curvature_C() == pytest.approx(np.linalg.eigvalsh(dual.W @ dual.W.T)[-1] ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("eps", [0.02, 0.2])
+def test_the_gradient_of_the_smooth_part_changes_no_faster_than_the_lipschitz_constant(noisy, eps):
+    dual = dual_of(noisy)
+    one, two = dual_point(dual, 0), dual_point(dual, 1)
+    for end in (0.01, 0.1, 1.0):
+        other = tuple(p + end * (q - p) for p, q in zip(one, two, strict=True))
+        here, there = (dual.smooth_part(dual.matrix(*point), eps) for point in (one, other))
+        moved = np.sum((other[0] - one[0]) ** 2) + np.sum((other[1] - one[1]) ** 2)
+        turned = np.sum((there.grad_u - here.grad_u) ** 2) + np.sum((there.grad_C - here.grad_C) ** 2)
+        assert turned <= dual.lipschitz(eps) ** 2 * moved

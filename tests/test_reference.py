@@ -1,0 +1,257 @@
+import tracemalloc
+
+import cvxpy as cp
+import numpy as np
+import oracles
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.errors import ParameterError, ResourceError
+from diffrac_cvx.solvers import reference
+
+BOTH = dc.Penalty(a=0.1, c=[0.3, 0.1, 0.2])
+RELAXATIONS = {
+    "constrained_alpha": lambda X: dc.constrained_alpha(X, 0.1),
+    "balanced": lambda X: dc.constrained_alpha(X, 0.0),
+    "penalized_nu": lambda X: dc.penalized_nu(X, 0.5, dc.Penalty(a=0.2)),
+    "lifted": lambda X: dc.lifted(X, 0.5, BOTH),
+    "v_space": lambda X: dc.v_space(X, 0.5, BOTH),
+    "v_space_normalized": lambda X: dc.v_space_normalized(X, 0.5, BOTH),
+}
+
+
+def takes_semidefinite_cones(solver):
+    V = cp.Variable((2, 2), PSD=True)
+    try:
+        cp.Problem(cp.Minimize(cp.trace(V)), [V[0, 0] >= 1]).get_problem_data(solver)
+    except cp.error.SolverError:
+        return False
+    return True
+
+
+INSTALLED = {solver: takes_semidefinite_cones(solver) for solver in cp.installed_solvers()}
+
+each_relaxation = pytest.mark.parametrize("build", RELAXATIONS.values(), ids=RELAXATIONS)
+each_solver = pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
+
+
+@each_relaxation
+def test_solvers_agree_within_their_brackets(noisy, build):
+    results = [dc.solve(build(noisy), solver) for solver in ("CLARABEL", "SCS", "clarabel", None)]
+    for result in results:
+        assert result.status is dc.Status.OPTIMAL
+        assert result.value == pytest.approx(result.upper, abs=1e-12)
+        assert 0.0 <= result.gap <= 1e-4
+        assert result.n_iter > 0
+        assert result.seconds > 0
+    assert max(result.lower for result in results) <= min(result.upper for result in results) + 1e-9
+    assert results[0].solver == results[2].solver == "CLARABEL"
+
+
+@pytest.mark.parametrize("solver", [name for name, takes_them in INSTALLED.items() if takes_them])
+def test_any_installed_solver_of_semidefinite_problems_can_be_named(noisy, solver):
+    result = dc.solve(dc.penalized_nu(noisy, 0.5), solver)
+    assert result.solver == solver
+    assert result.value == pytest.approx(oracles.solve_y(noisy, 0.5)[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("solver", [name for name, takes_them in INSTALLED.items() if not takes_them])
+def test_a_solver_without_semidefinite_cones_is_refused_by_name(noisy, solver):
+    with pytest.raises(ParameterError, match=f"{solver} cannot take this problem, use CLARABEL or SCS"):
+        dc.solve(dc.v_space(noisy), solver)
+
+
+def test_small_cones_go_to_the_interior_point_and_large_ones_to_the_first_order_solver():
+    rng = np.random.default_rng(0)
+    assert dc.solve(dc.penalized_nu(rng.standard_normal((20, 2)))).solver == "CLARABEL"
+    assert dc.solve(dc.penalized_nu(rng.standard_normal((60, 2))), tol=1e-2).solver == "SCS"
+
+
+# Neutral options
+
+
+@each_solver
+def test_a_smaller_tolerance_gives_a_smaller_proved_gap(noisy, solver):
+    relaxation = dc.penalized_nu(noisy, 0.5)
+    loose, tight = (dc.solve(relaxation, solver, tol=tol) for tol in (1e-1, 1e-6))
+    assert loose.status is tight.status is dc.Status.OPTIMAL
+    assert tight.gap <= 1e-6 < loose.gap
+    assert tight.n_iter > loose.n_iter
+
+
+@each_relaxation
+@each_solver
+def test_one_iteration_gives_a_valid_bracket_and_says_why_it_is_wide(noisy, build, solver):
+    optimum = dc.solve(build(noisy))
+    result = dc.solve(build(noisy), solver, max_iter=1)
+    assert result.lower <= optimum.upper
+    assert result.upper >= optimum.lower
+    assert result.n_iter <= 1
+    assert result.status in (dc.Status.MAX_ITER, dc.Status.LIMIT, dc.Status.FAILED)
+    assert np.isfinite(result.F).all()
+
+
+@each_solver
+def test_a_time_limit_is_passed_on(solver):
+    X = np.random.default_rng(0).standard_normal((60, 30))
+    result = dc.solve(dc.penalized_nu(X), solver, tol=1e-9, time_limit=1e-3)
+    assert result.status in (dc.Status.TIME_LIMIT, dc.Status.LIMIT, dc.Status.FAILED)
+    assert 0.0 <= result.lower <= result.upper <= 1.0
+
+
+@each_solver
+def test_nothing_is_printed_unless_asked_for(noisy, solver, capfd):
+    relaxation = dc.v_space(noisy, 1.0, BOTH)
+    dc.solve(relaxation, solver)
+    assert capfd.readouterr() == ("", "")
+    dc.solve(relaxation, solver, verbose=True)
+    assert solver.lower() in capfd.readouterr().out.lower()
+
+
+@pytest.mark.parametrize(("solver", "option"), [("CLARABEL", {"max_step_fraction": 0.5}), ("SCS", {"alpha": 1.0})])
+def test_options_of_the_solver_itself_are_passed_as_they_are(noisy, solver, option):
+    with_it, without = (dc.solve(dc.penalized_nu(noisy, 0.5), solver, **options) for options in (option, {}))
+    assert with_it.n_iter != without.n_iter
+
+
+@each_solver
+def test_a_limit_of_one_call_does_not_stay_for_the_next(noisy, solver):
+    relaxation = dc.penalized_nu(noisy, 0.5)
+    assert dc.solve(relaxation, solver, max_iter=2).n_iter == 2
+    assert dc.solve(relaxation, solver).status is dc.Status.OPTIMAL
+
+
+def test_an_option_of_the_solver_itself_wins_over_the_neutral_one(noisy):
+    assert dc.solve(dc.v_space(noisy), "SCS", max_iter=500, max_iters=3).n_iter == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"solver": "GUROBY"}, "'GUROBY' is not installed; CVXPY finds CLARABEL"),
+        ({"solver": 3}, "3 is not installed"),
+        ({"solver": "CLARABEL", "eps_abs": 1e-3}, "CLARABEL has no option 'eps_abs'; it has"),
+        ({"solver": "SCS", "tol_gap_abs": 1e-3}, "SCS has no option 'tol_gap_abs'; it has"),
+        ({"solver": "SCS", "alpha": "much"}, "SCS"),
+        ({"tol": 0.0}, "tol = 0 must be greater than 0"),
+        ({"tol": -1e-3}, "tol = -0.001"),
+        ({"tol": float("nan")}, "tol = nan"),
+        ({"tol": "small"}, "tol = 'small'"),
+        ({"max_iter": 0}, "max_iter = 0"),
+        ({"max_iter": 2.5}, "max_iter = 2.5"),
+        ({"time_limit": 0}, "time_limit = 0"),
+        ({"memory_limit": -1}, "memory_limit = -1"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(noisy, options, words):
+    with pytest.raises(ParameterError, match=words):
+        dc.solve(dc.v_space(noisy), **options)
+
+
+# The judge is the certificate
+
+
+def test_a_loose_solution_is_judged_by_its_gap_and_not_by_what_the_solver_calls_it(noisy):
+    loose = {"eps_abs": 1e-2, "eps_rel": 1e-2}
+    relaxation = dc.penalized_nu(noisy, 0.5)
+    result = dc.solve(relaxation, "SCS", tol=1e-6, **loose)
+    assert relaxation.problem.status == "optimal"
+    assert result.status is dc.Status.INACCURATE
+    assert dc.solve(relaxation, "SCS", tol=0.5, **loose).status is dc.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("said", ["optimal_inaccurate", "user_limit", "infeasible_inaccurate"])
+def test_a_good_point_is_optimal_whatever_the_solver_calls_it(noisy, said, monkeypatch):
+    monkeypatch.setattr(cp.Problem, "status", property(lambda self: said))
+    assert dc.solve(dc.v_space(noisy, 1.0, BOTH), "CLARABEL").status is dc.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("spoil", ["none", "nan", "garbage"])
+def test_a_point_that_is_missing_or_wrong_cannot_give_a_wrong_bracket(noisy, spoil, monkeypatch):
+    relaxation = dc.penalized_nu(noisy, 0.5)
+    optimum = dc.solve(relaxation, "CLARABEL")
+    solved = reference.run
+
+    def spoiled(problem, *rest):
+        n_iter = solved(problem, *rest)
+        (Y,) = problem.variables()
+        bad = np.full(Y.shape, np.nan) if spoil == "nan" else np.random.default_rng(0).standard_normal(Y.shape)
+        Y.save_value(None if spoil == "none" else bad)
+        return n_iter
+
+    monkeypatch.setattr(reference, "run", spoiled)
+    result = dc.solve(relaxation, "CLARABEL")
+    assert result.lower <= optimum.upper
+    assert result.upper >= optimum.lower
+    assert result.status is (dc.Status.INACCURATE if spoil == "garbage" else dc.Status.FAILED)
+
+
+def test_a_failed_solver_leaves_the_trivial_bracket(noisy, monkeypatch):
+    def fail(self, *args, **kwargs):
+        raise cp.error.SolverError("out of luck")
+
+    monkeypatch.setattr(cp.Problem, "solve", fail)
+    for build, trivial in [(dc.v_space, (0.0, 1.0)), (dc.v_space_normalized, (-1.0, 0.0)), (dc.correlation, (-12, 0))]:
+        result = dc.solve(build(noisy))
+        assert result.status is dc.Status.FAILED
+        assert (result.lower, result.upper) == trivial
+        np.testing.assert_array_equal(result.F, np.ones((12, 1)))
+
+
+# Memory
+
+
+@pytest.mark.parametrize("name", ["penalized_nu", "constrained_alpha", "lifted", "v_space", "v_space_normalized"])
+def test_a_problem_above_the_memory_limit_is_refused_with_the_name_of_another_form(noisy, name):
+    with pytest.raises(
+        ResourceError, match=f"{name} with SCS needs about .* GB and 0.01 GB are available; use .*low_rank"
+    ):
+        dc.solve(RELAXATIONS[name](noisy), "SCS", memory_limit=0.01)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [dc.penalized_nu, lambda X: dc.constrained_alpha(X, 0.5), dc.lifted, dc.correlation],
+    ids=["penalized_nu", "constrained_alpha", "lifted", "correlation"],
+)
+def test_n_by_n_matrices_that_cannot_fit_are_refused_before_memory_is_used(build):
+    X = np.random.default_rng(0).standard_normal((200_000, 2))
+    tracemalloc.start()
+    with pytest.raises(ResourceError, match=r"n = 200000.* GB .* use "):
+        build(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * X.nbytes
+
+
+# Units
+
+
+@pytest.mark.parametrize("units", [np.full(3, 1e-4), np.full(3, 1e6), np.array([1e-8, 1.0, 1e8])], ids=str)
+@pytest.mark.parametrize("build", [dc.lifted, dc.v_space])
+@each_solver
+def test_the_units_of_the_columns_do_not_matter_when_the_weights_follow(noisy, build, solver, units):
+    a, c = np.full(3, 0.1), np.array([0.3, 0.1, 0.2])
+    result = dc.solve(build(noisy * units, 0.5, dc.Penalty(a * units, c * units)), solver)
+    assert result.status is dc.Status.OPTIMAL
+    optimum, _ = oracles.solve_v(noisy, 0.5, a, c)
+    assert result.lower - oracles.TOL <= optimum <= result.upper + oracles.TOL
+
+
+@pytest.mark.parametrize("c", [0.0, 0.3])
+@each_solver
+def test_fewer_points_than_features_are_solved_to_the_same_gap(solver, c):
+    X = np.random.default_rng(0).standard_normal((6, 9))
+    result = dc.solve(dc.v_space(X, 0.5, dc.Penalty(a=0.1, c=c)), solver)
+    assert result.status is dc.Status.OPTIMAL
+    assert result.V.shape == (10, 10)
+
+
+@pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+def test_columns_that_are_constant_or_depend_on_others_are_no_obstacle(noisy, build):
+    X = np.column_stack([noisy, np.ones(12), noisy[:, 0] - noisy[:, 1]])
+    a = np.array([0.3, 0.0, 0.0, 0.0, 0.01])
+    result = dc.solve(build(X, 0.5, dc.Penalty(a)), "CLARABEL")
+    assert result.status is dc.Status.OPTIMAL
+    assert result.value == pytest.approx(oracles.solve_y(X - X.mean(axis=0), 0.5, a)[0], abs=1e-4)

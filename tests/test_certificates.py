@@ -28,13 +28,11 @@ DATA = {  # and the units in which the columns are passed; the optimum does not 
     "zero row": (np.vstack([HALF, -HALF, np.zeros((1, 3))]), np.ones(3)),
     "correlated": (TALL + np.outer(np.repeat([1.0, -1.0], 6), np.ones(3)), np.ones(3)),
     "bad units": (TALL, np.array([1e-8, 1.0, 1e8])),
-    "small units": (TALL, np.full(3, 1e-4)),
 }
 WEIGHTS = {
     "none": lambda d: (np.zeros(d), np.zeros(d)),
     "ridge": lambda d: (np.linspace(0.0, 0.5, d), np.zeros(d)),
     "l1": lambda d: (np.zeros(d), np.linspace(0.1, 0.4, d)),
-    "weak l1": lambda d: (np.zeros(d), np.linspace(0.05, 0.1, d)),
     "both": lambda d: (np.linspace(0.0, 0.5, d), np.linspace(0.4, 0.0, d)),
 }
 
@@ -111,7 +109,7 @@ def test_the_upper_bound_is_the_objective_at_the_best_multiple_of_the_directions
 
 
 # Where X'X is singular and all c > 0, V says too little of the multiplier of the l1 part: there solvers bring it along.
-OPEN = [(data, weights) for data in ("wide", "degenerate") for weights in ("l1", "weak l1")]
+OPEN = [("wide", "l1"), ("degenerate", "l1")]
 
 
 @pytest.mark.parametrize(("data", "weights", "nu"), [case for case in CASES if case[:2] not in OPEN])

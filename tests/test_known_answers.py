@@ -164,8 +164,9 @@ def test_a_single_cluster_is_the_answer_at_imbalance_1():
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
 def test_balance_is_imposed_exactly_though_the_problem_has_no_interior(solver):
-    result = dc.solve(dc.constrained_alpha(gaussian(14, 3), 0.0), solver)
+    result = dc.solve(dc.constrained_alpha(gaussian(14, 3), 0.0), solver, tol=1e-6)
     assert result.status is dc.Status.OPTIMAL
+    assert result.n_iter < 1000  # as posed in the paper, SCS takes tens of thousands
     np.testing.assert_allclose(result.F.sum(axis=0), 0.0, atol=1e-6)
 
 

@@ -83,6 +83,12 @@ def test_fixed_imbalance_gives_the_value_of_eq_7(noisy, alpha):
     assert Y.mean() == pytest.approx(alpha, abs=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5])
+def test_a_solution_that_is_not_finished_has_the_imbalance_asked_for(noisy, alpha):
+    F = dc.solve(dc.constrained_alpha(noisy, alpha), "SCS", max_iter=15).F
+    assert np.mean(F @ F.T) == pytest.approx(alpha, abs=1e-9)
+
+
 @each_nu
 @pytest.mark.parametrize("build", [dc.penalized_nu, dc.lifted, dc.v_space])
 def test_the_factor_of_every_space_attains_the_value_in_labels(noisy, nu, build):

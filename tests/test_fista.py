@@ -163,7 +163,9 @@ def test_solving_again_from_the_solution_costs_less_than_the_first_time(penalty)
 
 
 @each_variant
-@pytest.mark.parametrize("start", [-np.eye(4), np.zeros((4, 4)), 1e12 * np.eye(4), np.diag([1.0, 0, 0, 0])])
+@pytest.mark.parametrize(
+    "start", [-np.eye(4), np.zeros((4, 4)), 1e12 * np.eye(4), 1e-20 * np.eye(4), np.diag([1.0, 0, 0, 0])]
+)
 def test_a_poor_start_does_no_harm(variant, start):
     result = solved("tall", 0.5, "l1", variant=variant, tol=TOL[variant], start=start)
     assert result.gap <= TOL[variant]

@@ -16,7 +16,12 @@ def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
     """Return a fresh, finite, C-ordered float64 (n, d) copy of a matrix-like input."""
     if hasattr(X, "toarray"):
         raise DataError(f"{name} is a sparse matrix; pass {name}.toarray()")
-    raw = np.asarray(X)
+    if np.ma.is_masked(X):
+        raise DataError(f"{name} is a masked array; drop or impute what is masked")
+    try:
+        raw = np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"{name} is not a table, its rows differ in length ({error}); pass a 2-d array") from None
     if raw.dtype.kind == "c":
         raise DataError(f"{name} is complex; pass its real part, or real and imaginary parts as columns")
     if raw.dtype.kind not in "biufO":
@@ -25,7 +30,7 @@ def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
         raise DataError(f"{name} has shape {raw.shape}; pass a 2-d array (one feature: {name}.reshape(-1, 1))")
     try:
         matrix = np.array(raw, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"{name} holds entries that are not real numbers ({error}); encode them as numbers first"
         ) from None

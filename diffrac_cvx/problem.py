@@ -39,6 +39,10 @@ class DirectionProblem:
         The user's coordinates from these.
     W : (D, r) array
         W'(A + Diag(c)^2)W = I, on the range of A + Diag(c)^2.
+    scale : (d or d + 1,) array
+        Units that give the user's columns norm one.
+    has_offset : bool
+        Whether the last column is the offset's, that is nu < 1.
     """
 
     X: Array
@@ -46,6 +50,8 @@ class DirectionProblem:
     c: Array
     L: Array
     W: Array
+    scale: Array
+    has_offset: bool
 
     @cached_property
     def A(self) -> Array:
@@ -105,14 +111,15 @@ class DirectionProblem:
     def from_user(self, V: Array) -> Array:
         """Return the factor, in these coordinates, of the user's V."""
         size = len(self.L)
-        if V.shape == (size - 1, size - 1):
+        if self.has_offset and V.shape == (size - 1, size - 1):
             V = np.pad(V, (0, 1))
         if V.shape != (size, size):
             raise DataError(f"V has shape {V.shape}; for these data and this nu it must be ({size}, {size})")
-        # Coordinates of unit scale first, so that the factor of a badly scaled V keeps its small entries.
-        unit = np.linalg.norm(self.L, axis=1)
-        G = psd_factor(V * np.outer(inverse_or_one(unit), inverse_or_one(unit)), rtol=1e-16) * unit[:, None]
-        return np.asarray(np.linalg.lstsq(self.L * inverse_or_one(unit)[:, None], G * inverse_or_one(unit)[:, None])[0])
+        # Unit columns first: the factor of a badly scaled V keeps its small entries, and where directions are not
+        # determined, least squares drops exactly what X does not see.
+        units = 1.0 / self.scale
+        G = psd_factor(V * np.outer(units, units), rtol=1e-16)
+        return np.asarray(np.linalg.lstsq(self.L * units[:, None], G)[0])
 
 
 def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = True) -> DirectionProblem:
@@ -127,11 +134,13 @@ def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = Tru
     X, a, c = X * scale, a * scale, c * scale
     W = whitener(np.vstack([X / n**0.5, np.diag(a), np.diag(c)]))
     if c.any():
-        return DirectionProblem(X, triangular_root(np.vstack([X / n**0.5, np.diag(a)])), c, np.diag(scale), W)
+        return DirectionProblem(
+            X, triangular_root(np.vstack([X / n**0.5, np.diag(a)])), c, np.diag(scale), W, scale, nu < 1.0
+        )
     r = W.shape[1]
     if warn and not a[:d].any():
         warn_if_uninformative(n, int(X[:, :d].any(axis=0).sum()), r - (nu < 1.0))
-    return DirectionProblem(X @ W, np.eye(r), np.zeros(r), scale[:, None] * W, np.eye(r))
+    return DirectionProblem(X @ W, np.eye(r), np.zeros(r), scale[:, None] * W, np.eye(r), scale, nu < 1.0)
 
 
 def warn_if_uninformative(n: int, d: int, rank: int) -> None:

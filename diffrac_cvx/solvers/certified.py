@@ -1,7 +1,7 @@
 """The decision to stop, shared by the fast solvers: certify each point, keep the best, stop on the proved gap."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,6 +23,13 @@ class Iterate(NamedTuple):
     n_iter: int
     C: Array | None = None
     u: Array | None = None
+
+
+class Start(NamedTuple):
+    """A warm start in the problem's coordinates: the factor and the multiplier, or None for what it lacks."""
+
+    U: Array | None = None
+    C: Array | None = None
 
 
 def duals(point: Iterate) -> list[Dual]:
@@ -48,7 +55,7 @@ class Stopping:
 
     def __post_init__(self) -> None:
         positive(self.tol, "tol")
-        positive_int(self.max_iter, "max_iter")
+        object.__setattr__(self, "max_iter", positive_int(self.max_iter, "max_iter"))
         if self.time_limit is not None:
             positive(self.time_limit, "time_limit")
 
@@ -71,12 +78,14 @@ class Stopping:
         return None
 
 
-def run(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stopping, solver: str) -> Result:
-    """Certify each iterate until the stopping rule is met; return the best point and the best bracket seen."""
+def run(
+    problem: DirectionProblem, start: Start, iterates: Iterable[Iterate], stopping: Stopping, solver: str
+) -> Result:
+    """Certify the start, if any, and each iterate until the stopping rule is met; return the best point and bracket."""
     lower, upper, best = 0.0, 1.0, np.zeros((problem.X.shape[1], 1))
     history: list[Progress] = []
     status: Status | None = None
-    for iterate in iterates:
+    for iterate in first_of(start, iterates):
         found = bracket(problem, iterate.U, duals(iterate))
         if found.upper < upper:
             best, upper = iterate.U, found.upper
@@ -95,8 +104,15 @@ def run(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stoppi
     n_iter = history[-1].iteration if history else 0
     return Result(
         value, min(lower, value), value, problem.labels_factor(best), problem.directions(best),
-        status, n_iter, stopping.seconds, solver, tuple(history),
+        status, n_iter, stopping.seconds, solver, tuple(history), C,
     )  # fmt: skip
+
+
+def first_of(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
+    """Yield a warm start as it is, at no iterations, and then the iterates."""
+    if start.U is not None:
+        yield Iterate(start.U, 0, start.C)
+    yield from iterates
 
 
 def closed_form(X: Array, nu: float, stopping: Stopping, solver: str) -> Result | None:
@@ -107,17 +123,15 @@ def closed_form(X: Array, nu: float, stopping: Stopping, solver: str) -> Result 
     return Result(nu, nu, nu, np.ones((len(X), 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)
 
 
-def starting_point(
-    problem: DirectionProblem, start: Result | npt.ArrayLike | None
-) -> tuple[Array | None, Array | None]:
-    """Return the factor and the multiplier of a warm start in the problem's coordinates, None for what it lacks."""
+def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> Start:
+    """Return a warm start in the problem's coordinates."""
     V = start.V if isinstance(start, Result) else start
     if V is None:
-        return None, None
+        return Start()
     U = problem.from_user(as_matrix(V, "start"))
     C = start.C if isinstance(start, Result) else None
     if C is not None and problem.is_sparse and C.shape == problem.box.shape:
         C = np.clip(problem.L.T @ C @ problem.L, -problem.box, problem.box)
     else:
         C = None
-    return (U, C) if U.any() else (None, None)
+    return Start(U, C) if U.any() else Start()

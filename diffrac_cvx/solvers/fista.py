@@ -95,8 +95,11 @@ def _solve(
     if answer is not None:
         return answer
     problem = direction_problem(data, nu, penalty)
-    U, C = starting_point(problem, start)
+    first = starting_point(problem, start)
+    U, C = first
     if variant == "published":
         eps = stopping.tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
-        return run(problem, published.iterates(problem, eps, U, C, stopping.max_iter), stopping, "fista (published)")
-    return run(problem, accelerated.iterates(problem, U, C, stopping.max_iter), stopping, "fista (accelerated)")
+        return run(
+            problem, first, published.iterates(problem, eps, U, C, stopping.max_iter), stopping, "fista (published)"
+        )
+    return run(problem, first, accelerated.iterates(problem, U, C, stopping.max_iter), stopping, "fista (accelerated)")

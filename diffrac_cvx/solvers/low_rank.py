@@ -91,11 +91,12 @@ def _solve(
     if answer is not None:
         return answer
     problem = direction_problem(data, nu, penalty)
-    U, C = starting_point(problem, start)
+    first = starting_point(problem, start)
+    U, C = first
     iterates: Iterable[Iterate]
     if working_set and problem.is_sparse and problem.X.shape[1] >= WORKING_SET_FROM:
         iterates = growing.iterates(problem, stopping.tol, stopping.max_iter, U, C)
     else:
         U = None if U is None else growing.shaken(U, np.arange(len(U)))
         iterates = augmented_lagrangian.iterates(problem, stopping.max_iter, U, C)
-    return run(problem, iterates, stopping, "low_rank")
+    return run(problem, first, iterates, stopping, "low_rank")

@@ -113,7 +113,11 @@ def solve(
         trivial = posed.trivial
         empty = Reading(np.ones((posed.size.points, 1)), None, trivial.upper, trivial)
         return result_of(empty, Status.FAILED, n_iter, seconds, name)
-    limited = posed.problem.status == "user_limit" or (max_iter is not None and n_iter >= max_iter)
+    limited = (
+        posed.problem.status == "user_limit"
+        or (max_iter is not None and n_iter >= max_iter)
+        or out_of_time(posed, time_limit)
+    )
     return result_of(reading, status_of(reading, tol, limited), n_iter, seconds, name)
 
 
@@ -158,7 +162,7 @@ def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, A
         with warnings.catch_warnings():
             # CVXPY warns of inaccurate solutions: the certificate says by how much.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
-            problem.solve(solver=solver, verbose=verbose, **options)
+            problem.solve(solver=solver, verbose=verbose, warm_start=False, **options)
     except cp.error.SolverError:
         return 0
     except MemoryError as error:
@@ -177,6 +181,13 @@ def read(relaxation: Relaxation) -> Reading | None:
     if any(value is None or not np.all(np.isfinite(value)) for value in values):
         return None
     return relaxation.read()
+
+
+def out_of_time(relaxation: Relaxation, time_limit: float | None) -> bool:
+    """Whether the solver used up its time limit: SCS does not say so itself."""
+    stats = relaxation.problem.solver_stats
+    spent = None if stats is None else stats.solve_time
+    return time_limit is not None and spent is not None and spent >= time_limit
 
 
 def status_of(reading: Reading, tol: float, limited: bool) -> Status:

@@ -23,7 +23,7 @@ def restrict(problem: DirectionProblem, chosen: Indices) -> DirectionProblem:
     """Return the problem in which V lives on the chosen coordinates."""
     R, c = problem.R[:, chosen], problem.c[chosen]
     W = whitener(np.vstack([R, np.diag(c)]))
-    return DirectionProblem(problem.X[:, chosen], R, c, problem.L[:, chosen], W)
+    return DirectionProblem(problem.X[:, chosen], R, c, problem.L[:, chosen], W, problem.scale, problem.has_offset)
 
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:

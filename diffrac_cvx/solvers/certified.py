@@ -134,4 +134,5 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
         C = np.clip(problem.L.T @ C @ problem.L, -problem.box, problem.box)
     else:
         C = None
+    U, _ = problem.best_scale(U)
     return Start(U, C) if U.any() else Start()

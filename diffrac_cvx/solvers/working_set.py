@@ -50,7 +50,8 @@ def iterates(
 ) -> Iterator[Iterate]:
     """Yield points of the whole problem from doubling working sets, until half of the coordinates want to enter."""
     size = problem.X.shape[1]
-    chosen = most_promising(problem, START) if U is None else np.flatnonzero(np.abs(U).max(axis=1) > 1e-6)
+    warm = (None, None) if U is None else (shaken(U, np.arange(size)), C)
+    chosen = most_promising(problem, START) if U is None else support(U)
     done, wanting, target = 0, 0, tol / 4
     while 2 * max(len(chosen), wanting) < size and done < max_iter:
         point = solve_on(problem, chosen, target, max_iter - done, U, C)
@@ -68,7 +69,7 @@ def iterates(
         entering = np.argsort(-score, kind="stable")[: len(chosen)]
         chosen = np.sort(np.append(chosen, entering))
         U = shaken(U, chosen)
-    for point in augmented_lagrangian.iterates(problem, max_iter - done):
+    for point in augmented_lagrangian.iterates(problem, max_iter - done, *warm):
         yield point._replace(n_iter=point.n_iter + done)
 
 
@@ -83,6 +84,12 @@ def solve_on(
         if bracket(small, point.U, duals(point)).gap <= target:
             break
     return point
+
+
+def support(U: Array) -> Indices:
+    """Return the coordinates on which a factor lives."""
+    largest = np.abs(U).max(axis=1)
+    return np.flatnonzero(largest > 1e-6 * largest.max())
 
 
 def shaken(U: Array, chosen: Indices) -> Array:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, row_energies, symmetric
+from diffrac_cvx.linalg import EPS, momentum, row_energies, symmetric
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.result import Bracket
 
@@ -111,9 +111,9 @@ def fitted(problem: DirectionProblem, weights: Array, V: Array, free: npt.NDArra
         negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
         slope = (S @ V + V @ S) / 2 + negative
         new = np.where(free, np.clip(ahead - slope / 2, -problem.box, problem.box), C)
-        following = (1 + (1 + 4 * t**2) ** 0.5) / 2
-        ahead = new + (t - 1) / following * (new - C)
-        C, t = new, following
+        t, weight = momentum(t)
+        ahead = new + weight * (new - C)
+        C = new
     return C
 
 

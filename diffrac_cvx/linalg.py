@@ -91,3 +91,9 @@ def column_basis(X: Array, ridge: Array | None = None) -> Array:
 def inverse_or_one(x: Array) -> Array:
     """Return 1/x entrywise, and 1 where x is 0."""
     return 1.0 / np.where(x == 0.0, 1.0, x)
+
+
+def momentum(t: float) -> tuple[float, float]:
+    """Return the next term of Nesterov's sequence and the weight of the extrapolation."""
+    following = (1 + (1 + 4 * t**2) ** 0.5) / 2
+    return following, (t - 1) / following

@@ -8,11 +8,11 @@ import numpy as np
 
 from diffrac_cvx.brackets import bracket
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import psd_factor
+from diffrac_cvx.linalg import momentum, psd_factor
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.solvers.certified import Iterate
 from diffrac_cvx.solvers.published import first_point, theta
-from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, momentum, prox_inverse, softmax_value
+from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, prox_inverse, softmax_value
 
 FIRST_EPS = 1e-2
 SHRINK = 0.3  # eps from one stage to the next

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import row_energies, whitener
+from diffrac_cvx.linalg import momentum, row_energies, whitener
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.solvers.certified import Iterate
-from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, momentum, prox_inverse
+from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, prox_inverse
 
 CHECK_EVERY = 25
 

@@ -121,9 +121,3 @@ def prox_inverse(v: Array, step: float | Array, n: int) -> Array:
             break
         u = new
     return np.asarray(u)
-
-
-def momentum(t: float) -> tuple[float, float]:
-    """Return the next term of Nesterov's sequence and the weight of the extrapolation."""
-    following = (1 + (1 + 4 * t**2) ** 0.5) / 2
-    return following, (t - 1) / following

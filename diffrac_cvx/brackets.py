@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import EPS, momentum, row_energies, symmetric
@@ -107,7 +106,7 @@ def fitted(problem: DirectionProblem, weights: Array, V: Array, free: npt.NDArra
     ahead, t = C, 1.0
     for _ in range(FITTING_STEPS):
         S = fixed + ahead
-        values, vectors = scipy.linalg.eigh(S, check_finite=False)
+        values, vectors = np.linalg.eigh(S)
         negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
         slope = (S @ V + V @ S) / 2 + negative
         new = np.where(free, np.clip(ahead - slope / 2, -problem.box, problem.box), C)
@@ -135,7 +134,7 @@ def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> floa
     size = len(Mz)
     if C is None:
         return top_eigenvalue(Mz) * (1 + 4 * size * EPS)
-    shifts, Q = scipy.linalg.eigh(problem.W.T @ C @ problem.W, check_finite=False)
+    shifts, Q = np.linalg.eigh(problem.W.T @ C @ problem.W)
     M = Q.T @ Mz @ Q
     best = np.inf
     for blend in BLENDS:
@@ -153,9 +152,11 @@ def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> floa
 
 
 def top_eigenvalue(M: Array) -> float:
-    """Return the largest eigenvalue of a symmetric matrix."""
-    last = len(M) - 1
-    return float(scipy.linalg.eigvalsh(M, subset_by_index=[last, last], check_finite=False)[0])
+    """Return the largest eigenvalue of a symmetric matrix.
+
+    By divide and conquer: LAPACK's MRRR, quicker for one eigenvalue, gives up on some matrices near the identity.
+    """
+    return float(np.linalg.eigvalsh(M)[-1])
 
 
 def normalized_bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> Bracket:
@@ -187,7 +188,7 @@ def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array) -> f
     vanishes, and a Schur complement removes it.
     """
     W = problem.W
-    values, Q = scipy.linalg.eigh(W.T @ problem.A @ W, check_finite=False)
+    values, Q = np.linalg.eigh(W.T @ problem.A @ W)
     null = values < 1e-9
     basis = W @ Q
     basis[:, ~null] /= np.sqrt(values[~null])

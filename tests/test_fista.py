@@ -181,10 +181,26 @@ def test_the_result_is_the_same_every_time(variant):
 
 def test_epsilon_decides_what_gap_the_published_variant_can_reach():
     coarse, fine = (solved(variant="published", tol=2e-2, epsilon=eps, max_iter=2000) for eps in (0.3, 5e-3))
-    assert coarse.status is dc.Status.MAX_ITER
+    assert coarse.status is dc.Status.PUBLISHED
+    assert coarse.gap > 2e-2
     assert fine.status is dc.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("penalty", ["none", "l1"])
+def test_a_given_epsilon_ends_the_published_variant_at_the_papers_own_rule(penalty):
+    epsilons = (1e-1, 1e-2, 1e-3)
+    ends = [solved("tall", 1.0, penalty, variant="published", tol=1e-9, epsilon=eps) for eps in epsilons]
+    assert all(end.status is dc.Status.PUBLISHED for end in ends)
+    assert ends[0].gap > ends[1].gap > ends[2].gap
+    assert ends[0].n_iter < ends[1].n_iter < ends[2].n_iter
 
 
 def test_the_accelerated_variant_sets_its_own_epsilon():
     with pytest.raises(dc.ParameterError, match="variant='published'"):
         solved(epsilon=1e-3)
+
+
+@not_of_the_test
+def test_more_columns_than_the_points_determine_do_not_break_the_eigenvalue_solver():
+    X = dc.datasets.make_planted(100, 80, sparsity=2, noise=0.3, rng=0).X  # M is near the identity: LAPACK's evr fails
+    assert dc.fista(X, variant="published", epsilon=1e-2 / np.log(80)).upper < 2e-2

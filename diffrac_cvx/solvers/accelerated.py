@@ -14,11 +14,11 @@ from diffrac_cvx.solvers.certified import Iterate
 from diffrac_cvx.solvers.published import first_point, theta
 from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, prox_inverse, softmax_value
 
-FIRST_EPS = 1e-2
+FIRST_EPS = (1e-3, 1e-2)  # eps of the first stage is the tolerance on the gap, within these
 SHRINK = 0.3  # eps from one stage to the next
 STAGE_END = 0.3  # a stage ends when its smoothed gap is below this times eps
 LAST_EPS = 1e-9
-CHECK_EVERY = 100
+CHECK_EVERY = 20
 MOST_DOUBLINGS = 100
 
 
@@ -97,11 +97,15 @@ class End(NamedTuple):
         return Iterate(self.U, self.n_iter, self.dual.C, self.dual.u)
 
 
-def iterates(problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int) -> Iterator[Iterate]:
-    """Yield the end of each stage and the extrapolations from the last stages to eps = 0."""
+def iterates(
+    problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
+) -> Iterator[Iterate]:
+    """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0."""
     dual = SmoothedDual(problem.X, problem.W, problem.box)
     u, scale = first_point(problem, dual, U)
-    eps = FIRST_EPS if U is None else float(np.clip(bracket(problem, U).gap, 1e-5, FIRST_EPS))
+    eps = float(np.clip(tol, *FIRST_EPS))
+    if U is not None:
+        eps = float(np.clip(bracket(problem, U).gap, 1e-5, FIRST_EPS[1]))
     stage = Stage.at(dual, eps, scale, u)
     start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
     end = End(eps, start, dual.W, 0.1 / eps, 0, finished=False)

@@ -79,9 +79,17 @@ class Stopping:
 
 
 def run(
-    problem: DirectionProblem, start: Start, iterates: Iterable[Iterate], stopping: Stopping, solver: str
+    problem: DirectionProblem,
+    start: Start,
+    iterates: Iterable[Iterate],
+    stopping: Stopping,
+    solver: str,
+    exhausted: Status = Status.STALLED,
 ) -> Result:
-    """Certify the start, if any, and each iterate until the stopping rule is met; return the best point and bracket."""
+    """Certify the start, if any, and each iterate until the stopping rule is met; return the best point and bracket.
+
+    `exhausted` is the status when the iterates end before the rule is met.
+    """
     lower, upper, best = 0.0, 1.0, np.zeros((problem.X.shape[1], 1))
     history: list[Progress] = []
     status: Status | None = None
@@ -95,7 +103,7 @@ def run(
         if status is not None:
             break
     if status is None:
-        status = Status.OPTIMAL if upper - lower <= stopping.tol else Status.STALLED
+        status = Status.OPTIMAL if upper - lower <= stopping.tol else exhausted
     best, value = problem.best_scale(best)
     C = iterate.C if problem.is_sparse and history else None
     if C is not None:

@@ -7,7 +7,7 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval, one_of, positive
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.problem import direction_problem
-from diffrac_cvx.result import Result
+from diffrac_cvx.result import Result, Status
 from diffrac_cvx.solvers import accelerated, published
 from diffrac_cvx.solvers.certified import Callback, Stopping, closed_form, run, starting_point
 from diffrac_cvx.solvers.threads import one_thread
@@ -52,7 +52,8 @@ def fista(
     tol : float
         Proved gap ``upper - lower`` of (15) at which to stop; values lie in [0, 1].
     epsilon : float, optional
-        Smoothing of the published variant; by default tol / (2 log d), about the largest that can reach tol.
+        Smoothing of the published variant; by default tol / (2 log d), about the largest that can reach tol.  When
+        it is given, the paper's rule stops it too: a gap of (21) of at most epsilon log d.
     max_iter : int
         Iterations, each with one eigendecomposition of size d (two when accelerated).
     time_limit : float, optional
@@ -99,7 +100,7 @@ def _solve(
     U, C = first
     if variant == "published":
         eps = stopping.tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
-        return run(
-            problem, first, published.iterates(problem, eps, U, C, stopping.max_iter), stopping, "fista (published)"
-        )
-    return run(problem, first, accelerated.iterates(problem, U, C, stopping.max_iter), stopping, "fista (accelerated)")
+        points = published.iterates(problem, eps, U, C, stopping.max_iter, own_rule=epsilon is not None)
+        return run(problem, first, points, stopping, "fista (published)", Status.PUBLISHED)
+    points = accelerated.iterates(problem, U, C, stopping.max_iter, stopping.tol)
+    return run(problem, first, points, stopping, "fista (accelerated)")

@@ -11,6 +11,7 @@ from diffrac_cvx.solvers.certified import Iterate
 from diffrac_cvx.solvers.smoothing import Smoothed, SmoothedDual, prox_inverse
 
 CHECK_EVERY = 25
+SETTLED = 0.02  # relative change of the l1 scale below which (21) is taken to be (15)
 
 
 def published_dual(problem: DirectionProblem) -> SmoothedDual:
@@ -44,9 +45,12 @@ def relaxed_gap(
 
 
 def iterates(
-    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int
+    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, own_rule: bool
 ) -> Iterator[Iterate]:
-    """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and go on."""
+    """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and go on.
+
+    With own_rule, the paper's rule ends it: (21) solved to eps log d, with its l1 part at the right scale.
+    """
     dual = published_dual(problem)
     n, r = dual.Z.shape
     step = 1.0 / dual.lipschitz(eps)
@@ -64,7 +68,11 @@ def iterates(
         if done % CHECK_EVERY and done < max_iter:
             continue
         yield Iterate(point.U, done, C / scale, u)
-        if relaxed_gap(problem, dual, u, dual.matrix(u, C), point, scale) <= target and problem.is_sparse:
-            new_scale = theta(problem, dual, point.U, scale)
+        if relaxed_gap(problem, dual, u, dual.matrix(u, C), point, scale) <= target:
+            new_scale = theta(problem, dual, point.U, scale) if problem.is_sparse else scale
+            if own_rule and abs(new_scale - scale) <= SETTLED * scale:
+                return
+            if not problem.is_sparse:
+                continue
             C, scale = C * (new_scale / scale), new_scale
             ahead, t = (u, C), 1.0

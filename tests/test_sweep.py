@@ -1,13 +1,20 @@
 """The sweep runner: any order, any number of jobs, any interruption, one table."""
 
-import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.sweep import finish, read_log, sweep, write_table
 
 CELLS = [{"n": n, "replication": r} for n in (3, 1, 2) for r in range(2)]
+VALUES = [30.0, 31.0, 10.0, 11.0, 20.0, 21.0]
 
 
 def measure(n: int, replication: int) -> dict:
@@ -20,37 +27,99 @@ def refuse(n: int, replication: int) -> dict:
     return measure(n, replication)
 
 
+def note_and_measure(n: int, replication: int) -> dict:
+    with Path(os.environ["NOTED"]).open("a") as file:
+        file.write(f"{n}-{replication}\n")
+    return measure(n, replication)
+
+
+def die(n: int, replication: int) -> dict:
+    if (n, replication) == (1, 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return measure(n, replication)
+
+
+def linger(n: int, replication: int) -> dict:
+    if (n, replication) == (1, 1):
+        time.sleep(60)
+    return measure(n, replication)
+
+
+def devour(n: int, replication: int) -> dict:
+    if (n, replication) == (1, 1):
+        np.ones(10**10)
+    return measure(n, replication)
+
+
+def dawdle(n: int, replication: int) -> dict:
+    time.sleep(0.3 if (n, replication) != (2, 1) else 30)
+    return measure(n, replication)
+
+
+def run(log, function=measure, jobs=1, settings=None, **limits):
+    return sweep(CELLS, function, log, jobs=jobs, settings=settings or {}, title="test", **limits)
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_table_is_in_the_order_of_the_cells_whatever_the_jobs(tmp_path, jobs):
-    table = sweep(CELLS, measure, tmp_path / "log", jobs=jobs, settings={}, title="test")
-    assert list(table["value"]) == [30.0, 31.0, 10.0, 11.0, 20.0, 21.0]
+    assert list(run(tmp_path / "log", jobs=jobs)["value"]) == VALUES
 
 
-def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path):
+def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path, monkeypatch):
     log = tmp_path / "log"
     with pytest.raises(RuntimeError, match="interrupted"):
-        sweep(CELLS, refuse, log, jobs=1, settings={}, title="test")
+        run(log, refuse)
     done = read_log(log, {})
     assert 0 < len(done) < len(CELLS)
     log.write_text(log.read_text() + '["half a li')  # killed while writing
+    monkeypatch.setenv("NOTED", str(tmp_path / "noted"))
+    assert list(run(log, note_and_measure)["value"]) == VALUES
+    assert len((tmp_path / "noted").read_text().split()) == len(CELLS) - len(done)
 
-    def only_missing(n: int, replication: int) -> dict:
-        assert json.dumps({"n": n, "replication": replication}) not in done
-        return measure(n, replication)
 
-    table = sweep(CELLS, only_missing, log, jobs=1, settings={}, title="test")
-    assert list(table["value"]) == [30.0, 31.0, 10.0, 11.0, 20.0, 21.0]
+@pytest.mark.parametrize(
+    ("function", "limits", "reason"),
+    [
+        (die, {}, "the process died: SIGKILL"),
+        (linger, {"seconds": 3.0}, "stopped after 3 s"),
+        (devour, {"memory": 8.0}, "out of memory: Unable to allocate"),
+    ],
+)
+def test_a_cell_whose_process_fails_is_a_row_with_a_reason(tmp_path, function, limits, reason):
+    table = run(tmp_path / "log", function, jobs=2, **limits)
+    assert table["reason"][3].startswith(reason)
+    assert list(table["value"].drop(3)) == VALUES[:3] + VALUES[4:]
+    assert table["reason"].drop(3).isna().all()
+
+
+def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; sys.path.insert(0, 'tests')\n"
+        "from test_sweep import dawdle, run\n"
+        "if __name__ == '__main__': run(Path(sys.argv[1]), dawdle, jobs=2)\n"
+    )
+    script, log = tmp_path / "script.py", tmp_path / "log"
+    script.write_text(code)
+    environment = {**os.environ, "PYTHONPATH": "."}
+    child = subprocess.Popen([sys.executable, script, log], env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (not log.exists() or len(log.read_text().splitlines()) < 4):
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in child.communicate(timeout=20)[1]
+    assert 3 <= len(read_log(log, {})) < len(CELLS)
+    assert list(run(log)["value"]) == VALUES
 
 
 def test_a_log_of_other_settings_is_not_continued(tmp_path):
     log = tmp_path / "log"
-    sweep(CELLS, measure, log, jobs=1, settings={"tol": 1}, title="test")
+    run(log, settings={"tol": 1})
     assert len(read_log(log, {"tol": 1})) == len(CELLS)
     assert read_log(log, {"tol": 2}) == {}
 
 
 def test_a_finished_sweep_leaves_no_log(tmp_path):
-    sweep(CELLS, measure, tmp_path / "log", jobs=1, settings={}, title="test")
+    run(tmp_path / "log")
     finish(tmp_path / "log")
     assert not (tmp_path / "log").exists()
 

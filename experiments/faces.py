@@ -1,0 +1,84 @@
+r"""When the planted labels are the only solution of a noiseless relaxation: an exact test, and where it should flip.
+
+The optimal value is 0, and the solutions are the S >= 0 with b_i' S b_i = 1 for every point, where b_i holds the
+planted coordinates first (y at nu = 1; 1 and the labels at nu = 0) and the noise after them.  Every solution lives on
+the planted coordinates if and only if no direction Delta of the tangent cone at a planted solution has
+
+.. math:: b_i^\top \Delta b_i = 0 \ \text{for all } i, \qquad \Delta_{\perp\perp} \succeq 0, \quad
+          \mathrm{tr}\, \Delta_{\perp\perp} = 1
+
+(up to directions in the closure of the feasible ones alone, which random points meet with probability 0).
+"""
+
+import cvxpy as cp
+import numpy as np
+
+from diffrac_cvx.inputs import Array
+
+UNIQUE = 1e-7  # least mean square of b' Delta b above which there is no such Delta
+
+
+def features(B: Array) -> Array:
+    """Return b_i' Delta b_i as a linear map of the upper triangle of Delta, orthonormal coordinates."""
+    rows, columns = np.triu_indices(B.shape[1])
+    return np.asarray(B[:, rows] * B[:, columns] * np.where(rows == columns, 1.0, 2**0.5))
+
+
+def misfit(B: Array, planted: int) -> float:
+    """Return the least mean of (b_i' Delta b_i)^2 over the directions above: 0 if another solution exists.
+
+    Parameters
+    ----------
+    B : (n, D) array
+        Points, the planted coordinates first.
+    planted : int
+        Number of planted coordinates, below D.
+    """
+    n, D = B.shape
+    rows, columns = np.triu_indices(D)
+    phi = features(B) / n**0.5
+    free, inner = phi[:, rows < planted], phi[:, rows >= planted]
+    U, s, _ = np.linalg.svd(free, full_matrices=False)
+    U = U[:, s > 1e-10 * s[0]]
+    R = np.linalg.qr(inner - U @ (U.T @ inner), mode="r")  # min over the free entries of Delta
+    side = D - planted
+    C = cp.Variable((side, side), PSD=True)
+    i, j = np.triu_indices(side)
+    weights = np.where(i == j, 1.0, 2**0.5)
+    entries = cp.multiply(weights, cp.hstack([C[a, b] for a, b in zip(i, j, strict=True)]))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(R @ entries)), [cp.trace(C) == 1])
+    problem.solve(solver="CLARABEL")
+    return float(problem.value)
+
+
+def is_unique(B: Array, planted: int) -> bool:
+    """Whether every solution lives on the planted coordinates."""
+    n, D = B.shape
+    if D == planted:
+        return True
+    return n > expected(D, planted) / 3 and misfit(B, planted) > UNIQUE
+
+
+def threshold(B: Array, planted: int) -> int:
+    """Return the least n for which the first n points leave no other solution: more points can only help.
+
+    The number of points of B plus one, if even all of them do.
+    """
+    low, high = planted, len(B) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_unique(B[:middle], planted):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def expected(D: int, planted: int) -> float:
+    """Return the statistical dimension of those directions less the planted ones: where random points should suffice.
+
+    The tangent cone at a matrix of rank r among the D x D positive semidefinite ones has dimension
+    D(D+1)/2 - (D-r)(D-r+1)/4; r - 1 of its directions stay among the planted solutions.
+    """
+    rest = D - planted
+    return D * (D + 1) / 2 - rest * (rest + 1) / 4 - (planted - 1)

@@ -16,7 +16,7 @@ class Status(Enum):
     TIME_LIMIT = "time_limit was reached; the bracket is valid, raise time_limit to narrow it"
     LIMIT = "an iteration or time limit was reached; the bracket is valid, raise the limit to narrow it"
     STOPPED = "the callback asked to stop; the bracket is valid"
-    PUBLISHED = "the published rule, a gap of (21) of epsilon log d, was met; the bracket is valid, lower epsilon to narrow it"
+    PUBLISHED = "the gap of (21) is at most epsilon log d; the bracket is valid, lower epsilon to narrow it"
     STALLED = "no further progress in double precision; the bracket is valid, ask for a larger tol"
     INACCURATE = "the solver stopped with a proved gap above the tolerance; the bracket is valid, try another solver"
     FAILED = "the solver returned no point; the bracket is the trivial one, try another solver"

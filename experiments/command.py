@@ -2,13 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from experiments.claims import Claim, printed
 from experiments.sweep import Cell, Row, finish, sweep, write_table
 
 INTERRUPTED = 130  # the exit status of a command that Ctrl-C ended
@@ -28,8 +29,8 @@ class Experiment:
         From the entries of a cell to a row; importable by the workers.
     draw : callable
         From the table and a stem to figures.
-    report : callable
-        From the table to the lines to print.
+    claims : callable
+        From the table to what it says about the paper's statements.
     settings : mapping
         What a row depends on beside its cell; rows of other settings are measured again.
     seconds, memory : float, optional
@@ -40,7 +41,7 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
     draw: Callable[[pd.DataFrame, Path], None]
-    report: Callable[[pd.DataFrame], Iterable[str]]
+    claims: Callable[[pd.DataFrame], Sequence[Claim]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None
@@ -52,7 +53,7 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     parser.add_argument("--grid", choices=("full", "smoke"), default="full")
     parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each")
     parser.add_argument("--out", type=Path, help="folder of the results; figures, or build for a smoke run")
-    parser.add_argument("--draw-only", action="store_true", help="draw and report the table that is there")
+    parser.add_argument("--draw-only", action="store_true", help="draw the table that is there")
     chosen = parser.parse_args(arguments)
     stem = (chosen.out or Path("figures" if chosen.grid == "full" else "build")) / experiment.name
     log = Path("build") / f"{experiment.name}_{chosen.grid}.log"
@@ -75,7 +76,6 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     table = pd.read_csv(stem.with_suffix(".csv"))
     experiment.draw(table, stem)
     finish(log)
-    for line in experiment.report(table):
-        print(line)
+    print(printed(experiment.claims(table)))
     print(f"wrote {stem}.csv, .pdf and .png")
     return 0

@@ -35,7 +35,7 @@ def misfit(B: Array, planted: int) -> float:
         Number of planted coordinates, below D.
     """
     n, D = B.shape
-    rows, columns = np.triu_indices(D)
+    rows, _ = np.triu_indices(D)
     phi = features(B) / n**0.5
     free, inner = phi[:, rows < planted], phi[:, rows >= planted]
     U, s, _ = np.linalg.svd(free, full_matrices=False)

@@ -1,5 +1,6 @@
 """One look for all figures: column width of a journal page, readable in grey, PDF and PNG."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 PAGE = 6.75  # inches, the text width of a journal page
@@ -38,3 +41,18 @@ def save(figure: Figure, stem: Path) -> None:
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": None, "Producer": None})
     figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
     plt.close(figure)
+
+
+def with_band(axes: Axes, table: pd.DataFrame, x: str, y: str, **line: Any) -> None:
+    """Draw the mean of y at each x, and a band of two standard errors either side."""
+    groups = table.groupby(x)[y]
+    mean: pd.Series = groups.mean()
+    error: pd.Series = groups.std(ddof=1).fillna(0.0) / groups.size() ** 0.5
+    axes.plot(mean.index, mean, ms=line.pop("ms", 2.5), **line)
+    axes.fill_between(mean.index, mean - 2 * error, mean + 2 * error, color=line["color"], alpha=0.15, lw=0)
+
+
+def label_lines(axes: Axes, texts: Sequence[str], colors: Sequence[str], at: tuple[float, float] = (0.05, 0.9)) -> None:
+    """Write labels in the colours of their lines, one under the other, from a corner in units of the axes."""
+    for k, (text, color) in enumerate(zip(texts, colors, strict=True)):
+        axes.text(at[0], at[1] - 0.11 * k, text, color=color, transform=axes.transAxes)

@@ -39,7 +39,7 @@ class Method(NamedTuple):
     replications: Callable[[int], int]
 
 
-def cvxpy(X: Array, lam: float, seed: int, *, solver: str, **options: float) -> Result:
+def cvxpy(X: Array, lam: float, seed: int, *, solver: str, **options: Any) -> Result:
     """Build and solve Eq. (15) through CVXPY: compilation counts."""
     return dc.solve(
         dc.v_space(X, 1.0, dc.Penalty.l1(lam)),

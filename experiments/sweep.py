@@ -7,14 +7,14 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures import TimeoutError as OutOfTime
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pebble import ProcessExpired, ProcessFuture, ProcessPool
+from pebble import ProcessExpired, ProcessPool
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -74,15 +74,17 @@ def measured(
         initargs=(memory,),
     )
     try:
-        futures = {workers.schedule(one_thread, args=[measure, cell], timeout=seconds): cell for cell in cells}
+        futures: dict[Future[Row], Cell] = {
+            workers.schedule(one_thread, args=[measure, cell], timeout=seconds): cell for cell in cells
+        }
         for future in as_completed(futures):
             yield futures[future], row_of(future, seconds)
     finally:
-        workers.stop()
+        workers.stop()  # type: ignore[no-untyped-call]
         workers.join()
 
 
-def row_of(future: "ProcessFuture[Row]", seconds: float | None) -> Row:
+def row_of(future: Future[Row], seconds: float | None) -> Row:
     """Return the row of a cell, or why there is none."""
     try:
         return future.result()

@@ -1,0 +1,33 @@
+"""The boundary of recovery on sparse problems, and how it grows."""
+
+import numpy as np
+import pandas as pd
+
+from experiments.phase_fit import boundary
+
+FAILED = 0.5  # clustering error that counts as not recovered
+
+
+def sparse_boundaries(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the n at which half of the instances are recovered, by sparsity and dimension, where the grid has it."""
+    rows = []
+    for (sparsity, d), mine in table.groupby(["sparsity", "d"]):
+        rate = (mine["error"] < FAILED).groupby(mine["n"]).mean()
+        rows.append({"sparsity": sparsity, "d": d, "n": boundary(rate.index.to_numpy(float), rate.to_numpy(float))})
+    return pd.DataFrame(rows)
+
+
+def sparse_slopes(boundaries: pd.DataFrame) -> dict[int, float]:
+    """Return the slope of n against d through the origin, for each sparsity."""
+    known = boundaries.dropna()
+    return {
+        int(sparsity): float((mine["n"] @ mine["d"]) / (mine["d"] @ mine["d"]))
+        for sparsity, mine in known.groupby("sparsity")
+    }
+
+
+def line(x: list[float], y: list[float]) -> tuple[float, float, float]:
+    """Return slope, intercept and R^2 of a least-squares line."""
+    slope, intercept = np.polyfit(x, y, 1)
+    residual = np.asarray(y) - slope * np.asarray(x) - intercept
+    return float(slope), float(intercept), float(1 - residual.var() / np.var(y))

@@ -23,7 +23,8 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition validate benchmark wheel clean distclean
+.PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory validate benchmark \
+        reproduction figures wheel clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -55,8 +56,33 @@ format: $(STAMP) ## sort imports and format
 	$(RUN) ruff check --select I --fix
 	$(RUN) ruff format
 
-phase-transition: $(STAMP) ## error as a function of n and d (GRID, SOLVER, JOBS)
+phase-transition: $(STAMP) ## Figure 1: rank and error over n and d (GRID, SOLVER, JOBS)
 	$(RUN) experiments.phase_transition --grid $(GRID) --solver $(SOLVER) --jobs $(JOBS)
+
+unbalanced: $(STAMP) ## Figure 2: unbalanced clusters (GRID, JOBS)
+	$(RUN) experiments.unbalanced --grid $(GRID) --jobs $(JOBS)
+
+runtime: $(STAMP) ## Figure 3: time and error by solver (GRID, JOBS)
+	$(RUN) experiments.runtime --grid $(GRID) --jobs $(JOBS)
+
+robustness: $(STAMP) ## Figure 4: noise dimensions (GRID, JOBS)
+	$(RUN) experiments.robustness --grid $(GRID) --jobs $(JOBS)
+
+theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
+	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
+
+reproduction: $(STAMP) ## docs/reproduction.md from the tables
+	$(RUN) experiments.reproduction
+
+# One after the other: each uses all JOBS, and the page comes last.
+figures: ## everything above, then docs/reproduction.md
+	$(MAKE) phase-transition
+	$(MAKE) unbalanced
+	$(MAKE) runtime
+	$(MAKE) robustness
+	$(MAKE) theory
+	$(MAKE) validate
+	$(MAKE) reproduction
 
 validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
 	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS)

@@ -28,7 +28,7 @@ Solved = tuple[Array, float]  # labels, and the proved gap or nan
 
 def cells_of(grid: str) -> list[dict[str, Any]]:
     """Return the cells of a grid; the methods that know no lambda are measured once."""
-    dimensions, replications = (DIMENSIONS, REPLICATIONS) if grid == "full" else ((2, 10, 30), 2)
+    dimensions, replications = (DIMENSIONS, REPLICATIONS) if grid == "full" else ((2, 10, 30), 1)
     return [
         {"method": method, "lambda": lam, "d": d, "replication": r}
         for method in METHODS

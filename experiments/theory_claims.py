@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 
 from experiments.claims import Claim
-from experiments.theory_fit import line, sparse_boundaries, sparse_slopes
+from experiments.theory_fit import line, parts, sparse_boundaries, sparse_slopes
 
 ROUNDING = 1e-9
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Return every proposition and lemma that was put to a test."""
-    part = dict(iter(table.groupby("part")))
+    part = parts(table)
     return [
         eigenvalues(part["spectrum"]),
         second_entry(part["spectrum"]),
@@ -32,7 +32,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def eigenvalues(table: pd.DataFrame) -> Claim:
     """The closed forms of the spectrum."""
     simple = table.dropna(subset=["mu_2_paper"])
-    simple = simple[simple["d"] > 2]
+    simple = simple[simple["beta"] > 1]
     error = max(
         table["largest_error"].max(),
         (table["mu_1"] - table["mu_1_paper"]).abs().max(),

@@ -8,6 +8,16 @@ from experiments.phase_fit import boundary
 FAILED = 0.5  # clustering error that counts as not recovered
 
 
+def parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the table of each part with its own columns, whole numbers as integers again."""
+    found = {}
+    for name, part in table.groupby("part"):
+        part = part.dropna(axis=1, how="all")
+        whole = [name for name, values in part.items() if values.dtype == float and (values == values.round()).all()]
+        found[str(name)] = part.astype(dict.fromkeys(whole, int))
+    return found
+
+
 def sparse_boundaries(table: pd.DataFrame) -> pd.DataFrame:
     """Return the n at which half of the instances are recovered, by sparsity and dimension, where the grid has it."""
     rows = []

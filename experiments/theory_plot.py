@@ -9,7 +9,7 @@ import scipy.stats
 from matplotlib.axes import Axes
 
 from experiments.looks import ACCENT, GREY, PAGE, SECOND, STYLE, save, with_band
-from experiments.theory_fit import sparse_boundaries, sparse_slopes
+from experiments.theory_fit import parts, sparse_boundaries, sparse_slopes
 from experiments.theory_noise import closed_form
 
 MARKERS = "osv^Dx"
@@ -17,7 +17,7 @@ MARKERS = "osv^Dx"
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one panel for each part of the theory."""
-    part = dict(iter(table.groupby("part")))
+    part = parts(table)
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         figure, axes = plt.subplots(2, 3, figsize=(PAGE, 4.6))
         spectrum(axes[0, 0], part["spectrum"])

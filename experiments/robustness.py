@@ -59,7 +59,7 @@ def without(method: str) -> list[float]:
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Return the paper's statements on robustness."""
     mean = table.groupby(["method", "lambda", "d"])["error"].mean()
-    return [few_dimensions(mean), sparsity_helps(mean), sensitive(mean), refinement(mean)]
+    return [few_dimensions(mean), sparsity_helps(mean), sensitive(table), refinement(mean)]
 
 
 def reach(mean: pd.Series, method: str, lam: float = 0.0) -> int:
@@ -95,19 +95,22 @@ def sparsity_helps(mean: pd.Series) -> Claim:
     )
 
 
-def sensitive(mean: pd.Series) -> Claim:
+def sensitive(table: pd.DataFrame) -> Claim:
     """The choice of epsilon."""
-    reaches = {name: [reach(mean, name, lam) for lam in LAMBDAS] for name in ("FISTA, 1e-2", "FISTA, 1e-3", "low_rank")}
+    sparse = table[table["lambda"] > 0.0]
+    loose, tight, exact = (sparse[sparse["method"] == name] for name in ("FISTA, 1e-2", "FISTA, 1e-3", "low_rank"))
+    by_instance = [one.groupby(["lambda", "d"])["error"].mean() for one in (loose, tight, exact)]
+    between, beyond = (by_instance[0] - by_instance[1]).abs(), (by_instance[1] - by_instance[2]).abs()
     return Claim(
         PLACE,
         "the clustering error of FISTA is sensitive to epsilon",
-        f"mean error below {FAILED:g}, at lambda = "
-        + ", ".join(f"{lam:g}" for lam in LAMBDAS)
-        + ": "
-        + "; ".join(f"{name} up to d = {', '.join(map(str, values))}" for name, values in reaches.items())
-        + ".",
-        bool(sum(reaches["FISTA, 1e-3"]) > sum(reaches["FISTA, 1e-2"])),
-        "Solving the relaxation to a proved gap of 1e-4 removes the choice.",
+        f"lambda > 0: mean error {loose['error'].mean():.3f} at 1e-2/log d, {tight['error'].mean():.3f} at 1e-3/log d, "
+        f"{exact['error'].mean():.3f} for low_rank to a gap of 1e-4; the two rules differ by up to {between.max():.2f} at "
+        f"one (lambda, d), the tight one and low_rank by up to {beyond.max():.2f}.",
+        bool(tight["error"].mean() < loose["error"].mean() - 0.01),
+        f"FISTA gets {MOST_ITERATIONS} iterations here; its proved gap ends below three times epsilon log d in "
+        f"{100 * (loose['gap'] < 3e-2).mean():.0f} % and {100 * (tight['gap'] < 3e-3).mean():.0f} % of the runs. So the "
+        "sensitivity is to how far the relaxation is solved, and solving it fully removes the choice.",
     )
 
 

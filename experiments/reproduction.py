@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments import phase_claims, robustness, runtime_claims, theory_claims, unbalanced_claims
+from experiments import phase_claims, robustness_claims, runtime_claims, theory_claims, unbalanced_claims
 from experiments.claims import Claim
 
 PAGE = Path("docs/reproduction.md")
@@ -68,7 +68,7 @@ SECTIONS = [
         "robustness",
         "make robustness",
         "n = 100, two relevant dimensions, sigma = 0.1, twenty replications.",
-        robustness.claims,
+        robustness_claims.claims,
     ),
     Section(
         "Section 5: propositions, lemmas and conjectures",

@@ -60,10 +60,10 @@ def sensitive(table: pd.DataFrame) -> Claim:
         f"lambda > 0: mean error {loose['error'].mean():.3f} at 1e-2/log d, {tight['error'].mean():.3f} at 1e-3/log d, "
         f"{exact['error'].mean():.3f} for low_rank to a gap of 1e-4; the two rules differ by up to {between.max():.2f} at "
         f"one (lambda, d), the tight one and low_rank by up to {beyond.max():.2f}.",
-        bool(tight["error"].mean() < loose["error"].mean() - 0.01),
-        f"FISTA gets {MOST_ITERATIONS} iterations here; its proved gap ends below three times epsilon log d in "
-        f"{100 * (loose['gap'] < 3e-2).mean():.0f} % and {100 * (tight['gap'] < 3e-3).mean():.0f} % of the runs. So the "
-        "sensitivity is to how far the relaxation is solved, and solving it fully removes the choice.",
+        bool(between.max() > 0.1),
+        f"FISTA gets at most {MOST_ITERATIONS} iterations here, and its proved gap ends below three times epsilon log d in "
+        f"{100 * (loose['gap'] < 3e-2).mean():.0f} % and {100 * (tight['gap'] < 3e-3).mean():.0f} % of the runs: within this budget "
+        "the smaller epsilon is the worse one. What matters is how far the relaxation is solved; solving it fully removes the choice.",
     )
 
 

@@ -28,8 +28,8 @@ COMPARED = 1000  # the number of points at which CVXPY and the fast solvers are 
 class Method(NamedTuple):
     """How a method is run: its solver by goal, ladders of tolerances where it cannot be asked for a gap, its reach.
 
-    `own` stops as its authors would, None if that is the equal gap; `equal` holds runs from loose to tight, of which the
-    first to prove the equal gap counts, alone.
+    `own` stops as its authors would, None if that is the equal gap; `equal` holds runs from loose to tight, of which
+    the first to prove the equal gap counts, alone.
     """
 
     own: Callable[..., Result] | None

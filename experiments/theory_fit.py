@@ -36,6 +36,16 @@ def sparse_slopes(boundaries: pd.DataFrame) -> dict[int, float]:
     }
 
 
+def sparse_exponents(boundaries: pd.DataFrame) -> dict[int, float]:
+    """Return the exponent p of n ~ d^p for each sparsity with at least three dimensions."""
+    groups = {int(sparsity): mine for sparsity, mine in boundaries.dropna().groupby("sparsity")}
+    return {
+        sparsity: float(np.polyfit(np.log(mine["d"]), np.log(mine["n"]), 1)[0])
+        for sparsity, mine in groups.items()
+        if len(mine) >= 3
+    }
+
+
 def line(x: list[float], y: list[float]) -> tuple[float, float, float]:
     """Return slope, intercept and R^2 of a least-squares line."""
     slope, intercept = np.polyfit(x, y, 1)

@@ -61,6 +61,8 @@ def kurtosis(ax: Axes, table: pd.DataFrame) -> None:
         mine = table[table["law"] == law]
         with_band(ax, mine, "n", "unique", color=color, marker=marker, label=f"{mine['beta'].iloc[0]:g}")
     ax.set_xscale("log")
+    ax.set_xticks([10, 30, 100, 300], ["10", "30", "100", "300"])
+    ax.minorticks_off()
     ax.set_ylim(-0.03, 1.03)
     ax.set_xlabel("$n$")
     ax.set_ylabel("share with a unique solution")
@@ -121,9 +123,9 @@ def sparse(ax: Axes, table: pd.DataFrame) -> None:
         ax.plot(mine["d"], mine["n"], color=color, marker=marker, ls="none", ms=4, mfc="none")
         d = np.array([0.0, mine["d"].max()])
         ax.plot(d, slopes[sparsity] * d, color=color)
-        ax.text(d[1] * 1.02, slopes[sparsity] * d[1], f"$l = {sparsity}$: {slopes[sparsity]:.1f} $d$", color=color,
+        ax.text(d[1] * 1.05, slopes[sparsity] * d[1], f"$l = {sparsity}$: {slopes[sparsity]:.1f} $d$", color=color,
                 va="center", fontsize=6)  # fmt: skip
-    ax.set_xlim(0, table["d"].max() * 1.45)
+    ax.set_xlim(0, table["d"].max() * 1.5)
     ax.set_xlabel("dimension $d$")
     ax.set_ylabel("$n$ at mean error 1/2")
     ax.set_title(r"(e) $l$-sparse, $\lambda = 0.03/\sqrt{n}$", loc="left")

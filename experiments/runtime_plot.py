@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments.looks import ACCENT, GREY, PAGE, SECOND, STYLE, save
+from experiments.runtime_cells import SECONDS
 
 CVXPY = ("CVXPY + SCS", "CVXPY + CLARABEL")
 BEST = "CVXPY, better solver"
@@ -74,6 +75,7 @@ def medians(table: pd.DataFrame) -> pd.DataFrame:
     A size where a method was stopped, died, or did not reach the equal gap is marked ``done = 0``.
     """
     table = table.assign(done=(table["reason"].fillna("") == "") & (table["reached"].fillna(0) == 1))
+    table = table.assign(seconds=table["seconds"].fillna(SECONDS))  # of a cell that was stopped from outside
     ours = table[table["method"] == "accelerated FISTA"].assign(goal="own")  # its own rule is the equal gap
     table = pd.concat([table, ours], ignore_index=True)
     keys = ["method", "goal", "lambda", "panel", "n", "d"]

@@ -18,7 +18,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     found = [breakdown(own), cost_of_cvxpy(own)]
     if "max-cut, pymanopt" in set(own["method"]):
         found += [max_cut(own), beyond_max_cut(own)]
-    return [*found, two_rules(own), sparse_errors(own), faster(lines), scaling(lines)]
+    return [*found, two_rules(own), sparse_errors(table), faster(lines), scaling(lines)]
 
 
 def breakdown(own: pd.DataFrame) -> Claim:
@@ -116,21 +116,23 @@ def two_rules(own: pd.DataFrame) -> Claim:
     )
 
 
-def sparse_errors(own: pd.DataFrame) -> Claim:
-    """The errors on sparse problems."""
+def sparse_errors(table: pd.DataFrame) -> Claim:
+    """The errors on sparse problems: the same instances for all, the first replication of each size."""
+    own = medians(table[table["replication"] == 0]).query("goal == 'own'")
     sparse = own[(own["lambda"] == 0.001) & own["done"].astype(bool)]
     errors = sparse.pivot_table(index=["panel", "n", "d"], columns="method", values="error")
     names = [BEST, "FISTA, 1e-2", "FISTA, 1e-3", "accelerated FISTA", "low_rank"]
-    means = errors[names].dropna().mean()
+    common = errors[names].dropna()
+    means = common.mean()
     lead = means["FISTA, 1e-2"] - means[BEST]
     return Claim(
         PLACE,
         "for sparse problems cvx clusters better than FISTA; a smaller gap would reduce the difference",
-        "mean error at lambda = 0.001 over the sizes all finish: "
+        f"mean error at lambda = 0.001 over the {len(common)} instances that all finish: "
         + ", ".join(f"{name} {means[name]:.3f}" for name in names)
         + ".",
         bool(lead > 0 and abs(means["low_rank"] - means[BEST]) < lead),
-        "With the gap closed, by any solver, the difference is gone.",
+        "The smaller the gap, the smaller the difference: at a gap of 1e-5 low_rank clusters like CVXPY.",
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, momentum, row_energies, symmetric
+from diffrac_cvx.linalg import EPS, momentum, row_energies, symmetric, weighted_gram
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.result import Bracket
 
@@ -57,7 +57,7 @@ def lower_bound(problem: DirectionProblem, weights: Array, inverse_mean: float, 
 
 def moment(X: Array, weights: Array) -> Array:
     """Return X' Diag(weights) X / n."""
-    return X.T @ (weights[:, None] * X) / len(X)
+    return weighted_gram(X, weights) / len(X)
 
 
 def dual_weights(problem: DirectionProblem, U: Array) -> Iterator[tuple[Array, float]]:

@@ -1,17 +1,33 @@
 """The few pieces of linear algebra that everything else is written in."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.linalg
 
 from diffrac_cvx.inputs import Array
 
 EPS = float(np.finfo(float).eps)
+BLOCK = 2000  # rows that are taken at a time: what is made of them stays in the cache
+
+
+def row_blocks(X: Array) -> Iterator[Array]:
+    """Yield a matrix by blocks of rows: one pass over the memory, whatever is made of a block, and no large copy."""
+    for start in range(0, len(X), BLOCK):
+        yield X[start : start + BLOCK]
 
 
 def row_energies(X: Array, U: Array) -> Array:
     """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
-    XU = X @ U
-    return row_products(XU, XU)
+    return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in row_blocks(X))])
+
+
+def weighted_gram(X: Array, weights: Array) -> Array:
+    """Return X' Diag(weights) X."""
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for block, part in zip(row_blocks(X), row_blocks(weights), strict=True):
+        total += block.T @ (part[:, None] * block)
+    return total
 
 
 def row_products(X: Array, Y: Array) -> Array:

@@ -7,13 +7,26 @@ import scipy.optimize
 
 from diffrac_cvx.brackets import moment
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, principal_columns, row_energies, row_products
+from diffrac_cvx.linalg import inverse_or_one, principal_columns, row_blocks, row_energies, row_products
 from diffrac_cvx.problem import DirectionProblem
 from diffrac_cvx.solvers.certified import Iterate
 
 STIFFNESS = 60.0  # times D: too small costs outer rounds, too large makes the inner problem ill conditioned
 INNER = 60  # L-BFGS steps a round; the multiplier need not wait for an exact minimum
 STALL = 8  # rounds without progress before the rank is allowed to grow again
+
+
+def roots_and_pull(X: Array, U: Array) -> tuple[float, Array]:
+    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, q_i = ||x_i'U||^2, in one pass over X."""
+    total, pull = 0.0, np.zeros_like(U)
+    for block in row_blocks(X):
+        XU = block @ U
+        roots = np.sqrt(row_products(XU, XU))
+        total += float(roots.sum())
+        # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
+        XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
+        pull += block.T @ XU
+    return total, pull
 
 
 class Lagrangian:
@@ -37,19 +50,17 @@ class Lagrangian:
 
     def value_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return the value at U and its gradient 2 (A + C - M) U, M = X' Diag(1/sqrt(q)) X / n."""
-        X, n = self.problem.X, len(self.problem.X)
-        XU = X @ U
-        roots = np.sqrt(row_products(XU, XU))
-        # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
-        pull = X.T @ (XU / np.where(roots > 0.0, roots, 1.0)[:, None])
+        n = len(self.problem.X)
+        total, pull = roots_and_pull(self.problem.X, U)
+        gain = total / n
         if not self.problem.is_sparse:
             BU = self.B @ U
-            return float(1 - 2 * roots.mean() + np.sum(U * BU)), 2 * BU - (2 / n) * pull
+            return float(1 - 2 * gain + np.sum(U * BU)), 2 * BU - (2 / n) * pull
         V = U @ U.T
         C = np.clip(self.C0 + self.sigma * V, -self.problem.box, self.problem.box)
         change = C - self.C0
         KU = (self.B + C) @ U
-        value = 1 - 2 * roots.mean() + np.sum(U * KU) - np.sum(change * change * self.inverse_sigma) / 2
+        value = 1 - 2 * gain + np.sum(U * KU) - np.sum(change * change * self.inverse_sigma) / 2
         return float(value), 2 * KU - (2 / n) * pull
 
     def minimise(self, U: Array, steps: int) -> tuple[Array, int]:

@@ -24,7 +24,7 @@ def cells_of(grid: str) -> list[dict[str, Any]]:
     """Return the cells of a grid: a path of alpha, a path of nu, and pairs that are dual to each other."""
     full = grid == "full"
     replications = 10 if full else 1
-    alphas = ALPHAS if full else [0.25, 0.5, 1.0]
+    alphas = ALPHAS if full else [0.0, ALPHA_STAR, 0.5, 1.0]
     nus = NUS if full else [0.001, 0.1, 1.0]
     noises = NOISES if full else (0.0, 0.3)
     paths = [("alpha", alphas, noises), ("nu", nus, noises), ("dual", DUAL_NU if full else (0.03, 1.0), (0.0, 0.3))]

@@ -115,7 +115,8 @@ def body(section: Section, claims: list[Claim]) -> str:
 
 def sentence(text: str) -> str:
     """Return a phrase as a sentence."""
-    return text[0].upper() + text[1:] + "."
+    opening = text if text[1:2].isspace() or text.startswith("cvx") else text[0].upper() + text[1:]  # not a symbol
+    return opening + "."
 
 
 def summary(claims: list[Claim]) -> str:

@@ -101,7 +101,7 @@ def two_rules(own: pd.DataFrame) -> Claim:
     keys = ["lambda", "panel", "n", "d"]
     done = own[own["done"].astype(bool)]
     loose, tight = (done[done["method"] == name].set_index(keys) for name in ("FISTA, 1e-2", "FISTA, 1e-3"))
-    both = loose.join(tight, lsuffix="_loose", rsuffix="_tight", how="inner")
+    both = loose.add_suffix("_loose").join(tight.add_suffix("_tight"), how="inner")
     return Claim(
         PLACE,
         "epsilon = 1e-3/log d gives a more accurate solution than 1e-2/log d for more iterations and time",

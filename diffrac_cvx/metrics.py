@@ -6,6 +6,7 @@ The functions of a factor F speak of the matrix F F'.  For a positive semidefini
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, in_unit_interval
 from diffrac_cvx.linalg import column_basis
 
@@ -118,3 +119,67 @@ def _relative_eigenvalues(F: npt.ArrayLike) -> Array:
     """Return the min(n, r) leading eigenvalues of F F', largest first, over the largest."""
     singular = np.linalg.svd(as_matrix(F, "F"), compute_uv=False)
     return np.asarray((singular / (singular[0] or 1.0)) ** 2)
+
+
+def label_subspace_overlap(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> float:
+    r"""Return how much of the span of the true labels the span of the found ones holds.
+
+    .. math::
+        \mathrm{tr}(\Phi_{Y_{true}} \Phi_{Y_k}), \qquad \Phi_Y = Y (Y^\top Y)^{+} Y^\top
+
+    At most the smaller of the two ranks, which it reaches when one span holds the other.  The labels count as given:
+    centre both for the part beyond the constant vector.
+
+    Source: section 7.2, Figure 5.
+
+    Parameters
+    ----------
+    Y_true : (n, K) array
+    Y_hat : (n, k) array
+
+    Raises
+    ------
+    DataError
+        If an input is not a finite matrix or the numbers of rows differ.
+    """
+    first, second = as_matrix(Y_true, "Y_true"), as_matrix(Y_hat, "Y_hat")
+    _same_rows(first, second)
+    return float(np.sum((column_basis(first).T @ column_basis(second)) ** 2))
+
+
+def label_correlations(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> Array:
+    r"""Return the absolute correlations between found and true labels, (k, K), in [0, 1].
+
+    .. math::
+        |\hat y_i^\top \Pi_n y_j| / (\|\Pi_n \hat y_i\|_2 \|\Pi_n y_j\|_2)
+
+    A constant label correlates with nothing: 0.
+
+    Source: section 7.2, Figure 6.
+
+    Parameters
+    ----------
+    Y_true : (n, K) array
+    Y_hat : (n, k) array
+
+    Raises
+    ------
+    DataError
+        If an input is not a finite matrix or the numbers of rows differ.
+    """
+    first, second = as_matrix(Y_true, "Y_true"), as_matrix(Y_hat, "Y_hat")
+    _same_rows(first, second)
+    return np.minimum(np.abs(_standard(second).T @ _standard(first)), 1.0)
+
+
+def _standard(Y: Array) -> Array:
+    """Return centred columns of norm one; constant ones are zero."""
+    centred = Y - Y.mean(axis=0)
+    size = np.linalg.norm(centred, axis=0)
+    live = size > 1e-12 * np.abs(Y).max(initial=1.0) * len(Y) ** 0.5
+    return np.asarray(centred * np.where(live, 1.0 / np.where(live, size, 1.0), 0.0))
+
+
+def _same_rows(first: Array, second: Array) -> None:
+    if len(first) != len(second):
+        raise DataError(f"Y_hat has {len(second)} rows, but Y_true has {len(first)}")

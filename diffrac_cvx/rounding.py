@@ -14,6 +14,20 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
 from diffrac_cvx.linalg import EPS, column_basis, triangular_root
 from diffrac_cvx.metrics import separation
+from diffrac_cvx.procrustes import LabelMatrix, procrustes
+
+__all__ = [
+    "ROUNDINGS",
+    "LabelMatrix",
+    "goemans_williamson",
+    "kmeans_centered",
+    "procrustes",
+    "refine",
+    "sign_centered",
+    "sign_leading",
+    "sign_second",
+    "two_means",
+]
 
 
 def sign_leading(F: npt.ArrayLike) -> Array:

@@ -1,0 +1,195 @@
+"""Many labels at once: the Procrustes rounding, what is measured of it, and the multi-class relaxation."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.procrustes import LabelMatrix
+
+
+def labels_of(n, k, seed=0, balanced=False):
+    rng = np.random.default_rng(seed)
+    if balanced:
+        return np.stack([rng.permutation(np.repeat([1.0, -1.0], n // 2)) for _ in range(k)], axis=1)
+    return np.where(rng.random((n, k)) < 0.5, 1.0, -1.0)
+
+
+def mixture(labels, weights):
+    """F with Y = a_0^2 11' + sum_i a_i^2 y_i y_i', turned."""
+    columns = np.column_stack([np.ones(len(labels)), labels]) * np.asarray(weights)
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((columns.shape[1],) * 2))[0]
+    return columns @ Q
+
+
+def found(truth, labels):
+    """Whether every true label is among the found ones, up to its sign."""
+    overlap = np.abs(np.asarray(labels).T @ truth) / len(truth)
+    return bool(np.all(overlap.max(axis=0) == 1.0))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("constant", [0.0, 0.4])
+def test_a_mixture_is_taken_apart_with_its_weights(k, constant):
+    truth = labels_of(200, k)
+    weights = np.concatenate([[constant], np.linspace(1.0, 0.5, k)])
+    weights /= np.linalg.norm(weights)
+    labels = dc.rounding.procrustes(mixture(truth, weights), k)
+    assert labels.shape == (200, k)
+    assert set(np.unique(labels)) == {-1.0, 1.0}
+    assert found(truth, labels)
+    np.testing.assert_allclose(labels.weights, [constant / np.linalg.norm([constant, *np.linspace(1, 0.5, k)]),
+                                                *weights[1:]], atol=1e-6)  # fmt: skip
+    assert labels.objective == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_objective_is_the_distance_of_the_lemma():
+    truth = labels_of(60, 2)
+    F = mixture(truth, [0.3, 0.7, 0.648]) + 0.2 * np.random.default_rng(3).standard_normal((60, 3))
+    F *= (60 / np.sum(F**2)) ** 0.5
+    labels = dc.rounding.procrustes(F, 2)
+    M = np.column_stack([np.ones(60), labels]) * labels.weights
+    U, _, Vt = np.linalg.svd(F.T @ M)
+    distance = np.sum((F @ (U @ Vt) - M) ** 2) / 60
+    assert labels.objective == pytest.approx(distance, rel=1e-6)
+
+
+def test_no_other_labels_are_nearer_on_a_small_instance():
+    """Brute force over all pairs of labellings of seven points, with the best weights and rotation for each."""
+    rng = np.random.default_rng(5)
+    F = rng.standard_normal((7, 3))
+    F *= (7 / np.sum(F**2)) ** 0.5
+    best = np.inf
+    patterns = 2.0 * ((np.arange(64)[:, None] >> np.arange(6)) & 1) - 1.0
+    patterns = np.column_stack([np.ones(64), patterns])
+    for i, one in enumerate(patterns):
+        for two in patterns[: i + 1]:
+            columns = np.column_stack([np.ones(7), one, two])
+            weights = np.ones(3) / 3**0.5
+            for _ in range(60):  # weights and rotation in turn
+                U, _, Vt = np.linalg.svd(F.T @ (columns * weights))
+                weights = np.sum((F @ (U @ Vt)) * columns, axis=0)
+                weights /= np.linalg.norm(weights)
+            best = min(best, np.sum((F @ (U @ Vt) - columns * weights) ** 2) / 7)
+    assert dc.rounding.procrustes(F, 2, restarts=200).objective <= best + 1e-6
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("k", range(1, 7))
+def test_noiseless_labels_come_back_from_the_relaxation(k, balanced):
+    right = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, k])
+        truth = labels_of(500, k, seed, balanced)
+        X = (
+            np.column_stack([truth, rng.standard_normal((500, 15 - k))])
+            @ np.linalg.qr(rng.standard_normal((15, 15)))[0]
+        )
+        right += found(truth, dc.rounding.procrustes(dc.fista(X, tol=1e-2).F, k, restarts=10))
+    assert right >= 19
+
+
+def test_the_labels_are_an_array_that_remembers_and_travels():
+    labels = dc.rounding.procrustes(mixture(labels_of(50, 2), [0, 0.8, 0.6]), 2)
+    assert isinstance(labels, np.ndarray)
+    back = pickle.loads(pickle.dumps(labels))
+    assert isinstance(back, LabelMatrix)
+    np.testing.assert_array_equal(back, labels)
+    np.testing.assert_array_equal(back.weights, labels.weights)
+    assert np.all(labels[0] == 1.0)
+
+
+def test_the_seed_decides():
+    F = np.random.default_rng(0).standard_normal((40, 4))
+    one, two = (dc.rounding.procrustes(F, 3, restarts=3, rng=7) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_more_labels_than_the_rank_are_warned_of():
+    F = mixture(labels_of(50, 1), [0.0, 1.0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dc.rounding.procrustes(F, 3)
+    assert any("rank 1, less than k = 3" in str(one.message) for one in caught)
+
+
+def test_dependent_labels_are_warned_of_by_number():
+    F = mixture(labels_of(50, 1), [0.0, 1.0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dc.rounding.procrustes(F, 3)
+    assert any(str(one.message).startswith("the recovered labels [") for one in caught)
+    assert all(one.category is dc.DegenerateDataWarning for one in caught)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "two"])
+def test_a_number_of_labels_that_is_none_is_refused(k):
+    with pytest.raises(dc.ParameterError, match="k = "):
+        dc.rounding.procrustes(np.ones((5, 1)), k)
+
+
+# Metrics
+
+
+def test_the_overlap_is_the_trace_of_two_projections():
+    rng = np.random.default_rng(0)
+    A, B = labels_of(30, 4, 1), labels_of(30, 3, 2)
+    projections = [M @ np.linalg.solve(M.T @ M, M.T) for M in (A, B)]
+    assert dc.metrics.label_subspace_overlap(A, B) == pytest.approx(np.trace(projections[0] @ projections[1]))
+    assert dc.metrics.label_subspace_overlap(A, A @ rng.standard_normal((4, 4))) == pytest.approx(4.0)
+
+
+def test_correlations_are_those_of_numpy_and_a_constant_has_none():
+    A, B = labels_of(30, 4, 1), labels_of(30, 3, 2)
+    expected = np.abs(np.corrcoef(B.T, A.T)[:3, 3:])
+    np.testing.assert_allclose(dc.metrics.label_correlations(A, B), expected, atol=1e-12)
+    assert not dc.metrics.label_correlations(np.ones((30, 1)), B).any()
+
+
+@pytest.mark.parametrize("metric", [dc.metrics.label_subspace_overlap, dc.metrics.label_correlations])
+def test_labels_of_other_lengths_are_refused(metric):
+    with pytest.raises(dc.DataError, match="5 rows, but Y_true has 6"):
+        metric(np.ones((6, 1)), np.ones((5, 1)))
+
+
+# Many classes
+
+
+@pytest.mark.parametrize("nu", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_multiclass_value_is_that_of_two_classes_scaled(noisy, k, nu):
+    many, two = dc.solve(dc.multiclass(noisy, k, nu), "CLARABEL"), dc.solve(dc.penalized_nu(noisy, nu), "CLARABEL")
+    assert many.value == pytest.approx(nu / k + (1 - 1 / k) * two.value, abs=1e-5)
+    assert many.lower <= many.value
+    np.testing.assert_allclose(np.sum(many.F**2, axis=1), 1.0)
+
+
+def test_a_partition_is_feasible_and_bounded_by_the_relaxation():
+    rng = np.random.default_rng(0)
+    classes = np.arange(30) % 3
+    X = np.eye(3)[classes] + 0.05 * rng.standard_normal((30, 3))
+    y = np.eye(3)[classes]
+    Y = y @ y.T
+    assert np.linalg.eigvalsh(Y - 1 / 3).min() > -1e-9
+    Q = np.linalg.qr(X - X.mean(axis=0))[0][:, :2]
+    K = (np.eye(30) - 1 / 30 - Q @ Q.T) / 30 + 1 / 900
+    assert dc.solve(dc.multiclass(X, 3), "CLARABEL").lower <= np.sum(K * Y) + 1e-6
+
+
+def test_three_classes_come_back_by_k_means_on_the_factor():
+    from sklearn.cluster import KMeans
+
+    rng = np.random.default_rng(0)
+    classes = np.arange(45) % 3
+    X = np.eye(3)[classes] + 0.05 * rng.standard_normal((45, 3))
+    F = dc.solve(dc.multiclass(X, 3), "SCS").F
+    labels = KMeans(3, n_init=10, random_state=0).fit_predict(F)
+    assert len(set(zip(classes, labels, strict=True))) == 3
+
+
+@pytest.mark.parametrize("k", [1, 0, 2.5])
+def test_fewer_than_two_classes_are_refused(k):
+    with pytest.raises(dc.ParameterError, match="k = "):
+        dc.multiclass(np.eye(4), k)

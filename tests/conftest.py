@@ -1,5 +1,12 @@
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
+
+REFERENCE_COPIES = Path(__file__).parents[2] / "shared" / "data"
+if REFERENCE_COPIES.is_dir():
+    os.environ.setdefault("DIFFRAC_DATA_HOME", str(REFERENCE_COPIES))
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,7 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from diffrac_cvx import datasets
-from diffrac_cvx.datasets import make_planted, planted, real
+from diffrac_cvx.datasets import make_planted, planted
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.metrics import imbalance
 
@@ -145,44 +142,3 @@ def test_a_parameter_out_of_range_is_refused_by_name(bad):
 def test_dependent_columns_cannot_be_whitened(n, law):
     with pytest.raises(DataError, match="whiten"):
         make_planted(n, 3, law=law, scaling="white", rng=5)
-
-
-# Real
-
-
-@pytest.mark.parametrize("name", datasets.names())
-def test_a_real_set_is_as_its_record_says(name):
-    record = datasets.describe(name)
-    X, y = datasets.load(name)
-    assert X.shape == (record.n, record.d)
-    assert X.dtype == y.dtype == np.float64
-    assert np.isfinite(X).all()
-    assert set(y) == {-1.0, 1.0}
-
-
-def test_breast_cancer_has_444_benign_and_239_malignant_samples():
-    X, y = datasets.load("breast_cancer")
-    assert np.sum(y == -1) == 444
-    assert np.sum(y == 1) == 239
-    np.testing.assert_array_equal(X[0], [1000025, 5, 1, 1, 1, 2, 1, 3, 1, 1])
-    assert X[y == 1, 1:].mean() > X[y == -1, 1:].mean()
-
-
-def test_a_loaded_set_is_the_users_own():
-    X, y = datasets.load("breast_cancer")
-    X[:], y[:] = 0.0, 0.0
-    assert datasets.load("breast_cancer")[0].any()
-
-
-@pytest.mark.parametrize("name", ["brest_cancer", "", None, 3])
-@pytest.mark.parametrize("ask", [datasets.load, datasets.describe])
-def test_an_unknown_name_is_refused_with_the_known_ones(ask, name):
-    with pytest.raises(ParameterError, match="breast_cancer"):
-        ask(name)
-
-
-def test_a_file_that_is_not_the_one_shipped_is_refused(monkeypatch):
-    record = datasets.describe("breast_cancer")
-    monkeypatch.setitem(real.SETS, record.name, replace(record, sha256="0" * 64))
-    with pytest.raises(DataError, match=r"breast_cancer\.csv\.gz.*corrupted"):
-        datasets.load(record.name)

@@ -21,8 +21,8 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 LAYERS = [
     ["errors", "inputs"],
     ["linalg"],
-    ["penalty", "result", "metrics", "rounding"],
-    ["baselines", "datasets.planted", "datasets.real", "problem"],
+    ["penalty", "result", "metrics", "procrustes", "rounding"],
+    ["baselines", "datasets.*", "problem"],
     ["brackets", "label_brackets", "certificates"],
     ["relaxations.*", "solvers.*"],
     ["compare", "estimators", "plotting"],

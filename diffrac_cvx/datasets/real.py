@@ -1,69 +1,51 @@
-"""Real data with two classes, shipped with the package."""
+"""Real data: nine sets with two classes, as in the paper's Table 1, and four with many labels."""
 
-import gzip
-import hashlib
-import io
-from dataclasses import dataclass
-from importlib import resources
+from collections.abc import Callable
 
 import numpy as np
 
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.datasets.catalogue import SETS, DataSet
+from diffrac_cvx.datasets.files import content, names_in, parse
 from diffrac_cvx.inputs import Array, one_of
+from diffrac_cvx.linalg import inverse_or_one
+
+KINDS = ("two-class", "multi-label", "extra")
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """What is known of a data set.
+def standardised(X: Array) -> Array:
+    """Return columns of mean 0 and variance 1; constant ones are 0."""
+    X = X - X.mean(axis=0)
+    return np.asarray(X * inverse_or_one(np.sqrt(np.mean(X**2, axis=0))))
 
-    Attributes
+
+def min_max(X: Array) -> Array:
+    """Return columns scaled to [-1, 1]; constant ones are -1."""
+    low = X.min(axis=0)
+    return np.asarray(2.0 * (X - low) * inverse_or_one(X.max(axis=0) - low) - 1.0)
+
+
+SCALINGS: dict[str, Callable[[Array], Array]] = {
+    "none": lambda X: X,
+    "standardise": standardised,
+    "min-max": min_max,
+}
+
+
+def names(kind: str = "two-class") -> tuple[str, ...]:
+    """Return the names that ``load`` knows, in the order of the paper's Table 1.
+
+    Parameters
     ----------
-    name : str
-        What ``load`` knows it by.
-    file : str
-        A gzipped CSV file with a header row and the label last, in the folder ``data``.
-    description, source, licence : str
-        What the columns are, where the file comes from, under which terms.
-    n, d : int
-        Points and dimensions.
-    positive : float
-        The label that becomes +1; the other becomes -1.
-    sha256 : str
-        Checksum of the file.
+    kind : {"two-class", "multi-label", "extra"}
+        "extra" are sets with two classes that are not in Table 1.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such kind.
     """
-
-    name: str
-    file: str
-    description: str
-    source: str
-    licence: str
-    n: int
-    d: int
-    positive: float
-    sha256: str
-
-
-BREAST_CANCER = DataSet(
-    name="breast_cancer",
-    file="breast_cancer.csv.gz",
-    description="Sample id and nine cytological grades from 1 to 10; +1 is malignant (239), -1 is benign (444)",
-    source=(
-        "UCI, Breast Cancer Wisconsin (Original), W. H. Wolberg, by way of BreastCancer in the R package mlbench; "
-        "16 rows with missing values dropped"
-    ),
-    licence="CC BY 4.0",
-    n=683,
-    d=10,
-    positive=4,
-    sha256="f9e1ff810e025714c384a43738175e2df9f1da51de553530703fe5428492828c",
-)
-
-SETS = {record.name: record for record in (BREAST_CANCER,)}
-
-
-def names() -> tuple[str, ...]:
-    """Return the names that ``load`` knows."""
-    return tuple(SETS)
+    one_of(kind, "kind", KINDS)
+    return tuple(name for name, record in SETS.items() if record.kind == kind)
 
 
 def describe(name: str) -> DataSet:
@@ -72,7 +54,7 @@ def describe(name: str) -> DataSet:
     Parameters
     ----------
     name : str
-        One of `names`.
+        One of `names`, of any kind.
 
     Raises
     ------
@@ -82,32 +64,49 @@ def describe(name: str) -> DataSet:
     return SETS[one_of(name, "name", SETS)]
 
 
-def load(name: str) -> tuple[Array, Array]:
-    """Return the data X (n, d), as in the file, and the labels y (n,) in {-1, +1}.
+def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[Array, Array]:
+    """Return the data X (n, d) and the labels in {-1, +1}: y (n,), or Y (n, K) for a set with many labels.
 
     Source: section 7.2, Table 1.  As in the paper, d = 10 for "breast_cancer" counts the sample id, the first column.
 
     Parameters
     ----------
     name : str
-        One of `names`.
+        One of `names`, of any kind.
+    scaling : {"none", "standardise", "min-max"}
+        "standardise" gives columns of mean 0 and variance 1, "min-max" columns in [-1, 1].
+    drop_zeros : bool
+        Whether rows and columns of zeros are dropped, as in the paper: a1a has then 113 columns, w1a 2270 x 290.
 
     Raises
     ------
     ParameterError
-        If the name is unknown.
+        If the name or the scaling is unknown.
     DataError
-        If the file is not the one that was shipped.
+        If the file is missing or is not the one that is known; the message says where it was looked for and how to
+        get it.
     """
     record = describe(name)
-    table = np.loadtxt(io.StringIO(_text(record)), delimiter=",", skiprows=1)
-    return np.ascontiguousarray(table[:, :-1]), np.where(table[:, -1] == record.positive, 1.0, -1.0)
+    one_of(scaling, "scaling", SCALINGS)
+    X, labels = parse(record, content(record))
+    if drop_zeros:
+        rows = X.any(axis=1)
+        X, labels = X[np.ix_(rows, X.any(axis=0))], labels[rows]
+    return np.ascontiguousarray(SCALINGS[scaling](X)), np.where(labels == record.positive, 1.0, -1.0)
 
 
-def _text(record: DataSet) -> str:
-    packed = resources.files("diffrac_cvx.datasets").joinpath("data", record.file).read_bytes()
-    if hashlib.sha256(packed).hexdigest() != record.sha256:
-        raise DataError(
-            f"the file {record.file} of {record.name!r} is corrupted (its sha256 differs); reinstall the package"
-        )
-    return gzip.decompress(packed).decode()
+def label_names(name: str) -> tuple[str, ...]:
+    """Return the names of the labels of a set with many labels.
+
+    Parameters
+    ----------
+    name : str
+        One of ``names("multi-label")``.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As for `load`.
+    """
+    one_of(name, "name", names("multi-label"))
+    return names_in(content(SETS[name]))

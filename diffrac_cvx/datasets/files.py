@@ -1,0 +1,126 @@
+"""Files of data: where they are, what they hold, with every error naming the file and the line."""
+
+import gzip
+import hashlib
+import io
+import os
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from diffrac_cvx.datasets.catalogue import DataSet
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array
+
+HOME = "DIFFRAC_DATA_HOME"
+FOLDERS = ("", "libsvm")  # inside a data folder
+
+
+def cache() -> Path:
+    """Return the folder that ``fetch`` writes to: $DIFFRAC_DATA_HOME, else diffrac_cvx in the user's cache."""
+    named = os.environ.get(HOME)
+    if named:
+        return Path(named).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "diffrac_cvx"
+
+
+def places(record: DataSet) -> list[Path]:
+    """Return where the file of a set that is not shipped may lie."""
+    return [cache() / folder / record.file for folder in FOLDERS]
+
+
+def content(record: DataSet) -> bytes:
+    """Return the bytes of a data set's file, checked against its sha256."""
+    if record.shipped:
+        packed = resources.files("diffrac_cvx.datasets").joinpath("data", record.file).read_bytes()
+        remedy = "reinstall the package"
+        where = record.file
+    else:
+        path = next((path for path in places(record) if path.is_file()), None)
+        if path is None:
+            raise DataError(missing(record))
+        packed, where, remedy = path.read_bytes(), str(path), "delete it and get it again"
+    if hashlib.sha256(packed).hexdigest() != record.sha256:
+        raise DataError(f"the file {where} of {record.name!r} is corrupted (its sha256 differs); {remedy}")
+    return packed
+
+
+def missing(record: DataSet) -> str:
+    """Say where a file was looked for, and how to get it."""
+    looked = " and ".join(str(path) for path in places(record))
+    how = (
+        f'diffrac_cvx.datasets.fetch("{record.name}") gets it from {record.url}'
+        if record.url
+        else f"it has to be put there by hand ({record.source}, sha256 {record.sha256})"
+    )
+    return (
+        f"{record.name!r} is not shipped with the package; looked for {looked}. {how[0].upper() + how[1:]}; "
+        f"${HOME} names another folder"
+    )
+
+
+def read_csv(text: str, where: str) -> tuple[Array, Array]:
+    """Return the columns but the last, and the last, of comma-separated numbers under a header row."""
+    lines = text.splitlines()
+    width = len(lines[0].split(",")) if lines else 0
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        fields = line.split(",")
+        try:
+            values = [float(field) for field in fields]
+        except ValueError:
+            raise DataError(f"{where}, line {number}: {line[:60]!r} is not numbers separated by commas") from None
+        if len(values) != width:
+            raise DataError(f"{where}, line {number}: {len(values)} values where the header has {width}")
+        rows.append(values)
+    if not rows or width < 2:
+        raise DataError(f"{where} holds no table: a header row, then numbers with the label last, is expected")
+    table = np.array(rows)
+    return np.ascontiguousarray(table[:, :-1]), table[:, -1]
+
+
+def read_libsvm(text: str, where: str) -> tuple[Array, Array]:
+    """Return X and the labels of LIBSVM text: a label, then index:value pairs with indices from 1 on."""
+    labels: list[float] = []
+    entries: list[tuple[int, int, float]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        fields = line.split("#")[0].split()
+        if not fields:
+            continue
+        try:
+            label = float(fields[0])
+            pairs = [field.split(":") for field in fields[1:]]
+            entries += [(len(labels), int(index) - 1, float(value)) for index, value in pairs]
+        except ValueError:
+            raise DataError(f"{where}, line {number}: {line[:60]!r} is not 'label index:value ...'") from None
+        if any(int(index) < 1 for index, _ in pairs):
+            raise DataError(f"{where}, line {number}: indices start at 1")
+        labels.append(label)
+    if not entries:
+        raise DataError(f"{where} holds no data in LIBSVM format")
+    rows, columns, values = zip(*entries, strict=True)
+    X = np.zeros((len(labels), max(columns) + 1))
+    X[list(rows), list(columns)] = values
+    return X, np.array(labels)
+
+
+def read_npz(packed: bytes) -> tuple[Array, Array]:
+    """Return X and Y of an npz archive."""
+    with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
+        return archive["X"].astype(np.float64), archive["Y"].astype(np.float64)
+
+
+def names_in(packed: bytes) -> tuple[str, ...]:
+    """Return the names of the labels in an npz archive."""
+    with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
+        return tuple(str(name) for name in archive["label_names"])
+
+
+def parse(record: DataSet, packed: bytes) -> tuple[Array, Array]:
+    """Return X and the labels as they stand in the file."""
+    if record.file.endswith(".npz"):
+        return read_npz(packed)
+    if record.file.endswith(".csv.gz"):
+        return read_csv(gzip.decompress(packed).decode(), record.file)
+    return read_libsvm(packed.decode(), record.file)

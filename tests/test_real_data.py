@@ -1,0 +1,260 @@
+"""Real data: what is shipped, what is found in the user's folder, what is fetched, and what is said when it is not."""
+
+import http.server
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diffrac_cvx import datasets
+from diffrac_cvx.datasets import files
+from diffrac_cvx.datasets.catalogue import SETS
+from diffrac_cvx.errors import DataError, ParameterError
+
+PAPER = ["heart", "diabetes", "breast_cancer", "australian", "liver_disorders", "sonar", "dna", "a1a", "w1a"]
+SHIPPED = [name for name, record in SETS.items() if record.shipped]
+REFERENCE = [name for name, record in SETS.items() if not record.shipped]
+
+
+def there(name):
+    return any(path.is_file() for path in files.places(SETS[name]))
+
+
+def test_the_two_class_sets_are_those_of_the_papers_table_in_its_order():
+    assert list(datasets.names()) == PAPER
+    assert datasets.names("multi-label")[0] == "yeast"
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_real_set_is_as_its_record_says(name):
+    record = datasets.describe(name)
+    if not record.shipped and not there(name):
+        pytest.skip("a reference copy, not in $DIFFRAC_DATA_HOME")
+    X, y = datasets.load(name)
+    assert X.shape == (record.n, record.d)
+    assert X.dtype == y.dtype == np.float64
+    assert np.isfinite(X).all()
+    assert set(np.unique(y)) == {-1.0, 1.0}
+    assert len(y) == record.n
+    if record.kind != "multi-label":
+        assert (np.sum(y > 0), np.sum(y < 0)) == record.classes
+    elif record.classes:
+        assert tuple(np.sum(y > 0, axis=0)) == record.classes
+        assert len(datasets.label_names(name)) == y.shape[1]
+
+
+def test_what_may_not_be_shipped_is_not_shipped():
+    folder = Path(files.__file__).parent / "data"
+    assert {path.name for path in folder.iterdir()} == {SETS[name].file for name in SHIPPED}
+
+
+def test_breast_cancer_has_444_benign_and_239_malignant_samples():
+    X, y = datasets.load("breast_cancer")
+    assert np.sum(y == -1) == 444
+    np.testing.assert_array_equal(X[0], [1000025, 5, 1, 1, 1, 2, 1, 3, 1, 1])
+    assert X[y == 1, 1:].mean() > X[y == -1, 1:].mean()
+
+
+def test_a_loaded_set_is_the_users_own():
+    X, y = datasets.load("heart")
+    X[:], y[:] = 0.0, 0.0
+    assert datasets.load("heart")[0].any()
+
+
+def test_zero_rows_and_columns_are_dropped_as_in_the_paper_or_kept():
+    assert datasets.load("a1a")[0].shape == (1605, 113)
+    assert datasets.load("a1a", drop_zeros=False)[0].shape == (1605, 123)
+
+
+def test_scalings_do_what_they_say():
+    X, _ = datasets.load("heart", scaling="standardise")
+    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(X.std(axis=0), 1.0)
+    X, _ = datasets.load("heart", scaling="min-max")
+    np.testing.assert_allclose([X.min(axis=0), X.max(axis=0)], [[-1.0] * 13, [1.0] * 13])
+    with pytest.raises(ParameterError, match="standardise"):
+        datasets.load("heart", scaling="normal")
+
+
+@pytest.mark.parametrize("name", ["brest_cancer", "", None, 3])
+@pytest.mark.parametrize("ask", [datasets.load, datasets.describe, datasets.fetch])
+def test_an_unknown_name_is_refused_with_the_known_ones(ask, name):
+    with pytest.raises(ParameterError, match="breast_cancer"):
+        ask(name)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ParameterError, match="multi-label"):
+        datasets.names("regression")
+
+
+def test_a_file_that_is_not_the_one_shipped_is_refused(monkeypatch):
+    record = datasets.describe("heart")
+    monkeypatch.setitem(SETS, record.name, replace(record, sha256="0" * 64))
+    with pytest.raises(DataError, match=r"heart\.csv\.gz.*corrupted.*reinstall"):
+        datasets.load(record.name)
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_a_missing_file_says_where_it_was_looked_for_and_how_to_get_it(name, monkeypatch, tmp_path):
+    monkeypatch.setenv(files.HOME, str(tmp_path))
+    with pytest.raises(DataError) as caught:
+        datasets.load(name)
+    message = str(caught.value)
+    assert str(tmp_path / SETS[name].file) in message
+    assert "DIFFRAC_DATA_HOME" in message
+    assert "fetch(" in message if SETS[name].url else SETS[name].sha256 in message
+
+
+def test_without_the_variable_the_users_cache_is_looked_at(monkeypatch, tmp_path):
+    monkeypatch.delenv(files.HOME, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert files.cache() == tmp_path / "diffrac_cvx"
+
+
+# Files
+
+
+def test_a_libsvm_file_is_read_sparse_lines_and_comments_included():
+    X, y = files.read_libsvm("+1 1:0.5 3:2 # a comment\n-1 2:1\n\n", "here")
+    np.testing.assert_array_equal(X, [[0.5, 0, 2], [0, 1, 0]])
+    np.testing.assert_array_equal(y, [1, -1])
+
+
+@pytest.mark.parametrize("line", ["+1 1:x", "one 1:2", "+1 0:3", "+1 3", "-1 1:2:3"])
+def test_a_bad_line_of_a_libsvm_file_is_named_by_number(line):
+    with pytest.raises(DataError, match="there, line 2"):
+        files.read_libsvm(f"+1 1:1\n{line}\n", "there")
+
+
+@pytest.mark.parametrize(("line", "words"), [("1,x,1", "not numbers"), ("1,2", "2 values where the header has 3")])
+def test_a_bad_line_of_a_table_is_named_by_number(line, words):
+    with pytest.raises(DataError, match=f"there, line 3.*{words}"):
+        files.read_csv(f"a,b,label\n1,2,1\n{line}\n", "there")
+
+
+@pytest.mark.parametrize("read", [files.read_csv, files.read_libsvm])
+def test_an_empty_file_is_refused(read):
+    with pytest.raises(DataError, match="there holds no"):
+        read("", "there")
+
+
+# Fetching, from a server of our own
+
+
+@contextmanager
+def server(content, *, ranges=True, breaks_at=None, status=None):
+    """Serve bytes, with or without ranges, breaking off once; yields the address and the requests' ranges."""
+    seen, breaks = [], [breaks_at]
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            wanted = self.headers.get("Range")
+            seen.append(wanted)
+            if status:
+                self.send_error(status)
+                return
+            start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and ranges else 0
+            if start >= len(content):
+                self.send_error(416)
+                return
+            body = content[start:]
+            self.send_response(206 if start else 200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if breaks[0] is not None:
+                body, breaks[0] = body[: breaks[0]], None
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{httpd.server_port}/w1a", seen
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+
+
+CONTENT = b"".join(b"+1 1:1 2:%d\n-1 3:1\n" % k for k in range(5000))
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    """A data folder of its own, and w1a known by the checksum of CONTENT."""
+    import hashlib
+
+    monkeypatch.setenv(files.HOME, str(tmp_path / "data"))
+    monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], sha256=hashlib.sha256(CONTENT).hexdigest()))
+    return tmp_path / "data"
+
+
+def test_a_set_is_fetched_once_and_loaded(home):
+    with server(CONTENT) as (url, seen):
+        path = datasets.fetch("w1a", url=url)
+        assert path == home / "w1a"
+        assert path.read_bytes() == CONTENT
+        assert datasets.fetch("w1a", url=url) == path
+    assert len(seen) == 1
+    assert datasets.load("w1a")[0].shape == (10_000, 3)
+    assert [entry.name for entry in home.iterdir()] == ["w1a"]
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_broken_download_goes_on_from_where_it_was(home, ranges):
+    with server(CONTENT, ranges=ranges, breaks_at=70_000) as (url, seen):
+        with pytest.raises(DataError, match="goes on from where it was"):
+            datasets.fetch("w1a", url=url)
+        assert not (home / "w1a").exists()
+        assert datasets.fetch("w1a", url=url).read_bytes() == CONTENT
+    assert seen == [None, "bytes=70000-"]
+
+
+def test_a_download_that_was_whole_but_not_renamed_is_kept(home):
+    home.mkdir()
+    (home / "w1a.part").write_bytes(CONTENT)
+    with server(CONTENT) as (url, _):
+        assert datasets.fetch("w1a", url=url).read_bytes() == CONTENT
+
+
+def test_another_file_is_refused_and_not_kept(home):
+    with server(b"<html>moved</html>") as (url, _), pytest.raises(DataError, match=r"sha256.*nothing was kept"):
+        datasets.fetch("w1a", url=url)
+    assert list(home.iterdir()) == []
+
+
+def test_a_page_that_is_not_there_is_said_and_nothing_is_left(home):
+    with server(CONTENT, status=404) as (url, _), pytest.raises(DataError, match="404"):
+        datasets.fetch("w1a", url=url)
+    assert list(home.iterdir()) == []
+
+
+def test_offline_is_said_and_nothing_is_left(home):
+    with server(CONTENT) as (url, _):
+        pass
+    with pytest.raises(DataError, match="could not be got"):
+        datasets.fetch("w1a", url=url)
+    assert list(home.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_said(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv(files.HOME, str(tmp_path / "file"))
+    with pytest.raises(DataError, match="cannot be written to"):
+        datasets.fetch("w1a", url="http://127.0.0.1:9/w1a")
+
+
+def test_a_shipped_set_is_not_fetched():
+    with pytest.raises(ParameterError, match="shipped"):
+        datasets.fetch("heart")
+
+
+def test_a_set_without_an_address_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv(files.HOME, str(tmp_path))
+    with pytest.raises(ParameterError, match="by hand"):
+        datasets.fetch("corel5k")

@@ -23,7 +23,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory validate benchmark \
+.PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory two-class multi-label validate benchmark \
         reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -71,6 +71,12 @@ robustness: $(STAMP) ## Figure 4: noise dimensions (GRID, JOBS)
 theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
 	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
 
+two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
+	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS)
+
+multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
+	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) --x "$(X)" --y "$(Y)"
+
 reproduction: $(STAMP) ## docs/reproduction.md from the tables
 	$(RUN) experiments.reproduction
 
@@ -81,6 +87,8 @@ figures: ## everything above, then docs/reproduction.md
 	$(MAKE) runtime
 	$(MAKE) robustness
 	$(MAKE) theory
+	$(MAKE) two-class
+	$(MAKE) multi-label
 	$(MAKE) validate
 	$(MAKE) reproduction
 

@@ -1,0 +1,88 @@
+"""The data with many labels: Corel5k as the stand-in for COCO, others, and a user's own."""
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array, as_matrix
+
+COREL_ROWS, COREL_LABELS = 2000, 80  # the sizes of the paper's COCO experiment
+OWN = "|"  # between the two paths of a user's own data
+ATTRIBUTES = {  # of the ten digits
+    "even": (0, 2, 4, 6, 8),
+    "at least 5": (5, 6, 7, 8, 9),
+    "prime": (2, 3, 5, 7),
+    "multiple of 3": (0, 3, 6, 9),
+    "has a loop": (0, 6, 8, 9),
+    "has a straight line": (1, 4, 5, 7),
+}
+
+
+class Labelled(NamedTuple):
+    """Features (n, d), columns of mean 0 and variance 1, labels (n, K) in {-1, +1}, and the labels' names."""
+
+    X: Array
+    Y: Array
+    names: tuple[str, ...]
+
+
+@cache
+def data_of(name: str) -> Labelled:
+    """Return a data set by name, or a user's own from two paths."""
+    if OWN in name:
+        return own(*name.split(OWN))
+    if name == "digits":
+        return digits()
+    X, Y = dc.datasets.load(name, scaling="standardise")
+    names = dc.datasets.label_names(name)
+    if name == "corel5k":
+        rows = np.random.default_rng(2017).permutation(len(X))[:COREL_ROWS]
+        X, Y = X[rows], Y[rows]
+        frequent = np.argsort(-np.sum(Y > 0, axis=0), kind="stable")[:COREL_LABELS]
+        Y, names = Y[:, frequent], tuple(names[j] for j in frequent)
+    return Labelled(standardised(X), Y, names)
+
+
+def digits() -> Labelled:
+    """Return scikit-learn's digits with attributes of the numbers as labels."""
+    from sklearn.datasets import load_digits
+
+    X, digit = load_digits(return_X_y=True)
+    Y = np.stack([np.where(np.isin(digit, members), 1.0, -1.0) for members in ATTRIBUTES.values()], axis=1)
+    return Labelled(standardised(X), Y, tuple(ATTRIBUTES))
+
+
+def own(x: str, y: str) -> Labelled:
+    """Return a user's features and labels: .npy or .csv, labels two-valued in every column."""
+    X, Y = read(x), read(y)
+    if len(X) != len(Y):
+        raise DataError(f"{x} has {len(X)} rows, but {y} has {len(Y)}")
+    for j, column in enumerate(Y.T):
+        if len(np.unique(column)) != 2:
+            raise DataError(f"column {j} of {y} has {len(np.unique(column))} values; a label has two")
+    names = tuple(f"label {j}" for j in range(Y.shape[1]))
+    return Labelled(standardised(X), np.where(Y == Y.max(axis=0), 1.0, -1.0), names)
+
+
+def read(path: str) -> Array:
+    """Return the matrix in a file."""
+    if not Path(path).is_file():
+        raise DataError(f"{path} is not a file; looked in {Path.cwd()}")
+    if path.endswith(".npy"):
+        return as_matrix(np.load(path, allow_pickle=False), path)
+    try:
+        return as_matrix(np.loadtxt(path, delimiter=",", ndmin=2), path)
+    except ValueError as error:
+        raise DataError(f"{path} is not a table of comma-separated numbers: {error}") from None
+
+
+def standardised(X: Array) -> Array:
+    """Return the columns that vary, at mean 0 and variance 1."""
+    X = X - X.mean(axis=0)
+    size = X.std(axis=0)
+    live = size > 1e-12
+    return np.asarray(X[:, live] / size[live])

@@ -11,6 +11,7 @@ from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.inputs import Array, as_generator, as_matrix, list_some, positive_int
 
 MOST_ROUNDS = 500
+PROGRESS = 1e-9  # relative gain below which the alternation has come to its end
 DEPENDENT = 1e-8  # singular value of the labels, relative, below which they count as linearly dependent
 NULL = 1e-6  # singular value of F, relative, below which a direction counts as missing
 
@@ -133,7 +134,7 @@ def matched(lead: Array, whitened: Array, random: np.random.Generator) -> Matche
 def alternated(F: Array, R: Array) -> Matched:
     """Alternate the two steps from R until they gain nothing; the gain of each is never negative."""
     n, common = len(F), -np.inf
-    while True:
+    for _ in range(MOST_ROUNDS):
         rotated = F @ R
         signs = np.where(rotated >= 0.0, 1.0, -1.0)
         signs[:, 0] = 1.0
@@ -142,11 +143,12 @@ def alternated(F: Array, R: Array) -> Matched:
             signs[:, 0], shared[0] = -1.0, -shared[0]
         weights = shared / max(float(np.linalg.norm(shared)), 1e-300)
         reached = float(weights @ shared) / n
-        if reached <= common * (1 + 1e-12):
-            return Matched(R, weights, signs, reached)
+        if reached <= common * (1 + PROGRESS):
+            break
         common = reached
         U, _, Vt = np.linalg.svd(F.T @ (signs * weights))
         R = U @ Vt
+    return Matched(R, weights, signs, reached)
 
 
 def warn_if_dependent(labels: Array) -> None:

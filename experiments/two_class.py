@@ -14,7 +14,7 @@ from experiments.command import Experiment, run
 from experiments.looks import ACCENT, GREY, PAGE, SECOND, STYLE, save
 from experiments.two_class_cells import SETTINGS, cells_of, measure
 from experiments.two_class_claims import claims
-from experiments.two_class_table import latex, markdown, summary
+from experiments.two_class_table import latex, markdown, summary, two_clusters
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -22,14 +22,14 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     rows = summary(table)
     stem.with_suffix(".md").write_text(markdown(rows))
     stem.with_suffix(".tex").write_text(latex(rows))
-    solved = table[table["method"] == "relaxation"]
+    solved = two_clusters(table)
     with plt.rc_context(STYLE):
         figure, ax = plt.subplots(figsize=(PAGE, 3.0))
         place = np.arange(len(rows))
         for k, name in enumerate(rows["set"]):
-            mine = solved[(solved["set"] == name) & (solved["size_of_smaller"] > 0)]
+            mine = solved[solved["set"] == name]
             ax.plot(np.full(len(mine), k + 0.28), mine["error"], "_", color=GREY, ms=5, mew=0.5, alpha=0.6)
-        ax.plot([], [], "_", color=GREY, ms=5, label="every setting")
+        ax.plot([], [], "_", color=GREY, ms=5, label="every setting of a, c, nu")
         for column, shift, color, marker, label in (
             ("sparse", 0.0, ACCENT, "^", "sparse"),
             ("paper sparse", -0.14, ACCENT, "$*$", "sparse, in the paper"),

@@ -1,9 +1,11 @@
 """What the measurements of Table 1 say about the paper's statements."""
 
+import numpy as np
 import pandas as pd
 
 from experiments.claims import Claim
-from experiments.two_class_table import CHOICES, CLOSE, summary
+from experiments.two_class_cells import SEARCHED
+from experiments.two_class_table import CHOICES, CLOSE, PAPER, summary, two_clusters
 
 PLACE = "Table 1"
 SAME = 0.02  # difference to the paper's figure that counts as none
@@ -19,6 +21,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         high_errors(rows),
         without_labels(rows),
         proved(rows),
+        *wider_search(table),
     ]
 
 
@@ -99,3 +102,25 @@ def proved(rows: pd.DataFrame) -> Claim:
         f"median of the sets' largest: {rows['largest gap'].median():.1e}.",
         None,
     )
+
+
+def wider_search(table: pd.DataFrame) -> list[Claim]:
+    """What it takes to reach the paper's figure on Sonar."""
+    tried = two_clusters(table, "search")
+    if tried.empty:
+        return []
+    best = tried.loc[tried["error"].idxmin()]
+    each = tried.groupby("scaling")["error"].min()
+    # Squared correlations of m random splits with the labels are about chi-squared over n: the largest is 2 log(m) / n.
+    chance = 1.0 - 2.0 * np.log(len(tried)) / table.loc[table["set"] == SEARCHED, "n"].max()
+    return [
+        Claim(
+            f"{PLACE}, {SEARCHED}, wider search",
+            f"sparse {PAPER[SEARCHED][0]:.2f}",
+            f"{best['error']:.3f}, by {best['scaling']} scaling, a = {best['a']:g}, c = {best['c']:g}, nu = {best['nu']:g}; best "
+            "by scaling: " + ", ".join(f"{error:.3f} ({name})" for name, error in each.items()) + ".",
+            bool(best["error"] <= PAPER[SEARCHED][0] + SAME),
+            f"The best of {len(tried)} settings by the true labels; the best of as many random splits is expected at about "
+            f"{chance:.2f}. It is a matter of scaling and of choosing, not of clustering.",
+        )
+    ]

@@ -17,6 +17,7 @@ PAGE = 6.75  # inches, the text width of a journal page
 GREY = "#555555"
 ACCENT = "#b2182b"
 SECOND = "#2166ac"
+GREEN = "#1b7837"
 
 STYLE: Any = {
     "font.size": 8,

@@ -10,50 +10,56 @@ from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 
 import diffrac_cvx as dc
 from experiments.command import Experiment, run
-from experiments.looks import ACCENT, GREY, PAGE, SECOND, STYLE, save, with_band
-from experiments.multi_label_cells import SETTINGS, SHOWN, cells_of, labels_of, measure
-from experiments.multi_label_claims import claims
+from experiments.looks import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.multi_label_cells import SETTINGS, cells_of, measure
+from experiments.multi_label_claims import claims, correlations_in
 from experiments.multi_label_data import OWN, data_of
 
-LOOKS = {"relaxation": (ACCENT, "^", "-"), "k-means": (SECOND, "o", "--"), "random": (GREY, "x", ":")}
+LOOKS = {
+    "relaxation": (ACCENT, "^", "-"),
+    "k-means of F": (GREEN, "s", "-."),
+    "k-means": (SECOND, "o", "--"),
+    "random": (GREY, "x", ":"),
+}
 NAMED = 12  # labels named on the heatmap
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the traces against k, and the correlations at the paper's k for the first set."""
+    """Draw the traces against k, with and without the constant vector, and the correlations for the first set."""
     sets = list(dict.fromkeys(table["set"]))
-    with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
-        figure, axes = plt.subplots(1, len(sets), figsize=(PAGE * min(1.0, 0.3 + 0.2 * len(sets)), 2.4), squeeze=False)
-        for name, ax in zip(sets, axes[0], strict=True):
-            for method, (color, marker, line) in LOOKS.items():
-                mine = table[(table["set"] == name) & (table["method"] == method)]
-                with_band(ax, mine, "k", "overlap", color=color, marker=marker, ls=line, label=method)
-            ax.set_xlabel("$k$")
-            ax.set_title(title_of(name), loc="left")
+    with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "lines.markersize": 3.0}):
+        figure, axes = plt.subplots(
+            2, len(sets), figsize=(PAGE * min(1.0, 0.3 + 0.2 * len(sets)), 4.2), squeeze=False, sharex="col"
+        )
+        for column, name in enumerate(sets):
+            for ax, quantity in zip(axes[:, column], ("overlap", "overlap_centred"), strict=True):
+                for method, (color, marker, line) in LOOKS.items():
+                    mine = table[(table["set"] == name) & (table["method"] == method)]
+                    with_band(ax, mine, "k", quantity, color=color, marker=marker, ls=line, label=method)
+                ax.set_ylim(bottom=0)
+            axes[0, column].set_title(title_of(name), loc="left")
+            axes[1, column].set_xlabel("number of found labels $k$")
         axes[0, 0].set_ylabel(r"$\mathrm{tr}\,\Phi_{Y_{true}} \Phi_{Y_k}$")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+        axes[1, 0].set_ylabel("the same, labels centred")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
         save(figure, stem)
-    heatmap(sets[0], min(SHOWN, int(table["k"].max())), stem.with_name(f"{stem.name}_correlations"))
+    heatmap(table, title_of(sets[0]), stem.with_name(f"{stem.name}_correlations"))
 
 
-def heatmap(name: str, k: int, stem: Path) -> None:
+def heatmap(table: pd.DataFrame, title: str, stem: Path) -> None:
     """Draw the correlations of found and true labels, both ordered by their sums of squares, the best ones named."""
-    data = data_of(name)
-    found = labels_of(name, "relaxation", k, 0)
-    correlations = dc.metrics.label_correlations(data.Y, found)
-    rows, columns = (np.argsort(-np.sum(correlations**2, axis=axis), kind="stable") for axis in (1, 0))
+    names, correlations = correlations_in(table)
     with plt.rc_context(STYLE):
         figure, ax = plt.subplots(figsize=(PAGE, 3.0))
-        image = ax.imshow(correlations[np.ix_(rows, columns)], cmap="Greys", vmin=0.0, aspect="auto", origin="lower")
-        named = [data.names[j] for j in columns[:NAMED]]
-        ax.set_xticks(range(len(named)), named, rotation=60, ha="right", rotation_mode="anchor")
-        ax.set_xlabel(f"true labels, {title_of(name)}: {', '.join(named[:3])}, ...", labelpad=2)
-        ax.set_ylabel("found labels")
+        image = ax.imshow(correlations, cmap="Greys", vmin=0.0, aspect="auto", origin="lower")
+        shown = min(NAMED, len(names))
+        ax.set_xticks(range(shown), names[:shown], rotation=90, fontsize=5)
+        ax.set_xlabel(f"true labels, {title}, by their sums of squares; the first {shown} are named")
+        ax.set_ylabel("found labels, in the same order")
         figure.colorbar(image, label="absolute correlation")
         save(figure, stem)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.command import Experiment, run
-from experiments.looks import ACCENT, GREY, PAGE, SECOND, STYLE, save
+from experiments.looks import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
 from experiments.two_class_cells import SETTINGS, cells_of, measure
 from experiments.two_class_claims import claims
 from experiments.two_class_table import latex, markdown, summary, two_clusters
@@ -35,7 +35,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             ("paper sparse", -0.14, ACCENT, "$*$", "sparse, in the paper"),
             ("non-sparse", 0.14, SECOND, "o", "non-sparse"),
             ("constant", -0.28, "black", "x", "one cluster"),
-            ("supervised", -0.28, "#1b7837", "s", "least squares with the labels"),
+            ("supervised", -0.28, GREEN, "s", "least squares with the labels"),
         ):
             ax.plot(place + shift, rows[column], marker=marker, ls="none", color=color, ms=5, mfc="none", label=label)
         for name, shift, color in (("k-means", 0.36, "#b8860b"), ("alternating", 0.44, "#7b3294")):

@@ -1,0 +1,188 @@
+"""Table 1 and Figures 5 and 6: what is chosen, what is left out, and a user's own data."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from experiments import (
+    multi_label,
+    multi_label_cells,
+    multi_label_claims,
+    multi_label_data,
+    two_class_cells,
+    two_class_claims,
+    two_class_table,
+)
+
+ROOT = Path(__file__).parent.parent
+TWO_CLASS = pd.read_csv(ROOT / "figures" / "two_class.csv")
+MULTI_LABEL = pd.read_csv(ROOT / "figures" / "multi_label.csv")
+ROWS = two_class_table.summary(TWO_CLASS).set_index("set")
+
+
+# Table 1
+
+
+def test_the_table_has_all_nine_sets_in_the_papers_order():
+    assert tuple(ROWS.index) == dc.datasets.names() == tuple(two_class_table.PAPER)
+
+
+@pytest.mark.parametrize("name", ["heart", "diabetes", "breast_cancer", "australian"])
+def test_the_sparse_column_reaches_the_papers_figure(name):
+    assert ROWS.loc[name, "sparse"] <= ROWS.loc[name, "paper sparse"] + 0.02
+
+
+def test_the_grid_is_the_papers():
+    grid = TWO_CLASS[TWO_CLASS["method"] == "relaxation"]
+    assert set(grid["a"]) == {1e-3, 1e-2, 1e-1}
+    assert set(grid["c"]) == {0.0, 1e-3, 1e-2, 1e-1}
+    assert set(grid["nu"]) == {0.01, 0.25, 0.5, 0.75, 1.0}
+    assert (grid.groupby("set").size() == 60).all()
+    assert (TWO_CLASS[TWO_CLASS["method"] == "k-means"].groupby("set").size() == 10).all()
+
+
+def test_no_constant_labelling_is_among_the_figures():
+    kept = two_class_table.two_clusters(TWO_CLASS)
+    assert kept["size_of_smaller"].min() >= 0.01
+    assert (ROWS["smaller cluster"] >= 0.01).all()
+    left_out = TWO_CLASS[(TWO_CLASS["method"] == "relaxation") & (TWO_CLASS["size_of_smaller"] < 0.01)]
+    assert len(left_out) > 0
+    assert ROWS.loc["w1a", "sparse"] > left_out[left_out["set"] == "w1a"]["error"].min()
+
+
+def test_where_the_papers_figure_is_one_cluster_the_constant_error_is_no_higher():
+    for name in two_class_claims.ONE_CLUSTER:
+        assert ROWS.loc[name, "constant"] <= ROWS.loc[name, "paper sparse"] + 0.01
+
+
+def test_a_choice_without_labels_is_never_better_than_the_best_with_them():
+    best = ROWS[["sparse", "non-sparse"]].min(axis=1)
+    for choice in two_class_table.CHOICES:
+        assert (ROWS[choice] >= best - 1e-12).all()
+
+
+def test_a_measured_row_is_what_the_functions_say():
+    X, y = two_class_cells.data_of("heart")
+    np.testing.assert_allclose(np.sum(X**2, axis=0), 1.0)
+    row = two_class_cells.relaxation(X, y, 1.0, two_class_cells.penalty_of(1e-3, 1e-3))
+    stored = TWO_CLASS.query("set == 'heart' and method == 'relaxation' and a == 1e-3 and c == 1e-3 and nu == 1").iloc[
+        0
+    ]
+    assert row["error"] == pytest.approx(stored["error"])
+    assert row["value"] == pytest.approx(stored["value"], abs=2 * two_class_cells.TOLERANCE)
+    assert -1e-12 <= row["gap"] <= two_class_cells.TOLERANCE
+    assert row["label_gap"] >= -1e-9
+
+
+def test_two_valued_columns_and_the_points_needed_are_counted():
+    heart = two_class_cells.facts(*two_class_cells.data_of("heart"))
+    assert heart["two_valued"] == 3
+    assert heart["points_needed"] == 13 + 13 * 12 / 4
+    assert heart["constant_error"] == pytest.approx(1 - (30 / 270) ** 2)
+
+
+def test_both_texts_hold_every_set_and_every_caption():
+    markdown = two_class_table.markdown(ROWS.reset_index())
+    latex = two_class_table.latex(ROWS.reset_index())
+    for name in ROWS.index:
+        assert markdown.count(f"| {name.replace('_', ' ')} |") == latex.count(f"\n{name.replace('_', ' ')} &") == 3
+    assert "by the true labels" in markdown
+    assert markdown == (ROOT / "figures" / "two_class.md").read_text()
+    assert latex == (ROOT / "figures" / "two_class.tex").read_text()
+
+
+def test_a_set_that_is_not_there_is_left_out_and_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
+    sets = {cell["set"] for cell in two_class_cells.cells_of("full")}
+    assert sets == {name for name in dc.datasets.names() if dc.datasets.describe(name).shipped}
+    printed = capsys.readouterr().out
+    assert 'fetch("australian")' in printed
+    assert 'fetch("w1a")' in printed
+
+
+# Figures 5 and 6
+
+
+def test_the_relaxation_is_ahead_of_kmeans_on_the_stand_in_with_and_without_the_constant_vector():
+    at = MULTI_LABEL[(MULTI_LABEL["set"] == "corel5k") & (MULTI_LABEL["k"] == 30)].groupby("method")
+    for column in ("overlap", "overlap_centred"):
+        mean = at[column].mean()
+        assert mean["relaxation"] > mean["k-means"] > mean["random"]
+
+
+def test_the_stand_in_has_the_papers_sizes():
+    rows = MULTI_LABEL[(MULTI_LABEL["set"] == "corel5k") & (MULTI_LABEL["method"] == "relaxation")]
+    assert set(rows["n"]) == {2000}
+    assert set(rows["labels"]) == {80}
+
+
+def test_the_heatmap_is_ordered_by_sums_of_squares():
+    names, matrix = multi_label_claims.correlations_in(MULTI_LABEL)
+    assert matrix.shape == (30, 80) == (30, len(names))
+    for axis in (0, 1):
+        assert np.all(np.diff(np.sum(matrix**2, axis=axis)) <= 1e-12)
+
+
+def test_attributes_of_the_digits_are_what_they_say():
+    digits = multi_label_data.data_of("digits")
+    from sklearn.datasets import load_digits
+
+    number = load_digits().target
+    even = digits.Y[:, digits.names.index("even")]
+    np.testing.assert_array_equal(even > 0, number % 2 == 0)
+
+
+def test_the_overlap_of_a_row_is_that_of_its_labels():
+    row = multi_label_cells.measure("random", 3, 0, 0.1, 0.5, set="digits")
+    found = multi_label_cells.labels_of("digits", "random", 3, 0)
+    assert row["overlap"] == dc.metrics.label_subspace_overlap(multi_label_data.data_of("digits").Y, found)
+    assert 0 < row["overlap"] < 3
+
+
+def own_files(folder, Y):
+    planted = dc.datasets.make_planted(60, 5, rng=0)
+    X = folder / "features.npy"
+    np.save(X, planted.X)
+    labels = folder / "labels.csv"
+    np.savetxt(labels, np.column_stack([planted.y, Y]), delimiter=",")
+    return str(X), str(labels)
+
+
+def test_own_features_and_labels_run_through_the_same_cells(tmp_path):
+    x, y = own_files(tmp_path, np.where(np.arange(60) % 3, 1.0, -1.0))
+    name = f"{x}{multi_label_data.OWN}{y}"
+    cells = multi_label_cells.cells_of("smoke", sets=(name,))
+    assert {cell["method"] for cell in cells} == {*multi_label_cells.METHODS, "correlations"}
+    row = multi_label_cells.measure(**next(cell for cell in cells if cell["method"] == "relaxation"))
+    assert row["labels"] == 2
+    assert 0 <= row["overlap"] <= 1 + 1e-9
+
+
+def test_own_labels_that_are_not_two_valued_are_refused_in_words(tmp_path, capsys):
+    x, y = own_files(tmp_path, np.arange(60) % 3)
+    assert multi_label.main(["--x", x, "--y", y]) == 2
+    assert "column 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("x", "y"), [("nowhere.npy", "nowhere.csv"), ("", "nowhere.csv")])
+def test_own_files_that_are_not_there_are_named(x, y, capsys):
+    assert multi_label.main(["--x", x, "--y", y]) == 2
+    assert "is not a file" in capsys.readouterr().err
+
+
+def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
+    program = (
+        "import sys, pandas as pd\n"
+        "from pathlib import Path\n"
+        "from experiments import multi_label, two_class\n"
+        "multi_label.draw(pd.read_csv('figures/multi_label.csv'), Path(sys.argv[1]) / 'm')\n"
+        "two_class.draw(pd.read_csv('figures/two_class.csv'), Path(sys.argv[1]) / 't')\n"
+    )
+    environment = {"PATH": "/usr/bin:/bin", "DIFFRAC_DATA_HOME": str(tmp_path), "MPLCONFIGDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=environment, check=True)
+    assert {"m.png", "m_correlations.png", "t.png", "t.md", "t.tex"} <= {path.name for path in tmp_path.iterdir()}

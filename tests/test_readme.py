@@ -18,8 +18,10 @@ def run(code: str, names: dict) -> str:
     return printed.getvalue()
 
 
-def test_the_ten_lines_print_what_the_readme_shows():
-    assert run(BLOCKS[0], {}) == OUTPUTS[0]
+def test_the_examples_print_what_the_readme_shows():
+    names: dict = {}
+    assert run(BLOCKS[0], names) == OUTPUTS[0]
+    assert run(BLOCKS[2], names) == OUTPUTS[1]
 
 
 def test_the_path_example_runs_and_is_monotone_in_nu():

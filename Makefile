@@ -18,6 +18,9 @@ export PIP_NO_CACHE_DIR := 1
 export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export MPLCONFIGDIR := $(CURDIR)/.venv/cache/matplotlib
+ifndef USER_CACHE
+export USER_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)
+endif
 export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 
 .DEFAULT_GOAL := help
@@ -70,6 +73,9 @@ robustness: $(STAMP) ## Figure 4: noise dimensions (GRID, JOBS)
 
 theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
 	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
+
+# Where diffrac_cvx.datasets.fetch puts its files, unless told otherwise.
+two-class multi-label: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
 
 two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS)

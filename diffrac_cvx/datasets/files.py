@@ -50,12 +50,12 @@ def missing(record: DataSet) -> str:
     """Say where a file was looked for, and how to get it."""
     looked = " and ".join(str(path) for path in places(record))
     how = (
-        f'diffrac_cvx.datasets.fetch("{record.name}") gets it from {record.url}'
+        f'The call diffrac_cvx.datasets.fetch("{record.name}") gets it from {record.url}'
         if record.url
-        else f"it has to be put there by hand ({record.source}, sha256 {record.sha256})"
+        else f"It has to be put there by hand ({record.source}, sha256 {record.sha256})"
     )
     return (
-        f"{record.name!r} is not shipped with the package; looked for {looked}. {how[0].upper() + how[1:]}; "
+        f"{record.name!r} is not shipped with the package; looked for {looked}. {how}; "
         f"${HOME} names another folder"
     )
 

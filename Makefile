@@ -27,7 +27,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory two-class multi-label validate benchmark \
-        reproduction figures wheel clean distclean
+        data reproduction figures wheel clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -82,6 +82,10 @@ two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 
 multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
 	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) --x "$(X)" --y "$(Y)"
+
+data: $(STAMP) ## the shipped data from the packages they come from, compared (pip, apt)
+	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"
+	$(RUN) experiments.shipped_data
 
 reproduction: $(STAMP) ## docs/reproduction.md from the tables
 	$(RUN) experiments.reproduction

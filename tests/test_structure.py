@@ -25,7 +25,7 @@ LAYERS = [
     ["baselines", "datasets.*", "problem"],
     ["brackets", "label_brackets", "certificates"],
     ["relaxations.*", "solvers.*"],
-    ["compare", "estimators", "plotting"],
+    ["estimator_base", "compare", "estimators", "plotting"],
     ["cli"],
 ]
 NUMPY_ONLY = ["solvers.fista", "solvers.accelerated", "solvers.published", "solvers.smoothing"]
@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "matplotlib": {"plotting"},
     "pandas": set(),
-    "sklearn": {"estimators"},
+    "sklearn": {"estimators", "estimator_base"},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)

@@ -1,0 +1,245 @@
+"""scikit-learn estimators: clustering in two, and many labels at once, each with its proved bracket."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClusterMixin
+from sklearn.utils import check_random_state
+
+from diffrac_cvx import rounding as roundings
+from diffrac_cvx.certificates import certify_labels
+from diffrac_cvx.estimator_base import Directions, threshold
+from diffrac_cvx.inputs import Array, one_of, positive_int
+from diffrac_cvx.penalty import Penalty
+
+ROUNDINGS = (*roundings.ROUNDINGS, "goemans_williamson")
+MOST_ROUNDS = 100
+
+
+class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
+    r"""Split points in two along the direction that makes the split most visible.
+
+    Solves the relaxation (15), rounds it, takes the direction of the labels found,
+
+    .. math::
+        \min_v\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \Gamma(v v^\top),
+
+    and splits the projections on it by exact 2-means: what `fit` finds is an affine function, and ``predict`` on the
+    training data gives `labels_`.
+
+    Source: Eq. (9), (15); sections 2 and 3.
+
+    Parameters
+    ----------
+    nu : float
+        Weight of the imbalance of the clusters, in [0, 1].
+    a, c : float or (d,) array
+        Weights of the ridge and of the squared l1 norm, see `Penalty`.
+    solver : {"auto", "low_rank", "fista", "SCS", "CLARABEL"}
+        "auto" is "low_rank"; the last two go through CVXPY.
+    rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
+        From the relaxation to labels.
+    refine : bool
+        Whether directions and splits alternate until nothing is gained.
+    tol : float
+        Proved gap at which the solver stops; values lie in [0, 1].
+    max_iter : int, optional
+        Iterations of the solver; its own default if None.
+    time_limit : float, optional
+        Seconds for the solver.
+    standardize : bool
+        Whether features are brought to unit variance first, which the penalty then weighs alike.
+    random_state : int, RandomState or None
+        Of the rounding "goemans_williamson"; nothing else is random.
+
+    Attributes
+    ----------
+    labels_ : (n,) array of int
+        Clusters 0 and 1; 1 has the larger projections.
+    coef_, intercept_ : (d,) array, float
+        The direction, in the units of X, its largest entry positive, and minus the threshold.
+    support_ : array of int
+        Features with a nonzero coefficient.
+    lower_bound_, upper_bound_ : float
+        Proved bracket on the optimum of the relaxation.
+    label_gap_ : float
+        Proved distance of `labels_` from the optimum of Eq. (9), the combinatorial problem.
+    result_ : Result
+        The relaxation's solution.
+    n_iter_, n_features_in_ : int
+        Iterations of the solver; d.
+    feature_names_in_ : (d,) array of str
+        Names of the features, where X has them.
+
+    Examples
+    --------
+    >>> import diffrac_cvx as dc
+    >>> planted = dc.datasets.make_planted(100, 5, rng=0)
+    >>> model = dc.DiffracClustering().fit(planted.X)
+    >>> dc.metrics.clustering_error(planted.y, 2.0 * model.labels_ - 1.0)
+    0.0
+    """
+
+    def __init__(
+        self,
+        nu: float = 1.0,
+        a: float | Array = 0.0,
+        c: float | Array = 0.0,
+        *,
+        solver: str = "auto",
+        rounding: str = "kmeans_centered",
+        refine: bool = False,
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        standardize: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.nu, self.a, self.c = nu, a, c
+        self.solver, self.rounding, self.refine = solver, rounding, refine
+        self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
+        self.standardize, self.random_state = standardize, random_state
+
+    def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
+        """Find the direction and the split.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix
+            At least two points; sparse ones are made dense.
+        y : ignored
+
+        Raises
+        ------
+        DataError, ParameterError
+            Both are ValueErrors; the message names the value and the remedy.
+        """
+        one_of(self.rounding, "rounding", ROUNDINGS)
+        data = self._scaled(self._read(X, ensure_min_samples=2))
+        result = self._solve(data.X, "low_rank")
+        v = self._settled(data.X, self._rounded(result.F))
+        v = v if v[np.argmax(np.abs(v * data.unit))] >= 0 else -v
+        self.coef_ = v * data.unit
+        self.intercept_ = -float(np.dot(self.coef_, data.mean)) - threshold(data.X @ v)
+        self.support_ = np.flatnonzero(self.coef_)
+        self.labels_ = np.asarray(self.decision_function(X) > 0).astype(np.int64)
+        found = np.where(self.labels_ > 0, 1.0, -1.0)
+        self.label_gap_ = certify_labels(data.X, found, result, nu=self.nu, penalty=Penalty(self.a, self.c)).gap
+        return self
+
+    def _rounded(self, F: Array) -> Array:
+        """Return labels in {-1, +1}."""
+        if self.rounding in roundings.ROUNDINGS:
+            return roundings.ROUNDINGS[self.rounding](F)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return roundings.goemans_williamson(F, rng=seed)
+
+    def _settled(self, X: Array, labels: Array) -> Array:
+        """Return the direction of labels; with `refine`, of the labels that alternating it with splits ends in."""
+        v = self._direction(X, labels)
+        for _ in range(MOST_ROUNDS if self.refine else 0):
+            split = roundings.two_means(X @ v)
+            if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
+                break
+            labels, v = split, self._direction(X, split)
+        return v
+
+    def score(self, X: npt.ArrayLike, y: object = None) -> float:
+        """Return how well the clusters stand apart on X: the squared correlation of labels and projections, in [0, 1].
+
+        It needs no labels and serves `GridSearchCV` as it is; 0 where all points fall in one cluster.
+        """
+        projected = self._projected(X)
+        labels = np.where(projected + self.intercept_ > 0, 1.0, -1.0)
+        spread = projected.std() * labels.std()
+        if spread == 0:
+            return 0.0
+        return float((np.mean((projected - projected.mean()) * labels) / spread) ** 2)
+
+
+class MultiLabelDiffrac(Directions):
+    r"""Find several labels at once, each an affine function of the features.
+
+    Solves the relaxation, which is the same for any number of labels, writes its solution as a mixture of labels
+    (`rounding.procrustes`), and takes the penalised least-squares direction of each.
+
+    Source: sections 4 and 5.3.
+
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels, at least 1.
+    nu, a, c, tol, max_iter, time_limit, standardize
+        As for `DiffracClustering`.
+    solver : {"auto", "fista", "low_rank", "SCS", "CLARABEL"}
+        "auto" is "fista": with the loose tolerance of the default its smoothing keeps all labels in the mixture,
+        where an exact solution may leave light ones out.
+    restarts : int
+        Random starts of the rounding.
+    random_state : int, RandomState or None
+        Of these starts.
+
+    Attributes
+    ----------
+    labels_ : (n, n_labels) array of int
+        Labels in {0, 1} that the rounding found, heaviest first.
+    signs_ : (n, n_labels) array
+        The same in {-1, +1}.
+    weights_, objective_ : (n_labels + 1,) array, float
+        Of the mixture, the constant's first, and its misfit, see `rounding.procrustes`.
+    coef_, intercept_ : (n_labels, d) array, (n_labels,) array
+        Directions and offsets; ``predict`` is their sign, which may differ from `labels_` on points near the border.
+    lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
+        As for `DiffracClustering`.
+    """
+
+    def __init__(
+        self,
+        n_labels: int = 1,
+        nu: float = 1.0,
+        a: float | Array = 0.0,
+        c: float | Array = 0.0,
+        *,
+        solver: str = "auto",
+        tol: float = 1e-2,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        standardize: bool = True,
+        restarts: int = 20,
+        random_state: Any = None,
+    ) -> None:
+        self.n_labels, self.nu, self.a, self.c = n_labels, nu, a, c
+        self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
+        self.standardize, self.restarts, self.random_state = standardize, restarts, random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output, tags.target_tags.multi_output = False, True
+        return tags
+
+    def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
+        """Find the labels and their directions.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix
+            At least two points; sparse ones are made dense.
+        y : ignored
+
+        Raises
+        ------
+        DataError, ParameterError
+            Both are ValueErrors; the message names the value and the remedy.
+        """
+        k = positive_int(self.n_labels, "n_labels")
+        data = self._scaled(self._read(X, ensure_min_samples=2))
+        result = self._solve(data.X, "fista")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        found = roundings.procrustes(result.F, k, restarts=self.restarts, rng=seed)
+        self.signs_, self.weights_, self.objective_ = np.array(found), found.weights, found.objective
+        self.labels_ = np.asarray(self.signs_ > 0).astype(np.int64)
+        V = np.stack([self._direction(data.X, signs) for signs in self.signs_.T])
+        self.coef_ = V * data.unit
+        self.intercept_ = self.signs_.mean(axis=0) - self.coef_ @ data.mean
+        return self

@@ -1,0 +1,190 @@
+"""The scikit-learn estimators: scikit-learn's own checks, the functions they wrap, and what users do with them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import diffrac_cvx as dc
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+
+@parametrize_with_checks([dc.DiffracClustering(), dc.MultiLabelDiffrac()])
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return dc.datasets.make_planted(120, 6, noise=0.1, rng=3)
+
+
+@pytest.fixture(scope="module")
+def many():
+    rng = np.random.default_rng(0)
+    Y = rng.choice([-1.0, 1.0], size=(400, 3))
+    return np.hstack([Y, rng.standard_normal((400, 4))]) @ rng.standard_normal((7, 7)), Y
+
+
+def signs(model):
+    return 2.0 * model.labels_ - 1.0
+
+
+@pytest.mark.parametrize("solver", ["auto", "low_rank", "fista", "SCS", "CLARABEL"])
+def test_the_planted_labels_are_found_by_every_solver(planted, solver):
+    model = dc.DiffracClustering(solver=solver, tol=1e-3).fit(planted.X)
+    assert dc.metrics.clustering_error(planted.y, signs(model)) == 0.0
+    assert model.upper_bound_ - model.lower_bound_ <= 1e-3
+
+
+@pytest.mark.parametrize("rounding", ["kmeans_centered", "sign_centered", "sign_leading", "goemans_williamson"])
+@pytest.mark.parametrize("refine", [False, True])
+def test_every_rounding_finds_them_too(planted, rounding, refine):
+    model = dc.DiffracClustering(rounding=rounding, refine=refine, random_state=0).fit(planted.X)
+    assert dc.metrics.clustering_error(planted.y, signs(model)) == 0.0
+
+
+@pytest.mark.parametrize("penalty", [{}, {"a": 0.1}, {"c": 0.1}, {"nu": 0.5}, {"standardize": False, "c": 0.3}])
+def test_predict_on_the_training_data_gives_the_labels(penalty):
+    X = np.random.default_rng(5).standard_normal((60, 4)) @ np.diag([1.0, 20.0, 0.1, 3.0]) + 7.0
+    model = dc.DiffracClustering(**penalty).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(model.fit_predict(X), model.labels_)
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_ + model.intercept_)
+    np.testing.assert_allclose(model.transform(X)[:, 0], X @ model.coef_)
+    assert np.abs(model.decision_function(X)).min() > 0
+
+
+def test_the_bracket_and_the_label_gap_are_those_of_the_functions(planted):
+    X = (planted.X - planted.X.mean(axis=0)) / planted.X.std(axis=0)
+    penalty = dc.Penalty(0.05, 0.1)
+    model = dc.DiffracClustering(0.7, 0.05, 0.1).fit(planted.X)
+    result = dc.low_rank(X, 0.7, penalty, tol=1e-4)
+    assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
+    proof = dc.certify_labels(X, signs(model), result, nu=0.7, penalty=penalty)
+    assert model.label_gap_ == pytest.approx(proof.gap, abs=1e-7)
+    oracle = dc.solve(dc.v_space(X, 0.7, penalty), "CLARABEL").value
+    assert model.lower_bound_ - 1e-6 <= oracle <= model.upper_bound_ + 1e-6
+
+
+def test_labels_do_not_depend_on_an_affine_map_without_a_penalty(planted):
+    M = np.random.default_rng(1).standard_normal((6, 6))
+    first, second = (dc.DiffracClustering().fit(X) for X in (planted.X, planted.X @ M + 3.0))
+    assert dc.metrics.clustering_error(signs(first), signs(second)) == 0.0
+
+
+def test_rows_may_come_in_any_order(planted):
+    order = np.random.default_rng(1).permutation(len(planted.X))
+    first, second = (dc.DiffracClustering().fit(X) for X in (planted.X, planted.X[order]))
+    np.testing.assert_array_equal(first.labels_[order], second.labels_)
+
+
+def test_the_l1_part_selects_features_and_the_largest_coefficient_is_positive():
+    planted = dc.datasets.make_planted(200, 12, noise=0.1, sparsity=2, rng=0)
+    model = dc.DiffracClustering(c=0.3).fit(planted.X)
+    np.testing.assert_array_equal(model.support_, np.flatnonzero(model.coef_))
+    assert len(model.support_) < 12
+    assert model.coef_[np.argmax(np.abs(model.coef_))] > 0
+
+
+def test_refining_never_lowers_the_score_on_the_training_data():
+    X = np.random.default_rng(2).standard_normal((80, 5))
+    plain, refined = (dc.DiffracClustering(refine=refine).fit(X) for refine in (False, True))
+    assert refined.score(X) >= plain.score(X) - 1e-12
+
+
+def test_the_score_is_the_squared_correlation(planted):
+    model = dc.DiffracClustering().fit(planted.X)
+    expected = np.corrcoef(signs(model), planted.X @ model.coef_)[0, 1] ** 2
+    assert model.score(planted.X) == pytest.approx(expected)
+
+
+def test_it_works_in_a_pipeline_and_a_grid_search(planted):
+    pipeline = make_pipeline(StandardScaler(), dc.DiffracClustering())
+    search = GridSearchCV(pipeline, {"diffracclustering__c": [0.0, 0.1]}, cv=2).fit(planted.X)
+    assert set(search.predict(planted.X)) == {0, 1}
+    assert 0 < search.best_score_ <= 1
+
+
+def test_frames_and_sparse_matrices_give_the_same_labels(planted):
+    frame = pd.DataFrame(planted.X, columns=[f"feature {j}" for j in range(6)])
+    expected = dc.DiffracClustering().fit(planted.X).labels_
+    model = dc.DiffracClustering().fit(frame)
+    np.testing.assert_array_equal(model.labels_, expected)
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    np.testing.assert_array_equal(dc.DiffracClustering().fit(scipy.sparse.csr_matrix(planted.X)).labels_, expected)
+    output = model.set_output(transform="pandas").transform(frame)
+    assert output.columns.tolist() == ["diffracclustering0"]
+
+
+@pytest.mark.parametrize("estimator", [dc.DiffracClustering(c=0.1), dc.MultiLabelDiffrac(2, random_state=0)])
+def test_clones_and_pickles_are_the_same_model(planted, estimator):
+    model = estimator.fit(planted.X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(planted.X), model.predict(planted.X))
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_many_labels_are_found_and_predicted(many):
+    X, Y = many
+    model = dc.MultiLabelDiffrac(3, random_state=0).fit(X)
+    assert dc.metrics.label_subspace_overlap(Y, model.signs_) == pytest.approx(3.0)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert model.transform(X).shape == model.decision_function(X).shape == (400, 3)
+    assert model.weights_.shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"nu": 2.0}, "outside"),
+        ({"solver": "magic"}, "solver"),
+        ({"rounding": "up"}, "rounding"),
+        ({"tol": -1.0}, "tol"),
+        ({"a": -1.0}, "a"),
+        ({"max_iter": 0}, "max_iter"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_when_fitting(planted, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        dc.DiffracClustering(**parameters).fit(planted.X)
+
+
+def test_constant_columns_are_left_out_and_two_points_are_enough(planted):
+    X = np.column_stack([planted.X, np.full(len(planted.X), 3.7)])
+    model = dc.DiffracClustering().fit(X)
+    assert model.coef_[-1] == 0.0
+    assert sorted(dc.DiffracClustering().fit([[0.0], [1.0]]).labels_) == [0, 1]
+
+
+def test_a_penalty_that_leaves_no_direction_gives_one_cluster(planted):
+    model = dc.DiffracClustering(c=100.0).fit(planted.X)
+    assert len(model.support_) == 0 or len(set(model.labels_)) == 2
+    np.testing.assert_array_equal(model.predict(planted.X), model.labels_)
+
+
+def test_importing_the_package_does_not_import_scikit_learn():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, diffrac_cvx; assert 'sklearn' not in sys.modules; assert 'DiffracClustering' in dir(diffrac_cvx)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for name in [name for name in sys.modules if name.startswith(("sklearn.", "diffrac_cvx.estimator"))]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ImportError, match=r"needs scikit-learn.*pip install 'diffrac-cvx\[app\]'"):
+        dc.DiffracClustering  # noqa: B018

@@ -25,7 +25,7 @@ LAYERS = [
     ["baselines", "datasets.*", "problem"],
     ["brackets", "label_brackets", "certificates"],
     ["relaxations.*", "solvers.*"],
-    ["estimator_base", "compare", "estimators", "plotting"],
+    ["estimator_base", "table_files", "tables", "compare", "estimators", "plotting"],
     ["cli"],
 ]
 NUMPY_ONLY = ["solvers.fista", "solvers.accelerated", "solvers.published", "solvers.smoothing"]
@@ -33,7 +33,7 @@ FAST = [name for name in MODULES if name.startswith("solvers.") and name != "sol
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "matplotlib": {"plotting"},
-    "pandas": set(),
+    "pandas": {"compare", "table_files", "tables"},
     "sklearn": {"estimators", "estimator_base"},
 }
 

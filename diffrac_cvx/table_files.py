@@ -18,12 +18,12 @@ MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None"
 def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
     """Return the columns of a file as they stand in it."""
     pandas = pandas_or_error()
+    if not isinstance(source, bytes) and not Path(source).is_file():
+        raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
     suffix = Path(name).suffix.lower()
     if suffix not in SUFFIXES:
-        raise DataError(f"{name} ends in {suffix or 'nothing'!r}; files that end in {', '.join(SUFFIXES)} can be read")
+        raise DataError(f"{name} ends in {suffix!r}; files that end in {', '.join(SUFFIXES)} can be read")
     if not isinstance(source, bytes):
-        if not Path(source).is_file():
-            raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
         source = Path(source).read_bytes()
     try:
         if suffix in (".npz", ".npy"):

@@ -26,7 +26,7 @@ LAYERS = [
     ["brackets", "label_brackets", "certificates"],
     ["relaxations.*", "solvers.*"],
     ["estimator_base", "table_files", "tables", "compare", "estimators", "plotting"],
-    ["cli"],
+    ["cli.*"],
 ]
 NUMPY_ONLY = ["solvers.fista", "solvers.accelerated", "solvers.published", "solvers.smoothing"]
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]

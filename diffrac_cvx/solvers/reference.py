@@ -126,9 +126,14 @@ def choose_solver(size: Size) -> str:
     return "CLARABEL" if size.side <= SMALL_SIDE and size.nonzeros <= SMALL_ROWS else "SCS"
 
 
+def available() -> tuple[str, ...]:
+    """Return the names of the solvers that CVXPY finds."""
+    return tuple(cp.installed_solvers())
+
+
 def installed(solver: str) -> str:
     """Return the solver's name as CVXPY spells it, or say which there are."""
-    known: dict[str, str] = {name.upper(): name for name in cp.installed_solvers()}
+    known: dict[str, str] = {name.upper(): name for name in available()}
     if not isinstance(solver, str) or solver.upper() not in known:
         raise ParameterError(f"solver = {solver!r} is not installed; CVXPY finds {', '.join(sorted(known.values()))}")
     return known[solver.upper()]

@@ -1,0 +1,161 @@
+"""The commands, their options, and how errors leave: one line, no traceback, exit status 2."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import diffrac_cvx
+from diffrac_cvx import datasets
+from diffrac_cvx.cli import cluster as clustering
+from diffrac_cvx.cli import data, doctor, experiments, options
+from diffrac_cvx.cli.console import INTERRUPTED, REFUSED, Console
+from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.penalty import Penalty
+
+app = typer.Typer(
+    name="diffrac-cvx",
+    help="Convex relaxations for discriminative clustering, with proved brackets.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+sets = typer.Typer(help="The data sets that are known by name.", no_args_is_help=True)
+app.add_typer(sets, name="datasets")
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        print(diffrac_cvx.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Convex relaxations for discriminative clustering, with proved brackets."""
+
+
+@app.command()
+def cluster(
+    file: options.File,
+    label: options.Label = None,
+    drop: options.Drop = None,
+    missing: options.Missing = "error",
+    n_labels: Annotated[
+        int, typer.Option("--n-labels", "-k", help="Labels to find at once; 1 splits the points in two.")
+    ] = 1,
+    nu: options.Nu = 1.0,
+    ridge: options.Ridge = 0.0,
+    lam: options.Lambda = 0.0,
+    solver: Annotated[str, typer.Option(help="auto, low_rank, fista, SCS or CLARABEL.")] = "auto",
+    refine: Annotated[
+        bool, typer.Option("--refine", help="Alternate directions and splits until nothing is gained.")
+    ] = False,
+    tol: options.Tolerance = 1e-3,
+    time_limit: options.Seconds = None,
+    no_standardize: options.Raw = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    out: options.Out = None,
+    report: options.Report = None,
+) -> None:
+    """Find clusters in a table of your own, with what is proved about them; exits with 1 where tol was not met."""
+    console = Console(as_json=as_json, quiet=quiet)
+    table = data.table_of(file, label, drop, missing)
+    weights = Penalty.l1(lam, ridge)
+    model = clustering.fitted(
+        table, n_labels, seed, nu=nu, a=weights.a, c=weights.c, solver=solver, refine=refine, tol=tol,
+        time_limit=time_limit, standardize=not no_standardize,
+    )  # fmt: skip
+    found = clustering.summary(table, model)
+    status = clustering.told(table, model, found, console)
+    if out is not None:
+        clustering.write_labels(out, table, model)
+        console.say(f"wrote {out}")
+    console.give({"file": file, "exit": status, **found})
+    raise typer.Exit(status)
+
+
+@app.command("doctor")
+def check(as_json: options.Json = False, quiet: options.Quiet = False) -> None:
+    """Say what is installed, and test that it works; exits with 1 if something does not."""
+    console = Console(as_json=as_json, quiet=quiet)
+    found = doctor.examined()
+    status = doctor.told(found, console)
+    console.give({**found, "exit": status})
+    raise typer.Exit(status)
+
+
+@sets.command("list")
+def list_sets(as_json: options.Json = False) -> None:
+    """List the data sets, and which of them are here."""
+    console = Console(as_json=as_json)
+    rows = [described(name) for kind in ("two-class", "extra", "multi-label") for name in datasets.names(kind)]
+    for row in rows:
+        console.say(
+            f"{row['name']:16} {row['kind']:12} {row['n']:>5} x {row['d']:<4} {row['where']:26} {row['licence']}"
+        )
+    console.give({"datasets": rows})
+
+
+def described(name: str) -> dict[str, Any]:
+    """Return what is known of a data set, and whether it is here."""
+    record = datasets.describe(name)
+    try:
+        datasets.load(name)
+        where = "shipped" if record.shipped else "here"
+    except DataError:
+        where = "to be fetched" if record.url else "to be put there by hand"
+    known = {"name": name, "kind": record.kind, "n": record.n, "d": record.d, "licence": record.licence}
+    return {**known, "where": where, "description": record.description, "source": record.source}
+
+
+@sets.command("fetch")
+def fetch_set(name: str, url: Annotated[str | None, typer.Option(help="A mirror of the file.")] = None) -> None:
+    """Download a data set, check it, and keep it."""
+    print(datasets.fetch(name, url=url))
+
+
+def add_experiment(name: str, about: str) -> None:
+    """Add a command that hands its options on to an experiment."""
+
+    def command(
+        grid: Annotated[str, typer.Option(help="'full', or 'smoke' for a minute.")] = "full",
+        jobs: Annotated[int, typer.Option(help="Processes, of one thread each.")] = 1,
+        out: options.Out = None,
+    ) -> None:
+        to = ["--out", str(Path(out).resolve())] if out is not None else []
+        raise typer.Exit(experiments.run(name, ["--grid", grid, "--jobs", str(jobs), *to]))
+
+    app.command(name, help=about)(command)
+
+
+for _name, (_module, _about) in experiments.MODULES.items():
+    add_experiment(_name, _about)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    try:
+        app(args=arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    except (DataError, ParameterError, ResourceError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return REFUSED
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def entry() -> None:
+    """Run as a program."""
+    sys.exit(run())

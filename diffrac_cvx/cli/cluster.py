@@ -1,0 +1,112 @@
+"""``diffrac-cvx cluster``: labels for a table, with what is proved about them."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diffrac_cvx import metrics
+from diffrac_cvx.cli.console import DONE, RESERVED, Console
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.result import Status
+from diffrac_cvx.tables import Table
+
+SHOWN = 8  # coefficients that are printed
+FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
+
+
+def fitted(table: Table, n_labels: int, seed: int, **parameters: Any) -> Any:
+    """Return a fitted estimator: one split, or several labels."""
+    from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
+
+    if n_labels == 1:
+        return DiffracClustering(random_state=seed, **parameters).fit(table.X)
+    parameters.pop("refine")
+    return MultiLabelDiffrac(n_labels, random_state=seed, **parameters).fit(table.X)
+
+
+def judged(table: Table, labels: Array) -> dict[str, float]:
+    """Return how the found labels agree with the true ones, where there are any."""
+    if table.labels is None or labels.ndim > 1:
+        return {}
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+    scores = {
+        "adjusted_rand_index": float(adjusted_rand_score(table.labels, labels)),
+        "normalized_mutual_information": float(normalized_mutual_info_score(table.labels, labels)),
+    }
+    if table.y is not None:
+        scores["clustering_error"] = metrics.clustering_error(table.y, 2.0 * labels - 1.0)
+        scores["error_of_one_cluster"] = 1.0 - metrics.imbalance(table.y)
+    return scores
+
+
+def summary(table: Table, model: Any) -> dict[str, Any]:
+    """Return all that is found, for JSON and for print."""
+    result, labels = model.result_, np.asarray(model.labels_)
+    found: dict[str, Any] = {
+        "n": len(table.X),
+        "d": table.X.shape[1],
+        "notes": list(table.notes),
+        "lower_bound": model.lower_bound_,
+        "upper_bound": model.upper_bound_,
+        "label_gap": getattr(model, "label_gap_", None),
+        "sizes": np.bincount(labels, minlength=2).tolist() if labels.ndim == 1 else labels.sum(axis=0).tolist(),
+        "coefficients": {name: list(row) for name, row in zip(table.names, np.atleast_2d(model.coef_).T, strict=True)},
+        "intercept": model.intercept_,
+        **judged(table, labels),
+        "status": str(result.status),
+        "solver": result.solver,
+        "iterations": result.n_iter,
+        "seconds": result.seconds,
+        "rows": table.rows,
+        "labels": labels,
+    }
+    return found
+
+
+def told(table: Table, model: Any, found: dict[str, Any], console: Console) -> int:
+    """Print the findings for a person, and return the exit status."""
+    for note in table.notes:
+        console.say(f"note: {note}")
+    console.say(f"{found['n']} points, {found['d']} features")
+    lower, upper = found["lower_bound"], found["upper_bound"]
+    console.say(f"optimum of the relaxation proved to lie in [{lower:.5f}, {upper:.5f}] ({found['seconds']:.2f} s)")
+    if found["label_gap"] is None:
+        console.say(f"labels with {', '.join(map(str, found['sizes']))} of the {found['n']} points")
+    else:
+        console.say(f"clusters of {found['sizes'][0]} and {found['sizes'][1]} points")
+        console.say(f"no labelling at all is better than this one by more than {found['label_gap']:.4f}, of at most 1")
+        strongest = sorted(zip(model.coef_, table.names, strict=True), key=lambda pair: -abs(pair[0]))
+        shown = [f"{name} {value:+.3g}" for value, name in strongest[:SHOWN] if value]
+        console.say(f"direction: {', '.join(shown)}{', ...' if len(model.support_) > SHOWN else ''}")
+    if "adjusted_rand_index" in found:
+        error = f"clustering error {found['clustering_error']:.3f}, " if "clustering_error" in found else ""
+        console.say(
+            f"against the {len(table.classes)} true labels: {error}adjusted Rand index {found['adjusted_rand_index']:.3f}"
+        )
+    if model.result_.status in FINE:
+        return DONE
+    console.say(f"reservation: {found['status']}")
+    return RESERVED
+
+
+def write_labels(path: Path, table: Table, model: Any) -> None:
+    """Write the labels as CSV: the row in the file, the label or labels, the decision values, the true label."""
+    labels, decisions = (
+        np.asarray(part).reshape(len(table.X), -1) for part in (model.labels_, model.decision_function(table.X))
+    )
+    k = labels.shape[1]
+    numbered = [""] if k == 1 else [f"_{j + 1}" for j in range(k)]
+    head = ["row", *(f"label{j}" for j in numbered), *(f"decision{j}" for j in numbered)]
+    try:
+        with path.open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(head + (["true"] if table.labels is not None else []))
+            for i, row in enumerate(table.rows):
+                true = [table.labels[i]] if table.labels is not None else []
+                rows.writerow([row, *labels[i], *(f"{value:.9g}" for value in decisions[i]), *true])
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error.strerror})") from None

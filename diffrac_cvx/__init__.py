@@ -5,6 +5,8 @@ from typing import Any
 
 from diffrac_cvx import baselines, datasets, metrics, rounding
 from diffrac_cvx.certificates import LabelCertificate, certify_labels, certify_v, certify_y
+from diffrac_cvx.compare import compare
+from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.relaxations import (
@@ -24,6 +26,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Bracket",
+    "Comparison",
     "DataError",
     "DegenerateDataWarning",
     "LabelCertificate",
@@ -38,6 +41,7 @@ __all__ = [
     "certify_labels",
     "certify_v",
     "certify_y",
+    "compare",
     "constrained_alpha",
     "correlation",
     "datasets",

@@ -83,7 +83,7 @@ def pandas_or_error() -> Any:
     try:
         import pandas
     except ImportError:
-        raise DataError("reading tables needs pandas: pip install 'diffrac-cvx[app]'") from None
+        raise DataError("a table needs pandas: pip install 'diffrac-cvx[app]'") from None
     return pandas
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-import diffrac_cvx
 from diffrac_cvx import datasets
 from diffrac_cvx.cli import cluster as clustering
 from diffrac_cvx.cli import data, doctor, experiments, options
@@ -28,7 +27,7 @@ app.add_typer(sets, name="datasets")
 def show_version(wanted: bool) -> None:
     """Print the version and end."""
     if wanted:
-        print(diffrac_cvx.__version__)
+        print(doctor.version("diffrac-cvx"))
         raise typer.Exit
 
 

@@ -85,7 +85,8 @@ def told(table: Table, model: Any, found: dict[str, Any], console: Console) -> i
     if "adjusted_rand_index" in found:
         error = f"clustering error {found['clustering_error']:.3f}, " if "clustering_error" in found else ""
         console.say(
-            f"against the {len(table.classes)} true labels: {error}adjusted Rand index {found['adjusted_rand_index']:.3f}"
+            f"against the {len(table.classes)} true labels: {error}"
+            f"adjusted Rand index {found['adjusted_rand_index']:.3f}"
         )
     if model.result_.status in FINE:
         return DONE

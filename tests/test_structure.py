@@ -27,14 +27,16 @@ LAYERS = [
     ["relaxations.*", "solvers.*"],
     ["table_files", "compare_methods"],
     ["estimator_base", "comparison", "tables"],
-    ["compare", "estimators", "plotting"],
+    ["path_records"],
+    ["paths"],
+    ["compare", "estimators", "plotting.*"],
     ["cli.*"],
 ]
 NUMPY_ONLY = ["solvers.fista", "solvers.accelerated", "solvers.published", "solvers.smoothing"]
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
-    "matplotlib": {"plotting"},
+    "matplotlib": {"plotting.canvas", "cli.report"},
     "pandas": {"table_files", "tables"},
     "sklearn": {"estimators", "estimator_base", "compare_methods", "cli.cluster"},
 }

@@ -8,8 +8,9 @@ import typer
 
 from diffrac_cvx import datasets
 from diffrac_cvx.cli import cluster as clustering
-from diffrac_cvx.cli import data, doctor, experiments, options
+from diffrac_cvx.cli import data, doctor, experiments, options, several
 from diffrac_cvx.cli.console import INTERRUPTED, REFUSED, Console
+from diffrac_cvx.compare import compare as run_all
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.penalty import Penalty
 
@@ -78,7 +79,84 @@ def cluster(
     if out is not None:
         clustering.write_labels(out, table, model)
         console.say(f"wrote {out}")
+    if report is not None:
+        clustering.write_report(report, table, model, found, data.reading_of(file, label, drop, missing))
+        console.say(f"wrote {report}")
     console.give({"file": file, "exit": status, **found})
+    raise typer.Exit(status)
+
+
+@app.command()
+def compare(
+    file: options.File,
+    label: options.Label = None,
+    drop: options.Drop = None,
+    missing: options.Missing = "error",
+    method: Annotated[list[str] | None, typer.Option("--method", "-m", help="A method; may be repeated.")] = None,
+    nu: options.Nu = 1.0,
+    ridge: options.Ridge = 0.0,
+    lam: options.Lambda = 0.0,
+    alpha: Annotated[float | None, typer.Option(help="Imbalance of the constrained relaxation, in [0, 1].")] = None,
+    tol: options.Tolerance = 1e-4,
+    time_limit: options.Seconds = None,
+    memory: Annotated[bool, typer.Option("--memory", help="Measure memory, each method in its own process.")] = False,
+    no_standardize: options.Raw = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    out: options.Out = None,
+    report: options.Report = None,
+) -> None:
+    """Run relaxations and solvers on the same table; exits with 1 where they disagree or fail."""
+    console = Console(as_json=as_json, quiet=quiet)
+    table = data.table_of(file, label, drop, missing)
+    found = run_all(
+        data.scaled(table.X, no_standardize), table.y, methods=method, nu=nu, penalty=Penalty.l1(lam, ridge),
+        alpha=alpha, tol=tol, time_limit=time_limit, memory=memory, random_state=seed,
+    )  # fmt: skip
+    status = several.told(found, console)
+    if out is not None:
+        several.write_rows(out, found)
+        console.say(f"wrote {out}")
+    if report is not None:
+        several.comparison_report(report, found, f"Methods on {file}")
+        console.say(f"wrote {report}")
+    console.give({"file": file, "exit": status, **several.as_record(found)})
+    raise typer.Exit(status)
+
+
+@app.command()
+def path(
+    file: options.File,
+    label: options.Label = None,
+    drop: options.Drop = None,
+    missing: options.Missing = "error",
+    over: Annotated[str, typer.Option(help="What varies: 'lambda', 'nu' or 'alpha'.")] = "lambda",
+    points: Annotated[int, typer.Option(help="Points of the grid.")] = 12,
+    value: Annotated[list[float] | None, typer.Option(help="A value of the grid; may be repeated.")] = None,
+    nu: options.Nu = 1.0,
+    ridge: options.Ridge = 0.0,
+    lam: options.Lambda = 0.0,
+    tol: options.Tolerance = 1e-4,
+    time_limit: options.Seconds = None,
+    no_standardize: options.Raw = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A .csv, or a picture .png, .pdf or .svg.")] = None,
+) -> None:
+    """Solve along a grid of one parameter; exits with 1 where tol was not met."""
+    console = Console(as_json=as_json, quiet=quiet)
+    table = data.table_of(file, label, drop, missing)
+    found = several.path_over(
+        over, data.scaled(table.X, no_standardize), points, value or None, table.y, nu=nu, ridge=ridge, lam=lam,
+        tol=tol, time_limit=time_limit,
+    )  # fmt: skip
+    status = several.tell_path(found, console, tol)
+    if out is not None:
+        several.write(out, found, table.names)
+        console.say(f"wrote {out}")
+    head, rows = several.path_rows(found, table.names)
+    console.give({"file": file, "exit": status, "columns": head, "rows": rows})
     raise typer.Exit(status)
 
 

@@ -1,12 +1,14 @@
 """``diffrac-cvx cluster``: labels for a table, with what is proved about them."""
 
 import csv
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from diffrac_cvx import metrics
+from diffrac_cvx.cli import report
 from diffrac_cvx.cli.console import DONE, RESERVED, Console
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
@@ -111,3 +113,49 @@ def write_labels(path: Path, table: Table, model: Any) -> None:
                 rows.writerow([row, *labels[i], *(f"{value:.9g}" for value in decisions[i]), *true])
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error.strerror})") from None
+
+
+def as_python(reading: str, model: Any) -> str:
+    """Return the program that gives the same labels."""
+    parameters = ", ".join(f"{key}={value!r}" for key, value in sorted(model.get_params().items()))
+    return f"""
+import diffrac_cvx as dc
+from diffrac_cvx.tables import read_table
+
+{reading}
+model = dc.{type(model).__name__}({parameters}).fit(X)
+print(model.labels_)
+"""
+
+
+def write_report(path: Path, table: Table, model: Any, found: dict[str, Any], reading: str) -> None:
+    """Write the report of one clustering; `reading` is the line of Python that reads the table."""
+    from diffrac_cvx.plotting import BracketDisplay, DirectionDisplay, ProjectionDisplay, SpectrumDisplay
+
+    rows = [
+        (name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else value)
+        for name, value in found.items()
+        if isinstance(value, str | float | int) and name != "intercept"
+    ]
+    rows.insert(2, ("points with each label", ", ".join(map(str, found["sizes"]))))
+    pictures, names = [], list(table.names)
+    for k in range(np.atleast_2d(model.coef_).shape[0]):
+        projection = ProjectionDisplay.from_estimator(model, table.X, table.labels, output=k)
+        direction = DirectionDisplay.from_estimator(model, feature_names=names, output=k)
+        pictures += [
+            report.picture(projection, f"Decision values of label {k + 1}; dashed, the threshold."),
+            report.picture(direction, f"Coefficients of label {k + 1}."),
+        ]
+    shares = SpectrumDisplay.from_result(model.result_)
+    proofs = [report.picture(shares, "Eigenvalues of Y and of V, as shares of their sums.")]
+    if len(model.result_.history) > 1:
+        bounds = BracketDisplay.from_result(model.result_)
+        proofs.insert(0, report.picture(bounds, "Proved bounds on the optimum of the relaxation."))
+    report.write(
+        path,
+        "Clusters found",
+        report.section("Findings", report.facts(rows), *(f"<p>{escape(note)}</p>" for note in table.notes)),
+        report.section("Labels", *pictures),
+        report.section("Proofs", *proofs),
+        report.section("The same in Python", report.code(as_python(reading, model))),
+    )

@@ -33,3 +33,10 @@ def scaled(X: Array, raw: bool) -> Array:
     varies = np.ptp(X, axis=0) > 0
     unit = np.ones(X.shape[1]) if raw else inverse_or_one(np.where(varies, X.std(axis=0), 0.0))
     return np.where(varies, (X - X.mean(axis=0)) * unit, 0.0)
+
+
+def reading_of(file: str, label: str | None, drop: Sequence[str] | None, missing: str) -> str:
+    """Return the line of Python that reads what `table_of` read."""
+    if file in KNOWN and not Path(file).exists():
+        return f"X, y = dc.datasets.load({file!r})"
+    return f"X = read_table({file!r}, {label!r}, drop={list(drop or [])!r}, missing={missing!r}).X"

@@ -1,0 +1,22 @@
+"""Plots of results, directions, paths and phase maps, in the manner of scikit-learn's displays.
+
+A display holds arrays; its class methods compute them, and ``plot`` draws them and returns the display, with `ax_`,
+`figure_` and the artists.  Importing this needs no matplotlib, drawing does.  Nothing global is changed.
+"""
+
+from diffrac_cvx.plotting.along import PathDisplay
+from diffrac_cvx.plotting.directions import DirectionDisplay
+from diffrac_cvx.plotting.duality import DualityDisplay
+from diffrac_cvx.plotting.phases import PhaseMapDisplay
+from diffrac_cvx.plotting.projections import ProjectionDisplay
+from diffrac_cvx.plotting.solutions import BracketDisplay, SpectrumDisplay
+
+__all__ = [
+    "BracketDisplay",
+    "DirectionDisplay",
+    "DualityDisplay",
+    "PathDisplay",
+    "PhaseMapDisplay",
+    "ProjectionDisplay",
+    "SpectrumDisplay",
+]

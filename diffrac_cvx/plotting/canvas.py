@@ -1,0 +1,172 @@
+"""Where matplotlib comes in: axes to draw on, one palette, and labels that do not overlap."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.inputs import Array, one_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.text import Annotation as Annotation
+else:
+    Axes = Annotation = Any
+
+ACCENT, SECOND, GREY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
+WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
+MISSING = "plots need matplotlib, which is not installed: pip install matplotlib"
+
+
+class Style(NamedTuple):
+    """A line that is told from others by its colour, and without colours by its dashes and marks."""
+
+    color: str
+    linestyle: str
+    marker: str
+
+
+STYLES = (  # the first two are the package's, the others Okabe and Ito's
+    Style(SECOND, "-", "o"),
+    Style(ACCENT, "--", "^"),
+    Style("#009E73", "-.", "s"),
+    Style("#E69F00", "-", "D"),
+    Style("#000000", ":", "v"),
+    Style("#CC79A7", "--", "P"),
+    Style("#56B4E9", "-", "X"),
+    Style("#7f7f7f", "-.", "*"),
+)
+SHORT = {"c": "color", "ls": "linestyle", "lw": "linewidth", "ms": "markersize", "fc": "facecolor", "ec": "edgecolor"}
+
+
+def look(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords for an artist: the defaults, and those given, also by matplotlib's short names, over them."""
+    return {**default, **{SHORT.get(name, name): value for name, value in given.items()}}
+
+
+def line_look(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, Any]:
+    """Return keywords for the k-th line."""
+    style = STYLES[k % len(STYLES)]._asdict()
+    return look({**style, "markersize": 4.0, "linewidth": 1.3, **default}, given)
+
+
+def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT), across: bool = False) -> Any:
+    """Return a tuple of axes: those given, or those of a new figure, one above the other and sharing x, or across.
+
+    Raises
+    ------
+    ImportError
+        If there is no matplotlib to make a figure with.
+    ParameterError
+        If fewer axes are given than there are panels.
+    """
+    if ax is not None:
+        given = tuple(np.ravel(np.array(ax, dtype=object)))
+        if len(given) < panels:
+            raise ParameterError(f"ax holds {len(given)} axes for {panels} panels")
+        return given[:panels]
+    shape = (1, panels) if across else (panels, 1)
+    _, grid = pyplot().subplots(*shape, figsize=size, layout="constrained", sharex=not across, squeeze=False)
+    for axes in grid.flat:
+        axes.spines[["top", "right"]].set_visible(False)
+    return tuple(grid.flat)
+
+
+def panels_for(ax: Any, panels: Sequence[str] | str | None, known: Mapping[str, Any], default: int) -> list[str]:
+    """Return the panels asked for; else the first few known, as many as there are axes, or the default number.
+
+    Raises
+    ------
+    ParameterError
+        If a panel is not known.
+    """
+    if panels is None:
+        return list(known)[: default if ax is None else min(np.size(np.array(ax, dtype=object)), default)]
+    asked = [panels] if isinstance(panels, str) else list(panels)
+    for name in asked:
+        one_of(name, "panels", known)
+    return asked
+
+
+def pyplot() -> Any:
+    """Return matplotlib.pyplot, imported now.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "matplotlib":
+            raise ImportError(MISSING) from None
+        raise
+    return plt
+
+
+def scale_x(ax: Axes, values: Array) -> None:
+    """Take a logarithmic axis where positive values span a factor of twenty, with room for 0 where it is among them."""
+    positive = values[values > 0.0]
+    if len(positive) < 2 or positive.max() < 20.0 * positive.min():
+        return
+    if values.min() < 0.0:
+        return
+    if values.min() > 0.0:
+        ax.set_xscale("log")
+    else:
+        ax.set_xscale("symlog", linthresh=float(positive.min()), linscale=0.4)
+
+
+def label_ends(ax: Axes, heights: Sequence[float], texts: Sequence[str], colors: Sequence[str]) -> list[Annotation]:
+    """Write a text right of the axes at each height, moved up or down as far as it takes not to overlap."""
+    ax.figure.canvas.figure.draw_without_rendering()  # the layout and the limits, which the distances depend on
+    points = 72.0 / ax.figure.dpi
+    at = np.array([ax.transData.transform((0.0, height))[1] * points for height in heights])
+    size = 8.0
+    moved = spread(at, 1.25 * size) - at
+    return [
+        ax.annotate(
+            text, (1.0, height), (5.0, float(shift)), xycoords=("axes fraction", "data"), textcoords="offset points",
+            color=color, fontsize=size, va="center", annotation_clip=False,
+        )
+        for height, shift, text, color in zip(heights, moved, texts, colors, strict=True)
+    ]  # fmt: skip
+
+
+def spread(at: Array, distance: float) -> Array:
+    """Return the positions nearest to these, in the sense of least squares, that keep their order and a distance.
+
+    Less the room that each needs, that is an isotonic regression: neighbours that violate it are pooled.
+    """
+    order = np.argsort(at, kind="stable")
+    room = distance * np.arange(len(at))
+    blocks: list[tuple[float, int]] = []
+    for position in at[order] - room:
+        mean, count = float(position), 1
+        while blocks and blocks[-1][0] > mean:
+            last, size = blocks.pop()
+            mean, count = (mean * count + last * size) / (count + size), count + size
+        blocks.append((mean, count))
+    placed = np.concatenate([np.full(count, mean) for mean, count in blocks]) if blocks else np.zeros(0)
+    moved = np.empty(len(at))
+    moved[order] = placed + room
+    return moved
+
+
+def names_of(features: npt.ArrayLike | None, d: int) -> list[str]:
+    """Return d names of features, x0, x1, ... unless given.
+
+    Raises
+    ------
+    DataError
+        If there are more or fewer.
+    """
+    if features is None:
+        return [f"x{j}" for j in range(d)]
+    names = [str(name) for name in np.asarray(features).ravel()]
+    if len(names) != d:
+        raise DataError(f"there are {len(names)} feature names for {d} features")
+    return names

@@ -1,0 +1,116 @@
+"""Display of the duality of alpha and nu."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.paths import Duality, Path, duality
+from diffrac_cvx.plotting.canvas import ACCENT, SECOND, Axes, axes_for, line_look, panels_for, scale_x
+
+PANELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
+
+
+class DualityDisplay:
+    r"""The values of (7) along alpha and of (8) along nu, each bounding the other.
+
+    Of q convex, the penalised problem proves :math:`q(\alpha) \ge p(\nu) - \nu\alpha` for every nu, and the chords
+    between points of q, with q(1) = 0, lie above: the band is all that is left.
+
+    Parameters
+    ----------
+    duality : Duality
+    constrained : Path, optional
+        From `alpha_path`: values of (7) solved apart, drawn as crosses.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, Figure
+        The first panel's.
+    axes_ : tuple of Axes
+        One for each panel.
+    band_ : artist or None
+        The proved bracket of q.
+    points_, crosses_ : Line2D or None
+        q at the imbalances of the penalised solutions, and as solved apart.
+    line_, sums_ : Line2D or None
+        p, and q(alpha) + nu alpha.
+    """
+
+    ax_: Axes
+    figure_: Any
+    axes_: tuple[Axes, ...]
+    band_: Any
+    points_: Any
+    crosses_: Any
+    line_: Any
+    sums_: Any
+
+    def __init__(self, duality: Duality, constrained: Path | None = None) -> None:
+        self.duality, self.constrained = duality, constrained
+
+    @classmethod
+    def from_data(cls, X: npt.ArrayLike, nus: npt.ArrayLike, **options: Any) -> Self:
+        """Solve by `duality`, which takes the other arguments and says what it raises."""
+        return cls(duality(X, nus, **options))
+
+    def plot(self, ax: Any = None, *, panels: Sequence[str] | str | None = None, **kwargs: Any) -> Self:
+        """Draw q with its band, and p with the sums that equal it.
+
+        Parameters
+        ----------
+        ax : Axes, or a sequence of them, optional
+            One for each panel.  By default those of a new figure, side by side.
+        panels : str or sequence of str, optional
+            Of "constrained" and "penalised"; by default both, or the first where there is one axes.
+        **kwargs
+            Passed to ``Axes.plot`` for q and p.
+
+        Returns
+        -------
+        DualityDisplay
+            This one.
+
+        Raises
+        ------
+        ParameterError
+            If a panel is not known.
+        """
+        asked = panels_for(ax, panels, PANELS, 2)
+        self.axes_ = axes_for(ax, len(asked), size=(1.0 + 3.2 * len(asked), 3.2), across=True)
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.band_ = self.points_ = self.crosses_ = self.line_ = self.sums_ = None
+        for axes, name in zip(self.axes_, asked, strict=True):
+            axes.set_ylabel(PANELS[name])
+            (self._constrained if name == "constrained" else self._penalised)(axes, kwargs)
+        return self
+
+    def _constrained(self, ax: Axes, kwargs: dict[str, Any]) -> None:
+        known = self.duality.constrained
+        alphas = np.union1d(np.linspace(known.parameter.min(), 1.0, 401), known.parameter)
+        lower, upper = self.duality.bounds(alphas)
+        self.band_ = ax.fill_between(alphas, lower, upper, color=SECOND, alpha=0.25, lw=0, label="proved")
+        marks = line_look(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
+        (self.points_,) = ax.plot(known.parameter, known.value, **marks)
+        if self.constrained is not None:
+            apart = self.constrained
+            (self.crosses_,) = ax.plot(
+                apart.parameter, apart.value, linestyle="none", marker="x", color=ACCENT, label="solved apart"
+            )
+        ax.set_xlabel(r"$\alpha$")
+        ax.legend(frameon=False, loc="upper right", fontsize="small")
+
+    def _penalised(self, ax: Axes, kwargs: dict[str, Any]) -> None:
+        penalised = self.duality.penalised
+        scale_x(ax, penalised.parameter)
+        (self.line_,) = ax.plot(
+            penalised.parameter, penalised.value, **line_look(0, kwargs, marker="", label=r"$p(\nu)$")
+        )
+        _, upper = self.duality.sums
+        sums = r"$q(\alpha) + \nu\alpha$ at its $\alpha$"
+        (self.sums_,) = ax.plot(
+            penalised.parameter, upper, linestyle="none", marker="o", markerfacecolor="none", color=ACCENT, label=sums
+        )
+        ax.set_xlabel(r"$\nu$")
+        ax.legend(frameon=False, loc="upper left", fontsize="small")

@@ -1,0 +1,129 @@
+"""Display of a quantity over numbers of points and dimensions."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.plotting.canvas import ACCENT, PALE, Axes, axes_for, look
+
+
+class PhaseMapDisplay:
+    """A map over n and d.
+
+    Parameters
+    ----------
+    d : (k,) array
+        Dimensions, increasing.
+    n : (m,) array
+        Numbers of points, increasing.
+    values : (m, k) array
+        What is drawn; NaN where nothing was measured.
+    name : str
+        What it is.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, Figure
+    mesh_ : QuadMesh
+    colorbar_ : Colorbar or None
+    contour_ : ContourSet or None
+    """
+
+    ax_: Axes
+    figure_: Any
+    mesh_: Any
+    colorbar_: Any
+    contour_: Any
+
+    def __init__(self, d: npt.ArrayLike, n: npt.ArrayLike, values: npt.ArrayLike, name: str = "") -> None:
+        self.d, self.n = np.asarray(d, dtype=float), np.asarray(n, dtype=float)
+        self.values, self.name = np.asarray(values, dtype=float), name
+        if self.values.shape != (len(self.n), len(self.d)):
+            raise DataError(f"values has shape {self.values.shape} for {len(self.n)} n and {len(self.d)} d")
+        for axis, grid in (("n", self.n), ("d", self.d)):
+            if not np.all(np.diff(grid) > 0):
+                raise DataError(f"{axis} must increase; from_table sorts")
+
+    @classmethod
+    def from_table(cls, table: Any, value: str = "error", *, n: str = "n", d: str = "d") -> Self:
+        """Take the means over the rows of each n and d, such as replications.
+
+        Parameters
+        ----------
+        table : mapping of str to arrays, or data frame
+            Columns of equal length, by ``table[name]``.
+        value, n, d : str
+            Names of the columns.
+
+        Raises
+        ------
+        DataError
+            If a column is not there, or the lengths differ.
+        """
+        columns = [column(table, name) for name in (n, d, value)]
+        if len({len(found) for found in columns}) != 1 or len(columns[0]) == 0:
+            raise DataError(f"columns {n}, {d}, {value} have lengths {[len(found) for found in columns]}")
+        rows, row = np.unique(columns[0], return_inverse=True)
+        cols, col = np.unique(columns[1], return_inverse=True)
+        known = np.isfinite(columns[2])
+        total, count = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
+        np.add.at(total, (row[known], col[known]), columns[2][known])
+        np.add.at(count, (row[known], col[known]), 1.0)
+        return cls(cols, rows, np.where(count > 0, total / np.maximum(count, 1.0), np.nan), value)
+
+    def plot(self, ax: Axes | None = None, *, level: float | None = 0.5, colorbar: bool = True, **kwargs: Any) -> Self:
+        """Draw the map, dark where the value is large, and the line on which it has a given value.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default those of a new figure.
+        level : float, optional
+            Value of the line, between the means of neighbouring cells; None for no line.
+        colorbar : bool
+            Whether a scale is put beside the axes.
+        **kwargs
+            Passed to ``Axes.pcolormesh``: ``cmap="Greys_r"`` is dark where the value is small; vmin and vmax are
+            the ends of the scale.
+
+        Returns
+        -------
+        PhaseMapDisplay
+            This one.
+        """
+        (ax,) = axes_for(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        default = {"cmap": "Greys", "rasterized": True}
+        self.mesh_ = ax.pcolormesh(edges(self.d), edges(self.n), self.values, **look(default, kwargs))
+        if np.isnan(self.values).any():
+            ax.patch.set(hatch="////", edgecolor=PALE)
+        self.colorbar_ = self.contour_ = None
+        if colorbar:
+            self.colorbar_ = self.figure_.colorbar(self.mesh_, ax=ax, label=self.name)
+        if level is not None and min(self.values.shape) > 1 and np.nanmin(self.values) < level < np.nanmax(self.values):
+            self.contour_ = ax.contour(self.d, self.n, self.values, [level], colors=ACCENT, linewidths=1.5)
+            if self.colorbar_ is not None:
+                self.colorbar_.add_lines(self.contour_)
+        ax.set_xlabel("dimension $d$")
+        ax.set_ylabel("number of points $n$")
+        return self
+
+
+def column(table: Any, name: str) -> Array:
+    """Return a column of a table as numbers."""
+    try:
+        found = table[name]
+    except (KeyError, IndexError, ValueError):
+        raise DataError(f"the table has no column {name!r}") from None
+    return np.asarray(found, dtype=float)
+
+
+def edges(centres: Array) -> Array:
+    """Return the edges of cells around increasing centres."""
+    if len(centres) == 1:
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
+    middle = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])

@@ -27,7 +27,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory two-class multi-label validate benchmark \
-        data reproduction figures wheel clean distclean
+        data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -87,6 +87,11 @@ data: $(STAMP) ## the shipped data from the packages they come from, compared (p
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"
 	$(RUN) experiments.shipped_data
 
+docs: $(STAMP) ## the pages, every example run: docs/_build/index.html
+	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(RUN) sphinx -W --keep-going -q -b html docs docs/_build
+	@echo "wrote docs/_build/index.html"
+
 reproduction: $(STAMP) ## docs/reproduction.md from the tables
 	$(RUN) experiments.reproduction
 
@@ -112,7 +117,7 @@ wheel: $(STAMP) ## build the wheel into dist/
 	$(RUN) pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean: ## remove caches and builds; figures and .venv stay
-	rm -rf build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf docs/_build docs/auto build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find diffrac_cvx experiments tests -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean ## clean, and remove .venv

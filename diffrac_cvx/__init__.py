@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from diffrac_cvx import baselines, datasets, metrics, rounding
+from diffrac_cvx import baselines, datasets, metrics, paths, plotting, rounding
 from diffrac_cvx.certificates import LabelCertificate, certify_labels, certify_v, certify_y
 from diffrac_cvx.compare import compare
 from diffrac_cvx.comparison import Comparison
@@ -50,7 +50,9 @@ __all__ = [
     "low_rank",
     "metrics",
     "multiclass",
+    "paths",
     "penalized_nu",
+    "plotting",
     "rounding",
     "solve",
     "v_space",

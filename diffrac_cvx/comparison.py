@@ -97,7 +97,7 @@ class Comparison:
     rows : tuple of dict
         One for each method: "method", "problem", "value", "lower", "upper", "gap" (proved), "rank",
         "eigenvalue_ratio", "label_gap" (proved distance of the labels from the optimum of Eq. (9), by the best lower
-        bound of all methods), "error_..." for each rounding and "error" where labels were given, "seconds",
+        bound of all methods), "error" and one such column for each rounding where labels were given, "seconds",
         "memory_MB", "iterations", "status".
     found : dict of str to Found
         All that each method found, its `Result` included.

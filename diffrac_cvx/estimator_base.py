@@ -83,7 +83,7 @@ class Directions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return int(np.atleast_2d(self.coef_).shape[0])
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """Return X coef_ + intercept_, shape (n,) or (n, n_labels): positive where the label is 1."""
+        """Return ``X @ coef_ + intercept_``, shape (n,) or (n, n_labels): positive where the label is 1."""
         return np.asarray(self._projected(X) + self.intercept_)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:

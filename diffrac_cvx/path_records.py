@@ -35,7 +35,7 @@ class Path:
     imbalance : (m,) array
         1'Y1/n^2.
     directions : (m, d) array
-        The `leading_direction` of each solution, in the units of the data, its sign that of its neighbour.
+        The `leading_direction` of each solution, with signs that follow each other, the largest entry positive.
     error : (m,) array or None
         Clustering error of the rounded solutions, where labels were given.
     seconds : (m,) array
@@ -181,11 +181,17 @@ class Keeper:
 
 
 def followed(directions: Array, units: Array) -> Array:
-    """Return directions, (m, d), each with the sign that agrees with the one before, in units of the columns."""
-    for k in range(1, len(directions)):
-        if directions[k] / units @ (directions[k - 1] / units) < 0.0:
-            directions[k] *= -1.0
-    return directions
+    """Return directions, (m, d), each with the sign that agrees with the one before, the largest entry positive.
+
+    Both are judged with the columns at unit variance.
+    """
+    scaled = directions / units
+    signs = np.ones(len(scaled))
+    for k in range(1, len(scaled)):
+        signs[k] = -signs[k - 1] if scaled[k] @ scaled[k - 1] < 0.0 else signs[k - 1]
+    scaled *= signs[:, None]
+    largest = scaled.ravel()[np.argmax(np.abs(scaled))]
+    return np.asarray(directions * (signs if largest >= 0.0 else -signs)[:, None])
 
 
 def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:

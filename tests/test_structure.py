@@ -71,7 +71,7 @@ def siblings(name):
 
 def public_functions():
     """The functions users reach: those in dc and in its public modules, by dotted name."""
-    for place in ("", "baselines", "datasets", "metrics", "rounding"):
+    for place in ("", "baselines", "datasets", "metrics", "paths", "rounding"):
         space = getattr(dc, place) if place else dc
         for name, found in vars(space).items():
             if isinstance(found, FunctionType) and name[0] != "_" and found.__module__.startswith(space.__name__):
@@ -142,6 +142,9 @@ def test_importing_the_package_leaves_the_optional_libraries_alone():
         "baselines": "alternating_optimisation",
         "datasets": "load make_planted names",
         "metrics": "clustering_error squared_correlation",
+        "paths": "alpha_path duality lambda_path leading_direction nu_path",
+        "plotting": "BracketDisplay DirectionDisplay DualityDisplay PathDisplay PhaseMapDisplay ProjectionDisplay "
+        "SpectrumDisplay",
         "rounding": "goemans_williamson kmeans_centered refine sign_centered sign_leading sign_second",
     }.items(),
     ids=lambda names: names[0] or "diffrac_cvx",

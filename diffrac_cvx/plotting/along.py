@@ -26,6 +26,7 @@ from diffrac_cvx.plotting.canvas import (
 )
 
 NO_PENALTY = Penalty()
+VISIBLE = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
 SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$", "alpha": r"$\alpha$"}
 PANELS = {
     "coefficients": "coefficient $v_j$",
@@ -97,6 +98,8 @@ class PathDisplay:
     ) -> Self:
         """Draw the panels, lambda decreasing to the right, so that coefficients grow.
 
+        The names stand right of the axes: give a figure of your own a layout, such as "constrained", to make room.
+
         Parameters
         ----------
         ax : Axes, or a sequence of them, optional
@@ -105,7 +108,8 @@ class PathDisplay:
             Of "coefficients", "value", "eigenvalue_ratio", "imbalance", "error" and "seconds"; by default the first
             two, or as many as there are axes.
         labelled : int
-            How many features are named, those with the largest coefficients; the others are pale.
+            How many features are named, at most 8: those with the largest coefficients, if above 1 % of the largest of
+            all.  The others are pale.
         **kwargs
             Passed to ``Axes.plot``.
 
@@ -141,7 +145,9 @@ class PathDisplay:
 
     def _coefficients(self, ax: Axes, labelled: int, kwargs: dict[str, Any]) -> None:
         V, at = self.path.directions, self.path.parameter
-        named = np.argsort(-np.abs(V).max(axis=0), kind="stable")[: min(labelled, len(STYLES))].tolist()
+        size = np.abs(V).max(axis=0)
+        largest = np.argsort(-size, kind="stable")[: min(labelled, len(STYLES))]
+        named = largest[size[largest] > VISIBLE * size.max()].tolist()
         pale = {"color": PALE, "linewidth": 0.8, "zorder": 1}
         ax.axhline(0.0, color=GREY, linewidth=0.6, zorder=0)
         self.lines_["coefficients"] = [

@@ -117,7 +117,8 @@ def scale_x(ax: Axes, values: Array) -> None:
     if values.min() > 0.0:
         ax.set_xscale("log")
     else:
-        ax.set_xscale("symlog", linthresh=float(positive.min()), linscale=0.4)
+        decade = 10.0 ** np.floor(np.log10(positive.min()))
+        ax.set_xscale("symlog", linthresh=float(decade), linscale=0.4)
 
 
 def label_ends(ax: Axes, heights: Sequence[float], texts: Sequence[str], colors: Sequence[str]) -> list[Annotation]:

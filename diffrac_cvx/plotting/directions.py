@@ -101,7 +101,7 @@ class DirectionDisplay:
         return cls(np.atleast_2d(estimator.coef_)[output], names)
 
     def plot(
-        self, ax: Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 25, **kwargs: Any
+        self, ax: Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
     ) -> Self:
         """Draw the coefficients: named bars, or stems over the index of the feature.
 

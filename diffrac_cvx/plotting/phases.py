@@ -98,12 +98,13 @@ class PhaseMapDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         default = {"cmap": "Greys", "rasterized": True}
         self.mesh_ = ax.pcolormesh(edges(self.d), edges(self.n), self.values, **look(default, kwargs))
-        if np.isnan(self.values).any():
+        known = self.values[~np.isnan(self.values)]
+        if len(known) < self.values.size:
             ax.patch.set(hatch="////", edgecolor=PALE)
         self.colorbar_ = self.contour_ = None
         if colorbar:
             self.colorbar_ = self.figure_.colorbar(self.mesh_, ax=ax, label=self.name)
-        if level is not None and min(self.values.shape) > 1 and np.nanmin(self.values) < level < np.nanmax(self.values):
+        if level is not None and min(self.values.shape) > 1 and (known < level).any() and (known > level).any():
             self.contour_ = ax.contour(self.d, self.n, self.values, [level], colors=ACCENT, linewidths=1.5)
             if self.colorbar_ is not None:
                 self.colorbar_.add_lines(self.contour_)

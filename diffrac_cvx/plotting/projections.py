@@ -26,7 +26,8 @@ class ProjectionDisplay:
     labels : (n,) array
         Labels, found or true: any two values, or a few more.
     threshold : float, optional
-        By default the middle of the gap at which exact 2-means splits the projection.
+        By default the middle of the gap at which exact 2-means splits the projection, as in Eq. (2): labels beyond it
+        are those that the next step of alternating optimisation changes.
     symbol : str
         Name of the horizontal axis.
 
@@ -150,13 +151,14 @@ class ProjectionDisplay:
                 "edgecolor": style.color,
                 "hatch": hatch,
                 "linewidth": 1.2,
-                "label": f"{written(label)} ({len(chosen)} points)",
+                "label": f"label {written(label)}, {len(chosen)} points",
             }
             self.bars_.append(ax.hist(chosen, edges, **look(default, kwargs))[2])
         self.threshold_line_ = ax.axvline(self.threshold, color=GREY, linestyle="--", linewidth=1.0, label="threshold")
         ax.set_xlabel(self.symbol)
         ax.set_ylabel("points")
-        self.legend_ = ax.legend(frameon=False, title="label", fontsize="small", title_fontsize="small")
+        ax.margins(y=0.05 + 0.1 * (len(self.classes) + 1))  # room for the legend
+        self.legend_ = ax.legend(frameon=False, fontsize="small", loc="upper left")
         return self
 
 

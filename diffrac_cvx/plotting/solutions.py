@@ -188,7 +188,7 @@ class SpectrumDisplay:
         ax.set_ylim(floor, 2.0)
         ax.locator_params(axis="x", integer=True)
         ax.set_xlabel("$i$")
-        ax.set_ylabel(r"eigenvalue $\lambda_i / \sum_j \lambda_j$")
+        ax.set_ylabel(r"share of the trace, $\lambda_i\,/\,\mathrm{tr}$")
         self.legend_ = ax.legend(frameon=False, loc="upper right")
         return self
 

@@ -1,0 +1,73 @@
+"""The pages: every public name is in the reference, every relaxation has a page, and nothing is left out of them."""
+
+import ast
+import re
+from inspect import getdoc
+from pathlib import Path
+
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx import relaxations
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(path for folder in ("tutorial", "relaxations", "guides") for path in (DOCS / folder).glob("*.py"))
+API = (DOCS / "api.rst").read_text()
+MODULES = {"baselines", "datasets", "metrics", "paths", "plotting", "rounding"}
+
+
+def listed(module):
+    block = re.search(rf"currentmodule:: diffrac_cvx\.{module}\n(.*?)(?=currentmodule::|\Z)", API, flags=re.DOTALL)
+    return set(re.findall(r"^   ([a-zA-Z_]+)$", block[1], flags=re.MULTILINE)) if block else set()
+
+
+def test_every_public_name_is_in_the_reference():
+    names = set(re.findall(r"^   ([a-zA-Z_.]+)$", API, flags=re.MULTILINE))
+    assert set(dc.__all__) - MODULES <= names
+    assert {"DiffracClustering", "MultiLabelDiffrac"} <= names
+
+
+@pytest.mark.parametrize("module", ["rounding", "metrics", "paths", "plotting"])
+def test_every_public_function_of_a_module_is_in_the_reference(module):
+    space = getattr(dc, module)
+    own = {
+        name
+        for name, found in vars(space).items()
+        if getattr(found, "__module__", "").startswith(space.__name__) and "\nParameters\n" in (getdoc(found) or "")
+    }
+    assert own
+    assert own <= listed(module)
+
+
+def test_every_relaxation_has_a_page_with_its_equation_its_use_and_its_equal():
+    text = {path.stem[2:]: path.read_text() for path in (DOCS / "relaxations").glob("*.py")}
+    assert set(text) == set(relaxations.__all__) - {"Relaxation"}
+    for name, page in text.items():
+        assert "**Use it**" in page, name
+        assert re.search(r"[Ee]quations? \(|section \d", page), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_opens_with_a_title_and_is_python(page):
+    heading = ast.get_docstring(ast.parse(page.read_text()), clean=True).splitlines()
+    assert set(heading[1]) == {"="}
+    assert len(heading[1]) == len(heading[0])
+
+
+def test_every_page_is_reached_from_the_first():
+    index = (DOCS / "index.rst").read_text()
+    for page in [*DOCS.glob("*.rst"), *DOCS.glob("*.md")]:
+        assert page.stem == "index" or re.search(rf"^   {page.stem}$", index, flags=re.MULTILINE), page
+    for folder in {page.parent.name for page in PAGES}:
+        assert f"auto/{folder}/index" in index
+        assert (DOCS / folder / "GALLERY_HEADER.rst").is_file()
+        assert f'"{folder}"' in (DOCS / "conf.py").read_text()
+
+
+def test_files_that_the_pages_name_are_there():
+    root = DOCS.parent
+    for page in [*PAGES, *DOCS.glob("*.rst")]:
+        for name in re.findall(r"``((?:diffrac_cvx|experiments)/[\w/]+(?:\.py)?)/?``", page.read_text()):
+            assert (root / name).exists(), f"{page.name}: {name}"
+        for picture in re.findall(r"image:: (\S+)", page.read_text()):
+            assert (page.parent / picture).is_file(), f"{page.name}: {picture}"

@@ -1,0 +1,240 @@
+"""Paths along nu, lambda and alpha, and the duality of alpha and nu."""
+
+from dataclasses import replace
+
+import numpy as np
+import oracles
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx import path_records, paths
+
+ROUNDING = 1e-9
+TOL = 1e-5
+NUS = [1.0, 0.0, 0.1, 0.5, 0.02]
+LAMS = [0.3, 0.0, 0.01, 2.0]
+ALPHAS = [1.0, 0.0, 0.2, 0.6]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return dc.datasets.make_planted(60, 6, sparsity=2, imbalance=0.2, noise=0.3, rng=4)
+
+
+@pytest.fixture(scope="module")
+def dual(planted):
+    return paths.duality(planted.X, [0.0, 0.003, 0.03, 0.1, 0.4, 1.0])
+
+
+def one_sparse(n=40, d=5):
+    """Balanced labels as the first of unit columns: at nu = 1 the optimum is V = e1 e1' / (1 + lambda)^2."""
+    y = np.repeat([1.0, -1.0], n // 2)
+    X = np.column_stack([y, np.random.default_rng(3).standard_normal((n, d - 1))])
+    X -= X.mean(axis=0)
+    return X / X.std(axis=0), y
+
+
+def assert_meet(first, second):
+    """Two proved brackets on one number have a point in common."""
+    assert max(first.lower, second.lower) <= min(first.upper, second.upper) + ROUNDING
+
+
+def entries(path):
+    """The entries of a path as brackets."""
+    return [dc.Bracket(*pair) for pair in zip(path.lower, path.upper, strict=True)]
+
+
+# Values
+
+
+@pytest.mark.parametrize("penalty", [dc.Penalty(), dc.Penalty(a=0.1, c=0.2)], ids=["none", "both"])
+def test_along_nu_values_are_those_of_cold_solves(planted, penalty):
+    path = paths.nu_path(planted.X, NUS, penalty, tol=TOL)
+    np.testing.assert_array_equal(path.parameter, np.sort(NUS))
+    for nu, found in zip(path.parameter, entries(path), strict=True):
+        assert found.gap <= TOL
+        assert_meet(found, dc.low_rank(planted.X, nu, penalty, tol=TOL))
+
+
+@pytest.mark.parametrize("nu", [0.2, 1.0])
+def test_along_lambda_values_are_those_of_cold_solves(planted, nu):
+    path = paths.lambda_path(planted.X, LAMS, nu=nu, a=0.1, tol=TOL)
+    np.testing.assert_array_equal(path.parameter, np.sort(LAMS))
+    for lam, found in zip(path.parameter, entries(path), strict=True):
+        assert found.gap <= TOL
+        assert_meet(found, dc.low_rank(planted.X, nu, dc.Penalty.l1(lam, 0.1), tol=TOL))
+
+
+def test_paths_hold_the_values_of_the_oracles(noisy):
+    along_nu = paths.nu_path(noisy, [0.3, 1.0], dc.Penalty(a=0.2))
+    along_lambda = paths.lambda_path(noisy, [0.1, 1.0], nu=0.6, a=0.2)
+    along_alpha = paths.alpha_path(noisy, [0.0, 0.4], solver="CLARABEL")
+    values = (
+        [oracles.solve_v(noisy, nu, 0.2)[0] for nu in (0.3, 1.0)]
+        + [oracles.solve_v(noisy, 0.6, 0.2, lam**0.5)[0] for lam in (0.1, 1.0)]
+        + [oracles.solve_alpha(noisy, alpha)[0] for alpha in (0.0, 0.4)]
+    )
+    brackets = [found for path in (along_nu, along_lambda, along_alpha) for found in entries(path)]
+    for value, found in zip(values, brackets, strict=True):
+        assert found.gap <= 1e-4
+        assert found.lower - oracles.TOL <= value <= found.upper + oracles.TOL
+
+
+def test_along_alpha_the_imbalance_is_the_parameter(noisy):
+    path = paths.alpha_path(noisy, ALPHAS, solver="CLARABEL")
+    np.testing.assert_array_equal(path.parameter, np.sort(ALPHAS))
+    np.testing.assert_allclose(path.imbalance, path.parameter, atol=1e-11)
+
+
+def test_every_entry_of_a_path_is_that_of_the_known_solution():
+    X, y = one_sparse()
+    lams = np.array([0.05, 0.4, 2.0])
+    path = paths.lambda_path(X, lams, y=y, tol=1e-6)
+    np.testing.assert_allclose(path.value, lams / (1 + lams), atol=1e-6)
+    np.testing.assert_allclose(path.directions, np.outer(1 / (1 + lams), np.eye(5)[0]), atol=3e-3)
+    np.testing.assert_allclose(path.eigenvalue_ratio, 0.0, atol=1e-2)
+    np.testing.assert_allclose(path.imbalance, 0.0, atol=1e-3)
+    np.testing.assert_array_equal(path.error, 0.0)
+    assert (path.seconds > 0.0).all()
+
+
+def test_errors_are_those_of_the_rounding_asked_for(planted):
+    def constant(F):
+        return np.ones(len(F))
+
+    path = paths.nu_path(planted.X, [0.1, 1.0], y=planted.y, rounding=constant)
+    np.testing.assert_allclose(path.error, 1.0 - dc.metrics.imbalance(planted.y))
+    assert paths.nu_path(planted.X, [1.0]).error is None
+
+
+def test_a_path_takes_fewer_steps_than_cold_solves(monkeypatch):
+    X = dc.datasets.make_planted(200, 40, sparsity=4, imbalance=0.2, noise=0.3, rng=1).X
+    nus, results = np.geomspace(0.01, 1.0, 6), []
+
+    def kept(*args, **options):
+        results.append(dc.low_rank(*args, **options))
+        return results[-1]
+
+    monkeypatch.setattr(paths, "low_rank", kept)
+    paths.nu_path(X, nus)
+    cold = sum(dc.low_rank(X, nu).n_iter for nu in nus)
+    assert len(results) == len(nus)
+    assert 0 < sum(result.n_iter for result in results) < 0.5 * cold
+
+
+# Directions
+
+
+def test_the_leading_direction_of_a_rank_one_matrix_is_its_vector(planted):
+    v = np.array([0.1, -2.0, 0.0, 0.3, 0.0, 0.5])
+    np.testing.assert_allclose(paths.leading_direction(planted.X, np.outer(v, v)), -v, atol=1e-12)
+
+
+def test_the_leading_direction_is_the_best_approximation_of_rank_one(noisy):
+    root = np.random.default_rng(0).standard_normal((3, 3))
+    V = root @ root.T
+    values, vectors = np.linalg.eigh(noisy @ V @ noisy.T)
+    best = values[-1] * np.outer(vectors[:, -1], vectors[:, -1])
+    score = noisy @ paths.leading_direction(noisy + 7.0, V)
+    np.testing.assert_allclose(np.outer(score, score), best, atol=1e-10)
+
+
+def test_the_leading_direction_does_not_depend_on_the_units(noisy):
+    root, units = np.random.default_rng(1).standard_normal((3, 3)), np.array([1e-6, 1.0, 1e5])
+    V = root @ root.T
+    changed = paths.leading_direction(noisy * units, V / np.outer(units, units))
+    np.testing.assert_allclose(changed * units, paths.leading_direction(noisy, V), rtol=1e-8)
+
+
+def test_the_offset_is_no_part_of_the_direction(noisy):
+    V = np.eye(4)
+    V[3, 3] = V[0, 3] = V[3, 0] = 5.0
+    np.testing.assert_array_equal(paths.leading_direction(noisy, V), paths.leading_direction(noisy, np.eye(3)))
+
+
+def test_a_result_in_labels_alone_has_the_direction_of_least_squares():
+    X, _ = one_sparse()
+    result = dc.solve(dc.penalized_nu(X), "CLARABEL")
+    np.testing.assert_allclose(paths.leading_direction(X, result), np.eye(5)[0], atol=2e-3)
+    assert np.abs(paths.leading_direction(X, dc.solve(dc.constrained_alpha(X, 1.0)))).max() == 0.0
+
+
+def test_directions_follow_each_other_with_the_largest_entry_positive(planted):
+    V = paths.nu_path(planted.X, np.geomspace(0.01, 1.0, 8), dc.Penalty.l1(0.01)).directions
+    V = V * planted.X.std(axis=0)
+    assert (np.sum(V[1:] * V[:-1], axis=1) >= 0.0).all()
+    assert V.ravel()[np.argmax(np.abs(V))] > 0.0
+
+
+def test_signs_follow_through_a_turn_of_the_direction():
+    X = np.eye(4) - 0.25
+    keep, angles = path_records.Keeper(X), np.linspace(0.0, 1.5 * np.pi, 7)
+    spun = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
+    rows = [keep.direction(np.outer(v, v)) for v in spun]
+    assert any(row @ v < 0.0 for row, v in zip(rows, spun, strict=True))
+    spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
+    entry = path_records.Row(0.0, 0.0, 0.0, 0.0, 0.0, rows[0], np.nan, 0.0)
+    path = keep.path("nu", angles, [entry._replace(directions=row) for row in rows])
+    np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last is the largest, and points down
+
+
+# Duality
+
+
+def test_the_penalised_value_is_the_constrained_one_plus_nu_alpha(dual):
+    assert (dual.penalised.gap <= 1e-6).all()
+    assert (dual.constrained.gap <= 1e-5).all()
+    np.testing.assert_allclose(dual.apart, 0.0, atol=ROUNDING)
+    lower, upper = dual.sums
+    np.testing.assert_allclose(upper, dual.penalised.value, atol=1e-6)
+    assert (lower <= upper).all()
+
+
+@pytest.mark.parametrize("name", ["CLARABEL", "SCS"])
+def test_the_penalised_value_is_that_of_the_constrained_problem_solved_anew(noisy, name):
+    found = paths.duality(noisy, [0.02, 0.2, 1.0], solver=name, tol=1e-5)
+    assert found.constrained.gap.max() <= 1e-4
+    np.testing.assert_allclose(found.apart, 0.0, atol=ROUNDING)
+    np.testing.assert_allclose(found.constrained.imbalance, found.penalised.imbalance, atol=1e-11)
+    assert set(np.diff(found.penalised.parameter) > 0) == {True}
+
+
+def test_brackets_that_do_not_meet_are_said_to_lie_apart(dual):
+    for shift in (0.2, -0.2):
+        low, high = dual.constrained.lower + shift, dual.constrained.upper + shift
+        moved = replace(dual.constrained, lower=low, upper=high)
+        gap = dual.penalised.gap + dual.constrained.gap
+        assert (paths.Duality(dual.penalised, moved).apart >= 0.2 - gap - ROUNDING).all()
+
+
+def test_the_paths_of_nu_bound_the_constrained_value_everywhere(noisy):
+    found = paths.duality(noisy, [0.0, 0.02, 0.1, 0.3, 1.0])
+    alphas = np.array([0.0, 0.01, 0.15, 0.5, 0.8, 1.0])
+    lower, upper = found.bounds(alphas)
+    values = np.array([oracles.solve_alpha(noisy, alpha)[0] if alpha < 1 else 0.0 for alpha in alphas])
+    assert (lower - oracles.TOL <= values).all()
+    assert (values <= upper + oracles.TOL).all()
+    at = found.constrained.parameter
+    assert np.max(np.subtract(*found.bounds(at)[::-1])) <= 1e-5  # at the solutions the bounds touch
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda X, y: paths.nu_path(X, [0.5, 1.5]), dc.ParameterError, "nus = 1.5 is outside"),
+        (lambda X, y: paths.nu_path(X, []), dc.ParameterError, "nus has shape"),
+        (lambda X, y: paths.nu_path(X, 0.5), dc.ParameterError, "nus has shape"),
+        (lambda X, y: paths.lambda_path(X, [-1.0]), dc.ParameterError, "lams = -1 must not be negative"),
+        (lambda X, y: paths.alpha_path(X, [np.nan]), dc.ParameterError, "alphas = .*nan.* must be a finite"),
+        (lambda X, y: paths.nu_path(X, [1.0], y=y[:-1]), dc.DataError, "y has 59 labels for 60 points"),
+        (lambda X, y: paths.nu_path(X, [1.0], start=None), TypeError, "start"),
+        (lambda X, y: paths.leading_direction(X, np.eye(3)), dc.DataError, r"V has shape \(3, 3\)"),
+        (lambda X, y: paths.duality(X, [2.0]), dc.ParameterError, "nus = 2"),
+    ],
+)
+def test_bad_input_is_named(planted, call, error, message):
+    with pytest.raises(error, match=message):
+        call(planted.X, planted.y)

@@ -1,0 +1,472 @@
+"""Displays: what is drawn equals the numbers, on the axes given, and nothing else changes."""
+
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx import paths, plotting
+from diffrac_cvx.plotting.canvas import MISSING, STYLES, spread
+
+PENALTY = dc.Penalty.l1(0.02)
+NAMES = ["age", "height", "weight", "dose", "time"]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return dc.datasets.make_planted(80, 5, sparsity=2, imbalance=0.1, noise=0.3, rng=5)
+
+
+@pytest.fixture(scope="module")
+def result(planted):
+    return dc.low_rank(planted.X, 0.9, PENALTY)
+
+
+@pytest.fixture(scope="module")
+def other(planted):
+    return dc.solve(dc.v_space(planted.X, 0.9, PENALTY), "CLARABEL")
+
+
+@pytest.fixture(scope="module")
+def path(planted):
+    return paths.lambda_path(planted.X, np.geomspace(0.01, 1.0, 5), y=planted.y)
+
+
+@pytest.fixture(scope="module")
+def dual(planted):
+    return paths.duality(planted.X, [0.0, 0.02, 0.1, 1.0])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def untouched():
+    """Matplotlib's settings before anything is drawn."""
+    return dict(mpl.rcParams)
+
+
+@pytest.fixture
+def ax():
+    return plt.figure().subplots()
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+def drawn(line):
+    return np.column_stack(line.get_data())
+
+
+def phases():
+    return plotting.PhaseMapDisplay([2, 4, 8], [10, 20], [[0.0, 0.2, 0.4], [0.6, np.nan, 1.0]], "error")
+
+
+@pytest.fixture
+def displays(planted, result, other, path, dual):
+    """Each display, as a function from axes, or None, to itself plotted; and how many axes it takes."""
+    estimator = SimpleNamespace(decision_function=lambda X: X @ planted.v, coef_=planted.v)
+    return {
+        "bracket": (plotting.BracketDisplay.from_result(result, other).plot, 1),
+        "spectrum": (plotting.SpectrumDisplay.from_result(result).plot, 1),
+        "projection": (plotting.ProjectionDisplay.from_estimator(estimator, planted.X).plot, 1),
+        "bars": (plotting.DirectionDisplay.from_estimator(estimator).plot, 1),
+        "stems": (lambda ax: plotting.DirectionDisplay.from_result(result, planted.X).plot(ax, kind="stem"), 1),
+        "path": (plotting.PathDisplay(path).plot, 2),
+        "duality": (plotting.DualityDisplay(dual).plot, 2),
+        "phases": (lambda ax: phases().plot(ax, colorbar=False), 1),
+    }
+
+
+# Where things are drawn
+
+
+EACH = ["bracket", "spectrum", "projection", "bars", "stems", "path", "duality", "phases"]
+each = pytest.mark.parametrize("name", EACH)
+
+
+@each
+def test_a_display_draws_on_the_axes_given_and_opens_no_figure(displays, name):
+    plot, count = displays[name]
+    figure, axes = plt.subplots(1, count)
+    before = plt.get_fignums()
+    found = plot(axes)
+    assert plt.get_fignums() == before
+    assert found.figure_ is figure
+    assert list(getattr(found, "axes_", [found.ax_])) == list(np.ravel(axes))
+    assert all(one.has_data() and one.get_xlabel() for one in np.ravel(axes))
+
+
+@each
+def test_a_display_opens_one_figure_without_a_title_when_no_axes_are_given(displays, name):
+    found = displays[name][0](None)
+    assert plt.get_fignums() == [found.figure_.number]
+    assert found.ax_.get_title() == ""
+    assert all(1.5 < side < 8.0 for side in found.figure_.get_size_inches())
+
+
+@each
+def test_drawing_changes_nothing_global_and_warns_of_nothing(displays, name, untouched):
+    with warnings.catch_warnings():
+        for kind in (UserWarning, RuntimeWarning, mpl.MatplotlibDeprecationWarning):
+            warnings.simplefilter("error", kind)
+        displays[name][0](None).figure_.canvas.draw()
+    assert dict(mpl.rcParams) == untouched
+
+
+@each
+def test_no_text_leaves_the_figure_and_no_two_names_overlap(displays, name):
+    found = displays[name][0](None)
+    found.figure_.canvas.draw()
+    whole = found.figure_.bbox
+    texts = [text for axes in found.figure_.axes for text in (axes.xaxis.label, axes.yaxis.label, *axes.texts)]
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1 for box in boxes)
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_a_panel_too_many_is_named(path, dual, ax):
+    for display in (plotting.PathDisplay(path), plotting.DualityDisplay(dual)):
+        with pytest.raises(dc.ParameterError, match="panels = 'nonsense'"):
+            display.plot(panels="nonsense")
+    with pytest.raises(dc.ParameterError, match="1 axes for 2 panels"):
+        plotting.PathDisplay(path).plot(ax, panels=["value", "error"])
+
+
+def test_on_one_axes_the_first_panel_is_drawn_unless_another_is_asked_for(path, dual, ax):
+    assert list(plotting.PathDisplay(path).plot(ax).lines_) == ["coefficients"]
+    assert list(plotting.PathDisplay(path).plot(ax, panels="error").lines_) == ["error"]
+    assert plotting.DualityDisplay(dual).plot(ax).line_ is None
+
+
+@pytest.mark.parametrize("given", [{"color": "k", "lw": 3.0}, {"c": "k", "linewidth": 3.0}])
+def test_the_look_of_a_line_can_be_given_by_long_or_short_names(result, given, ax):
+    line = plotting.SpectrumDisplay.from_result(result).plot(ax, **given).labels_line_
+    assert (line.get_color(), line.get_linewidth()) == ("k", 3.0)
+
+
+def test_lines_are_told_apart_without_colours():
+    assert len({style.marker for style in STYLES}) == len(STYLES)
+    assert all(a.linestyle != b.linestyle for a, b in pairwise(STYLES))
+
+
+# Brackets and spectra
+
+
+@pytest.mark.parametrize(("against", "column"), [("iteration", 0), ("seconds", 1)])
+def test_a_bracket_is_the_history(result, against, column):
+    history = np.array(result.history)
+    found = plotting.BracketDisplay.from_result(result).plot(against=against)
+    np.testing.assert_array_equal(drawn(found.lower_lines_[0]), history[:, [column, 2]])
+    np.testing.assert_array_equal(drawn(found.upper_lines_[0]), history[:, [column, 3]])
+    assert found.upper_lines_[0].get_drawstyle() == "steps-post"
+    assert found.ax_.get_xlabel() == against
+
+
+def test_a_result_without_history_is_one_point_of_its_bracket(result, other):
+    found = plotting.BracketDisplay.from_result(result, other, names=["fast", "oracle"]).plot()
+    np.testing.assert_array_equal(drawn(found.lower_lines_[1]), [[other.n_iter, other.lower]])
+    assert [text.get_text() for text in found.legend_.get_texts()] == ["fast", "oracle"]
+
+
+def test_gaps_are_drawn_on_a_logarithmic_axis_where_even_0_shows(planted, result):
+    closed = dc.low_rank(planted.X, 0.0)
+    found = plotting.BracketDisplay.from_result(result, closed).plot(gap=True)
+    history = np.array(result.history)
+    np.testing.assert_array_equal(found.gap_lines_[0].get_ydata(), history[:, 3] - history[:, 2])
+    np.testing.assert_array_equal(found.gap_lines_[1].get_ydata(), [np.finfo(float).eps])
+    assert found.ax_.get_yscale() == "log"
+    assert found.lower_lines_ == []
+
+
+def test_spectra_are_shares_of_the_eigenvalues(result):
+    found = plotting.SpectrumDisplay.from_result(result).plot(most=3)
+    for line, matrix in ((found.labels_line_, result.F @ result.F.T), (found.directions_line_, result.V)):
+        expected = np.linalg.eigvalsh(matrix)[::-1][:3] / np.trace(matrix)
+        np.testing.assert_allclose(line.get_ydata(), expected, atol=1e-12)
+        np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3])
+
+
+def test_a_result_in_labels_alone_has_one_spectrum(planted):
+    one_cluster = dc.solve(dc.constrained_alpha(planted.X[:10], 1.0))
+    found = plotting.SpectrumDisplay.from_result(one_cluster).plot()
+    assert found.directions_line_ is None
+    np.testing.assert_allclose(drawn(found.labels_line_), [[1.0, 1.0]])
+
+
+# Directions
+
+
+def test_histograms_count_every_point_of_each_label_on_its_side(planted):
+    X, y = planted.X, planted.y
+    w = np.linalg.lstsq(X, y - y.mean())[0]
+    found = plotting.ProjectionDisplay.from_labels(X + 3.0, y).plot(bins=12)
+    np.testing.assert_allclose(found.projection, X @ w, atol=1e-10)
+    edges = np.histogram_bin_edges(X @ w, 12)
+    for label, (bars,) in zip([-1.0, 1.0], found.bars_, strict=True):
+        counts = np.histogram((X @ w)[y == label], edges)[0]
+        tops = bars.get_xy()[1:25:2, 1]
+        np.testing.assert_array_equal(tops, counts)
+    assert found.threshold_line_.get_xdata()[0] == found.threshold
+    above, split = X @ w > found.threshold, dc.rounding.two_means(X @ w)
+    assert len(set(split[above])) == len(set(split[~above])) == 1
+
+
+def test_a_direction_given_is_projected_on(planted):
+    labels = np.arange(80) % 3
+    found = plotting.ProjectionDisplay.from_labels(planted.X, labels, planted.v)
+    np.testing.assert_allclose(found.projection, planted.X @ planted.v, atol=1e-12)
+    assert len(found.plot().bars_) == 3
+
+
+def test_an_estimator_is_split_by_the_sign_of_its_decision(planted):
+    two = SimpleNamespace(decision_function=lambda X: np.column_stack([-X[:, 0], X[:, 1] - 0.1]))
+    found = plotting.ProjectionDisplay.from_estimator(two, planted.X, output=1)
+    np.testing.assert_array_equal(found.projection, planted.X[:, 1] - 0.1)
+    np.testing.assert_array_equal(found.labels, found.projection > 0)
+    assert found.threshold == 0.0
+    judged = plotting.ProjectionDisplay.from_estimator(two, planted.X, planted.y)
+    np.testing.assert_array_equal(judged.classes, [-1.0, 1.0])
+
+
+def test_points_that_are_all_equal_have_their_own_value_as_threshold():
+    found = plotting.ProjectionDisplay([2.0, 2.0, 2.0], [1, 1, 1])
+    assert found.plot().threshold_line_.get_xdata()[0] == 2.0
+
+
+def test_bars_are_the_coefficients_largest_first_with_the_support_marked():
+    v = np.array([0.1, -3.0, 0.0, 2.0, -0.5])
+    found = plotting.DirectionDisplay(v, NAMES).plot(most=4)
+    np.testing.assert_array_equal([bar.get_width() for bar in found.bars_], [-3.0, 2.0, -0.5, 0.1])
+    assert [text.get_text() for text in found.ax_.get_yticklabels()] == ["height", "dose", "time", "age"]
+    assert found.ax_.yaxis_inverted()
+    assert found.ax_.get_ylabel() == "the 4 largest of 5"
+    found.plot(order="given")
+    np.testing.assert_array_equal([bar.get_width() for bar in found.bars_], v)
+    colors = [bar.get_facecolor() for bar in found.bars_]
+    assert [color == colors[2] for color in colors] == [False, False, True, False, False]
+
+
+def test_stems_show_every_feature_in_its_place():
+    v = np.array([0.1, -3.0, 0.0, 2.0, -0.5])
+    found = plotting.DirectionDisplay(v, support=np.abs(v) > 1).plot(kind="stem")
+    inner, outer = found.heads_
+    np.testing.assert_array_equal(drawn(inner), [[1, -3.0], [3, 2.0]])
+    np.testing.assert_array_equal(drawn(outer), [[0, 0.1], [2, 0.0], [4, -0.5]])
+    tips = [segment[1].tolist() for segment in found.stems_.get_segments()]
+    assert tips == [[j, x] for j, x in enumerate(v)]
+
+
+def test_the_support_does_not_depend_on_the_units(planted, result):
+    units = np.array([1e3, 1.0, 1e-3, 1.0, 1.0])
+    changed = dc.low_rank(planted.X * units, 0.9, dc.Penalty(c=0.02**0.5 * units))
+    first, second = (
+        plotting.DirectionDisplay.from_result(found, X, rtol=0.1)
+        for found, X in ((result, planted.X), (changed, planted.X * units))
+    )
+    np.testing.assert_array_equal(first.support, second.support)
+    assert 0 < first.support.sum() < 5
+    np.testing.assert_allclose(first.coefficients, paths.leading_direction(planted.X, result))
+
+
+def test_an_estimator_names_its_own_features():
+    model = SimpleNamespace(coef_=np.eye(5)[:2], feature_names_in_=np.array(NAMES))
+    found = plotting.DirectionDisplay.from_estimator(model, output=1)
+    np.testing.assert_array_equal(found.coefficients, np.eye(5)[1])
+    assert found.feature_names == NAMES
+    assert plotting.DirectionDisplay.from_estimator(SimpleNamespace(coef_=np.ones(2))).feature_names == ["x0", "x1"]
+
+
+# Paths
+
+
+def test_path_lines_are_the_path(path):
+    panels = ["coefficients", "value", "eigenvalue_ratio", "imbalance", "error", "seconds"]
+    found = plotting.PathDisplay(path, NAMES).plot(panels=panels)
+    for j, line in enumerate(found.lines_["coefficients"]):
+        np.testing.assert_array_equal(drawn(line), np.column_stack([path.parameter, path.directions[:, j]]))
+    for name in panels[1:]:
+        (line,) = found.lines_[name]
+        np.testing.assert_array_equal(drawn(line), np.column_stack([path.parameter, getattr(path, name)]))
+    corners = found.fill_.get_paths()[0].vertices
+    for x, low, high in zip(path.parameter, path.lower, path.upper, strict=True):
+        assert {low, high} <= set(corners[corners[:, 0] == x, 1])
+    assert all(axes.xaxis_inverted() and axes.get_xscale() == "log" for axes in found.axes_)
+    assert len(found.axes_) == len(found.figure_.axes) == 6
+
+
+def test_the_largest_coefficients_are_named_at_their_ends_in_their_colours(path):
+    found = plotting.PathDisplay(path, NAMES).plot(labelled=2)
+    largest = np.argsort(-np.abs(path.directions).max(axis=0))[:2]
+    assert [text.get_text() for text in found.texts_] == [NAMES[j] for j in largest]
+    for text, j in zip(found.texts_, largest, strict=True):
+        assert text.get_color() == found.lines_["coefficients"][j].get_color()
+        assert text.xy[1] == path.directions[0, j]  # lambda decreases to the right
+
+
+def test_coefficients_that_stay_at_0_have_no_name(path):
+    sparse = replace(path, directions=path.directions * [1.0, 1.0, 0.0, 0.001, 0.0])
+    found = plotting.PathDisplay(sparse, NAMES).plot()
+    assert {text.get_text() for text in found.texts_} == {"age", "height"}
+    assert len(found.lines_["coefficients"]) == 5
+
+
+def test_paths_are_solved_by_the_display_too(planted, path):
+    lams = plotting.PathDisplay.from_lambda(planted.X, path.parameter, y=planted.y, feature_names=NAMES)
+    np.testing.assert_array_equal(lams.path.value, path.value)
+    nus = plotting.PathDisplay.from_nu(planted.X, [0.0, 0.02, 1.0], PENALTY, y=planted.y)
+    np.testing.assert_array_equal(nus.path.value, paths.nu_path(planted.X, [0.0, 0.02, 1.0], PENALTY).value)
+    axes = nus.plot(panels="error").ax_
+    assert axes.get_xscale() == "symlog"
+    assert not axes.xaxis_inverted()
+
+
+def test_an_error_that_was_not_measured_is_not_drawn(planted):
+    found = plotting.PathDisplay.from_nu(planted.X, [1.0])
+    with pytest.raises(dc.ParameterError, match="give y"):
+        found.plot(panels="error")
+
+
+def test_duality_draws_both_values_and_the_proved_band(planted, dual):
+    apart = paths.alpha_path(planted.X[:10], [0.2, 0.5], solver="CLARABEL")
+    found = plotting.DualityDisplay(dual, apart).plot()
+    for line, x, y in (
+        (found.points_, dual.constrained.parameter, dual.constrained.value),
+        (found.crosses_, apart.parameter, apart.value),
+        (found.line_, dual.penalised.parameter, dual.penalised.value),
+        (found.sums_, dual.penalised.parameter, dual.sums[1]),
+    ):
+        np.testing.assert_array_equal(drawn(line), np.column_stack([x, y]))
+    corners = found.band_.get_paths()[0].vertices
+    at = dual.constrained.parameter[1]
+    lower, upper = dual.bounds([at])
+    assert {lower[0], upper[0]} <= set(corners[corners[:, 0] == at, 1])
+
+
+def test_duality_is_solved_by_the_display_too(planted, dual):
+    found = plotting.DualityDisplay.from_data(planted.X, dual.penalised.parameter, tol=1e-6)
+    np.testing.assert_array_equal(found.duality.penalised.value, dual.penalised.value)
+
+
+# Phase maps
+
+
+def test_a_phase_map_draws_the_mean_of_the_replications_in_its_cell():
+    table = {"n": [10, 10, 20, 10, 20], "d": [2, 2, 2, 4, 4], "error": [0.0, 1.0, 0.25, np.nan, 1.0]}
+    found = plotting.PhaseMapDisplay.from_table(table)
+    np.testing.assert_array_equal(found.values, [[0.5, np.nan], [0.25, 1.0]])
+    found.plot()
+    np.testing.assert_array_equal(np.ma.filled(found.mesh_.get_array(), np.nan).reshape(2, 2), found.values)
+    corners = found.mesh_.get_coordinates()
+    np.testing.assert_array_equal(corners[0, :, 0], [1.0, 3.0, 5.0])
+    np.testing.assert_array_equal(corners[:, 0, 1], [5.0, 15.0, 25.0])
+    assert found.colorbar_.ax.get_ylabel() == "error"
+
+
+def test_a_phase_map_has_its_line_where_neighbours_cross_the_level():
+    found = plotting.PhaseMapDisplay([1, 2], [10, 20], [[0.0, 0.0], [1.0, 1.0]]).plot(level=0.25)
+    np.testing.assert_allclose(np.vstack(found.contour_.allsegs[0])[:, 1], 12.5)
+    assert found.plot(level=2.0).contour_ is None
+    assert found.plot(level=None).contour_ is None
+
+
+def test_a_phase_map_of_which_nothing_was_measured_is_empty():
+    found = plotting.PhaseMapDisplay([1, 2], [1, 2], np.full((2, 2), np.nan)).plot()
+    assert found.contour_ is None
+    assert np.ma.getmaskarray(found.mesh_.get_array()).all()
+
+
+def test_a_phase_map_takes_a_data_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"points": [20, 10], "dims": [3, 3], "rank_one": [True, False]})
+    found = plotting.PhaseMapDisplay.from_table(frame, "rank_one", n="points", d="dims")
+    np.testing.assert_array_equal(found.values, [[0.0], [1.0]])
+    np.testing.assert_array_equal(found.n, [10.0, 20.0])
+    assert found.plot().contour_ is None
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plotting.BracketDisplay.from_result(), "at least one run"),
+        (lambda: plotting.SpectrumDisplay([]), "a spectrum"),
+        (lambda: plotting.ProjectionDisplay([1.0, 2.0], [1]), "labels has shape"),
+        (lambda: plotting.ProjectionDisplay(np.arange(9), np.arange(9)), "at most 8"),
+        (lambda: plotting.ProjectionDisplay.from_labels(np.eye(3), [1, 1, -1], [1.0]), "w has 1 entries for 3"),
+        (lambda: plotting.ProjectionDisplay.from_labels(np.eye(3), [0, 1, 1]), "-1 and"),
+        (lambda: plotting.DirectionDisplay([1.0, 2.0], ["a"]), "1 feature names for 2"),
+        (lambda: plotting.DirectionDisplay([1.0, np.nan]), "coefficients is nan"),
+        (lambda: plotting.DirectionDisplay([1.0], support=[True, False]), "support has shape"),
+        (lambda: plotting.PhaseMapDisplay([1, 2], [1], [[0.0]]), "values has shape"),
+        (lambda: plotting.PhaseMapDisplay([2, 1], [1], [[0.0, 1.0]]), "d must increase"),
+        (lambda: plotting.PhaseMapDisplay.from_table({"n": [1], "d": [1]}), "no column 'error'"),
+        (lambda: plotting.PhaseMapDisplay.from_table({"n": [1], "d": [1, 2], "error": [0]}), "lengths"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(dc.DataError, match=message):
+        call()
+
+
+def test_kinds_and_orders_are_checked(result):
+    bracket, direction = plotting.BracketDisplay.from_result(result), plotting.DirectionDisplay([1.0])
+    for call in (
+        lambda: bracket.plot(against="time"),
+        lambda: direction.plot(kind="pie"),
+        lambda: direction.plot(order="name"),
+        lambda: direction.plot(most=0),
+    ):
+        with pytest.raises(dc.ParameterError):
+            call()
+    assert plt.get_fignums() == []
+
+
+# Labels that keep apart
+
+
+def test_positions_are_spread_to_a_distance_and_no_further():
+    at = np.array([3.0, 0.0, 0.1, 0.2, 9.0])
+    moved = spread(at, 1.0)
+    assert (np.diff(np.sort(moved)) >= 1.0 - 1e-12).all()
+    np.testing.assert_array_equal(np.argsort(moved), np.argsort(at))
+    np.testing.assert_allclose(moved, [3.0, -0.9, 0.1, 1.1, 9.0], atol=1e-12)
+    np.testing.assert_array_equal(spread(np.array([5.0, 1.0]), 1.0), [5.0, 1.0])
+
+
+# Without matplotlib
+
+
+def test_without_matplotlib_the_displays_are_there_and_plot_says_what_to_install():
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+from diffrac_cvx.plotting import DirectionDisplay
+display = DirectionDisplay([1.0, 2.0])
+try:
+    display.plot()
+except ImportError as error:
+    print(error)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert out.splitlines() == [MISSING]
+    assert "pip install matplotlib" in MISSING
+
+
+def test_importing_the_plots_does_not_import_matplotlib():
+    code = "import sys, diffrac_cvx.plotting, diffrac_cvx.paths; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert not any(name.split(".")[0] == "matplotlib" for name in loaded.split())

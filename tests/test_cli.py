@@ -228,3 +228,14 @@ def test_an_unknown_command_and_a_missing_file_end_with_status_two(capsys):
     status, _, error = ended(capsys, "cluster", "nowhere")
     assert status == 2
     assert "data sets by name are heart" in error
+
+
+def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    for name in [name for name in sys.modules if name.startswith("diffrac_cvx.estimator")]:
+        monkeypatch.delitem(sys.modules, name)
+    status, _, error = ended(capsys, "cluster", table, "--label", "city", "--drop", "name")
+    assert status == 2
+    assert "pip install 'diffrac-cvx[app]'" in error
+    assert error.count("\n") == 1

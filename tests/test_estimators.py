@@ -188,3 +188,20 @@ def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ImportError, match=r"needs scikit-learn.*pip install 'diffrac-cvx\[app\]'"):
         dc.DiffracClustering  # noqa: B018
+
+
+def test_nothing_of_scikit_learns_whole_check_is_skipped_or_expected_to_fail():
+    import os
+    import subprocess
+    import sys
+
+    code = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "import diffrac_cvx as dc\n"
+        "from sklearn.utils.estimator_checks import check_estimator\n"
+        "for estimator in (dc.DiffracClustering(), dc.MultiLabelDiffrac()):\n"
+        "    found = check_estimator(estimator, on_skip='raise')\n"
+        "    assert len(found) > 40 and all(check['status'] == 'passed' for check in found)\n"
+    )
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}  # without it scikit-learn skips a check
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -224,6 +224,9 @@ def run(arguments: list[str] | None = None) -> int:
         app(args=arguments)
     except SystemExit as end:
         return int(end.code or 0)
+    except ModuleNotFoundError as error:
+        print(f"error: this needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'", file=sys.stderr)
+        return REFUSED
     except (DataError, ParameterError, ResourceError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return REFUSED

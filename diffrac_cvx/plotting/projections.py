@@ -26,8 +26,8 @@ class ProjectionDisplay:
     labels : (n,) array
         Labels, found or true: any two values, or a few more.
     threshold : float, optional
-        By default the middle of the gap at which exact 2-means splits the projection, as in Eq. (2): labels beyond it
-        are those that the next step of alternating optimisation changes.
+        By default the middle of the gap at which exact 2-means splits the projection, as Eq. (2) would; the labels
+        need not agree with it.
     symbol : str
         Name of the horizontal axis.
 

@@ -200,7 +200,7 @@ def test_nothing_of_scikit_learns_whole_check_is_skipped_or_expected_to_fail():
         "import diffrac_cvx as dc\n"
         "from sklearn.utils.estimator_checks import check_estimator\n"
         "for estimator in (dc.DiffracClustering(), dc.MultiLabelDiffrac()):\n"
-        "    found = check_estimator(estimator, on_skip='raise')\n"
+        "    found = check_estimator(estimator, on_skip=None)\n"
         "    assert len(found) > 40 and all(check['status'] == 'passed' for check in found)\n"
     )
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}  # without it scikit-learn skips a check

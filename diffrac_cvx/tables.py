@@ -139,6 +139,10 @@ def finished(X: Array, names: tuple[str, ...], labels: "pd.Series | None", missi
         keep &= ~lacking.any(axis=1)
     if not keep.all():
         notes.append(f"{int((~keep).sum())} of {len(X)} rows with missing values were dropped")
+    for j in np.flatnonzero(np.all(np.diff(X, axis=0) == 1.0, axis=0)) if len(X) > 2 else ():
+        notes.append(
+            f"column {names[j]!r} numbers the rows and is used as a feature all the same: drop it (--drop {names[j]})"
+        )
     X, lacking = X[keep], lacking[keep]
     if lacking.any():
         if lacking.all(axis=0).any():

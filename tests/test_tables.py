@@ -122,3 +122,10 @@ def test_three_classes_are_no_signs_and_the_message_counts_them(tmp_path):
     assert table.y is None
     with pytest.raises(dc.ParameterError, match=r"3 classes \(x, y, z\)"):
         require_two(table)
+
+
+def test_a_column_that_numbers_the_rows_is_noted_and_others_are_not(tmp_path):
+    path = written(tmp_path, "id,a\n7,1\n8,2.5\n9,1\n")
+    (note,) = read_table(path).notes
+    assert "'id' numbers the rows" in note
+    assert read_table(path, drop=["id"]).notes == ()

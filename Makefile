@@ -4,6 +4,7 @@
 PYTHON ?= python3
 GRID ?= full
 SOLVER ?= fast
+PORT ?= 2718
 JOBS ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 RUN := .venv/bin/python -m
@@ -27,11 +28,11 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory two-class multi-label validate benchmark \
-        data docs reproduction figures wheel clean distclean
+        test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
-	@echo "Variables: PYTHON=$(PYTHON) GRID=$(GRID) SOLVER=$(SOLVER) JOBS=$(JOBS)"
+	@echo "Variables: PYTHON=$(PYTHON) GRID=$(GRID) SOLVER=$(SOLVER) JOBS=$(JOBS) PORT=$(PORT)"
 
 env: $(STAMP) ## make .venv, or bring it up to its pins
 
@@ -47,8 +48,12 @@ $(STAMP): pyproject.toml constraints.txt
 test: $(STAMP) ## run the fast tests
 	$(RUN) pytest -n 2
 
-test-all: $(STAMP) ## run every test, the slow oracles included
-	$(RUN) pytest -n 2 -m ""
+test-all: $(STAMP) ## run every test but the page's, the slow oracles included
+	$(RUN) pytest -n 2 -m "not browser"
+
+test-page: $(STAMP) ## test the page in a headless Chromium, which has to be installed
+	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[browser]"
+	$(RUN) pytest -m browser
 
 check: $(STAMP) ## lint, formatting, types
 	$(RUN) ruff check
@@ -82,6 +87,9 @@ two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 
 multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
 	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) --x "$(X)" --y "$(Y)"
+
+explore: $(STAMP) ## the interactive page, in the browser (PORT)
+	$(RUN) diffrac_cvx.explore --port $(PORT)
 
 data: $(STAMP) ## the shipped data from the packages they come from, compared (pip, apt)
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"

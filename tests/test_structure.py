@@ -30,6 +30,7 @@ LAYERS = [
     ["path_records"],
     ["paths"],
     ["compare", "estimators", "plotting.*"],
+    ["explore.*"],
     ["cli.*"],
 ]
 NUMPY_ONLY = ["solvers.fista", "solvers.accelerated", "solvers.published", "solvers.smoothing"]

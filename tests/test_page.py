@@ -1,0 +1,182 @@
+"""The page in a headless Chromium: one page, looked at, changed, stopped, and fed with a table of one's own."""
+
+import ast
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+WAIT = 60_000  # milliseconds; a busy machine needs some of them
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A served page, for this module alone."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "diffrac_cvx.explore", "--headless", "--port", str(port)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[1]) as server:
+        url = f"http://127.0.0.1:{port}/"
+        wait_until_up(url, server)
+        yield url
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def wait_until_up(url, server):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError("the page is not served")
+
+
+@pytest.fixture(scope="module")
+def page(address):
+    """The page in the browser, with what it asked for and what it complained of."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert path, "Chromium is not installed"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.set_default_timeout(WAIT)
+        page.asked, page.errors = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("websocket", lambda socket: page.asked.append(socket.url))
+        page.on("console", lambda said: page.errors.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: page.errors.append(f"{error}\n{error.stack}"))
+        page.goto(address)
+        page.locator(".status[data-state=done]").wait_for()
+        page.locator("[data-view=comparison] table").wait_for()
+        yield page
+        browser.close()
+
+
+def view(page, name):
+    return page.locator(f"[data-view={name}]")
+
+
+def control(page, name):
+    return page.locator(f"[data-control={name}]:visible").first
+
+
+def pick(page, name, option):
+    """Choose one more of several, or take it away."""
+    control(page, name).locator("button, [role=combobox]").first.click()
+    page.get_by_role("option", name=option, exact=True).click()
+    page.keyboard.press("Escape")
+
+
+def upload(page, text):
+    control(page, "file").locator("input[type=file]").first.set_input_files(
+        {"name": "mine.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    )
+
+
+def test_every_view_is_there_with_its_picture_or_table(page):
+    from diffrac_cvx.explore.catalogue import VIEWS
+
+    for shown in VIEWS:
+        view(page, shown.name).locator("table" if shown.is_table else "img").first.wait_for()
+    headings = [text for text in page.locator("h2").all_inner_texts() if text in "Data Labels Proofs Paths Comparison"]
+    assert headings[-5:] == ["Data", "Labels", "Proofs", "Paths", "Comparison"]
+    assert "No disagreement" in page.locator(".remarks").first.inner_text()
+
+
+def test_a_narrow_page_is_not_wider_than_its_window(page):
+    page.set_viewport_size({"width": 420, "height": 900})
+    widths = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    boxes = page.locator(".view").all()
+    assert all(box.bounding_box()["width"] <= 420 for box in boxes)
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    assert widths[0] <= widths[1]
+
+
+def test_moving_a_slider_changes_picture_caption_and_table(page):
+    image = view(page, "projection").locator("img")
+    before, table = image.get_attribute("src"), view(page, "roundings").locator("table").inner_text()
+    slider = control(page, "noise").get_by_role("slider")
+    slider.focus()
+    for _ in range(6):
+        slider.press("ArrowRight")
+    page.wait_for_function("old => document.querySelector('[data-view=projection] img')?.src != old", arg=before)
+    page.wait_for_function("old => document.querySelector('[data-view=roundings] table')?.innerText != old", arg=table)
+    slider = control(page, "nu").get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowLeft")
+    view(page, "projection").locator(".note", has_text="nu = 0.95").wait_for()
+
+
+@pytest.mark.parametrize(("kind", "start"), [("PNG", b"\x89PNG"), ("PDF", b"%PDF"), ("Python", b"import ")])
+def test_a_view_is_saved(page, kind, start):
+    page.locator(".status[data-state=done]").wait_for()
+    with page.expect_download() as download:
+        view(page, "spectra").get_by_text(kind, exact=True).click()
+    content = Path(download.value.path()).read_bytes()
+    assert content.startswith(start)
+    if kind == "Python":
+        ast.parse(content)
+
+
+def test_the_python_of_a_view_is_shown(page):
+    view(page, "spectra").get_by_text("Python code").click()
+    view(page, "spectra").get_by_text("SpectrumDisplay").first.wait_for()
+
+
+def test_stop_ends_a_long_solve(page):
+    pick(page, "forms", "(23) correlation")
+    pick(page, "solvers", "SCS")
+    status = page.locator(".status", has_text="(23) SCS")  # takes minutes
+    status.wait_for()
+    page.wait_for_timeout(1000)
+    started = time.monotonic()
+    page.get_by_role("button", name="Stop").click()
+    page.locator(".status[data-state=stopped]").wait_for()
+    assert time.monotonic() - started < 15
+    assert not status.is_visible()
+    pick(page, "forms", "(23) correlation")
+    page.locator(".status[data-state=done]").wait_for()
+
+
+def test_a_table_with_a_bad_value_gets_a_message_that_names_row_and_column(page):
+    page.get_by_role("radio", name="own table").click()
+    page.locator(".wrong", has_text="choose a file").wait_for()
+    upload(page, "a,b\n1,2\n3,oops\n4,5\n")
+    message = page.locator(".wrong", has_text="oops")
+    message.wait_for()
+    assert "column 'b'" in message.inner_text()
+    assert "row 1" in message.inner_text()
+    assert page.locator("[data-view] img").count() == 0, "pictures of other data would mislead"
+
+
+def test_a_table_with_a_column_of_text_as_label_is_clustered(page):
+    rows = [f"{(-1) ** i + 0.1 * (i % 7):.1f},{i % 5},{'cat' if i % 2 else 'dog'}" for i in range(40)]
+    upload(page, "\n".join(["height,weight,species", *rows]))
+    page.locator(".wrong", has_text="'species' holds text").wait_for()
+    control(page, "label").locator("select").select_option("species")
+    page.locator(".summary", has_text="mine.csv: 40 points, 2 features").wait_for()
+    view(page, "projection").locator(".note", has_text="mine.csv").wait_for()
+
+
+def test_nothing_outside_this_machine_was_asked_for_and_nothing_complained(page):
+    inside = ("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:http://127.0.0.1:")
+    assert page.asked
+    assert [url for url in page.asked if not url.startswith(inside)] == []
+    assert not page.errors, "\n".join(page.errors)

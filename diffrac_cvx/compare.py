@@ -1,25 +1,21 @@
 """Every relaxation and solver on the same data, in one table that names what does not agree."""
 
-import multiprocessing
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx import metrics
-from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.compare_methods import BY_DEFAULT, METHODS, ROUNDINGS, Method, Task
-from diffrac_cvx.comparison import Comparison, Found, disagreements, label_differences
+from diffrac_cvx.compare_methods import METHODS, Task, alpha_of, roundings
+from diffrac_cvx.compare_run import Found, attempt, attempt_apart
+from diffrac_cvx.comparison import Comparison
+from diffrac_cvx.disagreements import best_labels, disagreements, label_differences, lower_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, in_unit_interval, positive
-from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.result import Bracket, Progress, Result
-from diffrac_cvx.solvers import low_rank
+from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.result import Progress
 
 Report = Callable[[str, Progress | None], object]
 
@@ -34,11 +30,20 @@ def compare(
     alpha: float | None = None,
     tol: float = 1e-4,
     time_limit: float | None = None,
+    memory_limit: float | None = None,
     memory: bool = False,
     random_state: int = 0,
     progress: Report | None = None,
 ) -> Comparison:
-    """Run relaxations, solvers and baselines on the same data.
+    """Run relaxations, solvers and baselines on the same data, and name every contradiction between them.
+
+    Values are brought to one scale, that of (15), by what is proved of them: (8), (11) and (15) are equal; (21) is
+    -sqrt(1 - (15)) when c = 0 and above that else; the multi-class value, k = 3, is nu/3 + 2/3 of (8); (7) + nu alpha
+    is never below (8).  There, or on their own scale for methods of one problem, no two brackets may lie apart, no
+    value may lie below a lower bound, or above an upper bound by more than its own gap, and no labels may score less
+    in Eq. (9) than a lower bound.
+
+    Source: Eq. (7), (8), (11), (15), (21), (24), section 4, and Eq. (2) for the baselines.
 
     Parameters
     ----------
@@ -47,26 +52,28 @@ def compare(
     y : (n,) array, optional
         True labels in {-1, +1}, to judge by.
     methods : sequence of str, optional
-        Names such as "low_rank", "fista published", "lifted/SCS" or "k-means"; by default all that take the penalty
-        and are not too large, see the notes of what is returned.
+        Names of `compare_methods.METHODS` such as "low_rank", "fista published", "lifted/SCS" or "k-means"; by default
+        all that take the penalty and are, at this size, a matter of seconds: the notes say which were left out and why.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty, optional
         Weights a and c.
     alpha : float, optional
-        Imbalance of `constrained_alpha`, in [0, 1]; by default that of the penalised solution.
+        Imbalance of `constrained_alpha`, in [0, 1]; by default that of a solution of (15), where (7) + nu alpha is (8).
     tol : float
         Proved gap at which every solver stops.
     time_limit : float, optional
         Seconds for each solver.
+    memory_limit : float, optional
+        GB that a solver of CVXPY may need by our estimate; by default what the machine has free.
     memory : bool
-        Whether each method runs in a process of its own, whose peak is measured; as with any such process, a script
-        needs ``if __name__ == "__main__":`` then.
+        Whether each method runs in a process of its own, which alone can tell its peak of resident memory, compiled
+        solvers included; counted from what the process held, data included, before the method began.
     random_state : int
-        Seed of the baselines.
+        Seed of the baselines and of the random hyperplanes, at least 0.
     progress : callable, optional
-        Called as ``progress(method, None)`` before each method and ``progress(method, Progress)`` by the fast solvers;
-        a true value stops the method, and at the start of one all that are left.
+        Called as ``progress(method, None)`` before each method and ``progress(method, Progress)`` by the fast solvers
+        of this process; a true value stops the method, and all that are left.
 
     Returns
     -------
@@ -80,92 +87,83 @@ def compare(
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     truth = None if y is None else as_labels(y, len(data))
     penalty = Penalty() if penalty is None else penalty
-    penalty.weights(data.shape[1])
-    if alpha is None:
-        F = low_rank(data, nu, penalty, tol=max(tol, 1e-4), time_limit=time_limit).F
-        alpha = float(np.clip(np.sum(F.mean(axis=0) ** 2), 0.0, 1.0))
-    task = Task(data, nu, penalty, in_unit_interval(alpha, "alpha"), positive(tol, "tol"), time_limit, random_state)
-    names, notes = chosen(methods, task)
-    found: dict[str, Found] = {}
-    for name in names:
-        if progress is not None and progress(name, None):
-            notes.append(f"stopped before {name}")
-            break
-        found[name] = attempt(name, task, memory, progress)
-    lower = max((one.bounds.lower for one in found.values() if one.bounds is not None), default=0.0)
-    rows = [row_of(name, one, task, truth, lower) for name, one in found.items()]
-    notes += label_differences(found)
-    return Comparison(tuple(rows), found, tuple(disagreements(found, task.tol)), tuple(notes))
+    weights_of(penalty, data.shape[1])
+    task = Task(
+        data, nu, penalty, np.nan if alpha is None else in_unit_interval(alpha, "alpha"), positive(tol, "tol"),
+        None if time_limit is None else positive(time_limit, "time_limit"), seed_of(random_state),
+        memory_limit=None if memory_limit is None else positive(memory_limit, "memory_limit"),
+    )  # fmt: skip
+    names, left_out = chosen(methods, task)
+    if alpha is None and any(METHODS[name].problem == "(7)" for name in names):
+        found_alpha, slack = alpha_of(task)
+        task = replace(task, alpha=found_alpha, alpha_slack=slack)
+    found, stopped = run(names, task, memory, progress)
+    wrong = tuple(disagreements(found))
+    # Where brackets contradict each other no bound is to be relied on, and nothing is said of the labels' gap.
+    lower = -np.inf if wrong else max(map(lower_of, found.values()), default=-np.inf)
+    notes = [*grouped(left_out), *stopped, *notes_on(found, task), *([] if wrong else best_labels(found))]
+    return Comparison(
+        tuple(row_of(name, one, task, truth, lower) for name, one in found.items()), found, wrong, tuple(notes)
+    )
 
 
-def chosen(methods: Sequence[str] | None, task: Task) -> tuple[list[str], list[str]]:
-    """Return the methods to run, and why others are left out."""
-    if methods is not None:
-        unknown = [name for name in methods if name not in METHODS]
-        if unknown:
-            raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(METHODS)}")
-    names, notes = [], []
-    for name in BY_DEFAULT if methods is None else methods:
+def chosen(methods: Sequence[str] | None, task: Task) -> tuple[list[str], dict[str, str]]:
+    """Return the methods to run, and why others are left out; their size is no reason where they were asked for."""
+    if isinstance(methods, str) or (methods is not None and len(methods) == 0):
+        raise ParameterError(f"methods = {methods!r} must be a list of names, such as ['low_rank', 'fista']")
+    asked = list(METHODS) if methods is None else list(dict.fromkeys(methods))
+    unknown = [name for name in asked if name not in METHODS]
+    if unknown:
+        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(METHODS)}")
+    reasons = {}
+    for name in asked:
         method = METHODS[name]
-        reason = method.refuses(task.penalty) or ("" if methods is not None else method.too_large(task.X))
-        if reason:
-            notes.append(f"{name} is left out: {reason}")
+        reasons[name] = method.refuses(task.penalty) or ("" if methods is not None else method.too_large(task.X))
+    return [name for name in asked if not reasons[name]], {name: reason for name, reason in reasons.items() if reason}
+
+
+def run(names: Sequence[str], task: Task, memory: bool, progress: Report | None) -> tuple[dict[str, Found], list[str]]:
+    """Run the methods in turn until the user's callback asks to stop, and say where it did."""
+    found: dict[str, Found] = {}
+    asked: list[str] = []
+
+    def ask(name: str, now: Progress | None) -> bool:
+        if progress is not None and progress(name, now):
+            asked.append(name)
+        return bool(asked)
+
+    for i, name in enumerate(names):
+        if asked or ask(name, None):
+            return found, [f"stopped before {', '.join(names[i:])}"]
+        if memory:
+            found[name] = attempt_apart(name, task)
         else:
-            names.append(name)
-    return names, notes
+            found[name] = attempt(name, replace(task, callback=lambda now, name=name: ask(name, now)))
+    return found, []
 
 
-def attempt(name: str, task: Task, memory: bool, progress: Report | None) -> Found:
-    """Run one method; whatever goes wrong in it becomes its reason."""
-    method = METHODS[name]
-    if progress is not None and method.fast and not memory:
-        task = replace(task, callback=lambda now: bool(progress(name, now)))
-    try:
-        outcome, seconds, peak = measured_apart(name, task) if memory else measured(method, task)
-    except Exception as error:  # a solver may raise anything; the others go on
-        return Found(
-            method.problem, reason=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        )
-    if isinstance(outcome, Result):
-        bounds = method.reads(Bracket(outcome.lower, outcome.upper), task)
-        seconds = seconds if method.cost else outcome.seconds
-        return Found(method.problem, outcome, ROUNDINGS["kmeans_centered"](outcome.F), bounds, seconds, peak)
-    return Found(method.problem, None, outcome, None, seconds, peak)
+def grouped(reasons: Mapping[str, str]) -> Iterator[str]:
+    """Say why methods are left out, those of one reason together."""
+    for reason in dict.fromkeys(reasons.values()):
+        names = [name for name, given in reasons.items() if given == reason]
+        yield f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}"
 
 
-def measured(method: Method, task: Task) -> tuple[Result | Array, float, float]:
-    """Return what a method finds, and the seconds, building and compiling included."""
-    start = perf_counter()
-    outcome = method.run(task)
-    return outcome, perf_counter() - start, np.nan
-
-
-def measured_apart(name: str, task: Task) -> tuple[Result | Array, float, float]:
-    """Run a method in a process of its own, and return the growth of its peak memory in MB too."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(apart, name, task).result()
-
-
-def apart(name: str, task: Task) -> tuple[Result | Array, float, float]:
-    """Run a method and measure how far the memory of this process rose above what it was, in MB."""
-    before = resident("VmRSS")
-    try:
-        Path("/proc/self/clear_refs").write_text("5")  # forget the peak of the imports
-    except OSError:
-        before = resident("VmHWM")
-    outcome, seconds, _ = measured(METHODS[name], task)
-    return outcome, seconds, resident("VmHWM") - before
-
-
-def resident(which: str) -> float:
-    """Return the memory of this process in MB, now ("VmRSS") or at its peak ("VmHWM"); the peak where Linux is not."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(which))
-    except (OSError, StopIteration):
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def notes_on(found: Mapping[str, Found], task: Task) -> Iterator[str]:
+    """Say what a reader of the table should know."""
+    solved = {one.problem for one in found.values() if one.result is not None}
+    if "(7)" in solved:
+        whose = "as given" if np.isinf(task.alpha_slack) else "the imbalance of a solution of (15)"
+        yield f"(7) is solved at alpha = {task.alpha:.6g}, {whose}"
+    if "(21)" in solved and task.penalty.is_sparse:
+        yield "(21) is another problem than (15) when c > 0, and bounds it from above only"
+    if np.any(task.penalty.a) or np.any(task.penalty.c):
+        unaware = [name for name, one in found.items() if one.result is None and one.labels is not None]
+        if unaware:
+            yield f"{', '.join(unaware)} know nothing of the penalty; their labels are judged with it"
+    yield from label_differences(found, task.tol)
+    for sentence in dict.fromkeys(sentence for one in found.values() for sentence in one.warned):
+        yield f"{', '.join(name for name, one in found.items() if sentence in one.warned)}: {sentence}"
 
 
 def row_of(name: str, found: Found, task: Task, truth: Array | None, lower: float) -> dict[str, Any]:
@@ -176,11 +174,9 @@ def row_of(name: str, found: Found, task: Task, truth: Array | None, lower: floa
         row[key] = getattr(result, key, np.nan)
     row["rank"] = metrics.numerical_rank(result.F) if result is not None else np.nan
     row["eigenvalue_ratio"] = metrics.eigenvalue_ratio(result.F) if result is not None else np.nan
-    row["label_gap"] = np.nan
-    if found.labels is not None:
-        row["label_gap"] = certify_labels(task.X, found.labels, lower, nu=task.nu, penalty=task.penalty).gap
+    row["label_gap"] = float(np.maximum(found.objective - lower, 0.0)) if lower > -np.inf else np.nan
     if truth is not None:
-        for rule, rounded in ROUNDINGS.items():
+        for rule, rounded in roundings(task.seed).items():
             labels = rounded(result.F) if result is not None else None
             row[f"error_{rule}"] = np.nan if labels is None else metrics.clustering_error(truth, labels)
         row["error"] = np.nan if found.labels is None else metrics.clustering_error(truth, found.labels)
@@ -188,3 +184,10 @@ def row_of(name: str, found: Found, task: Task, truth: Array | None, lower: floa
     row["iterations"] = result.n_iter if result is not None else np.nan
     row["status"] = found.reason or (str(result.status) if result is not None else "")
     return row
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed, which gives each method the same random numbers whichever others are run."""
+    if not isinstance(random_state, int | np.integer) or isinstance(random_state, bool) or random_state < 0:
+        raise ParameterError(f"random_state = {random_state!r} must be a seed, a whole number >= 0")
+    return int(random_state)

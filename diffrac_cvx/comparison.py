@@ -1,91 +1,23 @@
 """What `compare` returns: rows, agreement, disagreements, as a table of pandas, text, rich text or HTML."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 
 from diffrac_cvx import metrics
+from diffrac_cvx.compare_run import Found
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.result import Bracket, Result, Status
+from diffrac_cvx.result import Result, Status
 from diffrac_cvx.table_files import pandas_or_error
 
 PROOFS = ("problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "memory_MB", "iterations")
 LABELS = (
     "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading", "error_sign_second",
+    "error_goemans_williamson",
 )  # fmt: skip
 USUAL = str(Status.OPTIMAL)
-RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as labels
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What one method found.
-
-    Attributes
-    ----------
-    problem : str
-        The paper's equation.
-    result : Result or None
-        None for a baseline, or where the method failed.
-    labels : (n,) array or None
-        Labels in {-1, +1}, by the paper's rounding.
-    bounds : Bracket or None
-        Proved bounds on the optimum of (15), where the method gives any.
-    seconds, memory : float
-        Time, building and compiling included; growth of the peak in MB, NaN where it was not measured.
-    reason : str
-        Why there is no result.
-    """
-
-    problem: str
-    result: Result | None = None
-    labels: Array | None = None
-    bounds: Bracket | None = None
-    seconds: float = np.nan
-    memory: float = np.nan
-    reason: str = ""
-
-
-def disagreements(found: Mapping[str, Found], tol: float) -> Iterator[str]:
-    """Name every pair whose proved bounds on the same optimum do not meet, and values below their own bounds."""
-    bounded = {name: one.bounds for name, one in found.items() if one.bounds is not None}
-    slack = 1e-9
-    for (first, low), (second, high) in permutations(bounded.items(), 2):
-        if low.lower > high.upper + slack:
-            yield (
-                f"{first} proves that the optimum is at least {low.lower:.6g}, {second} that it is at most "
-                f"{high.upper:.6g}: apart by {low.lower - high.upper:.2g}"
-            )
-    for name, one in found.items():
-        if one.result is not None and not np.isnan(one.result.value) and one.result.value < one.result.lower - tol:
-            yield f"{name} returns a value of {one.result.value:.6g} below its own lower bound {one.result.lower:.6g}"
-
-
-def label_differences(found: Mapping[str, Found]) -> Iterator[str]:
-    """Name the pairs of solutions of rank one, labels that is, that are not the same labels."""
-    sharp = [name for name, one in found.items() if is_sharp(one)]
-    for first, second in combinations(sharp, 2):
-        error = metrics.clustering_error(labels_of(found[first]), labels_of(found[second]))
-        if error > 0.0:
-            yield f"{first} and {second} are both of rank one, but their labels differ: clustering error {error:.3f}"
-
-
-def is_sharp(found: Found) -> bool:
-    """Whether a solution of (15), in whatever form, is of rank one: it is labels, so all such must be the same."""
-    result = found.result
-    if result is None or found.bounds is None or not np.isfinite(found.bounds.lower):
-        return False
-    return bool(metrics.eigenvalue_ratio(result.F) < RANK_ONE)
-
-
-def labels_of(found: Found) -> Array:
-    """Return the labels of a method that has some."""
-    assert found.labels is not None
-    return found.labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +29,14 @@ class Comparison:
     rows : tuple of dict
         One for each method: "method", "problem", "value", "lower", "upper", "gap" (proved), "rank",
         "eigenvalue_ratio", "label_gap" (proved distance of the labels from the optimum of Eq. (9), by the best lower
-        bound of all methods), "error" and one such column for each rounding where labels were given, "seconds",
-        "memory_MB", "iterations", "status".
+        bound of all methods; NaN where none has one, or where they disagree), "error" and one such column for each
+        rounding where labels were given, "seconds", "memory_MB", "iterations", "status".
     found : dict of str to Found
         All that each method found, its `Result` included.
     disagreements : tuple of str
         Every disagreement beyond the proved gaps; empty when all is well.
     notes : tuple of str
-        What was left out, and why.
+        What was left out and why, what is proved about the labels, how problems are compared, warnings.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -126,12 +58,14 @@ class Comparison:
     def agreement(self) -> Array:
         """Agreement of the labels of each pair of methods, (y'z/n)^2, in the order of `labels`."""
         every = list(self.labels.values())
-        return np.array([[1.0 - metrics.clustering_error(y, z) for z in every] for y in every])
+        pairs = [1.0 - metrics.clustering_error(y, z) for y in every for z in every]
+        return np.array(pairs).reshape(len(every), len(every))
 
     @property
     def table(self) -> Any:
         """The rows as a pandas DataFrame, the methods as its index."""
-        return pandas_or_error().DataFrame(list(self.rows)).set_index("method")
+        head = list(self.rows[0]) if self.rows else ["method"]
+        return pandas_or_error().DataFrame(list(self.rows), columns=head).set_index("method")
 
     def views(self) -> list[list[list[str]]]:
         """Return what is shown: a table of proofs and one of labels, each with its head, without empty columns."""
@@ -159,8 +93,11 @@ class Comparison:
         return "\n".join([*lines, *self.remarks()])
 
     def _repr_html_(self) -> str:
+        labels = list(self.labels)
+        pairs = [[name, *map(shown, line)] for name, line in zip(labels, self.agreement.tolist(), strict=True)]
+        agreement = [[["agreement of labels", *labels], *pairs]] if labels else []
         parts = []
-        for head, *body in self.views():
+        for head, *body in [*self.views(), *agreement]:
             rows = ["".join(f"<td>{escape(entry)}</td>" for entry in line) for line in body]
             heads = "".join(f"<th>{escape(entry)}</th>" for entry in head)
             parts.append(
@@ -170,10 +107,12 @@ class Comparison:
         return "".join(parts) + f"<ul>{remarks}</ul>"
 
     def __rich__(self) -> Any:
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
-
+        try:
+            from rich.console import Group
+            from rich.table import Table
+            from rich.text import Text
+        except ImportError:
+            raise ImportError("this needs rich: pip install rich; str() gives plain text") from None
         tables: list[Any] = []
         for head, *body in self.views():
             table = Table(box=None, padding=(0, 1, 0, 0))

@@ -25,7 +25,7 @@ LAYERS = [
     ["baselines", "datasets.*", "problem"],
     ["brackets", "label_brackets", "certificates"],
     ["relaxations.*", "solvers.*"],
-    ["table_files", "compare_methods"],
+    ["table_files", "compare_methods", "compare_run", "disagreements"],
     ["estimator_base", "comparison", "tables"],
     ["path_records"],
     ["paths"],
@@ -39,7 +39,8 @@ MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "matplotlib": {"plotting.canvas", "cli.report"},
     "pandas": {"table_files", "tables"},
-    "sklearn": {"estimators", "estimator_base", "compare_methods", "cli.cluster"},
+    "rich": {"comparison", "cli.several"},
+    "sklearn": {"estimators", "estimator_base", "cli.cluster"},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)
@@ -172,7 +173,7 @@ def test_a_public_function_documents_its_parameters_and_errors(name):
         assert "\nRaises\n------\n" in text or "\nSource: " in text
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if "." not in name and name not in ("solve", "compare")])
+@pytest.mark.parametrize("name", [name for name in PUBLIC if "." not in name and name != "solve"])
 def test_a_relaxation_a_solver_and_a_certificate_say_where_they_come_from(name):
     assert "Source: " in inspect.getdoc(PUBLIC[name])
 

@@ -239,3 +239,12 @@ def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, capsys, mo
     assert status == 2
     assert "pip install 'diffrac-cvx[app]'" in error
     assert error.count("\n") == 1
+
+
+def test_explore_hands_its_port_on(monkeypatch):
+    from diffrac_cvx.cli import app
+
+    seen = []
+    monkeypatch.setattr(app.subprocess, "run", lambda command, **_: seen.append(command) or Ended())
+    assert run(["explore", "--port", "2799", "--headless"]) == 0
+    assert seen[0][1:] == ["-m", "diffrac_cvx.explore", "--port", "2799", "--headless"]

@@ -1,5 +1,6 @@
 """The commands, their options, and how errors leave: one line, no traceback, exit status 2."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -158,6 +159,16 @@ def path(
     head, rows = several.path_rows(found, table.names)
     console.give({"file": file, "exit": status, "columns": head, "rows": rows})
     raise typer.Exit(status)
+
+
+@app.command()
+def explore(
+    port: Annotated[int, typer.Option(help="Port on this machine.")] = 2718,
+    headless: Annotated[bool, typer.Option("--headless", help="Open no browser.")] = False,
+) -> None:
+    """Serve the interactive page, for this machine alone, until interrupted."""
+    flags = ["--port", str(port), *(["--headless"] if headless else [])]
+    raise typer.Exit(subprocess.run([sys.executable, "-m", "diffrac_cvx.explore", *flags], check=False).returncode)
 
 
 @app.command("doctor")

@@ -37,6 +37,7 @@ NUMPY_ONLY = ["solvers.fista", "solvers.accelerated", "solvers.published", "solv
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
+    "marimo": {"explore.page", "explore.widgets"},
     "matplotlib": {"plotting.canvas", "cli.report"},
     "pandas": {"table_files", "tables"},
     "rich": {"comparison", "cli.several"},
@@ -126,7 +127,7 @@ def test_fista_needs_numpy_alone(name):
 def test_importing_the_package_leaves_the_optional_libraries_alone():
     code = "import sys, diffrac_cvx; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
-    assert {"matplotlib", "pandas", "sklearn"}.isdisjoint(loaded.split())
+    assert {"marimo", "matplotlib", "pandas", "sklearn"}.isdisjoint(loaded.split())
     assert "diffrac_cvx" in loaded.split()
 
 

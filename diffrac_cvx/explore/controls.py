@@ -27,7 +27,7 @@ CONTROLS: dict[str, tuple[str, str]] = {
     "ridge": ("$a$, ridge", "Adds a^2 ||v||^2, Eq. (16): a smaller direction v."),
     "alpha": ("$\\alpha$, fixed imbalance", "Fixes 1'Y1/n^2 = alpha in Eq. (7); the other relaxations do not use it."),
     "tol": ("tolerance", "Proved gap (upper - lower bound) at which solvers stop; values lie in [0, 1]. Section 6."),
-    "forms": ("relaxations", "Which problems are solved, by their equations. Those in n x n matrices: small n only."),
+    "forms": ("relaxations", "Which problems are solved, Eq. (7) to (23). Those in n x n matrices: small n only."),
     "solvers": ("solvers", "low_rank and FISTA (section 6) solve (15); CLARABEL and SCS, through CVXPY, solve all."),
     "extras": (
         "also computed",

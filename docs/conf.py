@@ -38,6 +38,7 @@ numpydoc_show_class_members = False
 myst_enable_extensions = ["dollarmath"]
 suppress_warnings = [
     "config.cache",
+    "sphinx_gallery.space_in_filename",  # the folder of the project may have any name
     "myst.xref_missing",  # reproduction.md links to figures/two_class.md, which is no page of these
 ]
 

@@ -5,13 +5,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_random_state
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.estimator_base import Directions, threshold
+from diffrac_cvx.estimator_base import Directions, affine_functions, require_flag, seed_of, threshold
 from diffrac_cvx.inputs import Array, one_of, positive_int
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.procrustes import nearest_mixture
 
 ROUNDINGS = (*roundings.ROUNDINGS, "goemans_williamson")
 MOST_ROUNDS = 100
@@ -26,7 +26,8 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         \min_v\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \Gamma(v v^\top),
 
     and splits the projections on it by exact 2-means: what `fit` finds is an affine function, and ``predict`` on the
-    training data gives `labels_`.
+    training data gives `labels_`.  That split is one step of Eq. (2) from the rounded labels: it may
+    move points, and `label_gap_`, which is about Eq. (9), is then as a rule below that of the rounding, not always.
 
     Source: Eq. (9), (15); sections 2 and 3.
 
@@ -41,7 +42,7 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
         From the relaxation to labels.
     refine : bool
-        Whether directions and splits alternate until nothing is gained.
+        Whether directions and splits alternate until nothing changes.
     tol : float
         Proved gap at which the solver stops; values lie in [0, 1].
     max_iter : int, optional
@@ -51,7 +52,7 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
     standardize : bool
         Whether features are brought to unit variance first, which the penalty then weighs alike.
     random_state : int, RandomState or None
-        Of the rounding "goemans_williamson"; nothing else is random.
+        Seed of the rounding "goemans_williamson"; nothing else is random.  A whole number is passed on as it is.
 
     Attributes
     ----------
@@ -114,8 +115,14 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         ------
         DataError, ParameterError
             Both are ValueErrors; the message names the value and the remedy.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the solver stopped before the proved gap was at most tol.
         """
         one_of(self.rounding, "rounding", ROUNDINGS)
+        require_flag(self.refine, "refine")
         data = self._scaled(self._read(X, ensure_min_samples=2))
         result = self._solve(data.X, "low_rank")
         v = self._settled(data.X, self._rounded(result.F))
@@ -132,8 +139,7 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         """Return labels in {-1, +1}."""
         if self.rounding in roundings.ROUNDINGS:
             return roundings.ROUNDINGS[self.rounding](F)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return roundings.goemans_williamson(F, rng=seed)
+        return roundings.goemans_williamson(F, rng=seed_of(self.random_state))
 
     def _settled(self, X: Array, labels: Array) -> Array:
         """Return the direction of labels; with `refine`, of the labels that alternating it with splits ends in."""
@@ -145,26 +151,16 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
             labels, v = split, self._direction(X, split)
         return v
 
-    def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return how well the clusters stand apart on X: the squared correlation of labels and projections, in [0, 1].
-
-        It needs no labels and serves `GridSearchCV` as it is; 0 where all points fall in one cluster.
-        """
-        projected = self._projected(X)
-        labels = np.where(projected + self.intercept_ > 0, 1.0, -1.0)
-        spread = projected.std() * labels.std()
-        if spread == 0:
-            return 0.0
-        return float((np.mean((projected - projected.mean()) * labels) / spread) ** 2)
-
 
 class MultiLabelDiffrac(Directions):
-    r"""Find several labels at once, each an affine function of the features.
+    r"""Find several labels at once, each the sign of an affine function of the features.
 
-    Solves the relaxation, which is the same for any number of labels, writes its solution as a mixture of labels
-    (`rounding.procrustes`), and takes the penalised least-squares direction of each.
+    Solves the relaxation, which is the same for any number of labels, and writes its solution as a mixture of labels
+    (`rounding.procrustes`).  Row i of the factor F is a linear function of :math:`x_i` over
+    :math:`\sqrt{x_i^\top V x_i}` (with a 1 appended to :math:`x_i` when nu < 1), so that each label of the mixture is
+    the sign of an affine function exactly; ``predict`` on the training data gives `labels_`.
 
-    Source: sections 4 and 5.3.
+    Source: sections 4 and 5.3; appendix C.2 for the factor.
 
     Parameters
     ----------
@@ -189,7 +185,7 @@ class MultiLabelDiffrac(Directions):
     weights_, objective_ : (n_labels + 1,) array, float
         Of the mixture, the constant's first, and its misfit, see `rounding.procrustes`.
     coef_, intercept_ : (n_labels, d) array, (n_labels,) array
-        Directions and offsets; ``predict`` is their sign, which may differ from `labels_` on points near the border.
+        Directions, in the units of X, and offsets: about +-`weights_[j + 1]` on the points with and without label j.
     lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
         As for `DiffracClustering`.
     """
@@ -231,15 +227,22 @@ class MultiLabelDiffrac(Directions):
         ------
         DataError, ParameterError
             Both are ValueErrors; the message names the value and the remedy.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the solver stopped before the proved gap was at most tol.
+        DegenerateDataWarning
+            If the relaxation holds fewer than n_labels labels.
         """
         k = positive_int(self.n_labels, "n_labels")
         data = self._scaled(self._read(X, ensure_min_samples=2))
         result = self._solve(data.X, "fista")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        found = roundings.procrustes(result.F, k, restarts=self.restarts, rng=seed)
-        self.signs_, self.weights_, self.objective_ = np.array(found), found.weights, found.objective
-        self.labels_ = np.asarray(self.signs_ > 0).astype(np.int64)
-        V = np.stack([self._direction(data.X, signs) for signs in self.signs_.T])
+        found = nearest_mixture(result.F, k, self.restarts, seed_of(self.random_state))
+        self.weights_, self.objective_ = found.labels.weights, found.labels.objective
+        V, offsets = affine_functions(data.X, result, found.scores)
         self.coef_ = V * data.unit
-        self.intercept_ = self.signs_.mean(axis=0) - self.coef_ @ data.mean
+        self.intercept_ = offsets - self.coef_ @ data.mean
+        self.labels_ = self.predict(X)
+        self.signs_ = 2.0 * self.labels_ - 1.0
         return self

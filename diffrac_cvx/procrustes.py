@@ -46,6 +46,13 @@ class LabelMatrix(np.ndarray[Any, np.dtype[np.float64]]):
         return LabelMatrix, (np.asarray(self), self.weights, self.objective)
 
 
+class Mixture(NamedTuple):
+    """Labels as procrustes returns them, with the scores (n, k), columns of F R, that they are the signs of."""
+
+    labels: LabelMatrix
+    scores: Array
+
+
 class Matched(NamedTuple):
     """A rotation R, and the M = [a_0 1, a_1 y_1, ...] nearest to F R, by what the two have in common."""
 
@@ -95,21 +102,25 @@ def procrustes(F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.G
     DataError, ParameterError
         If F is not a finite matrix, or k, restarts or rng is not valid.
     """
+    return nearest_mixture(F, k, restarts, rng).labels
+
+
+def nearest_mixture(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator | int) -> Mixture:
+    """Return what procrustes returns, with the scores of every label."""
     F, k, restarts = as_matrix(F, "F"), positive_int(k, "k"), positive_int(restarts, "restarts")
     random = as_generator(rng)
     lead, whitened = leading(F, k + 1)
     rank = int(np.sum(np.linalg.norm(whitened, axis=0) > 0))
     if rank < k:
-        warnings.warn(f"F has rank {rank}, less than k = {k} labels", DegenerateDataWarning, stacklevel=2)
+        warnings.warn(f"F has rank {rank}, less than k = {k} labels", DegenerateDataWarning, stacklevel=3)
     best = max((matched(lead, whitened, random) for _ in range(restarts)), key=lambda end: end.common)
-    order = np.argsort(-best.weights[1:], kind="stable")
-    labels = best.signs[:, 1:][:, order]
-    labels = labels * labels[0]
-    weights = np.concatenate([best.weights[:1], best.weights[1:][order]])
+    order = 1 + np.argsort(-best.weights[1:], kind="stable")
+    labels, first = best.signs[:, order], best.signs[0, order]
     warn_if_dependent(labels)
+    weights = np.concatenate([best.weights[:1], best.weights[order]])
     # ||F R - M||^2 = ||F||^2 + n ||a||^2 - 2 tr (F R)'M
     objective = float(np.sum(lead**2) / len(F) + 1.0 - 2.0 * best.common)
-    return LabelMatrix(labels, weights, max(objective, 0.0))
+    return Mixture(LabelMatrix(labels * first, weights, max(objective, 0.0)), (lead @ best.R)[:, order] * first)
 
 
 def leading(F: Array, columns: int) -> tuple[Array, Array]:
@@ -161,5 +172,5 @@ def warn_if_dependent(labels: Array) -> None:
         warnings.warn(
             f"the recovered labels {list_some(extra)} are linear combinations of the others",
             DegenerateDataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

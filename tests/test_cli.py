@@ -82,6 +82,7 @@ def test_json_is_one_object_with_the_numbers_of_the_estimator(table, capsys):
     assert found["adjusted_rand_index"] == 1.0
 
 
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_quiet_prints_nothing_and_a_tolerance_that_is_not_met_is_exit_status_one(capsys):
     assert ended(capsys, "cluster", "heart", "--quiet") == (0, "", "")
     status, printed, _ = ended(capsys, "cluster", "sonar", "--solver", "fista", "--tol", "1e-9", "--lambda", "0.1",

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -205,3 +206,96 @@ def test_nothing_of_scikit_learns_whole_check_is_skipped_or_expected_to_fail():
     )
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}  # without it scikit-learn skips a check
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_a_column_that_is_constant_up_to_rounding_is_not_blown_up_to_a_feature(planted):
+    two_ways = np.where(np.random.default_rng(0).random(len(planted.X)) < 0.5, 0.3, 0.1 + 0.2)
+    with pytest.warns(dc.DegenerateDataWarning, match=r"columns \[6\] of X are constant"):
+        model = dc.DiffracClustering().fit(np.column_stack([planted.X, two_ways]))
+    assert model.coef_[-1] == 0.0
+    np.testing.assert_array_equal(model.labels_, dc.DiffracClustering().fit(planted.X).labels_)
+
+
+def test_entries_whose_squares_overflow_are_refused(planted):
+    with pytest.raises(dc.DataError, match="rescale"):
+        dc.DiffracClustering().fit(planted.X * 1e300)
+
+
+@pytest.mark.parametrize("estimator", [dc.DiffracClustering(max_iter=1, tol=1e-9), dc.MultiLabelDiffrac(2, tol=1e-9)])
+def test_a_gap_that_does_not_close_is_warned_of(estimator):
+    X = np.random.default_rng(1).standard_normal((60, 5))
+    with pytest.warns(ConvergenceWarning, match="the proved gap is"):
+        model = estimator.set_params(max_iter=1).fit(X)
+    assert model.upper_bound_ - model.lower_bound_ > 1e-9
+
+
+@pytest.mark.parametrize("shape", [(100, 5), (30, 40)])
+@pytest.mark.parametrize("parameters", [{}, {"nu": 0.3}, {"c": 0.1}, {"solver": "low_rank"}, {"standardize": False}])
+def test_the_labels_of_the_mixture_are_signs_of_affine_functions(shape, parameters):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal(shape) * rng.uniform(0.1, 10.0, shape[1]) + 5.0
+    model = dc.MultiLabelDiffrac(3, a=0.2, random_state=7).set_params(**parameters).fit(X)
+    by_hand = dc.rounding.procrustes(model.result_.F, 3, rng=7)
+    np.testing.assert_array_equal(model.signs_, by_hand)
+    np.testing.assert_array_equal(model.weights_, by_hand.weights)
+    assert model.objective_ == by_hand.objective
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)
+
+
+def test_the_relaxation_of_many_labels_is_that_of_the_functions(many):
+    X, _ = many
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = dc.MultiLabelDiffrac(3, 0.6, 0.2, random_state=1).fit(many[0])
+    result = dc.fista(X, 0.6, dc.Penalty(0.2), tol=1e-2)
+    assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
+    np.testing.assert_array_equal(model.signs_, dc.rounding.procrustes(result.F, 3, rng=1))
+    oracle = dc.solve(dc.v_space(X, 0.6, dc.Penalty(0.2)), "CLARABEL").value
+    assert model.lower_bound_ <= oracle + 1e-6
+    assert oracle <= model.upper_bound_ + 1e-6
+
+
+def test_a_seed_is_that_of_the_function():
+    X = np.random.default_rng(6).standard_normal((50, 4))
+    model = dc.DiffracClustering(rounding="goemans_williamson", random_state=11, refine=False).fit(X)
+    labels = dc.rounding.goemans_williamson(model.result_.F, 11)
+    data = (X - X.mean(axis=0)) / X.std(axis=0)
+    v = dc.certify_labels(data, labels, model.result_).v
+    split = dc.rounding.two_means(data @ v)
+    assert dc.metrics.clustering_error(split, signs(model)) == 0.0
+
+
+def test_the_score_of_many_labels_is_the_mean_and_serves_a_grid_search(many):
+    X, _ = many
+    model = dc.MultiLabelDiffrac(2, random_state=0).fit(X)
+    pairs = zip(model.transform(X).T, model.signs_.T, strict=True)
+    assert model.score(X) == pytest.approx(np.mean([np.corrcoef(z, y)[0, 1] ** 2 for z, y in pairs]))
+    search = GridSearchCV(dc.MultiLabelDiffrac(2, random_state=0), {"a": [0.0, 0.3]}, cv=2).fit(X)
+    assert 0 < search.best_score_ <= 1
+
+
+def test_many_labels_of_frames_and_sparse_matrices_are_the_same(many):
+    X, _ = many
+    frame = pd.DataFrame(X, columns=[f"feature {j}" for j in range(7)])
+    model = dc.MultiLabelDiffrac(3, random_state=0).fit(frame)
+    sparse = dc.MultiLabelDiffrac(3, random_state=0).fit(scipy.sparse.csr_array(X))
+    np.testing.assert_array_equal(model.labels_, sparse.labels_)
+    np.testing.assert_array_equal(sparse.predict(scipy.sparse.csr_array(X)), sparse.labels_)
+    output = model.set_output(transform="pandas").transform(frame)
+    assert output.columns.tolist() == [f"multilabeldiffrac{j}" for j in range(3)]
+
+
+@pytest.mark.parametrize("estimator", [dc.DiffracClustering(), dc.MultiLabelDiffrac(2)])
+def test_what_cannot_be_split_is_one_cluster(estimator):
+    X = np.ones((6, 2))
+    model = clone(estimator).fit(X)
+    assert not model.labels_.any()
+    assert not model.coef_.any()
+    assert model.score(X) == 0.0
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+@pytest.mark.parametrize("name", ["standardize", "refine"])
+def test_a_switch_is_true_or_false(planted, name):
+    with pytest.raises(dc.ParameterError, match=f"{name} = 'no' must be True or False"):
+        dc.DiffracClustering(**{name: "no"}).fit(planted.X)

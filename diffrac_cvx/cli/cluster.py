@@ -1,6 +1,7 @@
 """``diffrac-cvx cluster``: labels for a table, with what is proved about them."""
 
 import csv
+import warnings
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,18 @@ FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
 
 def fitted(table: Table, n_labels: int, seed: int, **parameters: Any) -> Any:
     """Return a fitted estimator: one split, or several labels."""
+    from sklearn.exceptions import ConvergenceWarning
+
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if n_labels == 1:
-        return DiffracClustering(random_state=seed, **parameters).fit(table.X)
-    parameters.pop("refine")
-    return MultiLabelDiffrac(n_labels, random_state=seed, **parameters).fit(table.X)
+        model = DiffracClustering(random_state=seed, **parameters)
+    else:
+        parameters.pop("refine")
+        model = MultiLabelDiffrac(n_labels, random_state=seed, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # told as a reservation
+        return model.fit(table.X)
 
 
 def judged(table: Table, labels: Array) -> dict[str, float]:

@@ -105,7 +105,7 @@ def test_a_table_needs_no_labels_and_may_lose_columns():
     ("text", "said"),
     [
         ("a,b\n1,2\n3,oops\n", r"column 'b' holds text, 'oops' in row 1 of the data \(the first is row 0\)"),
-        ("a,b\n1,2\n3,\n5,6\n", r"in the columns 'b' \(1\).* first missing value is in row 1 of the data, column 'b'"),
+        ("a,b\n1,2\n3,4\n5,\n", r"in the columns 'b' \(1\).* first missing value is in row 2 of the data, column 'b'"),
         ("a,b\n1,2\ninf,4\n", r"column 'a' is infinite in row 1 of the data"),
         ("a,b\n1,2\n3,4,5\n", "cannot be read"),
         ("", "is empty"),
@@ -269,6 +269,20 @@ def test_a_stopped_job_keeps_what_it_has(worker):
     assert str(lines[-1]).startswith("stopped after")
 
 
+def test_a_job_stopped_in_its_last_solve_says_so_and_keeps_the_bracket(worker):
+    data, lines, stop = Planted(400, 30, noise=0.5).load(), [], threading.Event()
+    solves = planned(data, Setting(tol=1e-9), ["(15)"], ["fista published"])
+
+    def tell(line):
+        lines.append(line)
+        if line.progress is not None:
+            stop.set()
+
+    outcome = Job(Outcome(SMALL, data, SETTING), solves).compute(worker, stop.is_set, lambda outcome: None, tell)
+    assert lines[-1].state == "stopped"
+    assert outcome.runs[0].result.status is dc.Status.STOPPED
+
+
 def test_a_line_tells_the_gap():
     line = Line("(15) fista", 1, 3, 2.0, dc.Progress(40, 1.9, 0.25, 0.5), "running")
     assert str(line) == "(15) fista (2 of 3), 2.0 s: iteration 40, proved gap 2.5e-01"
@@ -308,6 +322,32 @@ def test_the_python_of_a_view_runs_in_a_shell_beside_the_table(worker, tmp_path)
     subprocess.run([sys.executable, "direction.py"], cwd=tmp_path, check=True, timeout=60, env=environment)
     assert (tmp_path / "direction.pdf").exists()
     assert "read_table('mine.csv'" in code
+
+
+def test_found_labels_are_named_after_the_true_ones_in_picture_and_python(worker):
+    flipped = 0
+    for seed in range(6):
+        source = replace(SMALL, seed=seed)
+        outcome = computed(source, worker, solvers=["low_rank"], extras=())
+        view = picture("projection", outcome)
+        found = {}
+        exec("\n".join(view.code.split("\n\n")[:3]), found)  # all but the drawing
+        np.testing.assert_array_equal(found["labels"], view.names["labels"])
+        assert found["labels"] @ outcome.data.y >= 0
+        flipped += dc.rounding.kmeans_centered(found["result"].F) @ outcome.data.y < 0
+    assert flipped, "no draw needed it"
+
+
+def test_the_paths_pass_through_what_is_solved(outcome):
+    X = outcome.data.X
+    here = dc.low_rank(X, nu=SETTING.nu, penalty=SETTING.penalty)
+    for name, value in (("nu path", SETTING.nu), ("lambda path", SETTING.lam)):
+        path = outcome.extra(name)
+        (k,) = np.flatnonzero(np.isclose(path.parameter, value))
+        assert path.lower[k] <= here.upper + 1e-9
+        assert here.lower <= path.upper[k] + 1e-9
+    free = dc.low_rank(X, nu=1.0)
+    assert outcome.extra("duality").penalised.value[-1] == pytest.approx(free.value, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -38,7 +38,7 @@ FAST = [name for name in MODULES if name.startswith("solvers.") and name != "sol
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "marimo": {"explore.page", "explore.widgets"},
-    "matplotlib": {"plotting.canvas", "cli.report"},
+    "matplotlib": {"plotting.canvas"},
     "pandas": {"table_files", "tables"},
     "rich": {"comparison", "cli.several"},
     "sklearn": {"estimators", "estimator_base", "cli.cluster"},

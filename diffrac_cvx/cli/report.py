@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.plotting.canvas import pyplot
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
@@ -27,9 +28,7 @@ def picture(display: Any, caption: str, **options: Any) -> str:
     figure = display.plot(**options).figure_
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
-    from matplotlib import pyplot
-
-    pyplot.close(figure)
+    pyplot().close(figure)
     coded = base64.b64encode(file.getvalue()).decode()
     text = escape(caption)
     return f'<figure><img alt="{text}" src="data:image/png;base64,{coded}"><figcaption>{text}</figcaption></figure>'

@@ -146,7 +146,7 @@ class Directions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def score(self, X: npt.ArrayLike, y: object = None) -> float:  # noqa: ARG002  (scikit-learn passes y to all)
         """Return how well the clusters stand apart on X: the squared correlation of labels and projections, in [0, 1].
 
-        It needs no labels and serves `GridSearchCV` as it is; 0 where all points fall in one cluster.  With several
+        It needs no labels and serves ``GridSearchCV`` as it is; 0 where all points fall in one cluster.  With several
         labels it is their mean.
         """
         projected, labels = self.transform(X), 2.0 * self.predict(X) - 1.0

@@ -26,8 +26,8 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         \min_v\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \Gamma(v v^\top),
 
     and splits the projections on it by exact 2-means: what `fit` finds is an affine function, and ``predict`` on the
-    training data gives `labels_`.  That split is one step of Eq. (2) from the rounded labels: it may
-    move points, and `label_gap_`, which is about Eq. (9), is then as a rule below that of the rounding, not always.
+    training data gives ``labels_``.  That split is one step of Eq. (2) from the rounded labels: it may
+    move points, and ``label_gap_``, which is about Eq. (9), is then as a rule below that of the rounding, not always.
 
     Source: Eq. (9), (15); sections 2 and 3.
 
@@ -65,7 +65,7 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
     lower_bound_, upper_bound_ : float
         Proved bracket on the optimum of the relaxation.
     label_gap_ : float
-        Proved distance of `labels_` from the optimum of Eq. (9), the combinatorial problem.
+        Proved distance of ``labels_`` from the optimum of Eq. (9), the combinatorial problem.
     result_ : Result
         The relaxation's solution.
     n_iter_, n_features_in_ : int
@@ -142,7 +142,7 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         return roundings.goemans_williamson(F, rng=seed_of(self.random_state))
 
     def _settled(self, X: Array, labels: Array) -> Array:
-        """Return the direction of labels; with `refine`, of the labels that alternating it with splits ends in."""
+        """Return the direction of labels; with ``refine``, of the labels that alternating it with splits ends in."""
         v = self._direction(X, labels)
         for _ in range(MOST_ROUNDS if self.refine else 0):
             split = roundings.two_means(X @ v)
@@ -158,7 +158,7 @@ class MultiLabelDiffrac(Directions):
     Solves the relaxation, which is the same for any number of labels, and writes its solution as a mixture of labels
     (`rounding.procrustes`).  Row i of the factor F is a linear function of :math:`x_i` over
     :math:`\sqrt{x_i^\top V x_i}` (with a 1 appended to :math:`x_i` when nu < 1), so that each label of the mixture is
-    the sign of an affine function exactly; ``predict`` on the training data gives `labels_`.
+    the sign of an affine function exactly; ``predict`` on the training data gives ``labels_``.
 
     Source: sections 4 and 5.3; appendix C.2 for the factor.
 
@@ -185,7 +185,7 @@ class MultiLabelDiffrac(Directions):
     weights_, objective_ : (n_labels + 1,) array, float
         Of the mixture, the constant's first, and its misfit, see `rounding.procrustes`.
     coef_, intercept_ : (n_labels, d) array, (n_labels,) array
-        Directions, in the units of X, and offsets: about +-`weights_[j + 1]` on the points with and without label j.
+        Directions, in the units of X, and offsets: about +-``weights_[j + 1]`` on the points with and without label j.
     lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
         As for `DiffracClustering`.
     """

@@ -90,7 +90,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.G
     Returns
     -------
     LabelMatrix
-        The (n, k) labels, heaviest first, each with its first point at +1; with `weights` and `objective`.
+        The (n, k) labels, heaviest first, each with its first point at +1; with ``weights`` and ``objective``.
 
     Warns
     -----

@@ -78,7 +78,7 @@ def read_table(
     Raises
     ------
     ParameterError
-        If `missing` is none of the three.
+        If ``missing`` is none of the three.
     DataError
         If the file cannot be read as a table of numbers; the message names the column and the row, and the remedy.
     """

@@ -4,14 +4,19 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
+HERE = Path(__file__).parent
 os.environ.setdefault("MPLBACKEND", "Agg")
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import tables_of_pages
+import generated
 
 import diffrac_cvx
 
@@ -27,49 +32,85 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",
-    "sphinx-mathjax-offline",
+    "sphinx-mathjax-offline",  # MathJax itself: the pages ask nothing of a network
+    "executed",
 ]
-exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "auto/**/*.md5"]
+# The galleries' own index pages are not used: relaxations.rst, index.rst list the pages in the order of reading.
+exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "auto/tutorial/index.rst", "auto/relaxations/index.rst",
+                    "auto/guides/index.rst"]  # fmt: skip
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+templates_path = ["_templates"]
+
 default_role = "py:obj"
-autodoc_typehints = "none"
+nitpicky = True
+nitpick_ignore = [
+    ("py:obj", "cvxpy.Problem"),  # the only thing of another package that the pages name as an object
+]
+autodoc_typehints = "none"  # numpydoc's sections say the types
 autosummary_generate = True
 numpydoc_show_class_members = False
-myst_enable_extensions = ["dollarmath"]
 suppress_warnings = [
-    "config.cache",
+    "config.cache",  # sphinx-gallery's settings are not picklable
     "sphinx_gallery.space_in_filename",  # the folder of the project may have any name
-    "myst.xref_missing",  # reproduction.md links to figures/two_class.md, which is no page of these
 ]
 
 html_theme = "furo"
 html_title = "diffrac_cvx"
 html_static_path = ["_static"]
-html_css_files = ["wide.css"]
+html_css_files = ["pages.css"]
 html_show_sourcelink = False
+html_copy_source = False
 
 sphinx_gallery_conf = {
     "examples_dirs": ["tutorial", "relaxations", "guides"],
     "gallery_dirs": ["auto/tutorial", "auto/relaxations", "auto/guides"],
     "filename_pattern": r"/\w+\.py$",
-    "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
-    "remove_config_comments": True,
-    "show_memory": False,
     "capture_repr": ("_repr_html_",),
+    "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
-    "image_scrapers": ("matplotlib",),
-    "matplotlib_animations": False,
-    "plot_gallery": True,
     "min_reported_time": 1000,
+    "image_scrapers": ("matplotlib",),
 }
-
 warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasAgg is non-interactive.*")
 
+SPACES = ("", "rounding.", "metrics.", "datasets.", "baselines.", "paths.", "plotting.")
+FILES_AS_PAGES = {"../figures/two_class.md": "two_class.rst"}  # links of reproduction.md, which is read in two places
 
-def setup(app: object) -> ExtensionMetadata:
-    """Write the tables that are made from the package itself."""
-    tables_of_pages.write(Path(__file__).parent / "auto")
+
+def short_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element) -> nodes.Node | None:
+    """Resolve `low_rank`, `rounding.procrustes` or `dc.Result` wherever they stand, as a reader would."""
+    if node.get("refdomain") != "py":
+        return None
+    domain = env.get_domain("py")
+    target = node["reftarget"].removeprefix("dc.")
+    for space in SPACES:
+        if (name := f"diffrac_cvx.{space}{target}") in domain.objects:  # type: ignore[attr-defined]
+            return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, content)
+    return None
+
+
+def rewrite_links(app: Sphinx, page: str, source: list[str]) -> None:
+    """Let links to files that are pages here lead to these pages."""
+    if page == "reproduction":
+        for file, here in FILES_AS_PAGES.items():
+            source[0] = source[0].replace(f"]({file})", f"]({here})")
+
+
+def skip(app: Sphinx, kind: str, name: str, found: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out what other packages' classes bring along, and fields, which the docstring of the class describes."""
+    if kind == "module":
+        return None
+    module = getattr(getattr(found, "fget", found), "__module__", None) or ""
+    return None if module.startswith("diffrac_cvx") else True
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Write the tables that come from the package, and connect the above."""
+    generated.write(HERE / "auto")
+    app.connect("missing-reference", short_name)
+    app.connect("source-read", rewrite_links)
+    app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": False}

@@ -1,7 +1,7 @@
 """Plots of results, directions, paths and phase maps, in the manner of scikit-learn's displays.
 
-A display holds arrays; its class methods compute them, and ``plot`` draws them and returns the display, with `ax_`,
-`figure_` and the artists.  Importing this needs no matplotlib, drawing does.  Nothing global is changed.
+A display holds arrays; its class methods compute them, and ``plot`` draws them and returns the display, with ``ax_``,
+``figure_`` and the artists.  Importing this needs no matplotlib, drawing does.  Nothing global is changed.
 """
 
 from diffrac_cvx.plotting.along import PathDisplay

@@ -66,8 +66,8 @@ class DirectionDisplay:
         feature_names : (d,) array of str, optional
             By default x0, x1, ...
         rtol : float
-            A feature is in the support where |v_j| times the standard deviation of column j exceeds this share of the
-            largest such product, in [0, 1].
+            A feature is in the support where ``|v_j|`` times the standard deviation of column j exceeds this share of
+            the largest such product, in [0, 1].
 
         Raises
         ------

@@ -45,7 +45,7 @@ class Relaxation:
     problem : cvxpy.Problem
         The problem, in coordinates scaled for the solver; its value is that of the equation.
     read : callable
-        Reads the solved variable as a `Reading`, in the user's coordinates, certified.
+        Reads the solved variable as a ``Reading``, in the user's coordinates, certified.
     parameters : mapping of str to cvxpy.Parameter
         What may be changed without compiling again; see `at`.
     size : Size

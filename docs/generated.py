@@ -1,0 +1,116 @@
+"""What the pages take from the package, the figures' tables and the README: nothing of it is typed twice."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+import diffrac_cvx as dc
+from diffrac_cvx.compare_methods import METHODS
+from diffrac_cvx.solvers.reference import choose_solver, memory_needed
+
+ROOT = Path(__file__).parents[1]
+RUNTIME = ROOT / "figures" / "runtime.csv"
+N, D = 200, 10  # of the sizes shown
+
+RELAXATIONS: dict[str, tuple[str, Callable[..., dc.Relaxation]]] = {
+    "constrained_alpha": ("n × n", lambda X: dc.constrained_alpha(X, 0.25)),
+    "penalized_nu": ("n × n", dc.penalized_nu),
+    "lifted": ("(n + d) × (n + d)", dc.lifted),
+    "v_space": ("(d + 1) × (d + 1)", dc.v_space),
+    "v_space_normalized": ("(d + 1) × (d + 1)", dc.v_space_normalized),
+    "correlation": ("n × n", dc.correlation),
+    "multiclass": ("n × n", lambda X: dc.multiclass(X, 3)),
+}
+
+
+def listed(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
+    """Return a list-table of reStructuredText."""
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
+    for row in [header, *rows]:
+        lines += [("   * - " if j == 0 else "     - ") + entry for j, entry in enumerate(row)]
+    return "\n".join(lines) + "\n"
+
+
+def plain(text: str) -> str:
+    """Return text that begins no list and ends no reference: "J. Platt" is a name."""
+    return re.sub(r"^([A-Za-z]|\d+)([.)]) ", r"\1\\\2 ", text).replace("*", r"\*").replace("_ ", r"\_ ")
+
+
+def data_sets(kinds: Sequence[str]) -> str:
+    """Return what is known of each data set: its size and terms, then what it holds and where it comes from."""
+    rows = []
+    for known in (dc.datasets.describe(name) for kind in kinds for name in dc.datasets.names(kind)):
+        where = "shipped" if known.shipped else "``fetch``" if known.url else "by hand"
+        size = [f"{known.n}", f"{known.d}"]
+        what = f"{plain(known.description)}. *Source:* {plain(known.source)}. *Licence:* {plain(known.licence)}."
+        rows.append((f"``{known.name}``", *size, where, what))
+    return listed(("name", "n", "d", "file", "what, whose, on which terms"), rows)
+
+
+def methods() -> str:
+    """Return the methods that `compare` knows."""
+    rows = [
+        (f"``{name}``", method.problem, ", ".join(method.takes) or "no penalty", method.cost or "none")
+        for name, method in METHODS.items()
+    ]
+    return listed(("method", "problem", "takes", "side of its cone"), rows)
+
+
+def sizes() -> str:
+    """Return what each relaxation asks of CVXPY: the cone, and the memory by the rule that `solve` refuses by."""
+    X = dc.datasets.make_planted(N, D, rng=0).X
+    rows = []
+    for name, (variable, build) in RELAXATIONS.items():
+        relaxation = build(X)
+        needs = [f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB" for solver in ("SCS", "CLARABEL")]
+        rows.append((f"`{name}`", relaxation.equation, variable, *needs, f"``{choose_solver(relaxation.size)}``"))
+    return listed(("relaxation", "equation", "variable", "SCS", "CLARABEL", "chosen"), rows)
+
+
+def statuses() -> str:
+    """Return the reasons for which solvers stop."""
+    return listed(("status", "what it says"), [(f"``{status.name}``", status.value) for status in dc.Status])
+
+
+def equal_gap(lam: float) -> str:
+    """Return the median seconds to a proved gap of 0.001 at d = 50, by method and n, of the runs that reached it."""
+    table = pd.read_csv(RUNTIME)
+    chosen = table[(table["panel"] == "n") & (table["goal"] == "equal gap") & (table["lambda"] == lam)]
+    reached = chosen.groupby(["method", "n"])["reached"].min() == 1
+    seconds = chosen.groupby(["method", "n"])["seconds"].median().where(reached).unstack("n")
+    order = [method for method in dict.fromkeys(table["method"]) if method in seconds.index]
+    rows = [(method, *("–" if pd.isna(value) else f"{value:.2g}" for value in seconds.loc[method])) for method in order]
+    return listed(("seconds", *(f"n = {n:,}".replace(",", " ") for n in seconds.columns)), rows)
+
+
+def benchmark() -> str:
+    """Return the README's table of the benchmark."""
+    lines = (ROOT / "README.md").read_text().splitlines()
+    start = lines.index("| method | proved gap | seconds |")
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([re.sub(r"`([^`]*)`", r"``\1``", cell.strip()) for cell in line.strip("|").split("|")])
+    return listed(("method", "proved gap", "seconds"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "two_class": lambda: data_sets(("two-class", "extra")),
+    "multi_label": lambda: data_sets(("multi-label",)),
+    "methods": methods,
+    "sizes": sizes,
+    "statuses": statuses,
+    "equal_gap_plain": lambda: equal_gap(0.0),
+    "equal_gap_sparse": lambda: equal_gap(0.001),
+    "benchmark": benchmark,
+}
+
+
+def write(folder: Path) -> None:
+    """Write all tables, each to a file that a page includes."""
+    folder.mkdir(exist_ok=True)
+    for name, table in TABLES.items():
+        (folder / f"{name}.inc").write_text(table())

@@ -1,0 +1,89 @@
+r"""
+Plots and paths
+===============
+
+The displays of `diffrac_cvx.plotting` follow scikit-learn's: a class method computes, ``plot(ax=...)`` draws and returns the
+display, and the artists are attributes. They need matplotlib and nothing global is changed.
+
+.. list-table::
+   :header-rows: 1
+   :widths: auto
+
+   * - display
+     - shows
+     - from
+   * - `plotting.BracketDisplay`
+     - how proved brackets close
+     - results
+   * - `plotting.SpectrumDisplay`
+     - eigenvalues of Y and V
+     - a result
+   * - `plotting.DirectionDisplay`
+     - coefficients of the direction
+     - a result, an estimator
+   * - `plotting.ProjectionDisplay`
+     - labels along the direction
+     - labels, an estimator
+   * - `plotting.PathDisplay`
+     - coefficients, value and error along nu or lambda
+     - data, a path
+   * - `plotting.DualityDisplay`
+     - Eq. (7) against Eq. (8)
+     - data
+   * - `plotting.PhaseMapDisplay`
+     - a number over n and d
+     - any table
+
+One solution
+------------
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, PhaseMapDisplay, SpectrumDisplay
+
+planted = dc.datasets.make_planted(120, 8, sparsity=2, imbalance=0.1, noise=0.2, rng=0)
+result = dc.low_rank(planted.X, 0.5, dc.Penalty.l1(0.02))
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+SpectrumDisplay.from_result(result).plot(left)
+DirectionDisplay.from_result(result, planted.X).plot(right)
+
+# %%
+# The direction of a matrix V is its leading one in the metric of the data, `paths.leading_direction`.
+#
+# Paths
+# -----
+# `paths.nu_path`, `paths.lambda_path` and `paths.alpha_path` solve along a grid, each solution started from the one before and
+# with its own proved bracket. What comes back is a `paths.Path` of arrays.
+
+path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
+print(f"largest proved gap {path.gap.max():.1e}, seconds in all {path.seconds.sum():.2f}")
+print("error of the rounded labels:", path.error.round(2))
+assert path.gap.max() <= 1e-5
+PathDisplay(path).plot()
+
+# %%
+# The imbalance of the solutions follows nu: the heavier the weight, the more equal the clusters.
+
+print(np.column_stack([path.parameter, path.imbalance])[::4].round(3))
+assert path.imbalance[0] > path.imbalance[-1]
+
+# %%
+# Both sides of the duality between a fixed and a penalised imbalance, `paths.duality`, are on the page
+# :doc:`/auto/relaxations/constrained_alpha`.
+#
+# A map over n and d
+# ------------------
+# `plotting.PhaseMapDisplay` takes any table with columns n, d and one more, here the error of the relaxation without a penalty
+# on noiseless data. The paper's Figure 1, with its replications, is ``make phase-transition``.
+
+rows = []
+for n in range(20, 101, 10):
+    for d in range(4, 17, 3):
+        data = dc.datasets.make_planted(n, d, rng=100 * n + d)
+        labels = dc.rounding.kmeans_centered(dc.low_rank(data.X, tol=1e-3).F)
+        rows.append((n, d, dc.metrics.clustering_error(data.y, labels)))
+PhaseMapDisplay.from_table(dict(zip(("n", "d", "error"), np.transpose(rows), strict=True))).plot()
+plt.show()

@@ -1,0 +1,164 @@
+r"""
+Solvers
+=======
+
+.. list-table::
+   :header-rows: 1
+   :widths: auto
+
+   * - solver
+     - solves
+     - one step costs
+     - memory
+   * - `low_rank`
+     - Eq. (15)
+     - :math:`O(n d r)`, r the columns of the factor
+     - :math:`O(n d + d^2)`
+   * - `fista`
+     - Eq. (15)
+     - :math:`O(n d^2 + d^3)`
+     - :math:`O(n d + d^2)`
+   * - ``fista(variant="published")``
+     - Eq. (15), by way of Eq. (21)
+     - :math:`O(n d^2 + d^3)`
+     - :math:`O(n d + d^2)`
+   * - ``solve(relaxation)``
+     - any relaxation, through CVXPY
+     - that of CLARABEL or SCS
+     - see :doc:`/relaxations`, cost
+
+All return a `Result` with a proved bracket. The first three are NumPy and SciPy only and run on one thread: several problems
+are best solved in several processes.
+
+low_rank
+--------
+Beyond the paper. V = UU' with U of d × r, so that V is semidefinite by construction.
+
+1. Scale the columns to norm one; without an l1 part, whiten them.
+2. For a multiplier :math:`C_0` of the l1 part, minimise the augmented Lagrangian over U by L-BFGS,
+
+   .. math:: 1 - 2 g(U U^\top) + \mathrm{tr}\, U U^\top A + \max_{|C_{ij}| \le c_i c_j}
+      \Big( \mathrm{tr}\, C U U^\top - \tfrac{1}{2\sigma} \|C - C_0\|_F^2 \Big).
+
+3. Certify, with u and C as candidates for the dual. Stop if the gap is at most ``tol``. Else :math:`C_0 \leftarrow C`,
+   drop the columns of U that have vanished, and repeat. If there is no progress at a low rank, append the direction in
+   which the certificate is violated most.
+4. With an l1 part and 24 features or more, do this on a working set: 8 features at first, then twice as many, chosen by how
+   much they violate the certificate on all features. The set grows to all of them if it must.
+
+The problem in U is not convex. The bracket is that of the convex problem, so a bad point shows as a gap that stays open,
+with a status that says so, and not as a wrong answer.
+
+fista
+-----
+The paper's algorithm (section 6, appendix G) on a smoothed dual of Eq. (21),
+
+.. math:: \min_{u > 0,\ |C_{ij}| \le c_i c_j} \tfrac{1}{2n} \sum_i \tfrac{1}{u_i}
+   + \phi^\varepsilon\big( A^{-1/2} ( \tfrac{1}{2n} X^\top \mathrm{Diag}(u) X - C ) A^{-1/2} \big),
+   \qquad \phi^\varepsilon(D) = \varepsilon \log \mathrm{tr}\, e^{D/\varepsilon},
+
+which is at most :math:`\varepsilon \log d` above the unsmoothed one. A step is a gradient step, Newton's method for each
+:math:`u_i`, a projection of C, and Nesterov's momentum.
+
+- ``variant="published"``: fixed ε, fixed step 1/L. With ``epsilon`` given it stops by the paper's rule too, a gap of Eq. (21)
+  of at most :math:`\varepsilon \log d`.
+- ``variant="accelerated"``, the default: ε decreases in stages; u and C have step sizes of their own; the momentum
+  restarts when it points uphill; the ends of the stages are extrapolated to ε = 0.
+
+Both rescale c as they go, since Eq. (21) is not Eq. (15) if c > 0 (:doc:`/auto/relaxations/v_space_normalized`).
+
+solve
+-----
+Any relaxation through CVXPY. CLARABEL, an interior point, is taken for cones up to side 40 with at most 100 000 coefficients,
+SCS, a first-order method, above; any other solver that CVXPY has installed goes by name. SCS gets ``tol / 100`` as its
+tolerances and CLARABEL ``tol / 10000``, since what they control is not the proved gap. The size is checked first: a problem
+that would not fit in memory is refused with the name of a form that would.
+"""
+
+import matplotlib.pyplot as plt
+
+import diffrac_cvx as dc
+from diffrac_cvx.plotting import BracketDisplay
+
+X = dc.datasets.make_planted(500, 20, noise=0.3, rng=0).X
+penalty = dc.Penalty.l1(0.01)
+runs = {
+    "low_rank": dc.low_rank(X, penalty=penalty, tol=1e-5),
+    "fista": dc.fista(X, penalty=penalty, tol=1e-4),
+    "fista, published": dc.fista(X, penalty=penalty, variant="published", tol=1e-2),
+    "SCS": dc.solve(dc.v_space(X, penalty=penalty), "SCS"),
+}
+for name, result in runs.items():
+    print(f"{name:17} [{result.lower:.6f}, {result.upper:.6f}]  {result.n_iter} iterations")
+    assert result.lower <= runs["low_rank"].upper
+    assert runs["low_rank"].lower <= result.upper
+
+# %%
+# The proved gap as it closes; SCS reports no points on the way.
+
+BracketDisplay.from_result(*runs.values(), names=list(runs)).plot(against="seconds", gap=True)
+
+# %%
+# Stopping
+# --------
+# All take ``tol``, the proved gap at which to stop (values lie in [0, 1]), ``max_iter`` and ``time_limit`` in seconds. The
+# fast ones take a ``callback``, called with each `Progress`; if it returns a true value they stop. The bracket is valid
+# whatever the reason, and ``result.status`` says which it was:
+
+
+def once(progress):
+    """Stop as soon as the gap is below a hundredth."""
+    return progress.upper - progress.lower < 1e-2
+
+
+for options in ({"max_iter": 20}, {"callback": once}, {}):
+    result = dc.low_rank(X, penalty=penalty, tol=1e-6, **options)
+    print(f"gap {result.gap:.1e}: {result.status}")
+
+# %%
+# .. include:: ../statuses.inc
+#
+# Warm starts
+# -----------
+# ``start`` takes a `Result`, with its V and its multiplier, or any V. Along a path that saves steps:
+
+grid = [0.01, 0.012, 0.014, 0.016]
+counts = {}
+for name in ("cold", "warm"):
+    start, counts[name] = None, []
+    for lam in grid:
+        result = dc.low_rank(X, penalty=dc.Penalty.l1(lam), tol=1e-5, start=start)
+        counts[name].append(result.n_iter)
+        start = result if name == "warm" else None
+    print(f"{name} starts: {counts[name]} steps")
+assert sum(counts["warm"]) < sum(counts["cold"])
+
+# %%
+# :func:`diffrac_cvx.paths.lambda_path` and its kin do this (:doc:`plots_and_paths`). For the reference path,
+# ``relaxation.at(nu=...)`` changes a parameter without compiling again; CVXPY's own warm starts are not used.
+#
+# Which solution
+# --------------
+# The optimum need not be unique: without a penalty it is not, on data in general position, below about
+# :math:`n = d + d(d-1)/4` points (:doc:`/reproduction`, Figure 1). ``low_rank`` with a working set then favours solutions of
+# low rank, ``working_set=False`` gives one of generic rank, as an interior point does, and ``fista`` one of high rank.
+#
+# Measured times
+# --------------
+# The benchmark of the README (``make benchmark``): n = 1000, d = 50, :math:`\lambda = 0.01`, one thread each.
+#
+# .. include:: ../benchmark.inc
+#
+# Median seconds to a proved gap of 0.001 at d = 50, from ``figures/runtime.csv`` (``make runtime``), without a penalty:
+#
+# .. include:: ../equal_gap_plain.inc
+#
+# With :math:`\lambda = 0.001`:
+#
+# .. include:: ../equal_gap_sparse.inc
+#
+# A dash: not run at this size, or stopped by a limit of time or memory before it got there. CVXPY's times include its
+# compilation. The max-cut form exists without an l1 part only. How the table was made, and the same over d, is in
+# :doc:`/reproduction`, Figure 3.
+
+plt.show()

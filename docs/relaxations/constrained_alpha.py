@@ -1,0 +1,74 @@
+r"""
+Imbalance fixed: constrained_alpha
+==================================
+
+.. math::
+   \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}\ \tfrac1n \mathrm{tr}\, Y (\Pi_n - H)
+   \quad\text{such that}\quad \tfrac{1}{n^2} 1^\top Y 1 = \alpha,
+   \qquad H = X (X^\top X)^{+} X^\top
+
+Equation (7), section 2.2.
+
+**Where it comes from.** Given y, the best direction is least squares, :math:`v = (X^\top X)^{+} X^\top y`, and leaves
+:math:`\tfrac1n y^\top (\Pi_n - H) y`. This is linear in :math:`y y^\top`, for which Y stands. The diagonal says that labels
+are −1 or 1. The last constraint fixes the imbalance :math:`(1^\top y / n)^2` of the clusters: 0 if they have equal sizes, 1
+if there is one cluster only. Without it :math:`Y = 1 1^\top` is optimal with value 0.
+
+**Equal to.** With q(α) its value and p(ν) that of :doc:`penalized_nu`, :math:`p(\nu) = \min_\alpha q(\alpha) + \nu\alpha`.
+q is convex, so the penalty reaches every α at which q has a slope −ν with ν in [0, 1]; the example below draws both.
+
+**Use it** if the imbalance is known, or to see how solutions change with it. It takes no penalty.
+
+**Cost.** An n × n semidefinite variable: hundreds of points. There is no fast solver for this form alone, but
+:func:`diffrac_cvx.paths.duality` solves Eq. (8) fast and certifies the result for Eq. (7).
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.plotting import DualityDisplay
+
+planted = dc.datasets.make_planted(40, 4, imbalance=0.25, rng=1)
+relaxation = dc.constrained_alpha(planted.X, 0.25)
+print(f"planted imbalance {dc.metrics.imbalance(planted.y):.4f}")
+
+# %%
+# alpha is a parameter of the CVXPY problem, which compiles once. These data have no noise. Between the planted imbalance
+# :math:`\alpha_*` and 1 a solution is the mixture of :math:`y y^\top` and :math:`1 1^\top` with the right imbalance
+# (section 5.1.4). It has rank two, and y is its first eigenvector up to :math:`(1 + \alpha_*)/2`, its second beyond. The
+# leading eigenvector of :math:`\Pi_n Y \Pi_n` is y on both sides. ``kmeans_centered`` uses that one.
+
+errors = {}
+for alpha in (0.25, 0.5, 0.8):
+    F = dc.solve(relaxation.at(alpha=alpha), "SCS", tol=1e-5).F
+    errors[alpha] = [
+        dc.metrics.clustering_error(planted.y, rounded(F))
+        for rounded in (dc.rounding.sign_leading, dc.rounding.sign_second, dc.rounding.kmeans_centered)
+    ]
+    first, second, centred = errors[alpha]
+    rank = dc.metrics.numerical_rank(F)
+    print(
+        f"alpha = {alpha:.2f}: rank {rank}; error {first:.2f} (first), {second:.2f} (second), {centred:.2f} (centred)"
+    )
+assert all(centred == 0.0 for _, _, centred in errors.values())
+
+# %%
+# Two values of alpha are special. At 0 all feasible Y have Y1 = 0, so that there is no interior point; `solve` then
+# restricts Y to the complement of 1. At 1 the answer is :math:`1 1^\top`, in closed form.
+
+for alpha in (0.0, 1.0):
+    result = dc.solve(relaxation.at(alpha=alpha), "SCS", tol=1e-5)
+    print(f"alpha = {alpha:.0f}: [{result.lower:.5f}, {result.upper:.5f}] by {result.solver}: {result.status}")
+
+# %%
+# Duality
+# -------
+# On noisy data, both sides of :math:`p(\nu) = \min_\alpha q(\alpha) + \nu \alpha`, each with its proved bracket. ``apart``
+# is the distance between brackets that have to meet.
+
+noisy = dc.datasets.make_planted(40, 4, imbalance=0.25, noise=0.3, rng=1)
+display = DualityDisplay.from_data(noisy.X, np.logspace(-2, 0, 12)).plot()
+print(f"largest distance between the brackets: {display.duality.apart.max():.1e}")
+assert display.duality.apart.max() < 1e-9
+plt.show()

@@ -1,0 +1,61 @@
+r"""
+Labels and direction together: lifted
+=====================================
+
+.. math::
+   \min\ \tfrac1n \mathrm{tr}\, \Pi_n Y - \tfrac2n \mathrm{tr}\, P^\top X + \tfrac1n \mathrm{tr}\, X^\top X V
+   + \tfrac{\nu}{n^2} 1^\top Y 1 + \Gamma(V)
+   \quad\text{over}\quad \begin{pmatrix} Y & P \\ P^\top & V \end{pmatrix} \succeq 0,\ \mathrm{diag}(Y) = 1
+
+Equation (11), section 2.4, with the penalty of section 3.
+
+**Where it comes from.** Y stands for :math:`y y^\top`, P for :math:`y v^\top`, V for :math:`v v^\top`. The squared error is
+linear in the three. Since V is a variable, every convex function of it can be added. The penalty
+:math:`\Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|` is how sparsity enters.
+
+**Equal to** both of its neighbours. Minimising over P and V for a given Y leaves :doc:`penalized_nu`, if there is no l1
+part: :math:`P = Y X (X^\top X)^{+}`. Minimising over Y and P for a given V leaves :doc:`v_space`, for every penalty; at ν = 1
+row i asks for the largest :math:`p_i^\top x_i` with :math:`\begin{pmatrix} 1 & p_i^\top \\ p_i & V \end{pmatrix} \succeq 0`,
+which is :math:`\sqrt{x_i^\top V x_i}`.
+
+**Use it** to add constraints of your own that tie labels and directions, or to check the other two.
+
+**Cost.** A semidefinite cone of side n + d, the largest of all forms.
+"""
+
+import cvxpy as cp
+import numpy as np
+
+import diffrac_cvx as dc
+
+X = dc.datasets.make_planted(40, 6, sparsity=2, noise=0.1, rng=0).X
+sparse = dc.Penalty.l1(0.05)
+for name, penalty in (("no penalty", dc.Penalty()), ("ridge", dc.Penalty(a=0.2)), ("l1", sparse)):
+    both = dc.solve(dc.lifted(X, 0.8, penalty), "SCS", tol=1e-5).value
+    directions = dc.solve(dc.v_space(X, 0.8, penalty), "CLARABEL").value
+    print(f"{name:10}  lifted {both:.6f}   v_space {directions:.6f}")
+    assert abs(both - directions) < 1e-5
+
+# %%
+# A constraint of your own
+# ------------------------
+# ``relaxation.problem`` is a `cvxpy.Problem` like any other. Its variable ``YPV`` holds Y first. Here two points that the
+# solution keeps apart are asked to be on the same side rather than not, :math:`Y_{ij} \ge 1/2`. The value can only rise.
+
+relaxation = dc.lifted(X, 0.8, sparse)
+free = dc.solve(relaxation, "SCS", tol=1e-5)
+agreement = free.F @ free.F.T
+i, j = np.unravel_index(np.argmin(agreement), agreement.shape)
+block = next(variable for variable in relaxation.problem.variables() if variable.name() == "YPV")
+together = cp.Problem(relaxation.problem.objective, [*relaxation.problem.constraints, block[i, j] >= 0.5])
+together.solve(solver="SCS", eps_abs=1e-7, eps_rel=1e-7)
+print(f"Y for points {i} and {j}: {agreement[i, j]:.3f} without the constraint, {block.value[i, j]:.3f} with it")
+print(f"value: {free.value:.5f} without it, {together.value:.5f} with it ({together.status})")
+assert together.status == "optimal"
+assert together.value > free.value
+
+# %%
+# An equality, :math:`Y_{ij} = 1`, would leave no interior point, and first-order solvers then stall: give the two points one
+# row instead. :doc:`/auto/guides/adding` turns such a problem into a relaxation with a certificate of its own.
+#
+# The columns are scaled in CVXPY, so that V there is not in the units of X; ``free.V`` is.

@@ -1,0 +1,59 @@
+r"""
+Imbalance penalised: penalized_nu
+=================================
+
+.. math::
+   \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}
+   \tfrac1n \mathrm{tr}\, Y (\Pi_n - H_a) + \tfrac{\nu}{n^2} 1^\top Y 1,
+   \qquad H_a = X (X^\top X + n\,\mathrm{Diag}(a)^2)^{+} X^\top
+
+Equation (8), section 2.3; with the ridge a, Eq. (16).
+
+**Where it comes from.** The constraint on the imbalance in :doc:`constrained_alpha` becomes a term with the weight ν. A
+ridge :math:`\sum_i a_i^2 v_i^2` on the direction changes least squares into ridge regression, H into :math:`H_a`.
+
+**What ν does.** At ν = 0 one cluster, :math:`Y = 1 1^\top`, is optimal with value 0. Its objective is ν, so the value
+never exceeds ν. The value is concave in ν and does not decrease. At ν = 1 the two terms with 1 cancel and the problem is to
+maximise :math:`\mathrm{tr}\, Y H_a`, the relaxation of max-cut with the weights :math:`-H_a`.
+
+**Equal to** :doc:`lifted` and :doc:`v_space` without an l1 part, for every ν in [0, 1] and every ridge: minimise
+:doc:`lifted` over P and V. :doc:`multiclass` is this problem again.
+
+**Use it** as the reference for few points and many features. Sparsity has no formulation in Y alone; it needs a
+relaxation that has V.
+
+**Cost.** An n × n semidefinite variable, whatever d: hundreds of points.
+"""
+
+import numpy as np
+
+import diffrac_cvx as dc
+
+X = dc.datasets.make_planted(50, 4, noise=0.2, rng=0).X
+penalty = dc.Penalty(a=0.3)
+print("  nu   penalized_nu     lifted    v_space   low_rank")
+for nu in (0.2, 0.6, 1.0):
+    values = [
+        dc.solve(dc.penalized_nu(X, nu, penalty), "SCS", tol=1e-5).value,
+        dc.solve(dc.lifted(X, nu, penalty), "SCS", tol=1e-5).value,
+        dc.solve(dc.v_space(X, nu, penalty), "CLARABEL").value,
+        dc.low_rank(X, nu, penalty, tol=1e-7).value,
+    ]
+    print(f" {nu:.1f}       {values[0]:.6f}   {values[1]:.6f}   {values[2]:.6f}   {values[3]:.6f}")
+    assert np.ptp(values) < 1e-5
+    assert max(values) <= nu
+
+# %%
+# The matrix Y of a result of any kind gives a bracket on this problem (:doc:`/auto/guides/certificates`):
+
+F = dc.low_rank(X, 0.6, penalty, tol=1e-7).F
+print(dc.certify_y(X, F, nu=0.6, penalty=penalty))
+
+# %%
+# The builder returns a plain CVXPY problem. nu is its parameter, so that a path compiles once.
+
+relaxation = dc.penalized_nu(X)
+path = [dc.solve(relaxation.at(nu=nu), "SCS").value for nu in (0.25, 0.5, 0.75, 1.0)]
+print(np.round(path, 4))
+assert np.all(np.diff(path) > 0)
+assert np.all(np.diff(path, 2) < 1e-6)

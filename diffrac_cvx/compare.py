@@ -53,7 +53,8 @@ def compare(
         True labels in {-1, +1}, to judge by.
     methods : sequence of str, optional
         Names of ``compare_methods.METHODS`` such as "low_rank", "fista published", "lifted/SCS" or "k-means"; by
-        default all that take the penalty and are, at this size, a matter of seconds: the notes say which were left out and why.
+        default all that take the penalty and are, at this size, a matter of seconds: the notes say which were left
+        out and why.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty, optional

@@ -361,6 +361,17 @@ def test_a_view_says_what_it_is_of_and_is_drawn_once(name, outcome, coarse):
         assert view.caption.startswith("(15) fista")
 
 
+@pytest.mark.parametrize("name", BY_NAME)
+def test_pyplot_cannot_close_a_figure_while_the_page_draws_it(name, outcome, monkeypatch):
+    import matplotlib.pyplot as plt
+
+    known = []
+    monkeypatch.setattr(plt.Figure, "savefig", lambda self, file, **kwargs: known.append(plt.get_fignums()))
+    plt.close("all")
+    picture(name, outcome).saved("png")
+    assert known == [[]]
+
+
 def test_a_view_is_saved_in_two_formats(outcome):
     view = picture("spectra", outcome)
     assert view.saved("png").startswith(b"\x89PNG")

@@ -1,8 +1,7 @@
 """The views of what was computed: each as a picture, a file, and the Python that makes it."""
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from html import escape
@@ -19,10 +18,10 @@ from diffrac_cvx.explore.rows import table_html
 from diffrac_cvx.explore.script import ORIENTED, PACKAGES, Script, all_results, known, one_result
 from diffrac_cvx.explore.setting import Setting, Solve
 from diffrac_cvx.explore.sources import Data
-from diffrac_cvx.plotting.canvas import pyplot
+from diffrac_cvx.plotting.canvas import apart_from_pyplot
 from diffrac_cvx.result import Result, Status
 
-DRAWING = RLock()  # pyplot knows all figures of the process
+DRAWING = RLock()  # matplotlib is not made for threads
 BASELINES = ("k-means", "alternating")  # of `compare`
 BOUNDS_LABELS = ("(15)", "(8)", "(11)")  # relaxations of Eq. (9) with the same nu and penalty
 
@@ -95,9 +94,9 @@ class Picture:
     def saved(self, kind: str, dpi: int = 200) -> bytes:
         """Return the figure as a file of a kind, "png" or "pdf"."""
         assert self.script is not None
-        with DRAWING, closing(self.script.executed(self.names)["figure"]) as figure:
-            file = BytesIO()
-            figure.savefig(file, format=kind, dpi=dpi)
+        file = BytesIO()
+        with DRAWING, apart_from_pyplot():
+            self.script.executed(self.names)["figure"].savefig(file, format=kind, dpi=dpi)
         return file.getvalue()
 
     @cached_property
@@ -106,7 +105,8 @@ class Picture:
         if self.script is None:
             return f"<p>{escape(self.says)}</p>"
         if self.view.is_table:
-            return table_html(self.script.executed(self.names)["rows"])
+            with DRAWING, apart_from_pyplot():
+                return table_html(self.script.executed(self.names)["rows"])
         # Inline: a file of the server's would be gone when its cell runs again while the browser asks for it.
         return f'<img alt="{self.view.name}" src="data:image/png;base64,{b64encode(self.png).decode()}">'
 
@@ -165,15 +165,6 @@ def prepared(
         names[EXTRAS[view.of][0]] = extra
     of = f"{runs[0].name}: " if view.of == "one" else ""
     return Picture(view, python, names, text, caption=f"{of}{data.title}, n = {data.n}, d = {data.d}, {setting}")
-
-
-@contextmanager
-def closing(figure: Any) -> Iterator[Any]:
-    """Close a figure when done with it."""
-    try:
-        yield figure
-    finally:
-        pyplot().close(figure)
 
 
 def remarks(outcome: Outcome) -> list[str]:

@@ -1,6 +1,8 @@
 """Where matplotlib comes in: axes to draw on, one palette, and labels that do not overlap."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ else:
 
 ACCENT, SECOND, GREY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
 WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
+APART: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are made without pyplot
 MISSING = "plots need matplotlib, which is not installed: pip install matplotlib"
 
 
@@ -68,7 +71,13 @@ def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HE
             raise ParameterError(f"ax holds {len(given)} axes for {panels} panels")
         return given[:panels]
     shape = (1, panels) if across else (panels, 1)
-    _, grid = pyplot().subplots(*shape, figsize=size, layout="constrained", sharex=not across, squeeze=False)
+    options: dict[str, Any] = {"sharex": not across, "squeeze": False}
+    if APART.get():
+        from matplotlib.figure import Figure
+
+        grid = Figure(figsize=size, layout="constrained").subplots(*shape, **options)
+    else:
+        _, grid = pyplot().subplots(*shape, figsize=size, layout="constrained", **options)
     for axes in grid.flat:
         axes.spines[["top", "right"]].set_visible(False)
     return tuple(grid.flat)
@@ -88,6 +97,19 @@ def panels_for(ax: Any, panels: Sequence[str] | str | None, known: Mapping[str, 
     for name in asked:
         one_of(name, "panels", known)
     return asked
+
+
+@contextmanager
+def apart_from_pyplot() -> Iterator[None]:
+    """Make figures that pyplot does not know of, inside and in this thread.
+
+    Pyplot is not made for threads: a figure that it closes while another thread draws it comes out distorted.
+    """
+    token = APART.set(True)
+    try:
+        yield
+    finally:
+        APART.reset(token)
 
 
 def pyplot() -> Any:

@@ -89,11 +89,11 @@ multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
 	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) --x "$(X)" --y "$(Y)"
 
 explore: $(STAMP) ## the interactive page, in the browser (PORT)
-	$(RUN) diffrac_cvx.explore --port $(PORT)
+	$(RUN) diffrac_cvx.app.page --port $(PORT)
 
 data: $(STAMP) ## the shipped data from the packages they come from, compared (pip, apt)
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"
-	$(RUN) experiments.shipped_data
+	$(RUN) experiments.data.remake
 
 docs: $(STAMP) ## the pages, every example run: docs/_build/index.html
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[docs]"
@@ -101,7 +101,7 @@ docs: $(STAMP) ## the pages, every example run: docs/_build/index.html
 	@echo "wrote docs/_build/index.html"
 
 reproduction: $(STAMP) ## docs/reproduction.md from the tables
-	$(RUN) experiments.reproduction
+	$(RUN) experiments.harness.reproduction
 
 # One after the other: each uses all JOBS, and the page comes last.
 figures: ## everything above, then docs/reproduction.md
@@ -119,7 +119,7 @@ validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
 	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS)
 
 benchmark: $(STAMP) ## seconds, by solver
-	$(RUN) experiments.benchmark
+	$(RUN) experiments.runtime.benchmark
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(RUN) pip wheel --quiet --no-deps --wheel-dir dist .

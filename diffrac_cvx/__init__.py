@@ -5,8 +5,7 @@ from typing import Any
 
 from diffrac_cvx import baselines, datasets, metrics, paths, plotting, rounding
 from diffrac_cvx.certificates import LabelCertificate, certify_labels, certify_v, certify_y
-from diffrac_cvx.compare import compare
-from diffrac_cvx.comparison import Comparison
+from diffrac_cvx.comparison import Comparison, compare
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.relaxations import (

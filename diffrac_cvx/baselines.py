@@ -8,7 +8,7 @@ import numpy.typing as npt
 from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
 from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.rounding import alternate
+from diffrac_cvx.rounding.alternation import alternate
 
 
 def alternating_optimisation(

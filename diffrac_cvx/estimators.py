@@ -1,17 +1,112 @@
 """scikit-learn estimators: clustering in two, and many labels at once, each with its proved bracket."""
 
-from typing import Any, Self
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClusterMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.estimator_base import Directions, affine_functions, require_flag, seed_of, threshold
-from diffrac_cvx.inputs import Array, one_of, positive_int
+from diffrac_cvx.directions import affine_functions, best_direction, threshold
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int
+from diffrac_cvx.linalg import inverse_or_one
+from diffrac_cvx.metrics import separation
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.procrustes import nearest_mixture
+from diffrac_cvx.relaxations import v_space
+from diffrac_cvx.result import Result, Status
+from diffrac_cvx.rounding.many_labels import nearest_mixture
+from diffrac_cvx.solvers import fista, low_rank, solve
+
+
+class Scaled(NamedTuple):
+    """Data in the units that the penalty weighs, and how they were got."""
+
+    X: Array
+    mean: Array
+    unit: Array
+
+
+class Directions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Hold what both estimators share; they set ``coef_`` and ``intercept_``."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _read(self, X: Any, **options: Any) -> Array:
+        """Return checked data, dense."""
+        checked: Any = validate_data(self, X, **INPUT, **options)
+        return np.asarray(checked.toarray() if hasattr(checked, "toarray") else checked)
+
+    def _scaled(self, X: Array) -> Scaled:
+        """Return centred data, of unit variance when asked for."""
+        require_flag(self.standardize, "standardize")
+        centred = as_data(X, warn=False)  # the solver warns
+        unit = inverse_or_one(centred.std(axis=0)) if self.standardize else np.ones(X.shape[1])
+        return Scaled(centred * unit, X.mean(axis=0), unit)
+
+    def _solve(self, X: Array, automatic: str) -> Result:
+        """Solve the relaxation by the solver asked for, and keep what is proved about it."""
+        chosen = one_of(self.solver, "solver", SOLVERS)
+        chosen = automatic if chosen == "auto" else chosen
+        penalty = Penalty(self.a, self.c)
+        limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": self.time_limit}
+        if self.max_iter is not None:
+            limits["max_iter"] = positive_int(self.max_iter, "max_iter")
+        if chosen in FAST:
+            result = FAST[chosen](X, self.nu, penalty, **limits)
+        else:
+            result = solve(v_space(X, self.nu, penalty), chosen, **limits)
+        self.result_ = result
+        self.lower_bound_, self.upper_bound_, self.n_iter_ = result.lower, result.upper, max(result.n_iter, 1)
+        if result.status not in (Status.OPTIMAL, Status.CLOSED_FORM):
+            message = f"{result.status}; the proved gap is {result.gap:.2g}, tol is {self.tol:g}"
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return result
+
+    def _direction(self, X: Array, labels: Array) -> Array:
+        """Return the penalised least-squares direction of labels."""
+        return best_direction(X, labels - labels.mean(), *Penalty(self.a, self.c).weights(X.shape[1]))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(np.atleast_2d(self.coef_).shape[0])
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Return ``X @ coef_ + intercept_``, shape (n,) or (n, n_labels): positive where the label is 1."""
+        return np.asarray(self._projected(X) + self.intercept_)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return labels in {0, 1} of points, shape (n,) or (n, n_labels)."""
+        return np.asarray(self.decision_function(X) > 0).astype(np.int64)
+
+    def transform(self, X: npt.ArrayLike) -> Array:
+        """Return the projections on the directions, shape (n, 1) or (n, n_labels)."""
+        projected = self._projected(X)
+        return projected[:, None] if projected.ndim == 1 else projected
+
+    def score(self, X: npt.ArrayLike, y: object = None) -> float:  # noqa: ARG002  (scikit-learn passes y to all)
+        """Return how well the clusters stand apart on X: the squared correlation of labels and projections, in [0, 1].
+
+        It needs no labels and serves ``GridSearchCV`` as it is; 0 where all points fall in one cluster.  With several
+        labels it is their mean.
+        """
+        projected, labels = self.transform(X), 2.0 * self.predict(X) - 1.0
+        pairs = zip(projected.T, labels.reshape(projected.shape).T, strict=True)
+        return float(np.mean([squared_correlation(values, label) for values, label in pairs]))
+
+    def _projected(self, X: npt.ArrayLike) -> Array:
+        check_is_fitted(self)
+        return np.asarray(self._read(X, reset=False) @ np.transpose(self.coef_))
+
 
 ROUNDINGS = (*roundings.ROUNDINGS, "goemans_williamson")
 MOST_ROUNDS = 100
@@ -246,3 +341,29 @@ class MultiLabelDiffrac(Directions):
         self.labels_ = self.predict(X)
         self.signs_ = 2.0 * self.labels_ - 1.0
         return self
+
+
+FAST: dict[str, Callable[..., Result]] = {"low_rank": low_rank, "fista": fista}
+SOLVERS = ("auto", *FAST, "SCS", "CLARABEL")
+INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
+
+
+def seed_of(random_state: Any) -> int:
+    """Return a seed: a whole number as it is, so that the functions give the same, else one drawn as usual."""
+    generator = check_random_state(random_state)
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(generator.randint(2**31 - 1))
+
+
+def require_flag(value: object, name: str) -> None:
+    """Raise unless a parameter is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} = {value!r} must be True or False")
+
+
+def squared_correlation(values: Array, labels: Array) -> float:
+    """Return the squared correlation of numbers and labels in {-1, +1}; 0 if one of them is constant."""
+    values = values - values.mean()
+    size = float(np.linalg.norm(values))
+    return min(separation(values[:, None] / size, labels), 1.0) if size > 0.0 else 0.0

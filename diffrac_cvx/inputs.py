@@ -122,6 +122,14 @@ def positive(value: Any, name: str) -> float:
     return number
 
 
+def nonnegative(value: Any, name: str) -> float:
+    """Return a parameter that must be >= 0 as a float."""
+    number = as_scalar(value, name)
+    if number < 0.0:
+        raise ParameterError(f"{name} = {number:g} must not be negative")
+    return number
+
+
 def positive_int(value: Any, name: str) -> int:
     """Return a parameter that must be a whole number >= 1 as an int."""
     number = as_scalar(value, name)
@@ -141,6 +149,11 @@ def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
     """Return the generator itself, or a new one from a seed, a whole number >= 0."""
     if isinstance(rng, np.random.Generator):
         return rng
-    if not isinstance(rng, (int, np.integer)) or isinstance(rng, bool) or rng < 0:
-        raise ParameterError(f"rng = {rng!r} must be a numpy.random.Generator or a seed, a whole number >= 0")
-    return np.random.default_rng(int(rng))
+    return np.random.default_rng(as_seed(rng, "rng", "a numpy.random.Generator or "))
+
+
+def as_seed(value: Any, name: str, alternative: str = "") -> int:
+    """Return a seed, a whole number >= 0; the alternative is what else would do, for the message."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+        raise ParameterError(f"{name} = {value!r} must be {alternative}a seed, a whole number >= 0")
+    return int(value)

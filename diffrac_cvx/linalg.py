@@ -1,9 +1,12 @@
 """The few pieces of linear algebra that everything else is written in."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import cache
 
 import numpy as np
 import scipy.linalg
+from threadpoolctl import ThreadpoolController
 
 from diffrac_cvx.inputs import Array
 
@@ -113,3 +116,15 @@ def momentum(t: float) -> tuple[float, float]:
     """Return the next term of Nesterov's sequence and the weight of the extrapolation."""
     following = (1 + (1 + 4 * t**2) ** 0.5) / 2
     return following, (t - 1) / following
+
+
+@cache
+def controller() -> ThreadpoolController:
+    """Return the controller of the libraries loaded by now; looking for them takes milliseconds."""
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Limit the linear algebra to one thread inside."""
+    limiter: AbstractContextManager[object] = controller().limit(limits=1, user_api="blas")
+    return limiter

@@ -35,6 +35,11 @@ def imbalance(y: npt.ArrayLike) -> float:
     return float(np.mean(as_labels(y))) ** 2
 
 
+def factor_imbalance(F: Array) -> float:
+    """Return 1'Y1/n^2 of Y = FF', in [0, 1], for unit rows F (n, r): the imbalance of the labels where Y = yy'."""
+    return min(float(np.sum(F.mean(axis=0) ** 2)), 1.0)
+
+
 def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
     r"""Return how well the best direction of the data separates the labels, in [0, 1].
 

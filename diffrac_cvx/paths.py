@@ -1,34 +1,174 @@
 """Solve along a grid of nu, lambda or alpha, each solution with its proved bracket; and the duality of alpha and nu."""
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates import certify_y
-from diffrac_cvx.inputs import Array, in_unit_interval
-from diffrac_cvx.path_records import (
-    Duality,
-    Keeper,
-    Path,
-    Rounding,
-    as_grid,
-    imbalance_of,
-    leading_direction,
-    not_negative,
-)
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.directions import leading_direction, unit_columns, with_continuous_signs
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.inputs import Array, as_data, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
+from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.relaxations import constrained_alpha
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import low_rank, solve
 
-__all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
+Rounding = Callable[[Array], Array]
 
-NO_PENALTY = Penalty()
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """What is kept of the solutions along a grid: one entry for each parameter.
+
+    Attributes
+    ----------
+    name : str
+        "nu", "lambda" or "alpha".
+    parameter : (m,) array
+        The grid.
+    value, lower, upper : (m,) array
+        Objective at the point found, and the proved bracket on the optimum.
+    eigenvalue_ratio : (m,) array
+        Second eigenvalue of Y over the first, 0 where Y = yy'.
+    imbalance : (m,) array
+        1'Y1/n^2.
+    directions : (m, d) array
+        The `leading_direction` of each solution, with signs that follow each other, the largest entry positive.
+    error : (m,) array or None
+        Clustering error of the rounded solutions, where labels were given.
+    seconds : (m,) array
+        Time to solve each.
+    """
+
+    name: str
+    parameter: Array
+    value: Array
+    lower: Array
+    upper: Array
+    eigenvalue_ratio: Array
+    imbalance: Array
+    directions: Array
+    error: Array | None
+    seconds: Array
+
+    @property
+    def gap(self) -> Array:
+        """Proved gaps, upper - lower."""
+        return self.upper - self.lower
+
+
+@dataclass(frozen=True, eq=False)
+class Duality:
+    r"""The penalised problem along nu, and the constrained problem at the imbalances of its solutions.
+
+    With p the value of (8) and q that of (7), :math:`p(\nu) = \min_\alpha q(\alpha) + \nu \alpha`, and the minimum is
+    at the imbalance of a solution of (8).
+
+    Attributes
+    ----------
+    penalised : Path
+        Eq. (8), its parameter is nu.
+    constrained : Path
+        Eq. (7), its parameter is the imbalance of the penalised solution, entry by entry.
+    """
+
+    penalised: Path
+    constrained: Path
+
+    @property
+    def sums(self) -> tuple[Array, Array]:
+        """The brackets of q(alpha) + nu alpha, lower and upper."""
+        line = self.penalised.parameter * self.constrained.parameter
+        return self.constrained.lower + line, self.constrained.upper + line
+
+    @property
+    def apart(self) -> Array:
+        """How far the brackets of p(nu) and of q(alpha) + nu alpha lie apart: 0 where they meet, as they must."""
+        lower, upper = self.sums
+        return np.maximum(np.maximum(lower - self.penalised.upper, self.penalised.lower - upper), 0.0)
+
+    def bounds(self, alphas: npt.ArrayLike) -> tuple[Array, Array]:
+        r"""Return proved bounds on q at any imbalances, lower and upper.
+
+        Below, the largest of :math:`p(\nu) - \nu\alpha` over the grid.  Above, since q is convex, the chords between
+        its upper bounds at the solutions, q(0) <= 1 and q(1) = 0.
+
+        Parameters
+        ----------
+        alphas : (k,) array
+            Imbalances, in [0, 1].
+
+        Raises
+        ------
+        ParameterError
+            If an imbalance is outside [0, 1].
+        """
+        grid = as_grid(alphas, "alphas", in_unit_interval)
+        lines = self.penalised.lower - np.outer(grid, self.penalised.parameter)
+        at = np.concatenate([self.constrained.parameter, [0.0, 1.0]])
+        upper = np.concatenate([self.constrained.upper, [1.0, 0.0]])
+        order = np.lexsort((upper, at))
+        at, first = np.unique(at[order], return_index=True)
+        return np.maximum(lines.max(axis=1), 0.0), np.interp(grid, at, upper[order][first])
+
+
+class Row(NamedTuple):
+    """One entry of a Path, without its parameter."""
+
+    value: float
+    lower: float
+    upper: float
+    eigenvalue_ratio: float
+    imbalance: float
+    directions: Array
+    error: float
+    seconds: float
+
+
+class Keeper:
+    """Keep of a result what a path has.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    y : (n,) array, optional
+        Labels in {-1, +1} to judge the solutions by, rounded by `rounding`.
+    """
+
+    def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered) -> None:
+        self.X = as_data(X, warn=False)  # the solvers warn
+        self.y = None if y is None else as_labels(y, len(self.X))
+        self.rounding = rounding
+        self.columns = unit_columns(self.X)
+
+    def row(self, result: Result) -> Row:
+        """Return the entry of a path."""
+        error = np.nan if self.y is None else clustering_error(self.y, self.rounding(result.F))
+        ratio, alpha, v = (
+            eigenvalue_ratio(result.F),
+            factor_imbalance(result.F),
+            self.columns.leading_direction(self.columns.matrix_of(result)),
+        )
+        return Row(result.value, result.lower, result.upper, ratio, alpha, v, error, result.seconds)
+
+    def path(self, name: str, grid: Array, rows: Iterable[Row]) -> Path:
+        """Put rows into arrays."""
+        columns: dict[str, Any] = {
+            name: np.array(column) for name, column in zip(Row._fields, zip(*rows, strict=True), strict=True)
+        }
+        columns["directions"] = with_continuous_signs(columns["directions"], self.columns.units)
+        columns["error"] = None if self.y is None else columns["error"]
+        return Path(name, grid, **columns)
+
+
+__all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
 
 
 def nu_path(
@@ -107,7 +247,7 @@ def lambda_path(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    grid = np.sort(as_grid(lams, "lams", not_negative))
+    grid = np.sort(as_grid(lams, "lams", nonnegative))
     keep = Keeper(X, y, rounding)
     results = warm_started(grid, lambda lam, start: low_rank(keep.X, nu, Penalty.l1(lam, a), start=start, **options))
     return keep.path("lambda", grid, [keep.row(result) for result in results])
@@ -197,7 +337,7 @@ def duality(X: npt.ArrayLike, nus: npt.ArrayLike, *, solver: str | None = None, 
 
 def at_its_imbalance(X: Array, penalised: Result, solver: str | None, tol: float) -> Result:
     """Return a solution of (7) at the imbalance of a solution of (8): that solution itself, or a solver's."""
-    alpha = imbalance_of(penalised.F)
+    alpha = factor_imbalance(penalised.F)
     if solver is not None:
         return solve(constrained_alpha(X, alpha), solver, tol=tol)
     started = time.perf_counter()
@@ -213,3 +353,11 @@ def warm_started(grid: Array, solve_at: Callable[[float, Result | None], Result]
         result = solve_at(float(parameter), start)
         yield result
         start = start if result.status is Status.CLOSED_FORM else result
+
+
+def as_grid(values: npt.ArrayLike, name: str, check: Callable[[Any, str], float]) -> Array:
+    """Return a grid as a float64 (m,) copy, each entry checked."""
+    array = np.asarray(values)
+    if array.ndim != 1 or len(array) == 0:
+        raise ParameterError(f"{name} has shape {array.shape}; pass a 1-d array of at least one number")
+    return np.array([check(value, name) for value in array])

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_scalar
+from diffrac_cvx.inputs import Array, nonnegative
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,7 @@ class Penalty:
     @classmethod
     def l1(cls, lam: float, a: float | npt.ArrayLike = 0.0) -> Self:
         """Return the penalty of the paper's experiments: lam ||v||_1^2, and a ridge if asked for."""
-        if as_scalar(lam, "lam") < 0:
-            raise ParameterError(f"lam = {lam:g} must not be negative")
-        return cls(a=_weights(a, "a"), c=float(lam) ** 0.5)
+        return cls(a=_weights(a, "a"), c=nonnegative(lam, "lam") ** 0.5)
 
     def weights(self, d: int) -> tuple[Array, Array]:
         """Return a and c as (d,) arrays.
@@ -59,8 +57,12 @@ class Penalty:
                 raise ParameterError(f"{name} has {len(weight)} weights for {d} features")
         return np.full(d, self.a, dtype=float), np.full(d, self.c, dtype=float)
 
+    def times(self, scale: float) -> "Penalty":
+        """Return the penalty with Gamma multiplied by a number >= 0."""
+        return Penalty(np.asarray(self.a) * scale**0.5, np.asarray(self.c) * scale**0.5)
+
     @property
-    def is_sparse(self) -> bool:
+    def has_l1(self) -> bool:
         """Whether the l1 part is there at all."""
         return bool(np.any(np.asarray(self.c) > 0))
 
@@ -90,3 +92,14 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
         return float(array)
     array.setflags(write=False)
     return array
+
+
+def ridge_of(penalty: Penalty, d: int) -> Array:
+    """Return the ridge of a penalty without an l1 part, else say which formulation takes one."""
+    a, c = weights_of(penalty, d)
+    if c.any():
+        raise ParameterError("an l1 penalty (c > 0) has no formulation in Y alone; use lifted or v_space")
+    return a
+
+
+NO_PENALTY = Penalty()

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
-from diffrac_cvx.cli.app import run
+from diffrac_cvx.app.cli.program import run
 
 NAMES: dict[str, dict[str, Any]] = {}  # of each page, shared by its blocks
 FOLDERS: dict[str, "tempfile.TemporaryDirectory[str]"] = {}  # where each page's blocks work

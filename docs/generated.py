@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 import diffrac_cvx as dc
-from diffrac_cvx.compare_methods import METHODS
+from diffrac_cvx.comparison.methods import METHODS
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 
 ROOT = Path(__file__).parents[1]

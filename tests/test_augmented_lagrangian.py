@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from diffrac_cvx.brackets import bracket
+from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.problem import direction_problem
-from diffrac_cvx.solvers import augmented_lagrangian
-from diffrac_cvx.solvers.augmented_lagrangian import Lagrangian
-from diffrac_cvx.solvers.certified import duals
+from diffrac_cvx.solvers.factored import augmented_lagrangian
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
+from diffrac_cvx.solvers.stopping import duals
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
 

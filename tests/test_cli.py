@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.cli import experiments
-from diffrac_cvx.cli.app import run
+from diffrac_cvx.app.cli import experiments
+from diffrac_cvx.app.cli.program import run
 
 TEXT = "name,age,income,city\n" + "".join(
     f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11},{'Oslo' if i % 2 else 'Rome'}\n" for i in range(24)
@@ -174,7 +174,7 @@ def test_the_doctor_finds_this_installation_well(capsys):
 
 
 def test_the_doctor_says_when_a_check_fails(capsys, monkeypatch):
-    from diffrac_cvx.cli import doctor
+    from diffrac_cvx.app.cli import doctor
 
     monkeypatch.setattr(doctor, "self_test", lambda: {"low_rank finds the planted labels": False})
     status, printed, _ = ended(capsys, "doctor")
@@ -202,7 +202,7 @@ def test_every_experiment_is_a_command_that_hands_its_options_on(capsys, monkeyp
     for name, (module, _) in experiments.MODULES.items():
         assert run([name, "--grid", "smoke", "--jobs", "2"]) == 0
         assert seen[-1][1:] == ["-m", f"experiments.{module}", "--grid", "smoke", "--jobs", "2"]
-        assert (Path(dc.__file__).parents[1] / "experiments" / f"{module}.py").is_file()
+        assert (Path(dc.__file__).parents[1] / "experiments" / module / "__main__.py").is_file()
 
 
 class Ended:
@@ -211,7 +211,7 @@ class Ended:
 
 def test_without_the_source_tree_an_experiment_says_where_it_is(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(experiments, "__file__", str(tmp_path / "a" / "b" / "c.py"))
+    monkeypatch.setattr(experiments, "__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
     status, _, error = ended(capsys, "validate")
     assert status == 2
     assert "clone of the project" in error
@@ -243,9 +243,9 @@ def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, capsys, mo
 
 
 def test_explore_hands_its_port_on(monkeypatch):
-    from diffrac_cvx.cli import app
+    from diffrac_cvx.app.cli import program as app
 
     seen = []
     monkeypatch.setattr(app.subprocess, "run", lambda command, **_: seen.append(command) or Ended())
     assert run(["explore", "--port", "2799", "--headless"]) == 0
-    assert seen[0][1:] == ["-m", "diffrac_cvx.explore", "--port", "2799", "--headless"]
+    assert seen[0][1:] == ["-m", "diffrac_cvx.app.page", "--port", "2799", "--headless"]

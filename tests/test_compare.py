@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx import compare_methods
-from diffrac_cvx.compare_methods import METHODS, Method
+from diffrac_cvx.comparison import methods as compare_methods
+from diffrac_cvx.comparison.methods import METHODS, Method
 
 PLANTED = dc.datasets.make_planted(30, 3, noise=0.2, rng=0)
 PENALTIES = {"none": (0.7, dc.Penalty()), "ridge": (0.6, dc.Penalty(a=0.3)), "l1": (0.5, dc.Penalty.l1(0.05))}
@@ -70,7 +70,7 @@ def test_equivalent_problems_have_one_value_on_the_scale_of_15(case):
 def test_by_default_all_that_fit_are_run_and_the_others_are_named_with_the_reason(case):
     _, penalty, comparison = case
     expected = set(METHODS) - SLOW - (NEEDS_NO_PENALTY if penalty != dc.Penalty() else set())
-    expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.is_sparse else set()
+    expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.has_l1 else set()
     assert set(comparison.found) == expected
     said = " ".join(note for note in comparison.notes if "left out: " in note)
     assert all(name in said for name in set(METHODS) - expected)

@@ -8,19 +8,17 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments import (
-    faces,
-    max_cut,
-    reproduction,
-    robustness_cells,
-    runtime_cells,
-    runtime_plot,
-    theory_cells,
-    theory_fit,
-    theory_labels,
-    theory_noise,
-    unbalanced_cells,
-)
+from experiments.harness import reproduction
+from experiments.robustness import cells as robustness_cells
+from experiments.runtime import cells as runtime_cells
+from experiments.runtime import plot as runtime_plot
+from experiments.runtime import pymanopt_max_cut as max_cut
+from experiments.theory import cells as theory_cells
+from experiments.theory import fit as theory_fit
+from experiments.theory import label_cells as theory_labels
+from experiments.theory import noise_cells as theory_noise
+from experiments.theory import unique_solution as faces
+from experiments.unbalanced import cells as unbalanced_cells
 
 FIGURES = Path(__file__).parent.parent / "figures"
 each_section = pytest.mark.parametrize("section", reproduction.SECTIONS, ids=lambda section: section.stem)

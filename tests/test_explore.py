@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.explore import __main__ as launcher
-from diffrac_cvx.explore import processes
-from diffrac_cvx.explore.catalogue import BY_NAME, VIEWS
-from diffrac_cvx.explore.controls import CONTROLS
-from diffrac_cvx.explore.jobs import Job, Line, Outcome, Run
-from diffrac_cvx.explore.messages import Answer, Call
-from diffrac_cvx.explore.processes import StoppedError, Worker, waiting_worker
-from diffrac_cvx.explore.rows import comparison_rows, rounding_rows, table_figure, table_html
-from diffrac_cvx.explore.setting import FORMS, MOST_POINTS, SOLVERS, Setting, planned
-from diffrac_cvx.explore.sources import Known, Planted, Uploaded
-from diffrac_cvx.explore.views import EXTRAS, calls, picture, remarks, shown
-from diffrac_cvx.explore.worker import packed, perform
+from diffrac_cvx.app.page import __main__ as launcher
+from diffrac_cvx.app.page import processes
+from diffrac_cvx.app.page.computation import Job, Line, Outcome, Run
+from diffrac_cvx.app.page.controls import CONTROLS
+from diffrac_cvx.app.page.data_choice import Known, Planted, Uploaded
+from diffrac_cvx.app.page.messages import Answer, Call
+from diffrac_cvx.app.page.processes import StoppedError, Worker, waiting_worker
+from diffrac_cvx.app.page.rounding_table import comparison_rows, rounding_rows, table_figure, table_html
+from diffrac_cvx.app.page.solve_choice import FORMS, MOST_POINTS, SOLVERS, Setting, planned
+from diffrac_cvx.app.page.view_list import BY_NAME, VIEWS
+from diffrac_cvx.app.page.views import EXTRAS, calls, picture, remarks, shown
+from diffrac_cvx.app.page.worker import packed, perform
 
 ROOT = Path(__file__).parents[1]
 SMALL = Planted(n=24, d=4, noise=0.2)
@@ -173,7 +173,7 @@ def test_relaxations_that_would_fit_are_offered():
 
 
 def test_every_control_says_what_it_means_and_where_it_is_in_the_paper():
-    panel = (ROOT / "diffrac_cvx/explore/widgets.py").read_text() + (ROOT / "diffrac_cvx/explore/page.py").read_text()
+    panel = (ROOT / "diffrac_cvx/app/page/widgets.py").read_text() + (ROOT / "diffrac_cvx/app/page/notebook.py").read_text()
     for name, (label, meaning) in CONTROLS.items():
         assert label
         assert f'"{name}"' in panel or f"{name} = " in panel
@@ -459,7 +459,7 @@ def test_a_table_is_text_for_html_and_a_figure():
 
 
 def test_the_page_is_a_marimo_app():
-    from diffrac_cvx.explore.page import app
+    from diffrac_cvx.app.page.notebook import app
 
     assert type(app).__module__.startswith("marimo")
 

@@ -6,11 +6,11 @@ import oracles
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.brackets import bracket
+from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.inputs import as_data
-from diffrac_cvx.problem import direction_problem
-from diffrac_cvx.solvers import working_set
-from diffrac_cvx.solvers.certified import duals
+from diffrac_cvx.solvers.factored import working_set
+from diffrac_cvx.solvers.stopping import duals
 
 NUS = [0.25, 0.5, 1.0]
 PENALTIES = {"none": dc.Penalty(), "ridge": dc.Penalty(a=0.3), "l1": dc.Penalty(c=0.3), "both": dc.Penalty(0.1, 0.2)}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.procrustes import LabelMatrix
+from diffrac_cvx.rounding.many_labels import LabelMatrix
 
 
 def labels_of(n, k, seed=0, balanced=False):

@@ -6,10 +6,10 @@ import pytest
 import scipy.optimize
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.linalg import column_basis
-from diffrac_cvx.problem import direction_problem
-from diffrac_cvx.solvers.published import published_dual
-from diffrac_cvx.solvers.smoothing import prox_inverse, softmax_value
+from diffrac_cvx.solvers.smoothed_dual.dual import prox_inverse, softmax_value
+from diffrac_cvx.solvers.smoothed_dual.published import published_dual
 
 SPARSE = dc.Penalty(c=[0.3, 0.1, 0.2])
 

@@ -26,7 +26,7 @@ def address():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "diffrac_cvx.explore", "--headless", "--port", str(port)]
+    command = [sys.executable, "-m", "diffrac_cvx.app.page", "--headless", "--port", str(port)]
     with subprocess.Popen(command, cwd=Path(__file__).parents[1]) as server:
         url = f"http://127.0.0.1:{port}/"
         wait_until_up(url, server)
@@ -91,7 +91,7 @@ def upload(page, text):
 
 
 def test_every_view_is_there_with_its_picture_or_table(page):
-    from diffrac_cvx.explore.catalogue import VIEWS
+    from diffrac_cvx.app.page.view_list import VIEWS
 
     for shown in VIEWS:
         view(page, shown.name).locator("table" if shown.is_table else "img").first.wait_for()

@@ -7,7 +7,7 @@ import oracles
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx import path_records, paths
+from diffrac_cvx import paths
 
 ROUNDING = 1e-9
 TOL = 1e-5
@@ -168,12 +168,12 @@ def test_directions_follow_each_other_with_the_largest_entry_positive(planted):
 
 def test_signs_follow_through_a_turn_of_the_direction():
     X = np.eye(4) - 0.25
-    keep, angles = path_records.Keeper(X), np.linspace(0.0, 1.5 * np.pi, 7)
+    keep, angles = paths.Keeper(X), np.linspace(0.0, 1.5 * np.pi, 7)
     spun = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
     rows = [keep.direction(np.outer(v, v)) for v in spun]
     assert any(row @ v < 0.0 for row, v in zip(rows, spun, strict=True))
     spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
-    entry = path_records.Row(0.0, 0.0, 0.0, 0.0, 0.0, rows[0], np.nan, 0.0)
+    entry = paths.Row(0.0, 0.0, 0.0, 0.0, 0.0, rows[0], np.nan, 0.0)
     path = keep.path("nu", angles, [entry._replace(directions=row) for row in rows])
     np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last is the largest, and points down
 

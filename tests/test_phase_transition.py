@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments import phase_cells, phase_fit, phase_transition
+from experiments.phase_transition import __main__ as phase_transition
+from experiments.phase_transition import cells as phase_cells
+from experiments.phase_transition import fit as phase_fit
 
 
 def cell(panel: str, n: int, d: int, replication: int = 0) -> dict:

@@ -2,9 +2,9 @@ import numpy as np
 import oracles
 import pytest
 
+from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.problem import direction_problem
 
 NUS = [0.25, 0.5, 1.0]
 RIDGE, SPARSE = np.array([0.3, 0.0, 0.1, 0.2]), np.array([0.2, 0.1, 0.0, 0.4])

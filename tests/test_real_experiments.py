@@ -9,15 +9,13 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments import (
-    multi_label,
-    multi_label_cells,
-    multi_label_claims,
-    multi_label_data,
-    two_class_cells,
-    two_class_claims,
-    two_class_table,
-)
+from experiments.multi_label import __main__ as multi_label
+from experiments.multi_label import cells as multi_label_cells
+from experiments.multi_label import claims as multi_label_claims
+from experiments.multi_label import data as multi_label_data
+from experiments.two_class import cells as two_class_cells
+from experiments.two_class import claims as two_class_claims
+from experiments.two_class import table as two_class_table
 
 ROOT = Path(__file__).parent.parent
 TWO_CLASS = pd.read_csv(ROOT / "figures" / "two_class.csv")

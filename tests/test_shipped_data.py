@@ -16,8 +16,9 @@ import pytest
 from diffrac_cvx.datasets.catalogue import SETS
 from diffrac_cvx.datasets.files import content, names_in, parse
 from diffrac_cvx.errors import DataError
-from experiments import shipped_data, shipped_origins
-from experiments.shipped_origins import KEEL, LIBLINEAR, MLBENCH, ORIGINS, Package, Table
+from experiments.data import origins as shipped_origins
+from experiments.data import remake as shipped_data
+from experiments.data.origins import KEEL, LIBLINEAR, MLBENCH, ORIGINS, Package, Table
 
 SHIPPED = [name for name, record in SETS.items() if record.shipped]
 PAIRS = Table(np.array([[1.0, 1 / 3], [-3.0, 1e-7]]), np.array([1.0, -1.0]), ("a", "b"))

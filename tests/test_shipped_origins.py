@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from diffrac_cvx.errors import DataError
-from experiments import shipped_origins
+from experiments.data import origins as shipped_origins
 
 PATIENTS = np.array(
     [

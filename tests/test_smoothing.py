@@ -3,12 +3,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.linalg import momentum
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.problem import direction_problem
-from diffrac_cvx.solvers.published import published_dual
-from diffrac_cvx.solvers.smoothing import SmoothedDual, prox_inverse, softmax_root, softmax_value
+from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
+from diffrac_cvx.solvers.smoothed_dual.published import published_dual
 
 PENALTIES = {"none": Penalty(), "l1": Penalty(c=0.2), "both": Penalty(a=0.1, c=[0.1, 0.3, 0.2, 0.0])}
 

@@ -1,4 +1,4 @@
-"""The shape of the package: who imports whom, what is public, and how long things are."""
+"""The shape of the package: who imports whom, and what is public."""
 
 import ast
 import inspect
@@ -19,29 +19,25 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
-    ["errors", "inputs"],
+    ["errors", "inputs", "memory"],
     ["linalg"],
-    ["penalty", "result", "metrics", "procrustes", "rounding"],
-    ["baselines", "datasets.*", "problem"],
-    ["brackets", "label_brackets", "certificates"],
+    ["penalty", "result", "metrics", "rounding.*"],
+    ["directions", "baselines", "datasets.*"],
+    ["certificates.*"],
     ["relaxations.*", "solvers.*"],
-    ["table_files", "compare_methods", "compare_run", "disagreements"],
-    ["estimator_base", "comparison", "tables"],
-    ["path_records"],
-    ["paths"],
-    ["compare", "estimators", "plotting.*"],
-    ["explore.*"],
-    ["cli.*"],
+    ["comparison.*", "paths", "estimators"],
+    ["plotting.*"],
+    ["app.*"],
 ]
-NUMPY_ONLY = ["solvers.fista", "solvers.accelerated", "solvers.published", "solvers.smoothing"]
+NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
-    "marimo": {"explore.page", "explore.widgets"},
+    "marimo": {"app.page.notebook", "app.page.widgets"},
     "matplotlib": {"plotting.canvas"},
-    "pandas": {"table_files", "tables"},
-    "rich": {"comparison", "cli.several"},
-    "sklearn": {"estimators", "estimator_base", "cli.cluster"},
+    "pandas": {"datasets.tables"},
+    "rich": {"comparison.comparing", "app.cli.compare_and_path"},
+    "sklearn": {"estimators", "app.cli.cluster"},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)
@@ -68,7 +64,7 @@ def siblings(name):
         parts = full.split(".")
         if parts[0] != "diffrac_cvx":
             continue
-        candidates = {".".join(parts[1:k]) for k in (2, 3, 4)} & set(MODULES)
+        candidates = {".".join(parts[1:k]) for k in (2, 3, 4, 5)} & set(MODULES)
         yield max(candidates, key=len) if candidates else ".".join(parts[1:2]) or "__init__"
 
 
@@ -177,20 +173,3 @@ def test_a_public_function_documents_its_parameters_and_errors(name):
 @pytest.mark.parametrize("name", [name for name in PUBLIC if "." not in name and name != "solve"])
 def test_a_relaxation_a_solver_and_a_certificate_say_where_they_come_from(name):
     assert "Source: " in inspect.getdoc(PUBLIC[name])
-
-
-# Sizes
-
-
-@each_module
-def test_a_file_stays_within_300_lines(name):
-    assert len(MODULES[name].read_text().splitlines()) <= 300
-
-
-@each_module
-def test_a_function_stays_within_50_lines_apart_from_its_docstring(name):
-    for node in ast.walk(TREES[name]):
-        if isinstance(node, ast.FunctionDef):
-            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
-            assert length <= 50, f"{name}.{node.name} has {length} lines"

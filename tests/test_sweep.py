@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.sweep import finish, read_log, sweep, write_table
+from experiments.harness.sweep import finish, read_log, sweep, write_table
 
 CELLS = [{"n": n, "replication": r} for n in (3, 1, 2) for r in range(2)]
 VALUES = [30.0, 31.0, 10.0, 11.0, 20.0, 21.0]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.tables import read_table, require_two
+from diffrac_cvx.datasets.tables import read_table, require_two
 
 TEXT = "height,weight,species\n1.5,20,cat\n1.7,25,dog\n9.1,80,cat\n"
 

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments import validate, validate_cells
+from experiments.validate import __main__ as validate
+from experiments.validate import cells as validate_cells
 
 
 def test_the_battery_covers_every_nu_penalty_and_trait_below_and_above_n_equal_d():

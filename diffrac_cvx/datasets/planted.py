@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.inputs import Array, as_generator, as_scalar, in_unit_interval, one_of, positive_int
+from diffrac_cvx.inputs import Array, as_generator, in_unit_interval, nonnegative, one_of, positive_int
 from diffrac_cvx.linalg import inverse_or_one
 
 LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
@@ -81,8 +81,7 @@ def make_planted(
         raise ParameterError(f"n = {n} must be at least 2")
     if sparsity > d:
         raise ParameterError(f"sparsity = {sparsity} is larger than d = {d}")
-    if (noise := as_scalar(noise, "noise")) < 0.0:
-        raise ParameterError(f"noise = {noise:g} must not be negative")
+    noise = nonnegative(noise, "noise")
     draw = LAWS[one_of(law, "law", LAWS)]
     one_of(scaling, "scaling", SCALINGS)
     random = as_generator(rng)

@@ -4,12 +4,12 @@ A display holds arrays; its class methods compute them, and ``plot`` draws them 
 ``figure_`` and the artists.  Importing this needs no matplotlib, drawing does.  Nothing global is changed.
 """
 
-from diffrac_cvx.plotting.along import PathDisplay
-from diffrac_cvx.plotting.directions import DirectionDisplay
+from diffrac_cvx.plotting.bracket_and_spectrum import BracketDisplay, SpectrumDisplay
+from diffrac_cvx.plotting.direction import DirectionDisplay
 from diffrac_cvx.plotting.duality import DualityDisplay
-from diffrac_cvx.plotting.phases import PhaseMapDisplay
-from diffrac_cvx.plotting.projections import ProjectionDisplay
-from diffrac_cvx.plotting.solutions import BracketDisplay, SpectrumDisplay
+from diffrac_cvx.plotting.path import PathDisplay
+from diffrac_cvx.plotting.phase_map import PhaseMapDisplay
+from diffrac_cvx.plotting.projection import ProjectionDisplay
 
 __all__ = [
     "BracketDisplay",

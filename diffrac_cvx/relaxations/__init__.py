@@ -1,14 +1,18 @@
-"""CVXPY builders, one per relaxation."""
+"""CVXPY builders, one file per relaxation, and the record that they return."""
 
-from diffrac_cvx.relaxations.correlation import correlation
-from diffrac_cvx.relaxations.directions import v_space, v_space_normalized
-from diffrac_cvx.relaxations.labels import constrained_alpha, penalized_nu
-from diffrac_cvx.relaxations.lifted import lifted
-from diffrac_cvx.relaxations.multiclass import multiclass
-from diffrac_cvx.relaxations.relaxation import Relaxation
+from diffrac_cvx.relaxations.classes import multiclass
+from diffrac_cvx.relaxations.direction_alone import v_space
+from diffrac_cvx.relaxations.direction_normalized import v_space_normalized
+from diffrac_cvx.relaxations.imbalance_fixed import constrained_alpha
+from diffrac_cvx.relaxations.imbalance_penalized import penalized_nu
+from diffrac_cvx.relaxations.labels_and_direction import lifted
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
+from diffrac_cvx.relaxations.trivial_correlation import correlation
 
 __all__ = [
+    "Reading",
     "Relaxation",
+    "Size",
     "constrained_alpha",
     "correlation",
     "lifted",

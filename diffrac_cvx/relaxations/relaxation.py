@@ -1,6 +1,5 @@
 """What a builder returns: a plain CVXPY problem, and how to read and certify its own variable."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -9,8 +8,8 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.expressions.constants.callback_param import CallbackParam
 
-from diffrac_cvx.errors import ParameterError, ResourceError
-from diffrac_cvx.inputs import Array, as_scalar, in_unit_interval
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.inputs import Array, in_unit_interval, nonnegative
 from diffrac_cvx.result import Bracket
 
 UNIT = Bracket(0.0, 1.0)
@@ -77,15 +76,9 @@ class Relaxation:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise ParameterError(f"{self.name} has no parameter {name!r}; it has {known}")
-            checked = in_unit_interval(value, name) if name in ("nu", "alpha") else _scale(value, name)
+            checked = in_unit_interval(value, name) if name in ("nu", "alpha") else nonnegative(value, name)
             self.parameters[name].value = checked
         return self
-
-
-def _scale(value: float, name: str) -> float:
-    if as_scalar(value, name) < 0:
-        raise ParameterError(f"{name} = {value:g} must not be negative")
-    return float(value)
 
 
 def parameter(name: str, value: float) -> cp.Parameter:
@@ -106,30 +99,3 @@ def solved(variable: cp.Variable) -> Array:
 def derived(function: Callable[[], float]) -> CallbackParam:
     """Return a nonnegative CVXPY parameter that is a function of others."""
     return CallbackParam(function, nonneg=True)
-
-
-def require_memory(bytes_needed: float, what: str, instead: str, limit: float | None = None) -> None:
-    """Raise ResourceError if so many bytes are not to be had (limit, in bytes, or what the machine has free)."""
-    available = available_memory() if limit is None else limit
-    if bytes_needed > available:
-        raise ResourceError(
-            f"{what} needs about {bytes_needed / 1e9:.3g} GB and {available / 1e9:.3g} GB are available; {instead}"
-        )
-
-
-def available_memory() -> float:
-    """Return the free memory of the machine in bytes, or the rest of the control group's limit if that is less."""
-    try:
-        with open("/proc/meminfo") as lines:
-            free = next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        try:
-            free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-        except (AttributeError, OSError, ValueError):
-            free = 4e9
-    try:
-        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
-            free = min(free, float(most.read()) - float(used.read()))
-    except (OSError, ValueError):
-        pass
-    return free

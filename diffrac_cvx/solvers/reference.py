@@ -11,7 +11,8 @@ import numpy as np
 
 from diffrac_cvx.errors import ParameterError, ResourceError
 from diffrac_cvx.inputs import positive, positive_int
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, require_memory
+from diffrac_cvx.memory import require_memory
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
 from diffrac_cvx.result import Result, Status
 
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side

@@ -78,9 +78,9 @@ assert linked_result.lower > free.upper
 # stop; the solver knows nothing of tolerances. The example has no l1 part. With whitened data Z the condition of optimality
 # of V = UU' reads :math:`U = \tfrac1n \sum_i z_i (z_i^\top U) / \|z_i^\top U\|`, and repeating it is a solver.
 
+from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.inputs import as_data
-from diffrac_cvx.problem import direction_problem
-from diffrac_cvx.solvers.certified import Iterate, Start, Stopping, run
+from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping, run
 
 
 def fixed_point(X, nu=1.0, *, tol=1e-4, max_iter=10_000):
@@ -111,7 +111,7 @@ for nu in (1.0, 0.5):
 # %%
 # One entry makes it part of `compare`, which names every bracket that it does not share with the others:
 
-from diffrac_cvx.compare_methods import METHODS, Method
+from diffrac_cvx.comparison.methods import METHODS, Method
 
 METHODS["fixed_point"] = Method("(15)", lambda task: fixed_point(task.X, task.nu, tol=task.tol), takes=())
 found = dc.compare(X, planted.y, methods=["low_rank", "v_space/SCS", "fixed_point"])

@@ -1,0 +1,97 @@
+"""``diffrac-cvx doctor``: what is installed, and whether it works."""
+
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+from diffrac_cvx import datasets, metrics, rounding
+from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.relaxations import v_space
+from diffrac_cvx.solvers import fista, low_rank, solve
+from diffrac_cvx.solvers.reference import available
+
+CORE = ("diffrac-cvx", "numpy", "scipy", "cvxpy", "scs", "clarabel", "threadpoolctl", "typer", "matplotlib")
+OPTIONAL = {
+    "scikit-learn": "estimators, cluster",
+    "pandas": "cluster, compare",
+    "pyarrow": "Parquet files",
+    "marimo": "explore",
+    "pymanopt": "a baseline of the runtime experiment",
+}
+
+
+def version(package: str) -> str | None:
+    """Return the version of a package, None if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def examined() -> dict[str, Any]:
+    """Return what is installed and how the self-test went."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: version(name) for name in CORE},
+        "optional": {name: version(name) for name in OPTIONAL},
+        "solvers": available(),
+        "blas": [
+            {"library": pool["internal_api"], "version": pool.get("version"), "threads": pool["num_threads"]}
+            for pool in threadpoolctl.threadpool_info()
+            if pool["user_api"] == "blas"
+        ],
+        "cores": os.cpu_count(),
+        "data_home": os.environ.get("DIFFRAC_DATA_HOME"),
+        "checks": self_test(),
+    }
+
+
+def self_test() -> dict[str, bool]:
+    """Solve one small problem by both paths: the brackets must meet, and the planted labels must be found."""
+    planted = datasets.make_planted(80, 5, noise=0.1, rng=0)
+    penalty = Penalty(c=0.05)
+    checks = {}
+    reference = None
+    for solver in ("CLARABEL", "SCS"):
+        found = solve(v_space(planted.X, 0.9, penalty), solver, tol=1e-4)
+        checks[f"{solver} solves the reference problem"] = found.gap <= 1e-4
+        reference = reference or found
+    assert reference is not None
+    for name, result in (
+        ("low_rank", low_rank(planted.X, 0.9, penalty, tol=1e-6)),
+        ("fista", fista(planted.X, 0.9, penalty, tol=1e-3)),
+    ):
+        meets = result.lower <= reference.upper + 1e-9 and reference.lower <= result.upper + 1e-9
+        checks[f"{name}'s bracket meets the reference's"] = bool(meets)
+        labels = rounding.kmeans_centered(result.F)
+        checks[f"{name} finds the planted labels"] = metrics.clustering_error(planted.y, labels) == 0.0
+    shipped = [name for name in datasets.names() if datasets.describe(name).shipped]
+    checks["the shipped data are whole"] = all(np.isfinite(datasets.load(name)[0]).all() for name in shipped)
+    return checks
+
+
+def told(found: dict[str, Any], console: Console) -> int:
+    """Print the findings for a person, and return the exit status."""
+    console.say(f"Python {found['python']} at {sys.executable}, {found['platform']}, {found['cores']} cores")
+    for name, number in found["packages"].items():
+        console.say(f"  {name:16} {number or 'MISSING'}")
+    for name, number in found["optional"].items():
+        console.say(f"  {name:16} {number or '-'}  (optional: {OPTIONAL[name]})")
+    console.say(f"solvers through CVXPY: {', '.join(found['solvers'])}")
+    for pool in found["blas"]:
+        console.say(
+            f"BLAS: {pool['library']} {pool['version'] or ''}, {pool['threads']} threads; the fast solvers use one"
+        )
+    console.say(f"DIFFRAC_DATA_HOME: {found['data_home'] or 'not set'}")
+    for check, passed in found["checks"].items():
+        console.say(f"[{'ok' if passed else 'FAILED'}] {check}")
+    good = all(found["checks"].values()) and all(found["packages"].values())
+    console.say("all is well" if good else "something is wrong: see above")
+    return DONE if good else RESERVED

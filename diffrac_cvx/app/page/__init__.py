@@ -1,0 +1,1 @@
+"""The interactive page: ``python -m diffrac_cvx.app.page``."""

@@ -1,0 +1,49 @@
+"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, for this machine alone."""
+
+import argparse
+import os
+import runpy
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from diffrac_cvx.app.page.processes import WAITING, Worker
+
+PAGE = Path(__file__).with_name("notebook.py")
+MISSING = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
+ENVIRONMENT = {
+    "MPLBACKEND": "Agg",  # no screen
+    "MARIMO_SKIP_UPDATE_CHECK": "1",  # nothing is asked of the network
+    "OPENBLAS_NUM_THREADS": "1",  # the solvers' process has it from here
+    "OMP_NUM_THREADS": "1",
+}
+
+
+def arguments(port: int, *, browser: bool) -> list[str]:
+    """Return marimo's arguments: reached from this machine only, so that no token is needed."""
+    options = ["--host", "127.0.0.1", "--port", str(port), "--no-token", "--no-sandbox", "--no-check"]
+    return ["marimo", "--quiet", "run", str(PAGE), *options, *([] if browser else ["--headless"])]
+
+
+def main() -> None:
+    """Serve the page until interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m diffrac_cvx.app.page", description=__doc__)
+    parser.add_argument("--port", type=int, default=2718)
+    parser.add_argument("--headless", action="store_true", help="open no browser")
+    options = parser.parse_args()
+    if not all(map(find_spec, ("marimo", "pandas"))):
+        sys.exit(MISSING)
+    os.environ.update(ENVIRONMENT)
+    WAITING.append(Worker())
+    WAITING[0].start()
+    for module in ("diffrac_cvx.app.page.views", "matplotlib.pyplot"):
+        import_module(module)  # pages run in this process: none of them has to wait for it
+    if not options.headless:
+        print(f"http://127.0.0.1:{options.port} (Ctrl-C ends it)", flush=True)  # noqa: T201
+    sys.argv = arguments(options.port, browser=not options.headless)
+    runpy.run_module("marimo", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

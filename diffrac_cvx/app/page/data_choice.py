@@ -1,0 +1,192 @@
+"""Where the data of the page come from: planted, known by name, or a user's own table; each also as Python code."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from diffrac_cvx import datasets
+from diffrac_cvx.datasets.real import SCALINGS
+from diffrac_cvx.datasets.tables import read_frame, read_table, split_label
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array, one_of
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What there is to cluster.
+
+    Attributes
+    ----------
+    X : (n, d) array
+        Points, scaled as asked.
+    y : (n,) array or None
+        True labels in {-1, +1}, where there are two classes.
+    names : tuple of str
+        Names of the features.
+    title : str
+        What the data are called.
+    notes : tuple of str
+        What was done to them, in sentences.
+    """
+
+    X: Array
+    y: Array | None
+    names: tuple[str, ...]
+    title: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.X)
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def summary(self) -> str:
+        """What the data are, as a sentence, and what was done to them."""
+        classes = "no true labels in two classes"
+        if self.y is not None:
+            classes = f"true labels +1 for {int(np.sum(self.y > 0))} points and -1 for {int(np.sum(self.y < 0))}"
+        return f"{self.title}: {self.n} points, {self.d} features, {classes}. " + " ".join(
+            f"{note[0].upper()}{note[1:]}." for note in self.notes
+        )
+
+
+class Source(Protocol):
+    """A choice of data."""
+
+    def load(self) -> Data:
+        """Return the data, or say why they cannot be had."""
+
+    def code(self) -> list[str]:
+        """Return the lines of Python that define X, y (perhaps None) and names."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Two clusters planted along a sparse direction; the parameters are those of `make_planted`."""
+
+    n: int = 80
+    d: int = 10
+    sparsity: int = 1
+    imbalance: float = 0.0
+    noise: float = 0.3
+    seed: int = 0
+
+    def load(self) -> Data:
+        """Return the planted data."""
+        made = datasets.make_planted(self.n, self.d, self.sparsity, self.imbalance, self.noise, rng=self.seed)
+        return Data(made.X, made.y, numbered(self.d), "planted data")
+
+    def code(self) -> list[str]:
+        """Return the lines that make them."""
+        return [
+            f"X, y, v = dc.datasets.make_planted({self.n}, {self.d}, sparsity={self.sparsity}, "
+            f"imbalance={self.imbalance!r}, noise={self.noise!r}, rng={self.seed})",
+            "names = None",
+        ]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A data set by its name."""
+
+    name: str
+    scaling: str = "standardise"
+
+    def load(self) -> Data:
+        """Return the data set, or say where its file was looked for."""
+        X, y = datasets.load(self.name, scaling=self.scaling)
+        return Data(X, y, numbered(X.shape[1]), self.name)
+
+    def code(self) -> list[str]:
+        """Return the lines that load it."""
+        return [f"X, y = dc.datasets.load({self.name!r}, scaling={self.scaling!r})", "names = None"]
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """A user's own table: its bytes, the name of its file, and how to read it."""
+
+    content: bytes
+    file: str
+    label: str | None = None
+    drop: Sequence[str] = ()
+    missing: str = "error"
+    scaling: str = "standardise"
+
+    def load(self) -> Data:
+        """Return the table.
+
+        Raises
+        ------
+        DataError
+            If it cannot be used; the message names the row and the column.
+        """
+        one_of(self.scaling, "scaling", SCALINGS)
+        if not self.file:
+            raise DataError("choose a file with a table: one point a row, one feature a column")
+        try:
+            table = read_table(self.content, self.label, drop=self.drop, missing=self.missing, name=self.file)
+        except DataError as error:
+            raise DataError(for_the_page(str(error)) + self.first_missing()) from None
+        notes = list(table.notes)
+        if table.labels is not None and table.y is None:
+            notes.append(f"the label has {len(table.classes)} classes and two are needed: it is not used")
+        if table.y is not None:
+            notes.append(f"label +1 is {table.classes[1]!r}, label -1 is {table.classes[0]!r}")
+        return Data(SCALINGS[self.scaling](table.X), table.y, table.names, self.file, tuple(notes))
+
+    def first_missing(self) -> str:
+        """Return a sentence that says where the first missing value is, if that is what is wrong."""
+        if self.missing != "error":
+            return ""
+        try:
+            frame = read_frame(self.content, self.file)
+        except DataError:
+            return ""
+        lacking = np.argwhere(frame.isna().to_numpy())
+        if not len(lacking):
+            return ""
+        row, column = lacking[0]
+        return f"; the first missing value is in row {row} of the data, column {str(frame.columns[column])!r}"
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns, the label's included.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be read.
+        """
+        label, frame = split_label(read_frame(self.content, self.file), None)
+        return [str(name) for name in frame.columns] + ([] if label is None else [str(label.name)])
+
+    def code(self) -> list[str]:
+        """Return the lines that read the file and scale its columns."""
+        options = f"label={self.label!r}, drop={list(self.drop)!r}, missing={self.missing!r}"
+        return [
+            "from diffrac_cvx.datasets.real import SCALINGS",
+            "from diffrac_cvx.tables import read_table",
+            "",
+            f"table = read_table({self.file!r}, {options})",
+            f"X, y, names = SCALINGS[{self.scaling!r}](table.X), table.y, table.names",
+        ]
+
+
+def for_the_page(message: str) -> str:
+    """Return a message without the options of the command line, and with the rows explained."""
+    message = re.sub(r" \(--[^)]*\)", "", message)
+    return message.replace(" of the data", " of the data (the first is row 0)", 1) if " in row " in message else message
+
+
+def numbered(d: int) -> tuple[str, ...]:
+    """Return x0, x1, ... as names of features, which count from 0 as columns of arrays do."""
+    return tuple(f"x{j}" for j in range(d))

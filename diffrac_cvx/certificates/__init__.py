@@ -1,0 +1,5 @@
+"""Certificates: proved brackets for any point from any solver."""
+
+from diffrac_cvx.certificates.certify import LabelCertificate, certify_labels, certify_v, certify_y
+
+__all__ = ["LabelCertificate", "certify_labels", "certify_v", "certify_y"]

@@ -1,0 +1,168 @@
+"""Certificates: proved brackets for any point from any solver, and the proved optimality gap of a labelling."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
+from diffrac_cvx.directions import best_direction
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
+from diffrac_cvx.linalg import column_basis, psd_factor
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of, weights_of
+from diffrac_cvx.result import Bracket, Result
+
+
+def certify_v(X: npt.ArrayLike, V: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Bracket:
+    r"""Bracket the optimum of (15) from any matrix of directions, whoever computed it.
+
+    The upper bound is the objective at the projection of V on the positive semidefinite matrices, best scaled:
+    1 - g^2/T.  The lower bound is :math:`1 - t\,\mathrm{mean}(1/u)` with t the largest generalised eigenvalue of
+    :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, u and C read off V.
+
+    Source: duality; it proves what appendix G.1 computes.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    V : (d, d) array, or (d + 1, d + 1) with the offset last
+        Any matrix.  For nu < 1 a (d, d) matrix is completed by a zero offset.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+
+    Returns
+    -------
+    Bracket
+        (lower, upper), 0 <= lower <= optimum <= upper <= 1.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
+    """
+    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    problem = direction_problem(data, nu, penalty, warn=False)
+    U = problem.from_user(as_matrix(V, "V"))
+    if nu == 0.0:
+        return Bracket(0.0, problem.best_scale(U)[1])
+    return bracket(problem, U)
+
+
+def certify_y(
+    X: npt.ArrayLike,
+    Y_or_F: npt.ArrayLike,
+    nu: float = 1.0,
+    alpha: float | None = None,
+    penalty: Penalty = NO_PENALTY,
+) -> Bracket:
+    r"""Bracket the optimum of (8), or of (7) when alpha is given, from any Y or any factor F with Y = F F'.
+
+    The upper bound is the objective at a feasible point near F: rows at unit norm and, for (7), mixed with 11'
+    or a balanced labelling until the constraint holds.  The lower bound is
+    :math:`1^\top\mu + n \min(0, \lambda_{\min}(K - \mathrm{Diag}(\mu)))`, its smallest eigenvalue bounded by counting
+    signs (Sylvester), without an n x n matrix when F is given.
+
+    Source: duality for Eq. (7), (8) and (16).
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    Y_or_F : (n, n) array or (n, r) array
+        A square array is read as Y, any other as F.
+    nu : float
+        Weight of the imbalance, in [0, 1]; not used when alpha is given.
+    alpha : float, optional
+        Imbalance 1'Y1/n^2 of the constrained problem, in [0, 1].
+    penalty : Penalty
+        Ridge of Eq. (16); an l1 part has no formulation in Y alone.
+
+    Returns
+    -------
+    Bracket
+        (lower, upper), 0 <= lower <= optimum <= upper.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
+    """
+    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    F = as_matrix(Y_or_F, "Y_or_F")
+    if len(F) != len(data):
+        raise DataError(f"Y_or_F has {len(F)} rows for {len(data)} points")
+    if F.shape[0] == F.shape[1]:
+        F = psd_factor(F)
+    Q = column_basis(data, ridge_of(penalty, data.shape[1]))
+    if alpha is None:
+        return bracket_nu(Q, F, nu)
+    return bracket_alpha(Q, F, in_unit_interval(alpha, "alpha"))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCertificate:
+    """What is proved about a labelling.
+
+    Attributes
+    ----------
+    objective : float
+        Value of Eq. (9), penalty included, at the labels with the best direction v.
+    lower : float
+        Proved lower bound on Eq. (9) over all 2^n labellings.
+    v : (d,) array
+        The direction.
+    """
+
+    objective: float
+    lower: float
+    v: Array
+
+    @property
+    def gap(self) -> float:
+        """Proved optimality gap of the labels: below 1e-6 they are optimal for the NP-hard problem itself."""
+        return self.objective - self.lower
+
+
+def certify_labels(
+    X: npt.ArrayLike, y: npt.ArrayLike, lower: Result | float, *, nu: float = 1.0, penalty: Penalty = NO_PENALTY
+) -> LabelCertificate:
+    r"""Bound how far labels are from optimal for the combinatorial problem that the relaxations relax.
+
+    .. math::
+        \min_{y \in \{-1, 1\}^n,\ v}\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \nu (1^\top y / n)^2 + \Gamma(v v^\top)
+
+    Source: Eq. (9).
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    y : (n,) array
+        Labels in {-1, +1}.
+    lower : Result or float
+        A solved relaxation with the same nu and penalty, or its lower bound.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
+    """
+    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    labels = as_labels(y, len(data))
+    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
+    a, c = weights_of(penalty, data.shape[1])
+    mean = labels.mean()
+    v = best_direction(data, labels - mean, a, c)
+    misfit = np.mean((labels - mean - data @ v) ** 2)
+    objective = float(misfit + nu * mean**2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
+    return LabelCertificate(objective, min(bound, objective), v)

@@ -1,0 +1,140 @@
+"""Brackets in the space of labels: what any factor F of Y proves about (7) and (8), in O(n r^2)."""
+
+import numpy as np
+import scipy.optimize
+
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import row_products, unit_rows
+from diffrac_cvx.metrics import factor_imbalance
+from diffrac_cvx.result import Bracket
+
+FEASIBLE = 1e-12  # in 1'Y1/n^2
+
+
+def bracket_nu(Q: Array, F: Array, nu: float, mu: Array | None = None) -> Bracket:
+    """Bracket (8), with QQ' = H_a, from any F, and the multiplier mu of diag Y = 1 if the solver has one."""
+    F = unit_rows(F)
+    upper = objective(Q, F) + nu * factor_imbalance(F)
+    diagonal, drift = gradient(Q, F)
+    weight = 1.0 - nu
+    D = diagonal + weight * drift
+    candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
+    lower = max(float(np.mean(1.0 - D)) + min_eigenvalue(D, Q, weight) for D in candidates)
+    return Bracket(min(max(lower, 0.0), upper), upper)
+
+
+def bracket_alpha(Q: Array, F: Array, alpha: float, mu: Array | None = None) -> Bracket:
+    """Bracket (7), with QQ' = H, from any F, and the multiplier mu of diag Y = 1 if the solver has one.
+
+    The multiplier of the constraint is fitted to the stationarity of F, then improved by a scalar search: every value
+    gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0 and the bound is taken on the complement of 1.
+    """
+    F = with_imbalance(F, alpha)
+    upper = max(objective(Q, F), 0.0)
+    diagonal, drift = gradient(Q, F)
+    if alpha <= FEASIBLE:
+        # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
+        D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
+        candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
+        lower = max(float(np.mean(1.0 - D)) + min_eigenvalue(D, Q, -np.inf) for D in candidates)
+        return Bracket(min(max(lower, 0.0), upper), upper)
+
+    def bound(weight: float, mu: Array | None = None) -> float:
+        D = diagonal + weight * drift if mu is None else 1.0 - len(diagonal) * mu
+        return float(np.mean(1.0 - D)) + (weight - 1.0) * alpha + min_eigenvalue(D, Q, weight)
+
+    fixed = diagonal[:, None] * F - Q @ (Q.T @ F)
+    moving = drift[:, None] * F - F.mean(axis=0)
+    size = float(np.sum(moving**2))
+    guess = -float(np.sum(fixed * moving)) / size if size > 1e-20 * len(F) else 1.0
+    lower = max(bound(guess), bound(1.0), 0.0)
+    if upper - lower > 1e-9:
+        width = 0.2 * (1.0 + abs(guess))
+        found = scipy.optimize.minimize_scalar(
+            lambda weight: -bound(weight), bounds=(guess - width, guess + width), method="bounded"
+        )
+        lower = max(lower, -float(found.fun))
+        if mu is not None:
+            lower = max(lower, bound(guess, mu), bound(float(found.x), mu))
+    return Bracket(min(lower, upper), upper)
+
+
+def objective(Q: Array, F: Array) -> float:
+    """Return tr Y(Pi - QQ')/n at unit rows, as a sum of squares."""
+    centred = F - F.mean(axis=0)
+    inside = Q.T @ centred
+    return float(max(np.sum(centred**2) - np.sum(inside**2), 0.0)) / len(F)
+
+
+def gradient(Q: Array, F: Array) -> tuple[Array, Array]:
+    """Return diag(QQ'Y) and diag(11'Y)/n: with mu_i = (KY)_ii, 1 - n mu is the first plus a multiple of the second."""
+    return row_products(F, Q @ (Q.T @ F)), F @ F.mean(axis=0)
+
+
+def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
+    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)).
+
+    weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
+    has a known number of negative eigenvalues when the Schur complement has none: each trial t costs O(n r^2).
+    """
+    size = 1.0 if np.isinf(weight) else abs(weight)
+    G = np.column_stack([Q, np.full(len(D), (size / len(D)) ** 0.5)])
+    middle = np.ones(G.shape[1])  # S^-1; a zero entry is the restriction to the complement of 1
+    middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
+    expected = int(weight < 0.0)
+
+    def is_above(t: float) -> bool:
+        shifted = D - t
+        if np.any(shifted == 0.0):
+            return False
+        values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
+        return int(np.sum(shifted < 0) + np.sum(values < 0)) <= expected
+
+    bad, good = 0.0, 1e-13
+    while not is_above(-good):
+        bad, good = good, 4.0 * good
+        if good > 1e6:
+            return -np.inf
+    while good > 1.01 * bad and good > 1e-13:
+        middle_t = (bad * good) ** 0.5
+        if is_above(-middle_t):
+            good = middle_t
+        else:
+            bad = middle_t
+    return -good
+
+
+def with_imbalance(F: Array, alpha: float) -> Array:
+    """Return unit rows with 1'Y1/n^2 = alpha to 1e-12: the mean is moved, then 11' or a balanced Y mixed in."""
+    F = unit_rows(F)
+    for _ in range(200):
+        mean = F.mean(axis=0)
+        size = float(mean @ mean)
+        if size <= alpha + 1e-15:
+            break
+        F = unit_rows(F - mean * (1.0 - (alpha / size) ** 0.5))
+    found = factor_imbalance(F)
+    if abs(found - alpha) <= FEASIBLE:
+        return F
+    if found < alpha:
+        share, other = (alpha - found) / (1.0 - found), np.ones((len(F), 1))
+    else:
+        other = less_unbalanced(F, alpha)
+        share = (found - alpha) / (found - factor_imbalance(other))
+    return np.hstack([(1.0 - share) ** 0.5 * F, share**0.5 * other])
+
+
+def less_unbalanced(F: Array, alpha: float) -> Array:
+    """Return unit rows with 1'Y1/n^2 <= alpha: the signs of F's leading column if they will do, else a balanced Y."""
+    signs = np.where(np.linalg.svd(F, full_matrices=False)[0][:, :1] >= 0.0, 1.0, -1.0)
+    return signs if factor_imbalance(signs) <= alpha else balanced_factor(len(F))
+
+
+def balanced_factor(n: int) -> Array:
+    """Return unit rows that sum to zero: alternating signs, and three at 120 degrees when n is odd."""
+    F = np.zeros((n, 2))
+    F[:, 0] = np.where(np.arange(n) % 2, 1.0, -1.0)
+    if n % 2:
+        F[:3] = [[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]]
+        F[3:, 0] = np.where(np.arange(n - 3) % 2, 1.0, -1.0)
+    return F

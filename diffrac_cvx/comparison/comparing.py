@@ -1,0 +1,313 @@
+"""Every relaxation and solver on the same data, in one table that names what does not agree."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx import metrics
+from diffrac_cvx.comparison.disagreements import best_labels, disagreements, label_differences, lower_of
+from diffrac_cvx.comparison.methods import METHODS, Found, Task, alpha_of, attempt, attempt_apart, roundings
+from diffrac_cvx.datasets.tables import pandas_or_error
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.inputs import Array, as_data, as_labels, as_seed, in_unit_interval, positive
+from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.result import Progress, Result, Status
+
+PROOFS = ("problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "memory_MB", "iterations")
+
+
+LABELS = (
+    "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading", "error_sign_second",
+    "error_goemans_williamson",
+)  # fmt: skip
+
+
+USUAL = str(Status.OPTIMAL)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Several methods on the same data.
+
+    Attributes
+    ----------
+    rows : tuple of dict
+        One for each method: "method", "problem", "value", "lower", "upper", "gap" (proved), "rank",
+        "eigenvalue_ratio", "label_gap" (proved distance of the labels from the optimum of Eq. (9), by the best lower
+        bound of all methods; NaN where none has one, or where they disagree), "error" and one such column for each
+        rounding where labels were given, "seconds", "memory_MB", "iterations", "status".
+    found : dict of str to Found
+        All that each method found, its `Result` included.
+    disagreements : tuple of str
+        Every disagreement beyond the proved gaps; empty when all is well.
+    notes : tuple of str
+        What was left out and why, what is proved about the labels, how problems are compared, warnings.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    found: dict[str, Found]
+    disagreements: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """The solutions of the relaxations, by method."""
+        return {name: one.result for name, one in self.found.items() if one.result is not None}
+
+    @property
+    def labels(self) -> dict[str, Array]:
+        """Labels in {-1, +1}, by method."""
+        return {name: one.labels for name, one in self.found.items() if one.labels is not None}
+
+    @property
+    def agreement(self) -> Array:
+        """Agreement of the labels of each pair of methods, (y'z/n)^2, in the order of `labels`."""
+        every = list(self.labels.values())
+        pairs = [1.0 - metrics.clustering_error(y, z) for y in every for z in every]
+        return np.array(pairs).reshape(len(every), len(every))
+
+    @property
+    def table(self) -> Any:
+        """The rows as a pandas DataFrame, the methods as its index."""
+        head = list(self.rows[0]) if self.rows else ["method"]
+        return pandas_or_error().DataFrame(list(self.rows), columns=head).set_index("method")
+
+    def views(self) -> list[list[list[str]]]:
+        """Return what is shown: a table of proofs and one of labels, each with its head, without empty columns."""
+        tables = []
+        for chosen in (PROOFS, LABELS):
+            keys = [key for key in chosen if any(shown(row.get(key)) for row in self.rows)]
+            if keys:
+                keys = ["method", *keys]
+                body = [[shown(row.get(key)) for key in keys] for row in self.rows]
+                tables.append([[key.replace("_", " ") for key in keys], *body])
+        return tables
+
+    def remarks(self) -> list[str]:
+        """Return the disagreements, the statuses that need saying and the notes, as sentences."""
+        worst = [f"DISAGREEMENT: {sentence}" for sentence in self.disagreements]
+        unusual = [f"{row['method']}: {row['status']}" for row in self.rows if row["status"] not in ("", USUAL)]
+        return [*(worst or ["No disagreement beyond the proved gaps."]), *unusual, *self.notes]
+
+    def __str__(self) -> str:
+        lines = []
+        for table in self.views():
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            padded = [[entry.ljust(width) for entry, width in zip(line, widths, strict=True)] for line in table]
+            lines += [*("  ".join(line).rstrip() for line in padded), ""]
+        return "\n".join([*lines, *self.remarks()])
+
+    def _repr_html_(self) -> str:
+        labels = list(self.labels)
+        pairs = [[name, *map(shown, line)] for name, line in zip(labels, self.agreement.tolist(), strict=True)]
+        agreement = [[["agreement of labels", *labels], *pairs]] if labels else []
+        parts = []
+        for head, *body in [*self.views(), *agreement]:
+            rows = ["".join(f"<td>{escape(entry)}</td>" for entry in line) for line in body]
+            heads = "".join(f"<th>{escape(entry)}</th>" for entry in head)
+            parts.append(
+                f"<table><thead><tr>{heads}</tr></thead><tbody><tr>{'</tr><tr>'.join(rows)}</tr></tbody></table>"
+            )
+        remarks = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.remarks())
+        return "".join(parts) + f"<ul>{remarks}</ul>"
+
+    def __rich__(self) -> Any:
+        try:
+            from rich.console import Group
+            from rich.table import Table
+            from rich.text import Text
+        except ImportError:
+            raise ImportError("this needs rich: pip install rich; str() gives plain text") from None
+        tables: list[Any] = []
+        for head, *body in self.views():
+            table = Table(box=None, padding=(0, 1, 0, 0))
+            for entry in head:
+                table.add_column(entry, overflow="fold", no_wrap=entry == "method")
+            for line in body:
+                table.add_row(*map(Text, line))
+            tables += [table, Text()]
+        return Group(*tables, *map(Text, self.remarks()))
+
+
+Report = Callable[[str, Progress | None], object]
+
+
+def compare(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    nu: float = 1.0,
+    penalty: Penalty | None = None,
+    alpha: float | None = None,
+    tol: float = 1e-4,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    memory: bool = False,
+    random_state: int = 0,
+    progress: Report | None = None,
+) -> Comparison:
+    """Run relaxations, solvers and baselines on the same data, and name every contradiction between them.
+
+    Values are brought to one scale, that of (15), by what is proved of them: (8), (11) and (15) are equal; (21) is
+    -sqrt(1 - (15)) when c = 0 and above that else; the multi-class value, k = 3, is nu/3 + 2/3 of (8); (7) + nu alpha
+    is never below (8).  There, or on their own scale for methods of one problem, no two brackets may lie apart, no
+    value may lie below a lower bound, or above an upper bound by more than its own gap, and no labels may score less
+    in Eq. (9) than a lower bound.
+
+    Source: Eq. (7), (8), (11), (15), (21), (24), section 4, and Eq. (2) for the baselines.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here, at its own scale.
+    y : (n,) array, optional
+        True labels in {-1, +1}, to judge by.
+    methods : sequence of str, optional
+        Names of ``compare_methods.METHODS`` such as "low_rank", "fista published", "lifted/SCS" or "k-means"; by
+        default all that take the penalty and are, at this size, a matter of seconds: the notes say which were left
+        out and why.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty, optional
+        Weights a and c.
+    alpha : float, optional
+        Imbalance of `constrained_alpha`, in [0, 1]; by default that of a solution of (15), where (7) + nu alpha is (8).
+    tol : float
+        Proved gap at which every solver stops.
+    time_limit : float, optional
+        Seconds for each solver.
+    memory_limit : float, optional
+        GB that a solver of CVXPY may need by our estimate; by default what the machine has free.
+    memory : bool
+        Whether each method runs in a process of its own, which alone can tell its peak of resident memory, compiled
+        solvers included; counted from what the process held, data included, before the method began.
+    random_state : int
+        Seed of the baselines and of the random hyperplanes, at least 0.
+    progress : callable, optional
+        Called as ``progress(method, None)`` before each method and ``progress(method, Progress)`` by the fast solvers
+        of this process; a true value stops the method, and all that are left.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; a method that fails is a row with its reason.
+    """
+    data, nu = as_data(X), in_unit_interval(nu, "nu")
+    truth = None if y is None else as_labels(y, len(data))
+    penalty = Penalty() if penalty is None else penalty
+    weights_of(penalty, data.shape[1])
+    task = Task(
+        data, nu, penalty, np.nan if alpha is None else in_unit_interval(alpha, "alpha"), positive(tol, "tol"),
+        None if time_limit is None else positive(time_limit, "time_limit"), as_seed(random_state, "random_state"),
+        memory_limit=None if memory_limit is None else positive(memory_limit, "memory_limit"),
+    )  # fmt: skip
+    names, left_out = chosen(methods, task)
+    if alpha is None and any(METHODS[name].problem == "(7)" for name in names):
+        found_alpha, slack = alpha_of(task)
+        task = replace(task, alpha=found_alpha, alpha_slack=slack)
+    found, stopped = run(names, task, memory, progress)
+    wrong = tuple(disagreements(found))
+    # Where brackets contradict each other no bound is to be relied on, and nothing is said of the labels' gap.
+    lower = -np.inf if wrong else max(map(lower_of, found.values()), default=-np.inf)
+    notes = [*grouped(left_out), *stopped, *notes_on(found, task), *([] if wrong else best_labels(found))]
+    return Comparison(
+        tuple(row_of(name, one, task, truth, lower) for name, one in found.items()), found, wrong, tuple(notes)
+    )
+
+
+def chosen(methods: Sequence[str] | None, task: Task) -> tuple[list[str], dict[str, str]]:
+    """Return the methods to run, and why others are left out; their size is no reason where they were asked for."""
+    if isinstance(methods, str) or (methods is not None and len(methods) == 0):
+        raise ParameterError(f"methods = {methods!r} must be a list of names, such as ['low_rank', 'fista']")
+    asked = list(METHODS) if methods is None else list(dict.fromkeys(methods))
+    unknown = [name for name in asked if name not in METHODS]
+    if unknown:
+        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(METHODS)}")
+    reasons = {}
+    for name in asked:
+        method = METHODS[name]
+        reasons[name] = method.refuses(task.penalty) or ("" if methods is not None else method.too_large(task.X))
+    return [name for name in asked if not reasons[name]], {name: reason for name, reason in reasons.items() if reason}
+
+
+def run(names: Sequence[str], task: Task, memory: bool, progress: Report | None) -> tuple[dict[str, Found], list[str]]:
+    """Run the methods in turn until the user's callback asks to stop, and say where it did."""
+    found: dict[str, Found] = {}
+    asked: list[str] = []
+
+    def ask(name: str, now: Progress | None) -> bool:
+        if progress is not None and progress(name, now):
+            asked.append(name)
+        return bool(asked)
+
+    for i, name in enumerate(names):
+        if asked or ask(name, None):
+            return found, [f"stopped before {', '.join(names[i:])}"]
+        if memory:
+            found[name] = attempt_apart(name, task)
+        else:
+            found[name] = attempt(name, replace(task, callback=lambda now, name=name: ask(name, now)))
+    return found, []
+
+
+def grouped(reasons: Mapping[str, str]) -> Iterator[str]:
+    """Say why methods are left out, those of one reason together."""
+    for reason in dict.fromkeys(reasons.values()):
+        names = [name for name, given in reasons.items() if given == reason]
+        yield f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {reason}"
+
+
+def notes_on(found: Mapping[str, Found], task: Task) -> Iterator[str]:
+    """Say what a reader of the table should know."""
+    solved = {one.problem for one in found.values() if one.result is not None}
+    if "(7)" in solved:
+        whose = "as given" if np.isinf(task.alpha_slack) else "the imbalance of a solution of (15)"
+        yield f"(7) is solved at alpha = {task.alpha:.6g}, {whose}"
+    if "(21)" in solved and task.penalty.has_l1:
+        yield "(21) is another problem than (15) when c > 0, and bounds it from above only"
+    if np.any(task.penalty.a) or np.any(task.penalty.c):
+        unaware = [name for name, one in found.items() if one.result is None and one.labels is not None]
+        if unaware:
+            yield f"{', '.join(unaware)} know nothing of the penalty; their labels are judged with it"
+    yield from label_differences(found, task.tol)
+    for sentence in dict.fromkeys(sentence for one in found.values() for sentence in one.warned):
+        yield f"{', '.join(name for name, one in found.items() if sentence in one.warned)}: {sentence}"
+
+
+def row_of(name: str, found: Found, task: Task, truth: Array | None, lower: float) -> dict[str, Any]:
+    """Return one row of the table."""
+    result = found.result
+    row: dict[str, Any] = {"method": name, "problem": found.problem}
+    for key in ("value", "lower", "upper", "gap"):
+        row[key] = getattr(result, key, np.nan)
+    row["rank"] = metrics.numerical_rank(result.F) if result is not None else np.nan
+    row["eigenvalue_ratio"] = metrics.eigenvalue_ratio(result.F) if result is not None else np.nan
+    row["label_gap"] = float(np.maximum(found.objective - lower, 0.0)) if lower > -np.inf else np.nan
+    if truth is not None:
+        for rule, rounded in roundings(task.seed).items():
+            labels = rounded(result.F) if result is not None else None
+            row[f"error_{rule}"] = np.nan if labels is None else metrics.clustering_error(truth, labels)
+        row["error"] = np.nan if found.labels is None else metrics.clustering_error(truth, found.labels)
+    row["seconds"], row["memory_MB"] = found.seconds, found.memory
+    row["iterations"] = result.n_iter if result is not None else np.nan
+    row["status"] = found.reason or (str(result.status) if result is not None else "")
+    return row
+
+
+def shown(value: Any) -> str:
+    """Return an entry as it is printed; nothing where there is no value."""
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return f"{number:.4f}" if 1e-3 <= abs(number) < 1e4 or number == 0 else f"{number:.1e}"
+    return str(value)

@@ -1,0 +1,296 @@
+"""A user's own table: a file in; a matrix of numbers, labels and names out, or a sentence on what to do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.inputs import Array, one_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MISSING = ("error", "drop", "mean")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Features, and labels where there are any.
+
+    Attributes
+    ----------
+    X : (n, d) array
+        Features, all finite.
+    names : tuple of str
+        Names of the features.
+    labels : (n,) array of str or None
+        The label of each point, as text.
+    classes : tuple of str
+        The different labels, in order.
+    rows : (n,) array of int
+        Numbers of the kept rows in the file, the first row of data being 0.
+    notes : tuple of str
+        What was done to the table, in sentences.
+    """
+
+    X: Array
+    names: tuple[str, ...]
+    labels: np.ndarray | None
+    classes: tuple[str, ...]
+    rows: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @property
+    def y(self) -> Array | None:
+        """Labels in {-1, +1}, the second class being +1; None unless there are exactly two classes."""
+        if self.labels is None or len(self.classes) != 2:
+            return None
+        return np.where(self.labels == self.classes[1], 1.0, -1.0)
+
+
+def read_table(
+    source: str | Path | bytes,
+    label: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    missing: str = "error",
+    name: str = "",
+) -> Table:
+    """Read a table of features, one point a row.
+
+    Parameters
+    ----------
+    source : str, Path or bytes
+        A file .csv, .tsv, .txt (any separator), .npz (X and perhaps y), .npy or .parquet; or the bytes of one.
+    label : str, optional
+        The column with the labels, of numbers or text.  In an npz file, "y" by default if it is there.
+    drop : sequence of str
+        Columns to leave out, such as numbers of samples.
+    missing : {"error", "drop", "mean"}
+        What to do about missing values: refuse, drop the rows, or put the column's mean.
+    name : str
+        The name of the file where bytes are given; its ending says what they are.
+
+    Raises
+    ------
+    ParameterError
+        If ``missing`` is none of the three.
+    DataError
+        If the file cannot be read as a table of numbers; the message names the column and the row, and the remedy.
+    """
+    one_of(missing, "missing", dict.fromkeys(MISSING))
+    frame = read_frame(source, name or str(source))
+    labels, frame = split_label(frame, label)
+    unknown = [column for column in drop if column not in frame.columns]
+    if unknown:
+        raise DataError(f"there is no column {unknown[0]!r} to drop; the columns are {listed(frame.columns)}")
+    frame = frame.drop(columns=list(drop))
+    if frame.shape[1] == 0:
+        raise DataError("no column is left to cluster on")
+    X = numbers_of(frame)
+    return finished(X, tuple(map(str, frame.columns)), labels, missing)
+
+
+def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
+    """Return the column of labels, if there is one, and the others."""
+    label = label if label is not None else frame.attrs.get("label")
+    if label is None:
+        return None, frame
+    if label not in frame.columns:
+        raise DataError(f"there is no column {label!r}; the columns are {listed(frame.columns)}")
+    return frame[label], frame.drop(columns=[label])
+
+
+def numbers_of(frame: "pd.DataFrame") -> Array:
+    """Return the columns as numbers, NaN where a value is missing; text is an error that names it."""
+    pandas = pandas_or_error()
+    columns = []
+    for column in frame.columns:
+        values = pandas.to_numeric(frame[column], errors="coerce").astype(float)
+        wrong = values.isna() & frame[column].notna()
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise DataError(
+                f"column {str(column)!r} holds text, {str(frame[column].iloc[row])!r} in row {row} of the data"
+                f"{several(int(wrong.sum()))}: if it is the label, name it as the label (--label {column}); otherwise "
+                f"drop it (--drop {column}) or encode it as numbers"
+            )
+        columns.append(values.to_numpy())
+    return np.column_stack(columns)
+
+
+def finished(X: Array, names: tuple[str, ...], labels: "pd.Series | None", missing: str) -> Table:
+    """Return the table once missing values are dealt with and useless columns are left out."""
+    notes = []
+    infinite = np.argwhere(np.isinf(X))
+    if len(infinite):
+        row, column = infinite[0]
+        raise DataError(f"column {names[column]!r} is infinite in row {row} of the data")
+    lacking = np.isnan(X)
+    unlabelled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
+    if missing == "error" and (lacking.any() or unlabelled.any()):
+        raise DataError(what_is_missing(lacking, unlabelled, names))
+    keep = ~unlabelled
+    if missing == "drop":
+        keep &= ~lacking.any(axis=1)
+    if not keep.all():
+        notes.append(f"{int((~keep).sum())} of {len(X)} rows with missing values were dropped")
+    for j in np.flatnonzero(np.all(np.diff(X, axis=0) == 1.0, axis=0)) if len(X) > 2 else ():
+        notes.append(
+            f"column {names[j]!r} numbers the rows and is used as a feature all the same: drop it (--drop {names[j]})"
+        )
+    X, lacking = X[keep], lacking[keep]
+    if lacking.any():
+        if lacking.all(axis=0).any():
+            raise DataError(
+                f"column {names[int(np.flatnonzero(lacking.all(axis=0))[0])]!r} has no value at all: drop it"
+            )
+        X = np.where(lacking, np.nanmean(X, axis=0), X)
+        notes.append(f"{int(lacking.sum())} missing values were replaced by the means of their columns")
+    if len(X) < 2:
+        raise DataError(f"{len(X)} rows are left, and clustering needs at least two")
+    text = None if labels is None else as_text(labels.to_numpy()[keep])
+    classes = () if text is None else tuple(np.unique(text).tolist())
+    return Table(np.ascontiguousarray(X), names, text, classes, np.flatnonzero(keep), tuple(notes))
+
+
+def what_is_missing(lacking: np.ndarray, unlabelled: np.ndarray, names: tuple[str, ...]) -> str:
+    """Say where values are missing, and what can be done."""
+    where = [f"{names[j]!r} ({int(lacking[:, j].sum())})" for j in np.flatnonzero(lacking.any(axis=0))]
+    if unlabelled.any():
+        where.append(f"the label ({int(unlabelled.sum())})")
+    rows = int((lacking.any(axis=1) | unlabelled).sum())
+    shown = ", ".join(where[:5]) + (", ..." if len(where) > 5 else "")
+    return (
+        f"values are missing in {rows} of {len(lacking)} rows, in the columns {shown}: drop these rows (--missing "
+        "drop) or put the column's mean in their place (--missing mean)"
+    )
+
+
+def as_text(values: np.ndarray) -> np.ndarray:
+    """Return labels as text; whole numbers lose their decimal point."""
+    return np.array([str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()])
+
+
+def several(count: int) -> str:
+    """Say that there is more of it."""
+    return f" and {count - 1} more" if count > 1 else ""
+
+
+def require_two(table: Table) -> Array:
+    """Return labels in {-1, +1}, or say why there are none.
+
+    Raises
+    ------
+    ParameterError
+        If there are no labels, or not two classes.
+    """
+    if table.labels is None:
+        raise ParameterError("no label column was named")
+    if table.y is None:
+        raise ParameterError(f"the label has {len(table.classes)} classes ({listed(table.classes)}); two are needed")
+    return table.y
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SUFFIXES = (".csv", ".tsv", ".txt", ".npz", ".npy", ".parquet")
+MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
+
+
+def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
+    """Return the columns of a file as they stand in it."""
+    pandas = pandas_or_error()
+    if not isinstance(source, bytes) and not Path(source).is_file():
+        raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
+    suffix = Path(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DataError(f"{name} ends in {suffix!r}; files that end in {', '.join(SUFFIXES)} can be read")
+    if not isinstance(source, bytes):
+        source = Path(source).read_bytes()
+    try:
+        if suffix in (".npz", ".npy"):
+            return arrays_frame(source, name)
+        if suffix == ".parquet":
+            return pandas.read_parquet(BytesIO(source))
+        return text_frame(source, name)
+    except ImportError:
+        raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
+    except (ValueError, OSError, KeyError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name} cannot be read as a {suffix} file: {str(error).strip()}") from None
+
+
+def text_frame(content: bytes, name: str) -> "pd.DataFrame":
+    """Return the columns of a text with separators; without a header they are called x1, x2, and so on."""
+    pandas = pandas_or_error()
+    if not content.strip():
+        raise DataError(f"{name} is empty")
+    options: dict[str, Any] = {"na_values": MARKS, "keep_default_na": False, "skipinitialspace": True}
+    options |= {"sep": separator(content), "encoding_errors": "replace"}
+    frame = pandas.read_csv(BytesIO(content), **options)
+    if not isinstance(frame.index, pandas.RangeIndex):
+        raise DataError(f"{name}: the rows have more values than the header has names")
+    if has_no_header(frame):
+        frame = pandas.read_csv(BytesIO(content), header=None, **options)
+        frame.columns = pandas.Index([f"x{j + 1}" for j in range(frame.shape[1])])
+    return frame
+
+
+def separator(content: bytes) -> str:
+    """Return what separates the values: the mark that is most often in the first line, or white space."""
+    head = content.lstrip().split(b"\n", 1)[0].decode(errors="replace")
+    mark = max((",", ";", "\t"), key=head.count)
+    return mark if mark in head else r"\s+" if " " in head.strip() else ","
+
+
+def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
+    """Return NumPy's arrays as columns: X, and y as a column of that name."""
+    pandas = pandas_or_error()
+    loaded = np.load(BytesIO(content), allow_pickle=False)
+    arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
+    if "X" not in arrays or arrays["X"].ndim != 2:
+        raise DataError(f"{name} must hold a two-dimensional array X; it holds {listed(arrays)}")
+    X = arrays["X"]
+    names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
+    frame = pandas.DataFrame(X, columns=names)
+    if "y" in arrays and arrays["y"].shape == (len(X),):
+        frame["y"] = arrays["y"]
+        frame.attrs["label"] = "y"
+    return frame
+
+
+def pandas_or_error() -> Any:
+    """Return pandas, or say how to get it."""
+    try:
+        import pandas
+    except ImportError:
+        raise DataError("a table needs pandas: pip install 'diffrac-cvx[app]'") from None
+    return pandas
+
+
+def has_no_header(frame: "pd.DataFrame") -> bool:
+    """Whether the first line reads like the others: numbers above columns of numbers, and text above text."""
+    kinds = [is_number(name) for name in frame.columns]
+    return any(kinds) and kinds == [column.dtype.kind in "iuf" for _, column in frame.items()]
+
+
+def is_number(text: object) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(str(text))
+    except ValueError:
+        return False
+    return True
+
+
+def listed(names: Any) -> str:
+    """Return the first names as text."""
+    shown = [str(found) for found in list(names)[:12]]
+    return ", ".join(shown) + (", ..." if len(list(names)) > 12 else "")

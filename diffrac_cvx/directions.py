@@ -1,0 +1,131 @@
+"""Directions: of labels, of a matrix V, and the affine functions behind a factor."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array, as_data, as_matrix
+from diffrac_cvx.linalg import inverse_or_one, psd_factor, row_energies, triangular_root
+from diffrac_cvx.result import Result
+from diffrac_cvx.rounding import two_means
+
+
+def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
+    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
+
+    With v = p - m, p and m >= 0, the last term is (c'(p + m))^2: nonnegative least squares.
+    """
+    n, d = X.shape
+    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
+    stacked = np.vstack([np.column_stack([X * scale, target]) / n**0.5, np.diag(np.append(a * scale, 0.0))[:d]])
+    R = triangular_root(stacked)
+    G, b = R[:, :d], R[:, d]
+    if not c.any():
+        return np.asarray(np.linalg.lstsq(G, b, rcond=8 * max(n, d) * np.finfo(float).eps)[0] * scale)
+    row = (c * scale)[None, :]
+    split, _ = scipy.optimize.nnls(np.vstack([np.hstack([G, -G]), np.hstack([row, row])]), np.append(b, 0.0))
+    return np.asarray((split[:d] - split[d:]) * scale)
+
+
+def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:
+    """Return directions (k, d) and offsets (k,) with scores_ij = (x_i'v_j + b_j) / sqrt(x_i'Vx_i).
+
+    There are such for all linear functions of the rows of F, which are those of X V^(1/2) at unit norm, turned.
+    """
+    if result.V is None:  # the solver failed
+        return np.zeros((scores.shape[1], X.shape[1])), np.zeros(scores.shape[1])
+    points = X if len(result.V) == X.shape[1] else np.column_stack([X, np.ones(len(X))])
+    units = inverse_or_one(np.sqrt(np.mean(points**2, axis=0)))
+    G = psd_factor(result.V / np.outer(units, units), rtol=1e-16) * units[:, None]
+    q = row_energies(points, G)
+    live = q > IDLE * q.mean()
+    turned = np.linalg.lstsq(points[live] @ G / np.sqrt(q[live, None]), scores[live])[0]
+    W = (G @ turned).T
+    return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
+
+
+def threshold(values: Array) -> float:
+    """Return the midpoint of the gap between the two clusters of numbers; the largest number if they are all equal."""
+    split = two_means(values)
+    above = split == split[np.argmax(values)]
+    if above.all():
+        return float(values.max())
+    return float((values[above].min() + values[~above].max()) / 2)
+
+
+IDLE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
+
+
+def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
+    """Return v such that X vv' X' is the best approximation of rank one of X V X'.
+
+    If V = vv' it is v.  It does not depend on the units of the columns, but for its sign: the largest entry is
+    positive when all columns are at unit variance.
+
+    Source: X V X' is what the labels' matrix is read from, appendix C.2.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    V : Result, or (d, d) array, or (d + 1, d + 1) with the offset last
+        Matrix of directions; the offset is left out.  For a result in Y alone, V = X^+ Y X^+'.
+
+    Raises
+    ------
+    DataError
+        If X cannot be used as given, or V has another shape.
+    """
+    columns = unit_columns(as_data(X, warn=False))  # the solvers warn
+    return columns.leading_direction(columns.matrix_of(V) if isinstance(V, Result) else as_matrix(V, "V"))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitColumns:
+    """Centred data X (n, d), the units that give its columns mean square one, and R with R'R = (X units)'(X units)."""
+
+    X: Array
+    units: Array
+    R: Array
+
+    def leading_direction(self, V: Array) -> Array:
+        """Return the leading direction of V, (d, d) or with the offset last."""
+        d = self.X.shape[1]
+        if V.shape not in ((d, d), (d + 1, d + 1)):
+            raise DataError(f"V has shape {V.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
+        # Unit columns first: the factor of a badly scaled V keeps its small entries.
+        G = psd_factor(V[:d, :d] / np.outer(self.units, self.units))
+        v = G @ np.linalg.svd(self.R @ G)[2][0]
+        return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))
+
+    def matrix_of(self, result: Result) -> Array:
+        """Return V, for a result in Y alone the one that is best in (11): X^+ Y X^+'."""
+        if result.V is not None:
+            return result.V
+        if len(result.F) != len(self.X):
+            raise DataError(f"the result is for {len(result.F)} points, X has {len(self.X)}")
+        G = self.units[:, None] * np.linalg.lstsq(self.X * self.units, result.F - result.F.mean(axis=0))[0]
+        return np.asarray(G @ G.T)
+
+
+def unit_columns(X: Array) -> UnitColumns:
+    """Return centred data with their units."""
+    units = inverse_or_one(np.sqrt(np.mean(X**2, axis=0)))
+    return UnitColumns(X, units, triangular_root(X * units))
+
+
+def with_continuous_signs(directions: Array, units: Array) -> Array:
+    """Return directions, (m, d), each with the sign that agrees with the one before, the largest entry positive.
+
+    Both are decided with the columns at unit variance.
+    """
+    scaled = directions / units
+    signs = np.ones(len(scaled))
+    for k in range(1, len(scaled)):
+        signs[k] = -signs[k - 1] if scaled[k] @ scaled[k - 1] < 0.0 else signs[k - 1]
+    scaled *= signs[:, None]
+    largest = scaled.ravel()[np.argmax(np.abs(scaled))]
+    return np.asarray(directions * (signs if largest >= 0.0 else -signs)[:, None])

@@ -1,0 +1,53 @@
+"""Memory: what the machine has free, what a problem may take, what this process holds."""
+
+import contextlib
+import os
+import sys
+
+import numpy as np
+
+from diffrac_cvx.errors import ResourceError
+
+STATUS, CLEAR = "/proc/self/status", "/proc/self/clear_refs"
+
+
+def require_memory(bytes_needed: float, what: str, instead: str, limit: float | None = None) -> None:
+    """Raise ResourceError if so many bytes are not to be had (limit, in bytes, or what the machine has free)."""
+    available = available_memory() if limit is None else limit
+    if bytes_needed > available:
+        raise ResourceError(
+            f"{what} needs about {bytes_needed / 1e9:.3g} GB and {available / 1e9:.3g} GB are available; {instead}"
+        )
+
+
+def available_memory() -> float:
+    """Return the free memory of the machine in bytes, or the rest of the control group's limit if that is less."""
+    try:
+        with open("/proc/meminfo") as lines:
+            free = next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        try:
+            free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        except (AttributeError, OSError, ValueError):
+            free = 4e9
+    try:
+        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
+            free = min(free, float(most.read()) - float(used.read()))
+    except (OSError, ValueError):
+        pass
+    return free
+
+
+def resident(which: str) -> float:
+    """Return the memory of this process in bytes, now ("VmRSS") or at its peak ("VmHWM"); the peak where Linux is not.
+
+    On Linux getrusage will not do: its peak starts from that of the process that started this one.
+    """
+    with contextlib.suppress(OSError, StopIteration, ValueError), open(STATUS) as lines:
+        return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(which))
+    try:
+        import resource
+    except ImportError:
+        return np.nan
+    peak = float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return peak if sys.platform == "darwin" else 1024.0 * peak

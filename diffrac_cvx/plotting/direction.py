@@ -1,0 +1,162 @@
+"""Display of the coefficients of a direction."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.directions import leading_direction
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import as_data, as_matrix, in_unit_interval, one_of, positive_int
+from diffrac_cvx.plotting.canvas import ACCENT, GREY, PALE, WIDTH, Axes, axes_for, look, names_of
+from diffrac_cvx.result import Result
+
+
+class DirectionDisplay:
+    """The coefficients of a direction, with its support.
+
+    Parameters
+    ----------
+    coefficients : (d,) array
+    feature_names : (d,) array of str, optional
+        By default x0, x1, ...
+    support : (d,) array of bool, optional
+        Which features count; by default those whose coefficients are not 0.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, Figure
+    shown_ : (k,) array of int
+        The features drawn, in the order drawn.
+    bars_ : BarContainer or None
+    stems_, heads_ : LineCollection and two Line2D, or None
+        Stems, and their heads in the support and outside of it.
+    """
+
+    ax_: Axes
+    figure_: Any
+    shown_: npt.NDArray[np.intp]
+    bars_: Any
+    stems_: Any
+    heads_: Any
+
+    def __init__(
+        self,
+        coefficients: npt.ArrayLike,
+        feature_names: npt.ArrayLike | None = None,
+        support: npt.ArrayLike | None = None,
+    ) -> None:
+        self.coefficients = as_matrix(np.reshape(coefficients, (-1, 1)), "coefficients")[:, 0]
+        self.feature_names = names_of(feature_names, len(self.coefficients))
+        self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
+        if self.support.shape != self.coefficients.shape:
+            raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features")
+
+    @classmethod
+    def from_result(
+        cls, result: Result, X: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, rtol: float = 1e-3
+    ) -> Self:
+        """Take the leading direction of a result, see `leading_direction`.
+
+        Parameters
+        ----------
+        result : Result
+        X : (n, d) array
+            The data it was found for; centred here.
+        feature_names : (d,) array of str, optional
+            By default x0, x1, ...
+        rtol : float
+            A feature is in the support where ``|v_j|`` times the standard deviation of column j exceeds this share of
+            the largest such product, in [0, 1].
+
+        Raises
+        ------
+        DataError, ParameterError
+            If X does not fit the result, or rtol is outside [0, 1].
+        """
+        data = as_data(X, warn=False)
+        v = leading_direction(data, result)
+        size = np.abs(v) * data.std(axis=0)
+        return cls(v, feature_names, size > in_unit_interval(rtol, "rtol") * size.max())
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, feature_names: npt.ArrayLike | None = None, output: int = 0) -> Self:
+        """Take ``coef_`` of a fitted estimator, and the names of its features where it knows them.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Anything with ``coef_``, of shape (d,) or (k, d).
+        feature_names : (d,) array of str, optional
+            By default ``feature_names_in_``, else x0, x1, ...
+        output : int
+            Which row, where ``coef_`` has several.
+
+        Raises
+        ------
+        DataError
+            If there are not as many names as features.
+        """
+        names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
+        return cls(np.atleast_2d(estimator.coef_)[output], names)
+
+    def plot(
+        self, ax: Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
+    ) -> Self:
+        """Draw the coefficients: named bars, or stems over the index of the feature.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default those of a new figure.
+        kind : {"bar", "stem"}
+            Bars lie and carry names; stems show every feature in its place, for many features.
+        order : {"size", "given"}
+            Whether bars come by decreasing size or in the order of the features.
+        most : int
+            How many bars; the largest are drawn.
+        **kwargs
+            Passed to ``Axes.barh`` or ``Axes.vlines``.
+
+        Returns
+        -------
+        DirectionDisplay
+            This one.
+        """
+        one_of(kind, "kind", ("bar", "stem"))
+        one_of(order, "order", ("size", "given"))
+        self.bars_ = self.stems_ = self.heads_ = None
+        if kind == "stem":
+            self.shown_ = np.arange(len(self.coefficients))
+            self._stems(ax, kwargs)
+        else:
+            largest = np.argsort(-np.abs(self.coefficients), kind="stable")[: positive_int(most, "most")]
+            self.shown_ = largest if order == "size" else np.sort(largest)
+            self._bars(ax, kwargs)
+        return self
+
+    def _bars(self, ax: Axes | None, kwargs: dict[str, Any]) -> None:
+        count = len(self.shown_)
+        (ax,) = axes_for(ax, size=(WIDTH, 0.8 + 0.22 * max(count, 4)))
+        self.ax_, self.figure_ = ax, ax.figure
+        colors = np.where(self.support[self.shown_], ACCENT, PALE).tolist()
+        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **look({"color": colors}, kwargs))
+        ax.set_yticks(np.arange(count), [self.feature_names[j] for j in self.shown_])
+        ax.set_ylim(count - 0.4, -0.6)
+        ax.axvline(0.0, color=GREY, linewidth=0.8)
+        ax.set_xlabel("coefficient $v_j$")
+        if count < len(self.coefficients):
+            ax.set_ylabel(f"the {count} largest of {len(self.coefficients)}")
+
+    def _stems(self, ax: Axes | None, kwargs: dict[str, Any]) -> None:
+        (ax,) = axes_for(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        v, inside = self.coefficients, self.support
+        colors = np.where(inside, ACCENT, PALE).tolist()
+        self.stems_ = ax.vlines(self.shown_, 0.0, v, **look({"color": colors, "linewidth": 1.0}, kwargs))
+        (outer,) = ax.plot(self.shown_[~inside], v[~inside], "o", color=PALE, markersize=2.0)
+        (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=ACCENT, markersize=4.0)
+        self.heads_ = (inner, outer)
+        ax.axhline(0.0, color=GREY, linewidth=0.8)
+        ax.set_xlabel("feature $j$, counted from 0")
+        ax.set_ylabel("coefficient $v_j$")

@@ -1,0 +1,167 @@
+"""Display of a path: what happens along nu, lambda or alpha."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.paths import Path, lambda_path, nu_path
+from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.plotting.canvas import (
+    GREY,
+    PALE,
+    SECOND,
+    STYLES,
+    WIDTH,
+    Axes,
+    axes_for,
+    label_ends,
+    line_look,
+    look,
+    names_of,
+    panels_for,
+    scale_x,
+)
+
+VISIBLE = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
+SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$", "alpha": r"$\alpha$"}
+PANELS = {
+    "coefficients": "coefficient $v_j$",
+    "value": "value, proved bracket",
+    "eigenvalue_ratio": r"$\lambda_2 / \lambda_1$ of $Y$",
+    "imbalance": r"imbalance $1^\top Y 1 / n^2$",
+    "error": "clustering error",
+    "seconds": "seconds",
+}
+
+
+class PathDisplay:
+    """The direction's coefficients along a path, the value with its bracket, and more.
+
+    Parameters
+    ----------
+    path : Path
+        From `nu_path`, `lambda_path` or `alpha_path`.
+    feature_names : (d,) array of str, optional
+        By default x0, x1, ...
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, Figure
+        The first panel's.
+    axes_ : tuple of Axes
+        One for each panel.
+    lines_ : dict of str to list of Line2D
+        By panel; the coefficients have one line for each feature, in the order of the features.
+    fill_ : artist or None
+        The bracket, where the value is drawn.
+    texts_ : list of Annotation
+        Names of features.
+    """
+
+    ax_: Axes
+    figure_: Any
+    axes_: tuple[Axes, ...]
+    lines_: dict[str, list[Any]]
+    fill_: Any
+    texts_: list[Any]
+
+    def __init__(self, path: Path, feature_names: npt.ArrayLike | None = None) -> None:
+        self.path = path
+        self.feature_names = names_of(feature_names, path.directions.shape[1])
+
+    @classmethod
+    def from_nu(
+        cls,
+        X: npt.ArrayLike,
+        nus: npt.ArrayLike,
+        penalty: Penalty = NO_PENALTY,
+        *,
+        feature_names: npt.ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Solve along nu by `nu_path`, which takes the other arguments and says what it raises."""
+        return cls(nu_path(X, nus, penalty, **options), feature_names)
+
+    @classmethod
+    def from_lambda(
+        cls, X: npt.ArrayLike, lams: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, **options: Any
+    ) -> Self:
+        """Solve along lambda by `lambda_path`, which takes the other arguments and says what it raises."""
+        return cls(lambda_path(X, lams, **options), feature_names)
+
+    def plot(
+        self, ax: Any = None, *, panels: Sequence[str] | str | None = None, labelled: int = 6, **kwargs: Any
+    ) -> Self:
+        """Draw the panels, lambda decreasing to the right, so that coefficients grow.
+
+        The names stand right of the axes: give a figure of your own a layout, such as "constrained", to make room.
+
+        Parameters
+        ----------
+        ax : Axes, or a sequence of them, optional
+            One for each panel.  By default those of a new figure, one above the other.
+        panels : str or sequence of str, optional
+            Of "coefficients", "value", "eigenvalue_ratio", "imbalance", "error" and "seconds"; by default the first
+            two, or as many as there are axes.
+        labelled : int
+            How many features are named, at most 8: those with the largest coefficients, if above 1 % of the largest of
+            all.  The others are pale.
+        **kwargs
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        PathDisplay
+            This one.
+
+        Raises
+        ------
+        ParameterError
+            If a panel is not known, or is the error and the path has none.
+        """
+        asked = panels_for(ax, panels, PANELS, 2)
+        if "error" in asked and self.path.error is None:
+            raise ParameterError("the path has no error; give y to nu_path or lambda_path")
+        size = (WIDTH, 1.2 + 1.9 * len(asked))
+        self.axes_ = axes_for(ax, len(asked), size=size)
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.lines_, self.texts_, self.fill_ = {}, [], None
+        for axes, name in zip(self.axes_, asked, strict=True):
+            scale_x(axes, self.path.parameter)
+            if self.path.name == "lambda" and not axes.xaxis_inverted():
+                axes.invert_xaxis()
+            if name == "coefficients":
+                self._coefficients(axes, labelled, kwargs)
+            else:
+                self._curve(axes, name, kwargs)
+            axes.set_ylabel(PANELS[name])
+            if ax is not None or axes is self.axes_[-1]:
+                axes.set_xlabel(SYMBOLS[self.path.name])
+        return self
+
+    def _coefficients(self, ax: Axes, labelled: int, kwargs: dict[str, Any]) -> None:
+        V, at = self.path.directions, self.path.parameter
+        size = np.abs(V).max(axis=0)
+        largest = np.argsort(-size, kind="stable")[: min(labelled, len(STYLES))]
+        named = largest[size[largest] > VISIBLE * size.max()].tolist()
+        pale = {"color": PALE, "linewidth": 0.8, "zorder": 1}
+        ax.axhline(0.0, color=GREY, linewidth=0.6, zorder=0)
+        self.lines_["coefficients"] = [
+            ax.plot(at, V[:, j], **(line_look(named.index(j), kwargs) if j in named else look(pale, kwargs)))[0]
+            for j in range(V.shape[1])
+        ]
+        end = 0 if ax.xaxis_inverted() else -1
+        texts = [self.feature_names[j] for j in named]
+        colors = [self.lines_["coefficients"][j].get_color() for j in named]
+        self.texts_ = label_ends(ax, V[end, named].tolist(), texts, colors)
+
+    def _curve(self, ax: Axes, name: str, kwargs: dict[str, Any]) -> None:
+        at = self.path.parameter
+        self.lines_[name] = ax.plot(at, getattr(self.path, name), **line_look(0, kwargs))
+        if name == "value":
+            self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=SECOND, alpha=0.2, lw=0)
+        if name in ("error", "imbalance", "eigenvalue_ratio"):
+            ax.set_ylim(-0.04, 1.04)

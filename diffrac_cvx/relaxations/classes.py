@@ -1,0 +1,74 @@
+"""The multi-class relaxation of Bach and Harchaoui (DIFFRAC), for comparison.  An n x n variable."""
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.certificates.label_bounds import bracket_nu
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive_int
+from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
+from diffrac_cvx.relaxations.label_space import INSTEAD, misfit, require_label_memory
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, solved
+from diffrac_cvx.result import Bracket
+
+
+def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
+    r"""Relax the partitions into k classes, Y = yy' with y the n x k indicators, and penalise the imbalance.
+
+    .. math::
+        \min_{\mathrm{diag}(Y) = 1,\ Y \succeq 11^\top / k}
+        \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X)^{+} X^\top) + \tfrac{\nu}{n^2} 1^\top Y 1
+
+    With Y = 11'/k + (1 - 1/k) S this is Eq. (8) in S: the value is nu/k + (1 - 1/k) times that of `penalized_nu`, and
+    the solutions correspond, whatever k is.  So the number of classes enters through the rounding alone: k-means on the
+    rows of F.
+
+    Source: section 4, the set C_K, whose last inequality is printed in the reverse sense.  Without the penalty
+    Y = 11' is optimal.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    k : int
+        Number of classes, at least 2.
+    nu : float
+        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If X is not usable, k is not a whole number >= 2 or nu is outside [0, 1].
+    ResourceError
+        If an n x n matrix would not fit in memory.
+    """
+    X, k, nu = as_data(X), positive_int(k, "k"), in_unit_interval(nu, "nu")
+    if k < 2:
+        raise ParameterError(f"k = {k} must be at least 2")
+    n = len(X)
+    require_label_memory(n, "multiclass")
+    Q = column_basis(X)
+    weight = parameter("nu", nu)
+    Y = cp.Variable((n, n), symmetric=True, name="Y")
+    problem = cp.Problem(
+        cp.Minimize(misfit(Y, Q) + weight * cp.sum(Y) / n**2),
+        [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0],
+    )
+
+    def read() -> Reading:
+        S = unit_rows(psd_factor(solved(Y) - 1.0 / k, rtol=1e-14))
+        return reading_of(S, number(weight))
+
+    def reading_of(S: Array, nu: float) -> Reading:
+        bounds = bracket_nu(Q, S, nu)
+        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bounds)
+        F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
+        return Reading(F, None, upper, Bracket(lower, upper))
+
+    def shortcut() -> Reading | None:
+        return reading_of(np.ones((n, 1)), 0.0) if number(weight) == 0.0 else None
+
+    return Relaxation(
+        "multiclass", "section 4", problem, read, Size(n, n, 2 * n * n, INSTEAD), {"nu": weight}, shortcut=shortcut
+    )

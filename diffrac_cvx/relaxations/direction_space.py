@@ -1,0 +1,151 @@
+"""Relaxations in the matrix of directions V: (12), (14), (15), (20), and (21).  A d x d variable."""
+
+from typing import NamedTuple
+
+import cvxpy as cp
+import numpy as np
+
+from diffrac_cvx.certificates.direction_bounds import Dual
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, offset_only
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener
+from diffrac_cvx.memory import require_memory
+from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.relaxations.relaxation import Reading, Size, derived, number, parameter
+from diffrac_cvx.result import Bracket
+
+INSTEAD = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
+
+
+class Coordinates(NamedTuple):
+    """Coordinates in which the solver works: V = L V_s L', data X L, a ridge matrix, l1 weights."""
+
+    L: Array
+    X: Array
+    ridge: Array
+    c: Array
+
+
+class Terms(NamedTuple):
+    """The pieces of the V-space problems as CVXPY expressions, their constraints and the parameters they hang on."""
+
+    V: cp.Variable
+    gain: cp.Expression
+    quadratic: cp.Expression
+    l1: "L1"
+    roots: cp.PowCone3D
+    nu: cp.Parameter
+    scale: cp.Parameter
+
+
+def coordinates(X: Array, penalty: Penalty) -> Coordinates:
+    """Scale the columns to unit norm; without an l1 part, whiten them, so that only their span matters."""
+    n, d = X.shape
+    a, c = weights_of(penalty, d)
+    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
+    L = np.diag(scale)
+    if not c.any():
+        L = scale[:, None] * whitener(np.vstack([X * scale / n**0.5, np.diag(a * scale)]))
+        L = L if L.shape[1] else np.zeros((d, 1))
+        c = np.zeros(L.shape[1])
+    else:
+        c = c * scale
+    return Coordinates(L, X @ L, L.T @ (a[:, None] ** 2 * L), c)
+
+
+def terms(coordinates: Coordinates, nu: float) -> Terms:
+    """Return g(V), tr VA and the l1 part for the data augmented by the column sqrt(1 - nu) with ridge nu.
+
+    That column is the 1 of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.
+    """
+    X, D = coordinates.X, coordinates.X.shape[1]
+    weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
+    root = derived(lambda: (1.0 - number(weight)) ** 0.5)
+    V = cp.Variable((D + 1, D + 1), PSD=True, name="V")
+    W, cross, offset = V[:D, :D], V[:D, D], V[D, D]
+    energies = cp.sum(cp.multiply(X @ W, X), axis=1) + 2 * root * (X @ cross) + (1 - weight) * offset
+    root_energies = cp.Variable(len(X), name="roots")
+    roots = cp.PowCone3D(energies, np.ones(len(X)), root_energies, 0.5)  # its multiplier is u of the certificate
+    quadratic = cp.sum(cp.multiply(X.T @ X / len(X), W)) + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
+    return Terms(V, cp.sum(root_energies) / len(X), quadratic, l1_part(W, coordinates.c, scale), roots, weight, scale)
+
+
+class L1(NamedTuple):
+    """The l1 part as an expression and the constraints whose multipliers are C of the certificate."""
+
+    value: cp.Expression
+    constraints: list[cp.Constraint]
+
+    def multiplier(self) -> Array | None:
+        """Return C off the diagonal as the solver has it, or None."""
+        values = [constraint.dual_value for constraint in self.constraints]
+        if not values or any(value is None for value in values):
+            return None
+        C = values[0] - values[1]
+        return np.asarray(C + C.T - np.diag(np.diag(C + C.T))) / 2
+
+
+def l1_part(V: cp.Expression, c: Array, scale: cp.Parameter) -> L1:
+    """Return scale * sum_ij c_i c_j |V_ij|."""
+    if not c.any():
+        return L1(cp.Constant(0.0), [])
+    bound = cp.Variable(V.shape, name="abs_V")
+    return L1(scale * cp.sum(cp.multiply(np.outer(c, c), bound)), [bound >= V, bound >= -V])
+
+
+def dual_of(judge: DirectionProblem, chosen: Coordinates, l1: L1, u: Array | None = None) -> list[Dual]:
+    """Return the solver's multipliers as a candidate for the lower bound, in the coordinates of the certificate."""
+    if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
+        u = None
+    C = l1.multiplier()
+    if C is not None:
+        D = len(C)
+        ratio = np.diag(judge.L)[:D] / np.diag(chosen.L)
+        full = np.zeros_like(judge.box)
+        full[:D, :D] = C * np.outer(ratio, ratio)
+        C = full
+    return [] if u is None and C is None else [Dual(u, C)]
+
+
+def constraints_of(part: Terms) -> list[cp.Constraint]:
+    """Return the constraints that define the pieces."""
+    return [part.roots, *part.l1.constraints]
+
+
+def multiplier_of(part: Terms) -> Array | None:
+    """Return u as the solver has it: n times the multiplier of q_i in roots_i <= sqrt(q_i)."""
+    values = part.roots.dual_value
+    return None if values is None else len(values[0]) * np.abs(np.asarray(values[0]))
+
+
+def to_user(V: Array, L: Array, nu: float) -> Array:
+    """Return V in the user's coordinates, with the offset last when nu < 1."""
+    root = (1.0 - nu) ** 0.5
+    full = np.zeros((len(L) + 1, L.shape[1] + 1))
+    full[:-1, :-1], full[-1, -1] = L, root
+    user = full @ V @ full.T
+    return np.asarray(user if nu < 1.0 else user[:-1, :-1])
+
+
+def clean(V: Array) -> Array:
+    """Return the positive semidefinite part of a solver's matrix."""
+    U = psd_factor(V)
+    return U @ U.T
+
+
+def trivial(X: Array, nu: float) -> Reading | None:
+    """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
+    V = offset_only(X, nu)
+    return None if V is None else Reading(np.ones((len(X), 1)), V, nu, Bracket(nu, nu))
+
+
+def size_of(chosen: Coordinates) -> Size:
+    """Return the size of a V-space problem: each of n rows holds all the entries of V."""
+    n, D = chosen.X.shape
+    return Size(n, D + 1, n * (D + 1) * (D + 2) // 2, INSTEAD)
+
+
+def require_direction_memory(X: Array, name: str) -> None:
+    """Refuse to build coefficients, n d^2 / 2 of them, that would not fit in memory."""
+    n, d = X.shape
+    require_memory(100.0 * n * d * d / 2, f"{name} with n = {n}, d = {d}", INSTEAD)

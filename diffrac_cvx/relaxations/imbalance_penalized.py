@@ -1,0 +1,62 @@
+"""The relaxation in the matrix of labels Y with the imbalance penalised: (8), (16).  An n x n variable."""
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.certificates.label_bounds import bracket_nu
+from diffrac_cvx.inputs import as_data, in_unit_interval
+from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of
+from diffrac_cvx.relaxations.label_space import INSTEAD, misfit, multiplier, require_label_memory
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, solved
+from diffrac_cvx.result import Bracket
+
+
+def penalized_nu(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
+    r"""Penalise the imbalance of the clusters instead of fixing it.
+
+    .. math::
+        \min_{Y \succeq 0,\ \mathrm{diag}(Y) = 1}
+        \tfrac1n \mathrm{tr}\, Y (\Pi_n - X (X^\top X + n\,\mathrm{Diag}(a)^2)^{+} X^\top)
+        + \tfrac{\nu}{n^2} 1^\top Y 1
+
+    Source: Eq. (8), section 2.3; the ridge a is that of Eq. (16).
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    nu : float
+        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.  At 0 the all-ones Y is optimal, and
+        `solve` returns it.
+    penalty : Penalty
+        A ridge a; an l1 part needs `lifted` or `v_space`.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If X is not usable, nu is outside [0, 1] or the penalty has an l1 part.
+    ResourceError
+        If an n x n matrix would not fit in memory.
+    """
+    X, nu = as_data(X), in_unit_interval(nu, "nu")
+    n = len(X)
+    require_label_memory(n, "penalized_nu")
+    Q = column_basis(X, ridge_of(penalty, X.shape[1]))
+    weight = parameter("nu", nu)
+    Y = cp.Variable((n, n), PSD=True, name="Y")
+    unit = cp.diag(Y) == 1
+    problem = cp.Problem(cp.Minimize(misfit(Y, Q) + weight * cp.sum(Y) / n**2), [unit])
+
+    def read() -> Reading:
+        F = unit_rows(psd_factor(solved(Y), rtol=1e-14))
+        bounds = bracket_nu(Q, F, number(weight), multiplier(unit))
+        return Reading(F, None, bounds.upper, bounds)
+
+    def shortcut() -> Reading | None:
+        return Reading(np.ones((n, 1)), None, 0.0, Bracket(0.0, 0.0)) if number(weight) == 0.0 else None
+
+    return Relaxation(
+        "penalized_nu", "Eq. (8)", problem, read, Size(n, n, n * n, INSTEAD), {"nu": weight}, shortcut=shortcut
+    )

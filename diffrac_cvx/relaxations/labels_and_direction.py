@@ -1,0 +1,92 @@
+"""The relaxation in labels and directions at once: (11).  An (n + d) x (n + d) variable."""
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.inputs import Array, as_data, in_unit_interval
+from diffrac_cvx.linalg import inverse_or_one, psd_factor
+from diffrac_cvx.memory import require_memory
+from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.relaxations.direction_space import clean, coordinates, dual_of, l1_part, trivial
+from diffrac_cvx.relaxations.label_space import multiplier
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, solved
+
+INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
+
+
+def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
+    r"""Relax labels and direction together; eliminating either side gives the other formulations.
+
+    .. math::
+        \min\ \tfrac1n \mathrm{tr}\, \Pi_n Y - \tfrac2n \mathrm{tr}\, P^\top X + \tfrac1n \mathrm{tr}\, X^\top X V
+        + \tfrac{\nu}{n^2} 1^\top Y 1 + \Gamma(V)
+        \quad\text{such that}\quad \begin{pmatrix} Y & P \\ P^\top & V \end{pmatrix} \succeq 0,\ \mathrm{diag}(Y) = 1
+
+    Source: Eq. (11), section 2.4, with the penalty of section 3.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    nu : float
+        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.
+    penalty : Penalty
+        Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
+    ResourceError
+        If an (n + d) x (n + d) matrix would not fit in memory.
+    """
+    data, nu = as_data(X), in_unit_interval(nu, "nu")
+    n = len(data)
+    require_memory(10 * 8.0 * (n + data.shape[1]) ** 2, f"lifted with n = {n}, d = {data.shape[1]}", INSTEAD)
+    chosen = coordinates(data, penalty)
+    D = chosen.X.shape[1]
+    weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
+    block = cp.Variable((n + D, n + D), PSD=True, name="YPV")
+    Y, P, V = block[:n, :n], block[:n, n:], block[n:, n:]
+    fit = cp.trace(Y) / n - cp.sum(Y) / n**2 - 2 * cp.sum(cp.multiply(chosen.X, P)) / n
+    size = cp.sum(cp.multiply(chosen.X.T @ chosen.X / n, V))
+    ridge = scale * cp.sum(cp.multiply(chosen.ridge, V))
+    l1 = l1_part(V, chosen.c, scale)
+    total = fit + size + weight * cp.sum(Y) / n**2 + ridge + l1.value
+    unit = cp.diag(Y) == 1
+    problem = cp.Problem(cp.Minimize(total), [unit, *l1.constraints])
+
+    def read() -> Reading:
+        judge = direction_problem(data, number(weight), penalty.times(number(scale)), warn=False)
+        U = judge.from_user(augmented(clean(solved(block)), chosen.L, n, number(weight)))
+        U, value = judge.best_scale(U)
+        return Reading(
+            judge.labels_factor(U),
+            judge.directions(U),
+            value,
+            bracket(judge, U, dual_of(judge, chosen, l1, row_weights(multiplier(unit)))),
+        )
+
+    def shortcut() -> Reading | None:
+        return trivial(data, number(weight))
+
+    knobs = {"nu": weight, "penalty_scale": scale}
+    size_of = Size(n, n + D, (n + D) ** 2, INSTEAD)
+    return Relaxation("lifted", "Eq. (11)", problem, read, size_of, knobs, shortcut=shortcut)
+
+
+def row_weights(mu: Array | None) -> Array | None:
+    """Return u = 1/(1 - n mu): eliminating Y from the dual leaves the certificate of V-space with these weights."""
+    return None if mu is None else inverse_or_one(1.0 - len(mu) * mu)
+
+
+def augmented(block: Array, L: Array, n: int, nu: float) -> Array:
+    """Return the V of the augmented problem (14): the offset is b = (1 - nu) 1'y/n, its products those of Y and P."""
+    U = psd_factor(block)
+    rows = L @ U[n:]
+    if nu < 1.0:
+        rows = np.vstack([rows, (1.0 - nu) * U[:n].mean(axis=0)])
+    return np.asarray(rows @ rows.T)

@@ -1,0 +1,64 @@
+"""The direct relaxation of the correlation (2), which the paper shows to be trivial: (23), (24)."""
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.inputs import Array, as_data
+from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
+from diffrac_cvx.relaxations.label_space import require_label_memory
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, solved
+from diffrac_cvx.result import Bracket
+
+INSTEAD = "use any of the other relaxations: this one is trivial whatever the data"
+
+
+def correlation(X: npt.ArrayLike) -> Relaxation:
+    r"""Relax the correlation itself, without a parameter for the imbalance; the value says nothing about the data.
+
+    .. math::
+        \min_{M \succeq 0}\ - \mathrm{tr}\, M X (X^\top X)^{+} X^\top
+        \quad\text{such that}\quad \mathrm{diag}(M) = 1 + \tfrac{1}{n^2} 1^\top M 1
+
+    Its infimum is -n for any X with a nonzero column (and 0 for none): tr MH <= tr M Pi = n.  M may have to grow
+    without bound to reach it; Y = M / (1 + 1'M1/n^2) then tends to 11'.
+
+    Source: Eq. (23) and (24), section 2.3 and appendix B.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+
+    Raises
+    ------
+    DataError
+        If X is not usable.
+    ResourceError
+        If an n x n matrix would not fit in memory.
+    """
+    data = as_data(X)
+    n = len(data)
+    require_label_memory(n, "correlation")
+    Q = column_basis(data)
+    M = cp.Variable((n, n), PSD=True, name="M")
+    problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
+    return Relaxation(
+        "correlation",
+        "Eq. (23)-(24)",
+        problem,
+        lambda: read(solved(M), Q),
+        Size(n, n, n * n, INSTEAD),
+        trivial=Bracket(-float(n), 0.0),
+    )
+
+
+def read(M: Array, Q: Array) -> Reading:
+    """Read M as the feasible point of its Y = M / (1 + 1'M1/n^2), rows at unit norm; the lower bound is -n."""
+    n = len(Q)
+    F = unit_rows(psd_factor(M, rtol=1e-14))
+    spread = 1.0 - float(np.sum(F.mean(axis=0) ** 2))
+    value = -float(np.sum((Q.T @ F) ** 2)) / spread if spread > 0 else 0.0
+    lower = -float(n) if Q.shape[1] else 0.0
+    value = max(value, lower)
+    return Reading(F, None, value, Bracket(lower, value))

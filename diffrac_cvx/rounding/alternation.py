@@ -1,0 +1,54 @@
+"""Alternating optimisation of Eq. (2): from labels to better labels."""
+
+import numpy.typing as npt
+
+from diffrac_cvx.inputs import Array, as_data, as_labels, positive_int
+from diffrac_cvx.linalg import EPS, column_basis
+from diffrac_cvx.metrics import separation
+from diffrac_cvx.rounding.two_clusters import two_means
+
+
+def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100) -> Array:
+    """Improve labels by the alternating optimisation of Eq. (2), until a fixed point.
+
+    The squared correlation never decreases; labels that are a fixed point come back as they are.  The first point
+    keeps its label.
+
+    Source: section 2.1, and 2.3, "the non-convex algorithm can be run from the rounded solution".
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    y : (n,) array
+        Labels in {-1, +1} to start from.
+    max_iter : int
+        Most rounds of alternation.
+
+    Raises
+    ------
+    DataError
+        If X or y cannot be used as given.
+    ParameterError
+        If max_iter is not a whole number >= 1.
+    """
+    Q = column_basis(as_data(X))
+    return alternate(Q, as_labels(y, len(Q)), positive_int(max_iter, "max_iter"))
+
+
+def alternate(Q: Array, y: Array, max_iter: int) -> Array:
+    """Repeat one_alternation while the squared correlation grows; Q has orthonormal columns that span the centred X."""
+    reached = separation(Q, y)
+    for _ in range(max_iter):
+        candidate = one_alternation(Q, y)
+        attained = separation(Q, candidate)
+        if attained <= reached * (1.0 + 64 * EPS):
+            break
+        y, reached = candidate, attained
+    return y
+
+
+def one_alternation(Q: Array, y: Array) -> Array:
+    """Given y, w = X^+ y, so that X w = Q Q'y; given w, exact 2-means on X w.  The first label stays."""
+    labels = two_means(Q @ (Q.T @ (y - y.mean())))
+    return labels if y[0] > 0.0 else -labels

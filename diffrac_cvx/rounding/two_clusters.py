@@ -1,0 +1,193 @@
+"""From a factor F to two clusters: signs of eigenvectors, exact 2-means, random hyperplanes."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array, as_generator, as_matrix, as_scalar, positive_int
+from diffrac_cvx.linalg import EPS, triangular_root
+from diffrac_cvx.metrics import separation
+
+
+def sign_leading(F: npt.ArrayLike) -> Array:
+    """Round by the sign of the leading eigenvector of Y.
+
+    Source: section 7.1, "Unbalanced case".  Meant for balanced clusters: where Y is close to 11'
+    it returns one cluster.
+
+    Parameters
+    ----------
+    F : (n, r) array
+        Factor of Y = F F'.
+
+    Raises
+    ------
+    DataError
+        If F is not a finite matrix.
+    """
+    F = _factor(F)
+    return _signs(_projection(F, _leading(F, 1)[0]))
+
+
+def sign_second(F: npt.ArrayLike) -> Array:
+    """Round by the sign of the second eigenvector of Y.
+
+    Source: section 7.1, "Unbalanced case".  A Y of rank one has no second eigenvector: all labels are then +1.
+
+    Parameters and errors are those of sign_leading.
+    """
+    F = _factor(F)
+    if F.shape[1] == 1:
+        return np.ones(len(F))
+    return _signs(_projection(F, _leading(F, 2)[1]))
+
+
+def sign_centered(F: npt.ArrayLike) -> Array:
+    """Round by the paper's projection technique: the sign of the leading eigenvector of Pi Y_(2) Pi.
+
+    Y_(2) is the best approximation of Y at rank two.  Exact on Y = b yy' + (1 - b) 11' for every b > 0.
+
+    Source: section 7.1, "Unbalanced case", and the lemmas of section 5.1.4.
+
+    Parameters and errors are those of sign_leading.
+    """
+    F = _factor(F)
+    return _signs(_principal(F @ _leading(F, 2).T))
+
+
+def kmeans_centered(F: npt.ArrayLike) -> Array:
+    """Round by exact 2-means on the principal eigenvector of Pi Y Pi: the paper's choice on real data.
+
+    Source: end of section 5.1.4.
+
+    Parameters and errors are those of sign_leading.
+    """
+    return two_means(_principal(_factor(F)))
+
+
+def goemans_williamson(
+    F: npt.ArrayLike,
+    rng: np.random.Generator | int,
+    *,
+    draws: int = 100,
+    objective: Callable[[Array], float] | None = None,
+) -> Array:
+    r"""Round by the best of several random hyperplanes, y = sign(F g) with g Gaussian.
+
+    Best is the smallest ``objective(y)``.  Without one it is the largest separation in the sense of Y,
+    :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`: centred, since otherwise y = 1 would win as Y comes close to 11'.
+    The first of equals is kept.
+
+    Source: section 2.2, "by sampling".
+
+    Parameters
+    ----------
+    F : (n, r) array
+        Factor of Y = F F'.
+    rng : numpy.random.Generator or int
+        Generator, or its seed.
+    draws : int
+        Number of hyperplanes.
+    objective : callable, optional
+        From (n,) labels to a finite number, minimised: the objective of Eq. (9) on the data, for instance.
+
+    Raises
+    ------
+    DataError
+        If F is not a finite matrix.
+    ParameterError
+        If draws or rng is not valid, or the objective returns anything but a finite number.
+    """
+    F = _factor(F)
+    normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), F.shape[1]))
+    cost = objective if objective is not None else lambda y: -separation(F, y)
+    candidates = (_signs(_projection(F, normal)) for normal in normals)
+    return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
+
+
+def two_means(values: npt.ArrayLike) -> Array:
+    r"""Split numbers in two clusters by exact 2-means, the first of them labelled +1.
+
+    Of the n - 1 splits of the sorted values, the one with the largest :math:`s_k^2 / (k (n - k))`, s_k the sum of the k
+    smallest centred values.  That is convex in k along equal values, so these are never separated.  Between splits that
+    are equally good (up to rounding) the lowest threshold wins; if all values are equal, all labels are +1.
+
+    Source: section 2.1; O(n log n).
+
+    Parameters
+    ----------
+    values : (n,) array
+
+    Raises
+    ------
+    DataError
+        If the values are not a 1-d array of finite numbers.
+    """
+    raw = np.asarray(values)
+    if raw.ndim != 1:
+        raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
+    x = _centered(_unit(as_matrix(raw.reshape(-1, 1), "values")))[:, 0]
+    n, ordered = len(x), np.sort(x)
+    if n == 1:
+        return np.ones(1)
+    k = np.arange(1, n)
+    gain = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k))
+    best = k[np.argmax(gain >= gain.max() * (1.0 - 64 * EPS))]
+    return _oriented(np.where(x >= ordered[best], 1.0, -1.0))
+
+
+ROUNDINGS: dict[str, Callable[[npt.ArrayLike], Array]] = {
+    "sign_leading": sign_leading,
+    "sign_second": sign_second,
+    "sign_centered": sign_centered,
+    "kmeans_centered": kmeans_centered,
+}
+
+
+def _factor(F: npt.ArrayLike) -> Array:
+    """Return F with largest entry one: Y up to scale."""
+    return _unit(as_matrix(F, "F"))
+
+
+def _unit(M: Array) -> Array:
+    return M / float(np.abs(M).max() or 1.0)
+
+
+def _centered(M: Array) -> Array:
+    for _ in range(2):  # the second time for the rounding of the first mean
+        M = M - M.mean(axis=0)
+    return M
+
+
+def _leading(F: Array, k: int) -> Array:
+    """Return the leading right singular vectors as rows, min(k, r) of them."""
+    return np.asarray(np.linalg.svd(triangular_root(F))[2][:k])
+
+
+def _principal(F: Array) -> Array:
+    """Return the principal eigenvector of Pi F F' Pi, up to scale."""
+    G = _centered(F)
+    return _projection(G, _leading(G, 1)[0])
+
+
+def _projection(G: Array, direction: Array) -> Array:
+    """Return G times a unit direction, rounding errors at zero, the first nonzero entry positive.
+
+    Rounding errors are measured against entries of order one, those of F, of which G may be the small centred part.
+    """
+    n, r = G.shape
+    projected = G @ direction
+    projected[np.abs(projected) <= 8 * (n**0.5 + r) * EPS] = 0.0
+    nonzero = np.flatnonzero(projected)
+    return _oriented(projected, nonzero[0]) if len(nonzero) else projected
+
+
+def _signs(projected: Array) -> Array:
+    return np.where(projected >= 0.0, 1.0, -1.0)
+
+
+def _oriented(x: Array, i: int = 0) -> Array:
+    """Return x or -x, whichever is positive at i."""
+    return x if x[i] > 0.0 else np.negative(x)

@@ -1,0 +1,156 @@
+"""FISTA made fast: continuation in eps, one step size each for u and C, restarts, extrapolation to eps = 0."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import momentum, psd_factor
+from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse, softmax_value
+from diffrac_cvx.solvers.smoothed_dual.published import first_point, theta
+from diffrac_cvx.solvers.stopping import Iterate
+
+FIRST_EPS = (1e-3, 1e-2)  # eps of the first stage is the tolerance on the gap, within these
+SHRINK = 0.3  # eps from one stage to the next
+STAGE_END = 0.3  # a stage ends when its smoothed gap is below this times eps
+LAST_EPS = 1e-9
+CHECK_EVERY = 20
+MOST_DOUBLINGS = 100
+
+
+class Point(NamedTuple):
+    """A dual point and its matrix D = W'(X' Diag(u) X / (2n) - scale C) W."""
+
+    u: Array
+    C: Array
+    D: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """The smoothed problem at one eps, C in units of scale, with the curvatures in u and C kept apart.
+
+    The curvature in u is a diagonal: steps are relative to the u at the start of the stage, for rows of small energy
+    have a large u.
+    """
+
+    dual: SmoothedDual
+    eps: float
+    scale: float
+    curvature_u: Array
+    curvature_C: float
+
+    @classmethod
+    def at(cls, dual: SmoothedDual, eps: float, scale: float, u: Array) -> "Stage":
+        """Return the stage with its curvatures measured at u."""
+        units = u / u.mean()
+        return cls(dual, eps, scale, dual.curvature_u(5, units) / units**2, dual.curvature_C() * scale**2)
+
+    def point(self, u: Array, C: Array) -> Point:
+        """Return the dual point with its matrix."""
+        return Point(u, C, self.dual.matrix(u, self.scale * C))
+
+    def step(self, ahead: Point, here: Smoothed, factor: float) -> tuple[Point, float, float]:
+        """Return the proximal step from an extrapolated point, its smooth value, and the factor that was enough."""
+        grad_C = self.scale * here.grad_C
+        for _ in range(MOST_DOUBLINGS):
+            step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
+            u = prox_inverse(ahead.u - step_u * here.grad_u, step_u, len(ahead.u))
+            C = np.clip(ahead.C - step_C * grad_C, -self.dual.box, self.dual.box)
+            new = self.point(u, C)
+            value = softmax_value(new.D, self.eps)
+            du, dC = u - ahead.u, C - ahead.C
+            model = here.value + here.grad_u @ du + np.sum(grad_C * dC)
+            if value <= model + factor / 2 * self.inner(du, dC, du, dC) + 1e-13:
+                break
+            factor *= 2
+        return new, value, factor
+
+    def inner(self, du: Array, dC: Array, eu: Array, eC: Array) -> float:
+        """Inner product of two steps in the metric of the two curvatures."""
+        return float(np.sum(self.curvature_u * du * eu) + self.curvature_C * np.sum(dC * eC))
+
+    def gap(self, new: Point, value: float, here: Smoothed) -> float:
+        """Duality gap of the smoothed problem, entropy included."""
+        entropy = -np.sum(here.spectrum * np.log(here.spectrum))
+        gain = np.mean(np.sqrt(2 * len(new.u) * here.grad_u))  # grad_u holds q / (2n)
+        primal = gain - self.scale * self.dual.l1(here.U) + self.eps * entropy
+        return float(self.dual.separable_part(new.u) + value - primal)
+
+
+class End(NamedTuple):
+    """Where a stage ended, or stands: its eps, the dual point, the factor of V and the step-size factor."""
+
+    eps: float
+    dual: Point
+    U: Array
+    factor: float
+    n_iter: int
+    finished: bool
+
+    def iterate(self) -> Iterate:
+        """Return the point in the common form."""
+        return Iterate(self.U, self.n_iter, self.dual.C, self.dual.u)
+
+
+def iterates(
+    problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
+) -> Iterator[Iterate]:
+    """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0."""
+    dual = SmoothedDual(problem.X, problem.W, problem.box)
+    u, scale = first_point(problem, dual, U)
+    eps = float(np.clip(tol, *FIRST_EPS))
+    if U is not None:
+        eps = float(np.clip(bracket(problem, U).gap, 1e-5, FIRST_EPS[1]))
+    stage = Stage.at(dual, eps, scale, u)
+    start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
+    end = End(eps, start, dual.W, 0.1 / eps, 0, finished=False)
+    ends: list[End] = []
+    while eps > LAST_EPS and end.n_iter < max_iter:
+        for step in run_stage(stage, end, max_iter):
+            yield step.iterate()
+        end = step
+        ends.append(end)
+        for order in (2, 3):
+            if end.finished and len(ends) >= order:
+                yield extrapolated(ends[-order:], dual.box)
+        scale = theta(problem, dual, end.U, scale) if problem.has_l1 else scale
+        eps *= SHRINK
+        stage = Stage.at(dual, eps, scale, end.dual.u)
+        end = end._replace(eps=eps, factor=end.factor / SHRINK, dual=stage.point(end.dual.u, end.dual.C))
+
+
+def run_stage(stage: Stage, start: End, max_iter: int) -> Iterator[End]:
+    """Yield where the stage stands every so often, last of all its end."""
+    last = ahead = start.dual
+    done, factor, t = start.n_iter, start.factor, 1.0
+    while True:
+        here = stage.dual.smooth_part(ahead.D, stage.eps)
+        new, value, factor = stage.step(ahead, here, factor)
+        done += 1
+        finished = stage.gap(new, value, here) < STAGE_END * stage.eps
+        if finished or done >= max_iter or done % CHECK_EVERY == 0:
+            yield End(stage.eps, new, here.U, factor, done, finished)
+        if finished or done >= max_iter:
+            return
+        if stage.inner(ahead.u - new.u, ahead.C - new.C, new.u - last.u, new.C - last.C) > 0:
+            t = 1.0  # the momentum points uphill
+        t, weight = momentum(t)
+        ahead = Point(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
+        last, factor = new, factor * 0.85
+
+
+def extrapolated(ends: Sequence[End], box: Array) -> Iterate:
+    """Return the value at eps = 0 of the polynomial in eps through the last ends of stages (Richardson)."""
+    weights = [float(np.prod([-b.eps / (a.eps - b.eps) for b in ends if b is not a])) for a in ends]
+    u, C, V = np.zeros_like(ends[0].dual.u), np.zeros_like(box), np.zeros_like(box)
+    for weight, end in zip(weights, ends, strict=True):
+        u += weight * end.dual.u
+        C += weight * end.dual.C
+        V += weight * (end.U @ end.U.T)
+    last = ends[-1]
+    return Iterate(psd_factor(V), last.n_iter, np.clip(C, -box, box), np.maximum(u, 0.2 * last.dual.u))

@@ -1,0 +1,78 @@
+"""The paper's Algorithm 1 with the corrections it needs: fixed eps, fixed step 1/L, no restart."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import momentum, row_energies, whitener
+from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse
+from diffrac_cvx.solvers.stopping import Iterate
+
+CHECK_EVERY = 25
+SETTLED = 0.02  # relative change of the l1 scale below which (21) is taken to be (15)
+
+
+def published_dual(problem: DirectionProblem) -> SmoothedDual:
+    """Return the dual of (21) as printed, tr AV = 1; where A is singular and c > 0, A + Diag(c)^2 takes its place."""
+    W = whitener(problem.R)
+    if problem.has_l1 and W.shape[1] < len(W):
+        return SmoothedDual(problem.X, problem.W, problem.box)
+    return SmoothedDual(problem.X, W, np.outer(problem.c, problem.c))
+
+
+def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) -> tuple[Array, float]:
+    """Return u = 1/sqrt(q) and the scale of the l1 part at a start, by default V = N^-1 / r."""
+    U = dual.W / max(dual.W.shape[1], 1) ** 0.5 if U is None else U
+    size = float(np.sum(np.linalg.lstsq(dual.W, U)[0] ** 2))  # tr NV
+    U = U / max(size, 1e-300) ** 0.5
+    q = row_energies(problem.X, U)
+    return 1.0 / np.sqrt(np.maximum(q, 1e-4 * q.mean())), theta(problem, dual, U, 0.0)
+
+
+def theta(problem: DirectionProblem, dual: SmoothedDual, U: Array, scale: float) -> float:
+    """Return theta = g/2 - scale * l1: where it reproduces the scale, (21) with its l1 part so scaled solves (15)."""
+    return max(problem.gain(U) / 2 - scale * dual.l1(U), 0.05)
+
+
+def relaxed_gap(
+    problem: DirectionProblem, dual: SmoothedDual, u: Array, D: Array, point: Smoothed, scale: float
+) -> float:
+    """Return the duality gap of (21) with its l1 part scaled, at the dual point (u, C) with matrix D and a V."""
+    upper = dual.separable_part(u) + np.linalg.eigvalsh(D)[-1]
+    return float(upper - (problem.gain(point.U) - scale * dual.l1(point.U)))
+
+
+def iterates(
+    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, own_rule: bool
+) -> Iterator[Iterate]:
+    """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and go on.
+
+    With own_rule, the paper's rule ends it: (21) solved to eps log d, with its l1 part at the right scale.
+    """
+    dual = published_dual(problem)
+    n, r = dual.Z.shape
+    step = 1.0 / dual.lipschitz(eps)
+    target = eps * max(np.log(r), 1.0)  # eps log d is 0 when d = 1
+    u, scale = first_point(problem, dual, U)
+    C = np.zeros_like(dual.box) if C is None else np.clip(scale * C, -scale * dual.box, scale * dual.box)
+    ahead, t = (u, C), 1.0
+    for done in range(1, max_iter + 1):
+        point = dual.smooth_part(dual.matrix(*ahead), eps)
+        new_u = prox_inverse(ahead[0] - step * point.grad_u, step, n)
+        new_C = np.clip(ahead[1] - step * point.grad_C, -scale * dual.box, scale * dual.box)
+        t, weight = momentum(t)
+        ahead = (new_u + weight * (new_u - u), new_C + weight * (new_C - C))
+        u, C = new_u, new_C
+        if done % CHECK_EVERY and done < max_iter:
+            continue
+        yield Iterate(point.U, done, C / scale, u)
+        if relaxed_gap(problem, dual, u, dual.matrix(u, C), point, scale) <= target:
+            new_scale = theta(problem, dual, point.U, scale) if problem.has_l1 else scale
+            if own_rule and abs(new_scale - scale) <= SETTLED * scale:
+                return
+            if not problem.has_l1:
+                continue
+            C, scale = C * (new_scale / scale), new_scale
+            ahead, t = (u, C), 1.0

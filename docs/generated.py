@@ -77,7 +77,7 @@ def statuses() -> str:
 def equal_gap(lam: float) -> str:
     """Return the median seconds to a proved gap of 0.001 at d = 50, by method and n, of the runs that reached it."""
     table = pd.read_csv(RUNTIME)
-    chosen = table[(table["panel"] == "n") & (table["goal"] == "equal gap") & (table["lambda"] == lam)]
+    chosen = table[(table["panel"] == "n") & (table["goal"] == "equal gap") & (table["lam"] == lam)]
     reached = chosen.groupby(["method", "n"])["reached"].min() == 1
     seconds = chosen.groupby(["method", "n"])["seconds"].median().where(reached).unstack("n")
     order = [method for method in dict.fromkeys(table["method"]) if method in seconds.index]

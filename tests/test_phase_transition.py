@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.phase_transition import __main__ as phase_transition
 from experiments.phase_transition import cells as phase_cells
 from experiments.phase_transition import fit as phase_fit
+from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
 
 
 def cell(panel: str, n: int, d: int, replication: int = 0) -> dict:
@@ -66,8 +66,8 @@ def test_the_fit_returns_the_power_law_it_was_given():
 def agreement_of(**changes: float) -> bool:
     row = {**cell("affine", 40, 8), "value": 0.5, "lower": 0.49, "upper": 0.5, "gap": 0.01}
     row |= {"eigenvalue_ratio": 1e-5, "rank_one": 1, "verdict": "eigenvalue ratio", "error": 0.0}
-    found = phase_transition.agreement(pd.DataFrame([row]), pd.DataFrame([{**row, **changes}]))
-    return phase_transition.verdict(found)
+    found = compare_with_oracle(pd.DataFrame([row]), pd.DataFrame([{**row, **changes}]))
+    return check_agreement(found).passed
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def test_a_disagreement_with_the_oracle_fails_the_run(changes, agree):
 
 def test_the_lambda_of_the_sparse_panels_is_that_of_the_paper():
     row = phase_cells.measure_fast(**cell("1-sparse", 64, 4))
-    assert row["lambda"] == pytest.approx(1 / 8)
+    assert row["lam"] == pytest.approx(1 / 8)
     X, y = phase_cells.data_of("1-sparse", 64, 4, 0)
     np.testing.assert_allclose(np.mean(X**2, axis=0), 1.0)
     assert y.sum() == 0
-    assert row["value"] == pytest.approx(row["lambda"] / (1 + row["lambda"]), abs=1e-4)
+    assert row["value"] == pytest.approx(row["lam"] / (1 + row["lam"]), abs=1e-4)
     assert dc.metrics.clustering_error(y, np.sign(X[:, 0])) == 0
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.harness.sweep import finish, read_log, sweep, write_table
+from experiments.harness.sweep import forget, read_log, sweep
+from experiments.harness.tables import read_table, write_table
 
 CELLS = [{"n": n, "replication": r} for n in (3, 1, 2) for r in range(2)]
 VALUES = [30.0, 31.0, 10.0, 11.0, 20.0, 21.0]
@@ -120,12 +121,12 @@ def test_a_log_of_other_settings_is_not_continued(tmp_path):
 
 def test_a_finished_sweep_leaves_no_log(tmp_path):
     run(tmp_path / "log")
-    finish(tmp_path / "log")
+    forget(tmp_path / "log")
     assert not (tmp_path / "log").exists()
 
 
 def test_a_table_comes_back_as_it_was_written(tmp_path):
     table = pd.DataFrame({"a": [1, 2], "b": [0.1 + 0.2, 1e-300]})
     write_table(table, tmp_path / "table.csv")
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), table, rtol=1e-8)
+    pd.testing.assert_frame_equal(read_table(tmp_path / "table.csv"), table, rtol=1e-8)
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.validate import __main__ as validate
 from experiments.validate import cells as validate_cells
+from experiments.validate.check import save_reproducer
 
 
 def test_the_battery_covers_every_nu_penalty_and_trait_below_and_above_n_equal_d():
-    cells = pd.DataFrame(validate_cells.battery("full"))
+    cells = pd.DataFrame(validate_cells.cells_of("full"))
     assert len(cells) >= 200
     assert not cells.duplicated().any()
     assert set(cells["nu"]) == {0.0, 0.25, 0.5, 0.75, 1.0}
@@ -43,7 +43,7 @@ def test_a_reproducer_solves_the_same_instance(tmp_path, capsys):
     row = pd.Series(
         {"n": 12, "d": 3, "nu": 0.5, "penalty": "ridge", "trait": "clean", "between": "a | b", "violation": 1.0}
     )
-    script = validate.save_reproducer(row, tmp_path)
+    script = save_reproducer(row, tmp_path)
     X, penalty = validate_cells.instance(12, 3, 0.5, "ridge", "clean")
     saved = np.load(script.with_suffix(".npz"))
     np.testing.assert_array_equal(saved["X"], X)

@@ -35,7 +35,7 @@ class Claim:
         return {True: "agrees", False: "differs", None: "not in the paper"}[self.agrees]
 
 
-def printed(claims: Iterable[Claim]) -> str:
+def format_claims(claims: Iterable[Claim]) -> str:
     """Return claims as paragraphs for a terminal."""
     return "\n".join(
         fill(

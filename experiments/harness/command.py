@@ -5,14 +5,40 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from experiments.harness.claims import Claim, printed
-from experiments.harness.sweep import Cell, Row, finish, sweep, write_table
+from diffrac_cvx.errors import DataError
+from experiments.harness.claims import Claim, format_claims
+from experiments.harness.sweep import Cell, Row, forget, sweep
+from experiments.harness.tables import read_table, write_table
 
 INTERRUPTED = 130  # the exit status of a command that Ctrl-C ended
+
+
+class Verdict(NamedTuple):
+    """What a check found, in words, and whether the command succeeds."""
+
+    text: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A second sweep, by other means, of cells of the first.
+
+    Attributes
+    ----------
+    cells, measure : callable
+        As of an `Experiment`.
+    compare : callable
+        From the table and the oracle's to a table of how they agree, written as ``NAME_agreement.csv``.
+    """
+
+    cells: Callable[[str], Sequence[Cell]]
+    measure: Callable[..., Row]
+    compare: Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -35,6 +61,17 @@ class Experiment:
         What a row depends on beside its cell; rows of other settings are measured again.
     seconds, memory : float, optional
         Limits of a cell, in seconds and GB.
+    oracle : Oracle, optional
+        A second sweep that the first is compared with.
+    check : callable, optional
+        From the table, or from that of the agreement where there is an oracle, to a `Verdict`; where it does not pass
+        the command's exit status is 1.
+    options : mapping
+        Options of the command beside the common ones: name to keywords of ``add_argument``.
+    variant : callable, optional
+        From the values of the options, by keyword, to the experiment that is run in place of this one.
+    folder : str
+        Where the files of a full run are written unless the user names a folder.
     """
 
     name: str
@@ -45,6 +82,11 @@ class Experiment:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None
+    oracle: Oracle | None = None
+    check: Callable[[pd.DataFrame], Verdict] | None = None
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    variant: "Callable[..., Experiment] | None" = None
+    folder: str = "figures"
 
 
 def run(experiment: Experiment, about: str | None, arguments: list[str] | None = None) -> int:
@@ -54,28 +96,54 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each")
     parser.add_argument("--out", type=Path, help="folder of the results; figures, or build for a smoke run")
     parser.add_argument("--draw-only", action="store_true", help="draw the table that is there")
-    chosen = parser.parse_args(arguments)
-    stem = (chosen.out or Path("figures" if chosen.grid == "full" else "build")) / experiment.name
-    log = Path("build") / f"{experiment.name}_{chosen.grid}.log"
-    if not chosen.draw_only:
+    for name, keywords in experiment.options.items():
+        parser.add_argument(f"--{name}", **keywords)
+    values = parser.parse_args(arguments)
+    if experiment.variant is not None:
         try:
-            table = sweep(
-                experiment.cells(chosen.grid),
-                experiment.measure,
-                log,
-                jobs=chosen.jobs,
-                settings={"grid": chosen.grid, **experiment.settings},
-                title=experiment.name,
-                seconds=experiment.seconds,
-                memory=experiment.memory,
-            )
+            experiment = experiment.variant(**{name: getattr(values, name) for name in experiment.options})
+        except DataError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+    stem = (values.out or Path(experiment.folder if values.grid == "full" else "build")) / experiment.name
+    if not values.draw_only:
+        try:
+            measure_tables(experiment, stem, values.grid, values.jobs)
         except KeyboardInterrupt:
-            print(f"\nstopped: the rows so far are in {log}, and the same command completes them", file=sys.stderr)
+            print("\nstopped: the rows so far are in build, and the same command completes them", file=sys.stderr)
             return INTERRUPTED
-        write_table(table, stem.with_suffix(".csv"))
-    table = pd.read_csv(stem.with_suffix(".csv"))
+    return draw_and_report(experiment, stem)
+
+
+def measure_tables(experiment: Experiment, stem: Path, grid: str, jobs: int) -> None:
+    """Measure the cells, those of the oracle too, and write the tables."""
+    settings = {"grid": grid, **experiment.settings}
+    limits = {"jobs": jobs, "settings": settings, "seconds": experiment.seconds, "memory": experiment.memory}
+    log = Path("build") / f"{experiment.name}_{grid}.log"
+    table = sweep(experiment.cells(grid), experiment.measure, log, title=experiment.name, **limits)
+    write_table(table, stem.with_suffix(".csv"))
+    oracle = experiment.oracle
+    if oracle is not None:
+        second_log = log.with_stem(f"{log.stem}_oracle")
+        second = sweep(oracle.cells(grid), oracle.measure, second_log, title="oracle", **limits)
+        write_table(oracle.compare(table, second), agreement_of(stem))
+        forget(second_log)
+    forget(log)
+
+
+def draw_and_report(experiment: Experiment, stem: Path) -> int:
+    """Draw the table, print what it shows, and return the exit status."""
+    table = read_table(stem.with_suffix(".csv"))
     experiment.draw(table, stem)
-    finish(log)
-    print(printed(experiment.claims(table)))
+    verdict = Verdict("", True)
+    if experiment.check is not None:
+        verdict = experiment.check(table if experiment.oracle is None else read_table(agreement_of(stem)))
+        print(verdict.text)
+    print(format_claims(experiment.claims(table)))
     print(f"wrote {stem}.csv, .pdf and .png")
-    return 0
+    return 0 if verdict.passed else 1
+
+
+def agreement_of(stem: Path) -> Path:
+    """Return where the agreement with an oracle is written."""
+    return stem.with_name(f"{stem.name}_agreement.csv")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.harness.claims import Claim
+from experiments.harness.tables import read_table
 from experiments.multi_label import claims as multi_label_claims
 from experiments.phase_transition import claims as phase_claims
 from experiments.robustness import claims as robustness_claims
@@ -27,7 +28,7 @@ HEAD = """\
 
 Every statement that the paper makes about its experiments (section 7) and its theory (section 5), beside what this
 project measured. The numbers come from the tables in `figures/`; `make figures` makes them anew, and this
-page after them. "Agrees" and "differs" are decided by the numbers, by rules in `experiments/*claims.py`.
+page after them. "Agrees" and "differs" are decided by the numbers, by rules in `experiments/*/claims.py`.
 
 The paper is N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse Regularizers*,
 JMLR 18(80), 2017. "Error" is the clustering error 1 - (y'ŷ/n)², "gap" a proved bound on the distance to the optimum.
@@ -81,7 +82,7 @@ SECTIONS = [
         "theory",
         "make theory",
         "Noiseless data [y, Z] unless said otherwise. Whether a solution is the only one is decided exactly "
-        "(`experiments/faces.py`), not by the rank of what a solver returns.",
+        "(`experiments/theory/unique_solution.py`), not by the rank of what a solver returns.",
         theory_claims.claims,
     ),
     Section(
@@ -111,7 +112,7 @@ def page(tables: Path = FIGURES) -> str:
         if not table.exists():
             bodies.append(f"## {section.title}\n\nNot measured yet: `{section.command}` writes {table}.\n")
             continue
-        found = section.claims(pd.read_csv(table))
+        found = section.claims(read_table(table))
         every += found
         bodies.append(body(section, found))
     return "\n".join([HEAD, summary(every), *bodies])

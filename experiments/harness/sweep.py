@@ -22,7 +22,6 @@ from diffrac_cvx.errors import ResourceError
 
 Cell = Mapping[str, Any]
 Row = dict[str, Any]
-DIGITS = 9  # significant digits kept in a table, fewer than rounding could disturb
 
 
 def sweep(
@@ -39,7 +38,7 @@ def sweep(
     """Measure every cell and return the table, in the order of the cells whatever the number of jobs.
 
     Each row is appended to `log` as it comes; started again with the same settings, only the missing cells are
-    measured.  The log goes when the caller has written the table (`finish`).  A cell whose process dies, takes more
+    measured.  The log goes when the caller has written the table (`forget`).  A cell whose process dies, takes more
     than `seconds` or needs more than `memory` GB is a row with a ``reason``; an error in a measurement ends the sweep.
     """
     known = read_log(log, settings)
@@ -149,15 +148,6 @@ def read_log(log: Path, settings: Mapping[str, Any]) -> dict[str, Row]:
     return rows
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table in one piece: a reader sees the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rounded = table.map(lambda entry: float(f"{entry:.{DIGITS}g}") if isinstance(entry, float) else entry)
-    part = path.with_suffix(path.suffix + ".part")
-    rounded.to_csv(part, index=False, lineterminator="\n")
-    part.replace(path)
-
-
-def finish(log: Path) -> None:
+def forget(log: Path) -> None:
     """Forget the log of a sweep whose table is written, so that the next run measures anew."""
     log.unlink(missing_ok=True)

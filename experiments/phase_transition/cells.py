@@ -39,6 +39,13 @@ GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dime
         "4-sparse, small lambda": ([10, 30], [40, 100, 200], 2),
     },
 }
+SETTINGS = {
+    "tolerances": TOLERANCES,
+    "max_iter": MAX_ITER,
+    "most_points": MOST_POINTS,
+    "direction": "of the cell",
+    "rank_one": RANK_ONE,
+}
 SAMPLES = {
     "full": {"affine": 50, "1-sparse": 30, "4-sparse": 15, "4-sparse, small lambda": 15},
     "smoke": {"affine": 3, "1-sparse": 3, "4-sparse": 3, "4-sparse, small lambda": 3},
@@ -118,7 +125,7 @@ def describe(result: dc.Result, y: Array, lam: float) -> Row:
     """Return what the table keeps of a solution."""
     ratio = dc.metrics.eigenvalue_ratio(result.F)
     return {
-        "lambda": lam,
+        "lam": lam,
         "solver": result.solver,
         "value": result.value,
         "lower": result.lower,

@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
@@ -30,20 +29,20 @@ def cells_of(grid: str) -> list[dict[str, Any]]:
     """Return the cells of a grid; the methods that know no lambda are measured once."""
     dimensions, replications = (DIMENSIONS, REPLICATIONS) if grid == "full" else ((2, 10, 30), 1)
     return [
-        {"method": method, "lambda": lam, "d": d, "replication": r}
+        {"method": method, "lam": lam, "d": d, "replication": r}
         for method in METHODS
         for lam in (LAMBDAS if method not in WITHOUT_LAMBDA else (0.0,))
         for d, r in product(dimensions, range(replications))
     ]
 
 
-def measure(method: str, d: int, replication: int, **weights: float) -> Row:
+def measure(method: str, lam: float, d: int, replication: int) -> Row:
     """Cluster one data set by one method."""
     rng = np.random.default_rng([2017, 4, d, replication])
     planted = dc.datasets.make_planted(N, d, RELEVANT, noise=NOISE, rng=rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)
-        labels, gap = METHODS[method](planted.X, weights["lambda"], replication)
+        labels, gap = METHODS[method](planted.X, lam, replication)
     return {
         "error": dc.metrics.clustering_error(planted.y, labels),
         "separation": dc.metrics.separation(column_basis(as_data(planted.X)), labels),
@@ -103,9 +102,3 @@ METHODS: dict[str, Callable[[Array, float, int], Solved]] = {
     "low_rank, then alternating": low_rank_alternating,
 }
 WITHOUT_LAMBDA = ("k-means", "alternating")
-
-
-def best_of(table: pd.DataFrame) -> pd.DataFrame:
-    """Return mean, standard error and spread of the error by method, lambda and dimension."""
-    groups = table.groupby(["method", "lambda", "d"], sort=False)["error"]
-    return groups.agg(["mean", "std", "size"]).reset_index()

@@ -11,7 +11,7 @@ FAILED = 0.5  # mean clustering error above which a method counts as having fail
 
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Return the paper's statements on robustness."""
-    mean = table.groupby(["method", "lambda", "d"])["error"].mean()
+    mean = table.groupby(["method", "lam", "d"])["error"].mean()
     return [few_dimensions(mean), sparsity_helps(mean), sensitive(table), refinement(mean)]
 
 
@@ -50,9 +50,9 @@ def sparsity_helps(mean: pd.Series) -> Claim:
 
 def sensitive(table: pd.DataFrame) -> Claim:
     """The choice of epsilon."""
-    sparse = table[table["lambda"] > 0.0]
+    sparse = table[table["lam"] > 0.0]
     loose, tight, exact = (sparse[sparse["method"] == name] for name in ("FISTA, 1e-2", "FISTA, 1e-3", "low_rank"))
-    by_instance = [one.groupby(["lambda", "d"])["error"].mean() for one in (loose, tight, exact)]
+    by_instance = [one.groupby(["lam", "d"])["error"].mean() for one in (loose, tight, exact)]
     between, beyond = (by_instance[0] - by_instance[1]).abs(), (by_instance[1] - by_instance[2]).abs()
     return Claim(
         PLACE,

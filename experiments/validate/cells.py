@@ -16,11 +16,21 @@ PENALTIES = ["none", "ridge", "weak l1", "strong l1", "mixed"]
 TRAITS = ["clean", "noisy", "unbalanced", "badly scaled", "degenerate"]
 LIFTED_UP_TO = 40  # n + d, for the interior point
 LABELS_UP_TO = 40  # n
+FORMULATIONS = (
+    "low_rank",
+    "fista",
+    "v_space",
+    "v_space SCS",
+    "lifted",
+    "penalized_nu",
+    "normalized",
+    "constrained_alpha",
+)
 SLACK = 1e-9  # of rounding, beyond the proved brackets
 ALPHA_SLACK = 1e-4  # the alpha of (7) is read off a solution of (8), whose optimum is flat
 
 
-def battery(grid: str) -> list[dict[str, Any]]:
+def cells_of(grid: str) -> list[dict[str, Any]]:
     """Return the instances: every shape, nu and penalty, the traits dealt out so that each meets each of the others."""
     cells = [
         {"n": n, "d": d, "nu": nu, "penalty": penalty, "trait": TRAITS[(i + 2 * j + 3 * k) % len(TRAITS)]}

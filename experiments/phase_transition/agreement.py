@@ -1,0 +1,68 @@
+"""How far the fast solver and the oracle agree on the cells that both solved."""
+
+import pandas as pd
+
+from experiments.harness import Verdict
+from experiments.phase_transition.cells import AMBIGUOUS
+
+VALUE_SLACK = 1e-9  # of rounding, beyond the two proved brackets
+ERROR_SLACK = 0.0  # two rank-one solutions must round to the same error
+
+
+def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
+    """Compare the oracle's cells with the fast ones, one row each."""
+    keys = ["panel", "n", "d", "replication"]
+    both = oracle.merge(fast, on=keys, suffixes=("_oracle", "_fast"), validate="one_to_one")
+    below, above = both["lower_fast"] - both["value_oracle"], both["lower_oracle"] - both["upper_fast"]
+    outside = pd.concat([below, above], axis=1).max(axis=1)
+    ratios = both[["eigenvalue_ratio_oracle", "eigenvalue_ratio_fast"]]
+    clear = ((ratios < AMBIGUOUS[0]) | (ratios > AMBIGUOUS[1])).all(axis=1)
+    clear |= (both["verdict_fast"] == "uniqueness") & ~both["eigenvalue_ratio_oracle"].between(*AMBIGUOUS)
+    sharp = (both["rank_one_fast"] == 1) & (both["rank_one_oracle"] == 1)
+    return pd.DataFrame(
+        {
+            **{key: both[key] for key in keys},
+            "value_oracle": both["value_oracle"],
+            "gap_oracle": both["gap_oracle"],
+            "lower_fast": both["lower_fast"],
+            "upper_fast": both["upper_fast"],
+            "value_agrees": (outside <= VALUE_SLACK).astype(int),
+            "ratio_oracle": both["eigenvalue_ratio_oracle"],
+            "ratio_fast": both["eigenvalue_ratio_fast"],
+            "rank_one_oracle": both["rank_one_oracle"],
+            "rank_one_fast": both["rank_one_fast"],
+            "ambiguous": (~clear).astype(int),
+            "rank_agrees": (both["rank_one_oracle"] == both["rank_one_fast"]).astype(int),
+            "error_oracle": both["error_oracle"],
+            "error_fast": both["error_fast"],
+            "error_compared": sharp.astype(int),
+            "error_agrees": ((both["error_oracle"] - both["error_fast"]).abs() <= ERROR_SLACK).astype(int),
+        }
+    )
+
+
+def check_agreement(found: pd.DataFrame) -> Verdict:
+    """Say how far the two agree, and name every disagreement."""
+    clear, sharp = found[found["ambiguous"] == 0], found[found["error_compared"] == 1]
+    lines = [
+        f"oracle on {len(found)} cells:",
+        f"  value inside the proved bracket  {found['value_agrees'].sum()} of {len(found)}",
+        f"  same rank-one verdict            {clear['rank_agrees'].sum()} of {len(clear)}; {len(found) - len(clear)} "
+        f"with an eigenvalue ratio in [{AMBIGUOUS[0]:g}, {AMBIGUOUS[1]:g}] not counted",
+        f"  same error, both rank one        {sharp['error_agrees'].sum()} of {len(sharp)}",
+    ]
+    rest = found[found["error_compared"] == 0]
+    difference = (rest["error_oracle"] - rest["error_fast"]).abs()
+    if len(rest):
+        lines.append(
+            f"  error elsewhere (the optimum is flat or not unique): median difference {difference.median():.3f}, "
+            f"largest {difference.max():.3f}"
+        )
+    wrong = found[
+        (found["value_agrees"] == 0)
+        | ((found["ambiguous"] == 0) & (found["rank_agrees"] == 0))
+        | ((found["error_compared"] == 1) & (found["error_agrees"] == 0))
+    ]
+    if len(wrong):
+        lines.append("DISAGREEMENT:\n" + wrong.to_string(index=False))
+    return Verdict("\n".join(lines), wrong.empty)

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx import relaxations
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path for folder in ("tutorial", "relaxations", "guides") for path in (DOCS / folder).glob("*.py"))
 API = (DOCS / "api.rst").read_text()
-MODULES = {"baselines", "datasets", "metrics", "paths", "plotting", "rounding"}
+MODULES = {"baselines", "datasets", "metrics", "paths", "plotting", "registry", "rounding"}
 
 
 def listed(module):
@@ -41,7 +40,7 @@ def test_every_public_function_of_a_module_is_in_the_reference(module):
 
 def test_every_relaxation_has_a_page_with_its_equation_its_use_and_its_equal():
     text = {path.stem: " ".join(path.read_text().split()) for path in (DOCS / "relaxations").glob("*.py")}
-    assert set(text) == set(relaxations.__all__) - {"Relaxation"}
+    assert set(text) == set(dc.registry.RELAXATIONS)
     for name, page in text.items():
         assert "**Use it**" in page, name
         assert re.search(r"[Ee]quations? \(|[Ss]ection \d", page), name
@@ -73,3 +72,11 @@ def test_files_that_the_pages_name_are_there():
             assert (root / name).exists(), f"{page.name}: {name}"
         for picture in re.findall(r"image:: (\S+)", page.read_text()):
             assert (page.parent / picture).is_file(), f"{page.name}: {picture}"
+
+
+def test_the_picture_of_the_architecture_names_every_folder_and_the_page_every_place():
+    package = Path(dc.__file__).parent
+    picture, page = ((DOCS / f"architecture.{kind}").read_text() for kind in ("svg", "rst"))
+    for folder in [path.parent for path in package.glob("*/__init__.py")]:
+        assert f"{folder.name}/" in picture, folder
+    assert "tests/test_structure.py" in page

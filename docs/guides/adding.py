@@ -1,12 +1,11 @@
 r"""
-Adding a relaxation, a solver, a rounding, a data set
-=====================================================
+Adding a relaxation, a solver, a rounding, a data set, an experiment
+====================================================================
 
-Each is one small function or record. The examples are outside the package; the last sentence of each section says where the
-same goes inside.
+Each is one small function and one record. Everything on this page uses exported names only and stays outside the package;
+the last sentence of each section says where the same goes inside.
 """
 
-import cvxpy as cp
 import numpy as np
 
 import diffrac_cvx as dc
@@ -18,7 +17,7 @@ X = planted.X
 # A relaxation
 # ------------
 # A builder returns a `Relaxation`: a CVXPY problem, a function that reads its solved variable, and its size. Reading means:
-# a factor F of Y, a feasible point with its objective, and a lower bound that is proved here and not believed.
+# a factor F of Y, a feasible point with its objective, and a lower bound that is proved here, whatever the solver reports.
 #
 # The example is Eq. (8) at ν = 1 with one more constraint, :math:`Y_{ij} \ge b`: two points should be on the same side. With
 # :math:`K = \tfrac1n (I - H)`, any μ and any :math:`t \ge 0`,
@@ -29,10 +28,12 @@ X = planted.X
 # for all feasible Y. The solver's multipliers are good choices of μ and t. The upper bound needs a feasible point: rows of F
 # at norm one, mixed with :math:`1 1^\top` until the constraint holds.
 
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
+import cvxpy as cp
+
+from diffrac_cvx.relaxations import Reading, Relaxation, Size
 
 
-def linked(X, i, j, b=0.5):
+def linked(X, i=0, j=1, b=0.5):
     """Relax the labellings, asking two points to be on the same side."""
     X = X - X.mean(axis=0)
     n = len(X)
@@ -53,9 +54,10 @@ def linked(X, i, j, b=0.5):
         mu, t = -unit.dual_value, max(float(link.dual_value), 0.0)
         least = np.linalg.eigvalsh(K - np.diag(mu) - t * E)[0]
         lower = mu.sum() + t * b + n * min(0.0, least)
-        return Reading(F, None, upper, dc.Bracket(min(lower, upper), upper))
+        return Reading(F=F, V=None, value=upper, bracket=dc.Bracket(min(lower, upper), upper))
 
-    return Relaxation("linked", "Eq. (8) with a link", problem, read, Size(n, n, 2 * n * n, "penalized_nu"))
+    size = Size(points=n, side=n, nonzeros=2 * n * n, instead="use penalized_nu")
+    return Relaxation("linked", "Eq. (8) with a link", problem, read, size)
 
 
 j = int(np.flatnonzero(planted.y != planted.y[0])[0])
@@ -69,33 +71,51 @@ assert linked_result.status is dc.Status.OPTIMAL
 assert linked_result.lower > free.upper
 
 # %%
-# Inside the package: one file a space in ``diffrac_cvx/relaxations/``, a name in ``diffrac_cvx/relaxations/__init__.py`` and in
-# ``diffrac_cvx/__init__.py``, a page here, and an entry in ``diffrac_cvx/compare_methods.py``.
+# A record in `registry.RELAXATIONS` makes it known to `compare`, to the page and to the tables of these pages: its equation,
+# what it is, what its builder takes, which penalties, the rows of its matrix, and what its bracket proves about Eq. (15).
+# A constraint more makes the minimum larger, so that its upper bound is one of (15) and its lower bound is not.
+
+
+def from_linked(bounds, parameters):
+    """Return what the bracket of the linked problem proves about the optimum of (15)."""
+    return dc.Bracket(-np.inf, bounds.upper)
+
+
+dc.registry.RELAXATIONS["linked"] = dc.registry.RelaxationRecord(
+    builder=linked, equations=("(8) linked",), says="imbalance penalised, two points linked", takes=(), penalty=(),
+    rows="n", bounds_15=from_linked,
+)  # fmt: skip
+found = dc.compare(X, planted.y, methods=["low_rank", "penalized_nu/SCS", "linked/SCS"])
+print(found)
+assert not found.disagreements
+del dc.registry.RELAXATIONS["linked"]
+
+# %%
+# Inside the package: a file in ``diffrac_cvx/relaxations/``, its name in ``diffrac_cvx/relaxations/__init__.py`` and in
+# ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, and a page in ``docs/relaxations``.
 #
 # A solver
 # --------
 # A solver of Eq. (15) is a generator of points. The common loop certifies each of them, keeps the best, and decides when to
-# stop; the solver knows nothing of tolerances. The example has no l1 part. With whitened data Z the condition of optimality
-# of V = UU' reads :math:`U = \tfrac1n \sum_i z_i (z_i^\top U) / \|z_i^\top U\|`, and repeating it is a solver.
+# stop; the generator knows nothing of tolerances. The example has no l1 part. With whitened data Z the condition of
+# optimality of V = UU' reads :math:`U = \tfrac1n \sum_i z_i (z_i^\top U) / \|z_i^\top U\|`, and repeating it is a solver.
 
-from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping, run
+from diffrac_cvx.solvers import Iterate, Stopping, solve_by_iterates
 
 
-def fixed_point(X, nu=1.0, *, tol=1e-4, max_iter=10_000):
+def fixed_point(X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limit=None, callback=None):
     """Solve Eq. (15) without an l1 part by a fixed-point iteration."""
-    problem = direction_problem(as_data(X), nu, dc.Penalty())
-    Z = problem.X  # whitened, with the column of the offset if nu < 1
 
-    def points():
+    def iterates(problem, start):
+        Z = problem.X  # whitened, with the column of the offset if nu < 1
         U = np.eye(Z.shape[1])
         for done in range(1, max_iter + 1):
             ZU = Z @ U
             U = Z.T @ (ZU / np.linalg.norm(ZU, axis=1, keepdims=True)) / len(Z)
             yield Iterate(U, done)
 
-    return run(problem, Start(), points(), Stopping(tol, max_iter), "fixed_point")
+    stopping = Stopping(tol, max_iter, time_limit, callback)
+    return solve_by_iterates(X, nu, penalty or dc.Penalty(), iterates, stopping, "fixed_point")
 
 
 for nu in (1.0, 0.5):
@@ -109,25 +129,27 @@ for nu in (1.0, 0.5):
     assert theirs.lower <= ours.upper
 
 # %%
-# One entry makes it part of `compare`, which names every bracket that it does not share with the others:
+# One record makes it part of `compare`, of the page and of the estimators:
 
-from diffrac_cvx.comparison.methods import METHODS, Method
-
-METHODS["fixed_point"] = Method("(15)", lambda task: fixed_point(task.X, task.nu, tol=task.tol), takes=())
+dc.registry.SOLVERS["fixed_point"] = dc.registry.SolverRecord(
+    says="fixed-point iteration", function=fixed_point, penalty=("ridge",)
+)
 found = dc.compare(X, planted.y, methods=["low_rank", "v_space/SCS", "fixed_point"])
 print(found)
-del METHODS["fixed_point"]
+model = dc.DiffracClustering(solver="fixed_point").fit(X)
+print(f"{model.result_.solver}: clusters of {np.bincount(model.labels_)} points")
+del dc.registry.SOLVERS["fixed_point"]
 assert not found.disagreements
 
 # %%
-# Inside the package: a module in ``diffrac_cvx/solvers/`` that imports neither CVXPY nor a relaxation, and a line in
-# ``experiments/validate_cells.py``, so that ``make validate`` holds it to the reference path.
-#
-# A point from anywhere else, without this loop, is judged by `certify_v` (:doc:`certificates`).
+# Inside the package: a module in ``diffrac_cvx/solvers/`` that imports neither CVXPY nor a relaxation, a record in
+# ``diffrac_cvx/registry.py``, and a line in ``experiments/validate/cells.py``, so that ``make validate`` holds it to the
+# reference path. A point from anywhere else, without this loop, is judged by `certify_v` (:doc:`certificates`).
 #
 # A rounding
 # ----------
-# A function from F to labels in {−1, 1}.
+# A function from F to labels in {−1, 1}. An entry in ``rounding.ROUNDINGS`` makes it known to `DiffracClustering` and
+# `compare`.
 
 
 def by_median(F):
@@ -136,13 +158,17 @@ def by_median(F):
     return np.where(leading > np.median(leading), 1.0, -1.0)
 
 
+dc.rounding.ROUNDINGS["by_median"] = by_median
 labels = by_median(free.F)
 print(f"clustering error {dc.metrics.clustering_error(planted.y, labels):.3f}")
 print(f"label gap {dc.certify_labels(X, labels, free).gap:.4f}")
+table = dc.compare(X, planted.y, methods=["low_rank"]).table
+print(table[["error_kmeans_centered", "error_by_median"]])
+print(np.bincount(dc.DiffracClustering(rounding="by_median").fit(X).labels_))
+del dc.rounding.ROUNDINGS["by_median"]
 
 # %%
-# Inside the package: ``diffrac_cvx/rounding.py``. An entry in ``rounding.ROUNDINGS`` makes it known to `DiffracClustering` and
-# to `compare`.
+# Inside the package: ``diffrac_cvx/rounding/two_clusters.py``.
 #
 # A data set
 # ----------
@@ -156,10 +182,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from diffrac_cvx.datasets.catalogue import SETS, DataSet
-
 content = gzip.compress(b"length,width,label\n1.0,2.0,1\n1.1,1.9,1\n3.0,0.5,2\n3.2,0.4,2\n", mtime=0)
-SETS["leaves"] = DataSet(
+dc.datasets.SETS["leaves"] = dc.datasets.DataSet(
     name="leaves",
     kind="extra",
     file="leaves.csv.gz",
@@ -179,14 +203,86 @@ with tempfile.TemporaryDirectory() as folder:
     os.environ["DIFFRAC_DATA_HOME"] = folder
     leaves, species = dc.datasets.load("leaves")
     os.environ.pop("DIFFRAC_DATA_HOME") if before is None else os.environ.update(DIFFRAC_DATA_HOME=before)
-del SETS["leaves"]
+del dc.datasets.SETS["leaves"]
 print(leaves, species)
 assert list(species) == [1, 1, -1, -1]
 
 # %%
 # Inside the package: the record goes to ``diffrac_cvx/datasets/catalogue.py``. A file that may be passed on goes to
-# ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/shipped_origins.py``, from which ``make data`` makes it again.
+# ``diffrac_cvx/datasets/data/``, with its origin in ``experiments/data/origins.py``, from which ``make data`` makes it again.
 # Any other gets an address, which ``datasets.fetch`` reads.
 #
 # For a table of your own no record is needed: ``diffrac-cvx cluster table.csv`` (:doc:`/command_line`), or
-# `diffrac_cvx.tables.read_table`.
+# `datasets.read_table`.
+#
+# An experiment
+# -------------
+# An experiment is a table, then a picture: the cells, a function that measures one cell, a function that draws the table, and
+# what the table says. The command that is made of them runs the cells in processes of one thread each, goes on from where it
+# was stopped, and writes the table, the figure and the claims. The seed of a cell depends on the cell alone. The file below
+# holds all of it; a larger one is a folder with ``cells.py``, ``plot.py`` and ``claims.py``.
+
+FILE = '''
+"""How much noise on the labels the relaxation without a penalty takes."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import diffrac_cvx as dc
+from experiments.harness import STYLE, Claim, Experiment, run, save, with_band
+
+
+def cells_of(grid):
+    noises, replications = ([0.1, 0.3, 0.5, 0.7, 0.9], 20) if grid == "full" else ([0.1, 0.9], 3)
+    return [{"noise": noise, "replication": r} for noise in noises for r in range(replications)]
+
+
+def measure(noise, replication):
+    rng = np.random.default_rng([2017, int(100 * noise), replication])
+    planted = dc.datasets.make_planted(100, 5, noise=noise, rng=rng)
+    result = dc.low_rank(planted.X, tol=1e-4)
+    labels = dc.rounding.kmeans_centered(result.F)
+    return {"gap": result.gap, "error": dc.metrics.clustering_error(planted.y, labels)}
+
+
+def draw(table, stem):
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(3.2, 2.2))
+        with_band(axes, table, "noise", "error", color="black", marker="o")
+        axes.set_xlabel("standard deviation of the noise")
+        axes.set_ylabel("clustering error")
+        save(figure, stem)
+
+
+def claims(table):
+    mean = table.groupby("noise")["error"].mean()
+    return [
+        Claim(
+            "Beyond the paper",
+            "the error grows with the noise",
+            ", ".join(f"{error:.2f} at {noise:g}" for noise, error in mean.items()) + ".",
+            None,
+        )
+    ]
+
+
+EXPERIMENT = Experiment("noise", cells_of, measure, draw, claims)
+'''
+
+import contextlib
+import sys
+from importlib import import_module
+
+with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    Path("noise_experiment.py").write_text(FILE)
+    sys.path.insert(0, folder)
+    from experiments.harness import run
+
+    status = run(import_module("noise_experiment").EXPERIMENT, None, ["--grid", "smoke", "--jobs", "2", "--out", "."])
+    print(sorted(path.name for path in Path().glob("noise.*")))
+    sys.path.remove(folder)
+assert status == 0
+
+# %%
+# Inside the project: a folder in ``experiments/``, a target in the ``Makefile`` and, where it bears on a statement of the
+# paper, a section in ``experiments/harness/reproduction.py``.

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from diffrac_cvx import baselines, datasets, metrics, paths, plotting, rounding
+from diffrac_cvx import baselines, datasets, metrics, paths, plotting, registry, rounding
 from diffrac_cvx.certificates import LabelCertificate, certify_labels, certify_v, certify_y
 from diffrac_cvx.comparison import Comparison, compare
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
@@ -52,6 +52,7 @@ __all__ = [
     "paths",
     "penalized_nu",
     "plotting",
+    "registry",
     "rounding",
     "solve",
     "v_space",

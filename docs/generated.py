@@ -7,22 +7,12 @@ from pathlib import Path
 import pandas as pd
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison.methods import METHODS
+from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 
 ROOT = Path(__file__).parents[1]
 RUNTIME = ROOT / "figures" / "runtime.csv"
 N, D = 200, 10  # of the sizes shown
-
-RELAXATIONS: dict[str, tuple[str, Callable[..., dc.Relaxation]]] = {
-    "constrained_alpha": ("n × n", lambda X: dc.constrained_alpha(X, 0.25)),
-    "penalized_nu": ("n × n", dc.penalized_nu),
-    "lifted": ("(n + d) × (n + d)", dc.lifted),
-    "v_space": ("(d + 1) × (d + 1)", dc.v_space),
-    "v_space_normalized": ("(d + 1) × (d + 1)", dc.v_space_normalized),
-    "correlation": ("n × n", dc.correlation),
-    "multiclass": ("n × n", lambda X: dc.multiclass(X, 3)),
-}
 
 
 def listed(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
@@ -50,23 +40,25 @@ def data_sets(kinds: Sequence[str]) -> str:
 
 
 def methods() -> str:
-    """Return the methods that `compare` knows."""
-    rows = [
-        (f"``{name}``", method.problem, ", ".join(method.takes) or "no penalty", method.cost or "none")
-        for name, method in METHODS.items()
-    ]
+    """Return the methods that `compare` runs."""
+    rows = []
+    for name, method in list_methods().items():
+        relaxation = dc.registry.RELAXATIONS.get(name.partition("/")[0])
+        side = "none" if relaxation is None else relaxation.rows
+        rows.append((f"``{name}``", method.problem, ", ".join(method.penalty) or "no penalty", side))
     return listed(("method", "problem", "takes", "side of its cone"), rows)
 
 
 def sizes() -> str:
     """Return what each relaxation asks of CVXPY: the cone, and the memory by the rule that `solve` refuses by."""
-    X = dc.datasets.make_planted(N, D, rng=0).X
+    X, parameters = dc.datasets.make_planted(N, D, rng=0).X, dc.registry.Parameters(alpha=0.25)
     rows = []
-    for name, (variable, build) in RELAXATIONS.items():
-        relaxation = build(X)
-        needs = [f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB" for solver in ("SCS", "CLARABEL")]
-        rows.append((f"`{name}`", relaxation.equation, variable, *needs, f"``{choose_solver(relaxation.size)}``"))
-    return listed(("relaxation", "equation", "variable", "SCS", "CLARABEL", "chosen"), rows)
+    for name, record in dc.registry.RELAXATIONS.items():
+        relaxation = record.build(X, parameters)
+        needs = [f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB" for solver in dc.registry.cvxpy_solvers()]
+        chosen = f"``{choose_solver(relaxation.size)}``"
+        rows.append((f"`{name}`", ", ".join(record.equations), record.shape.replace("x", "×"), *needs, chosen))
+    return listed(("relaxation", "equation", "variable", *dc.registry.cvxpy_solvers(), "chosen"), rows)
 
 
 def statuses() -> str:

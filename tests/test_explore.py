@@ -22,10 +22,11 @@ from diffrac_cvx.app.page.data_choice import Known, Planted, Uploaded
 from diffrac_cvx.app.page.messages import Answer, Call
 from diffrac_cvx.app.page.processes import StoppedError, Worker, waiting_worker
 from diffrac_cvx.app.page.rounding_table import comparison_rows, rounding_rows, table_figure, table_html
-from diffrac_cvx.app.page.solve_choice import FORMS, MOST_POINTS, SOLVERS, Setting, planned
+from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
 from diffrac_cvx.app.page.view_list import BY_NAME, VIEWS
 from diffrac_cvx.app.page.views import EXTRAS, calls, picture, remarks, shown
 from diffrac_cvx.app.page.worker import packed, perform
+from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 
 ROOT = Path(__file__).parents[1]
 SMALL = Planted(n=24, d=4, noise=0.2)
@@ -47,7 +48,7 @@ def worker():
 
 def computed(source, worker, *, forms=("(15)",), solvers=("low_rank", "fista"), extras=tuple(EXTRAS)):
     data = source.load()
-    solves = planned(data, SETTING, forms, solvers)
+    solves = plan_solves(data, SETTING, forms, solvers)
     job = Job(Outcome(source, data, SETTING), solves, calls(data, SETTING, solves, extras))
     return job.compute(worker, never, lambda outcome: None, lambda line: None)
 
@@ -135,8 +136,8 @@ def test_every_offered_solve_is_what_its_python_says():
     data = Planted(n=14, d=2, noise=0.3).load()
     setting = Setting(nu=0.8, ridge=0.2, alpha=0.3)
     names = {"dc": dc, "X": data.X, "nu": 0.8, "alpha": 0.3, "penalty": setting.penalty, "tol": setting.tol}
-    forms = [form for form in FORMS if form != "(23)"]  # which takes a minute
-    for solve in planned(data, setting, forms, ("low_rank", "fista", "CLARABEL")):
+    forms = [form for form in list_forms() if form != "(24)"]  # which takes a minute
+    for solve in plan_solves(data, setting, forms, ("low_rank", "fista", "CLARABEL")):
         answer = perform(solve.call, lambda told: None, never)
         assert answer.value.value == pytest.approx(eval(solve.code, names).value, abs=1e-12), solve.name
 
@@ -144,7 +145,7 @@ def test_every_offered_solve_is_what_its_python_says():
 def test_all_relaxations_of_one_problem_agree_on_the_page():
     data = Planted(n=14, d=2, noise=0.3).load()
     setting = Setting(nu=0.8, ridge=0.2)
-    solves = planned(data, setting, ("(15)", "(8)", "(11)"), SOLVERS)
+    solves = plan_solves(data, setting, ("(15)", "(8)", "(11)"), list(SOLVERS))
     brackets = [perform(solve.call, lambda told: None, never).value for solve in solves]
     assert max(result.lower for result in brackets) <= min(result.upper for result in brackets) + 1e-9
     assert len(solves) == 9
@@ -153,22 +154,22 @@ def test_all_relaxations_of_one_problem_agree_on_the_page():
 @pytest.mark.parametrize(
     ("n", "d", "setting", "form", "solver", "said"),
     [
-        (MOST_POINTS + 2, 3, Setting(), "(8)", "SCS", f"at most {MOST_POINTS} points"),
-        (MOST_POINTS + 2, 3, Setting(), "(11)", "SCS", f"at most {MOST_POINTS} points"),
+        (MOST_ON_PAGE + 2, 3, Setting(), "(8)", "SCS", f"at most {MOST_ON_PAGE} points"),
+        (MOST_ON_PAGE + 2, 3, Setting(), "(11)", "SCS", f"at most {MOST_ON_PAGE} points"),
         (100, 3, Setting(), "(7)", "CLARABEL", "at most 60 rows"),
         (20, 3, Setting(lam=0.1), "(8)", "SCS", "no l1 part"),
         (300, 80, Setting(), "(15)", "CLARABEL", "at most 60 rows"),
-        (20, 3, Setting(), "(21)", "fista", "solved by CLARABEL or SCS"),
+        (20, 3, Setting(), "(21)", "fista", "solved by SCS or CLARABEL"),
     ],
 )
 def test_what_is_not_offered_says_why(n, d, setting, form, solver, said):
-    (solve,) = planned(Planted(n, d).load(), setting, [form], [solver])
+    (solve,) = plan_solves(Planted(n, d).load(), setting, [form], [solver])
     assert solve.call is None
     assert said in solve.refusal
 
 
 def test_relaxations_that_would_fit_are_offered():
-    solves = planned(Planted(MOST_POINTS, 3).load(), Setting(), FORMS, ["SCS"])
+    solves = plan_solves(Planted(MOST_ON_PAGE, 3).load(), Setting(), list_forms(), ["SCS"])
     assert all(solve.call is not None for solve in solves)
 
 
@@ -234,7 +235,7 @@ def test_the_process_ends_when_the_page_is_gone():
 
 def test_a_process_that_dies_is_a_sentence_on_the_page():
     worker = Worker()
-    solve = planned(SMALL.load(), Setting(), ["(15)"], ["low_rank"])[0]
+    solve = plan_solves(SMALL.load(), Setting(), ["(15)"], ["low_rank"])[0]
     dying = type(solve)(solve.name, solve.method, Call(os._exit, (3,)), solve.code)
     outcome = Job(Outcome(SMALL, SMALL.load(), Setting()), [dying, solve]).compute(
         worker, never, lambda outcome: None, lambda line: None
@@ -253,17 +254,17 @@ def test_what_cannot_be_sent_back_is_an_error_that_says_so():
 
 def test_the_outcome_grows_and_the_lines_count(worker):
     data, grown, lines = SMALL.load(), [], []
-    solves = planned(data, SETTING, ["(15)", "(21)"], ["low_rank", "fista"])
+    solves = plan_solves(data, SETTING, ["(15)", "(21)"], ["low_rank", "fista"])
     Job(Outcome(SMALL, data, SETTING), solves).compute(worker, never, grown.append, lines.append)
     assert [len(outcome.runs) for outcome in grown] == [1, 2, 3]
-    assert grown[-1].runs[2].says.startswith("(21) is solved by CLARABEL or SCS")
+    assert grown[-1].runs[2].says.startswith("(21) is solved by SCS or CLARABEL")
     assert str(lines[-1]).startswith("done after")
     assert "3 of 3 computed" in str(lines[-1])
 
 
 def test_a_stopped_job_keeps_what_it_has(worker):
     data, lines, kept = SMALL.load(), [], []
-    solves = planned(data, SETTING, ["(15)"], ["low_rank", "fista", "CLARABEL"])
+    solves = plan_solves(data, SETTING, ["(15)"], ["low_rank", "fista", "CLARABEL"])
     outcome = Job(Outcome(SMALL, data, SETTING), solves).compute(worker, lambda: bool(kept), kept.append, lines.append)
     assert list(outcome.solved) == ["(15) low_rank"]
     assert str(lines[-1]).startswith("stopped after")
@@ -271,7 +272,7 @@ def test_a_stopped_job_keeps_what_it_has(worker):
 
 def test_a_job_stopped_in_its_last_solve_says_so_and_keeps_the_bracket(worker):
     data, lines, stop = Planted(400, 30, noise=0.5).load(), [], threading.Event()
-    solves = planned(data, Setting(tol=1e-9), ["(15)"], ["fista published"])
+    solves = plan_solves(data, Setting(tol=1e-9), ["(15)"], ["fista published"])
 
     def tell(line):
         lines.append(line)

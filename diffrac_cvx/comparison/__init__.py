@@ -1,5 +1,34 @@
 """Several methods on the same data: one table, and every disagreement beyond the proved gaps."""
 
 from diffrac_cvx.comparison.comparing import Comparison, compare
+from diffrac_cvx.comparison.disagreements import find_disagreements, worst_disagreement
+from diffrac_cvx.comparison.methods import (
+    Found,
+    Method,
+    Task,
+    attempt,
+    attempt_apart,
+    baseline_method,
+    list_methods,
+    relaxation_method,
+    solver_method,
+)
+from diffrac_cvx.comparison.table import Table, format_cell
 
-__all__ = ["Comparison", "compare"]
+__all__ = [
+    "Comparison",
+    "Found",
+    "Method",
+    "Table",
+    "Task",
+    "attempt",
+    "attempt_apart",
+    "baseline_method",
+    "compare",
+    "find_disagreements",
+    "format_cell",
+    "list_methods",
+    "relaxation_method",
+    "solver_method",
+    "worst_disagreement",
+]

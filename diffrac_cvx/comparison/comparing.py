@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -9,24 +10,27 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx import metrics
-from diffrac_cvx.comparison.disagreements import best_labels, disagreements, label_differences, lower_of
-from diffrac_cvx.comparison.methods import METHODS, Found, Task, alpha_of, attempt, attempt_apart, roundings
+from diffrac_cvx.certificates.label_bounds import bracket_alpha
+from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements, label_differences, lower_of
+from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
+from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.datasets.tables import pandas_or_error
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_seed, in_unit_interval, positive
+from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.result import Progress, Result, Status
+from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
+from diffrac_cvx.solvers import low_rank
 
 PROOFS = ("problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "memory_MB", "iterations")
-
-
 LABELS = (
     "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading", "error_sign_second",
     "error_goemans_williamson",
 )  # fmt: skip
-
-
 USUAL = str(Status.OPTIMAL)
+
+Report = Callable[[str, Progress | None], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +80,13 @@ class Comparison:
         head = list(self.rows[0]) if self.rows else ["method"]
         return pandas_or_error().DataFrame(list(self.rows), columns=head).set_index("method")
 
-    def views(self) -> list[list[list[str]]]:
-        """Return what is shown: a table of proofs and one of labels, each with its head, without empty columns."""
+    def tables(self) -> list[Table]:
+        """Return what is printed: a table of proofs and one of labels, without the columns that have no value."""
         tables = []
         for chosen in (PROOFS, LABELS):
-            keys = [key for key in chosen if any(shown(row.get(key)) for row in self.rows)]
-            if keys:
-                keys = ["method", *keys]
-                body = [[shown(row.get(key)) for key in keys] for row in self.rows]
-                tables.append([[key.replace("_", " ") for key in keys], *body])
+            columns = {key: key.replace("_", " ") for key in ("method", *chosen)}
+            table = Table.from_records(self.rows, columns).without_empty_columns()
+            tables += [table] if len(table.head) > 1 else []
         return tables
 
     def remarks(self) -> list[str]:
@@ -94,46 +96,21 @@ class Comparison:
         return [*(worst or ["No disagreement beyond the proved gaps."]), *unusual, *self.notes]
 
     def __str__(self) -> str:
-        lines = []
-        for table in self.views():
-            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-            padded = [[entry.ljust(width) for entry, width in zip(line, widths, strict=True)] for line in table]
-            lines += [*("  ".join(line).rstrip() for line in padded), ""]
-        return "\n".join([*lines, *self.remarks()])
+        return "\n".join([*(f"{table.text()}\n" for table in self.tables()), *self.remarks()])
 
     def _repr_html_(self) -> str:
         labels = list(self.labels)
-        pairs = [[name, *map(shown, line)] for name, line in zip(labels, self.agreement.tolist(), strict=True)]
-        agreement = [[["agreement of labels", *labels], *pairs]] if labels else []
-        parts = []
-        for head, *body in [*self.views(), *agreement]:
-            rows = ["".join(f"<td>{escape(entry)}</td>" for entry in line) for line in body]
-            heads = "".join(f"<th>{escape(entry)}</th>" for entry in head)
-            parts.append(
-                f"<table><thead><tr>{heads}</tr></thead><tbody><tr>{'</tr><tr>'.join(rows)}</tr></tbody></table>"
-            )
+        pairs = tuple((name, *line) for name, line in zip(labels, self.agreement.tolist(), strict=True))
+        agreement = [Table(("agreement of labels", *labels), pairs)] if labels else []
         remarks = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.remarks())
-        return "".join(parts) + f"<ul>{remarks}</ul>"
+        return "".join(table.html() for table in [*self.tables(), *agreement]) + f"<ul>{remarks}</ul>"
 
     def __rich__(self) -> Any:
-        try:
-            from rich.console import Group
-            from rich.table import Table
-            from rich.text import Text
-        except ImportError:
-            raise ImportError("this needs rich: pip install rich; str() gives plain text") from None
-        tables: list[Any] = []
-        for head, *body in self.views():
-            table = Table(box=None, padding=(0, 1, 0, 0))
-            for entry in head:
-                table.add_column(entry, overflow="fold", no_wrap=entry == "method")
-            for line in body:
-                table.add_row(*map(Text, line))
-            tables += [table, Text()]
-        return Group(*tables, *map(Text, self.remarks()))
+        tables = [table.rich() for table in self.tables()]
+        from rich.console import Group
+        from rich.text import Text
 
-
-Report = Callable[[str, Progress | None], object]
+        return Group(*(part for table in tables for part in (table, Text())), *map(Text, self.remarks()))
 
 
 def compare(
@@ -168,9 +145,9 @@ def compare(
     y : (n,) array, optional
         True labels in {-1, +1}, to judge by.
     methods : sequence of str, optional
-        Names of ``compare_methods.METHODS`` such as "low_rank", "fista published", "lifted/SCS" or "k-means"; by
-        default all that take the penalty and are, at this size, a matter of seconds: the notes say which were left
-        out and why.
+        Names such as "low_rank", "fista published", "lifted/SCS" or "k-means", all of which
+        ``comparison.list_methods()`` returns; by default those that take the penalty and need, at this size, seconds:
+        the notes say which were left out and why.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty, optional
@@ -206,60 +183,80 @@ def compare(
     penalty = Penalty() if penalty is None else penalty
     weights_of(penalty, data.shape[1])
     task = Task(
-        data, nu, penalty, np.nan if alpha is None else in_unit_interval(alpha, "alpha"), positive(tol, "tol"),
-        None if time_limit is None else positive(time_limit, "time_limit"), as_seed(random_state, "random_state"),
+        X=data,
+        nu=nu,
+        penalty=penalty,
+        alpha=np.nan if alpha is None else in_unit_interval(alpha, "alpha"),
+        tol=positive(tol, "tol"),
+        time_limit=None if time_limit is None else positive(time_limit, "time_limit"),
         memory_limit=None if memory_limit is None else positive(memory_limit, "memory_limit"),
-    )  # fmt: skip
-    names, left_out = chosen(methods, task)
-    if alpha is None and any(METHODS[name].problem == "(7)" for name in names):
-        found_alpha, slack = alpha_of(task)
-        task = replace(task, alpha=found_alpha, alpha_slack=slack)
-    found, stopped = run(names, task, memory, progress)
-    wrong = tuple(disagreements(found))
+        seed=as_seed(random_state, "random_state"),
+    )
+    chosen, left_out = choose_methods(methods, task)
+    if alpha is None and any(method.needs_alpha for method in chosen.values()):
+        task = with_best_alpha(task)
+    found, stopped = run_methods(chosen, task, memory, progress)
+    wrong = tuple(find_disagreements(found))
     # Where brackets contradict each other no bound is to be relied on, and nothing is said of the labels' gap.
     lower = -np.inf if wrong else max(map(lower_of, found.values()), default=-np.inf)
-    notes = [*grouped(left_out), *stopped, *notes_on(found, task), *([] if wrong else best_labels(found))]
+    notes = [*explain_left_out(left_out), *stopped, *notes_on(found, task), *([] if wrong else best_labels(found))]
     return Comparison(
         tuple(row_of(name, one, task, truth, lower) for name, one in found.items()), found, wrong, tuple(notes)
     )
 
 
-def chosen(methods: Sequence[str] | None, task: Task) -> tuple[list[str], dict[str, str]]:
+def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, Method], dict[str, str]]:
     """Return the methods to run, and why others are left out; their size is no reason where they were asked for."""
-    if isinstance(methods, str) or (methods is not None and len(methods) == 0):
-        raise ParameterError(f"methods = {methods!r} must be a list of names, such as ['low_rank', 'fista']")
-    asked = list(METHODS) if methods is None else list(dict.fromkeys(methods))
-    unknown = [name for name in asked if name not in METHODS]
+    if isinstance(names, str) or (names is not None and len(names) == 0):
+        raise ParameterError(f"methods = {names!r} must be a list of names, such as ['low_rank', 'fista']")
+    available = list_methods()
+    wanted = list(available if names is None else dict.fromkeys(names))
+    unknown = [name for name in wanted if name not in available]
     if unknown:
-        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(METHODS)}")
+        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(available)}")
     reasons = {}
-    for name in asked:
-        method = METHODS[name]
-        reasons[name] = method.refuses(task.penalty) or ("" if methods is not None else method.too_large(task.X))
-    return [name for name in asked if not reasons[name]], {name: reason for name, reason in reasons.items() if reason}
+    for name in wanted:
+        method = available[name]
+        reasons[name] = method.refuses(task.penalty) or ("" if names is not None else method.too_large(*task.X.shape))
+    chosen = {name: available[name] for name in wanted if not reasons[name]}
+    return chosen, {name: reason for name, reason in reasons.items() if reason}
 
 
-def run(names: Sequence[str], task: Task, memory: bool, progress: Report | None) -> tuple[dict[str, Found], list[str]]:
+def with_best_alpha(task: Task) -> Task:
+    """Return the task with the imbalance of a solution of (8), and a bound on (7) + nu alpha - (8) there.
+
+    The solution is feasible for (7) at its own imbalance, up to rounding; the bound is measured after that is mended.
+    """
+    found = low_rank(task.X, task.nu, **task.limits)
+    alpha = metrics.factor_imbalance(found.F)
+    attained = bracket_alpha(column_basis(task.X), found.F, alpha).upper + task.nu * alpha
+    return replace(task, alpha=alpha, alpha_slack=max(attained - found.lower, 0.0))
+
+
+def run_methods(
+    methods: Mapping[str, Method], task: Task, memory: bool, progress: Report | None
+) -> tuple[dict[str, Found], list[str]]:
     """Run the methods in turn until the user's callback asks to stop, and say where it did."""
     found: dict[str, Found] = {}
-    asked: list[str] = []
+    stopping = False
 
-    def ask(name: str, now: Progress | None) -> bool:
-        if progress is not None and progress(name, now):
-            asked.append(name)
-        return bool(asked)
+    def report(name: str, now: Progress | None) -> bool:
+        nonlocal stopping
+        stopping = stopping or (progress is not None and bool(progress(name, now)))
+        return stopping
 
+    names = list(methods)
     for i, name in enumerate(names):
-        if asked or ask(name, None):
+        if report(name, None):
             return found, [f"stopped before {', '.join(names[i:])}"]
         if memory:
-            found[name] = attempt_apart(name, task)
+            found[name] = attempt_apart(methods[name], task)
         else:
-            found[name] = attempt(name, replace(task, callback=lambda now, name=name: ask(name, now)))
+            found[name] = attempt(methods[name], replace(task, callback=partial(report, name)))
     return found, []
 
 
-def grouped(reasons: Mapping[str, str]) -> Iterator[str]:
+def explain_left_out(reasons: Mapping[str, str]) -> Iterator[str]:
     """Say why methods are left out, those of one reason together."""
     for reason in dict.fromkeys(reasons.values()):
         names = [name for name, given in reasons.items() if given == reason]
@@ -293,21 +290,15 @@ def row_of(name: str, found: Found, task: Task, truth: Array | None, lower: floa
     row["eigenvalue_ratio"] = metrics.eigenvalue_ratio(result.F) if result is not None else np.nan
     row["label_gap"] = float(np.maximum(found.objective - lower, 0.0)) if lower > -np.inf else np.nan
     if truth is not None:
-        for rule, rounded in roundings(task.seed).items():
-            labels = rounded(result.F) if result is not None else None
+        roundings: dict[str, Callable[[Array], Array]] = {
+            **ROUNDINGS,
+            "goemans_williamson": partial(goemans_williamson, rng=task.seed),
+        }
+        for rule, rounding in roundings.items():
+            labels = rounding(result.F) if result is not None else None
             row[f"error_{rule}"] = np.nan if labels is None else metrics.clustering_error(truth, labels)
         row["error"] = np.nan if found.labels is None else metrics.clustering_error(truth, found.labels)
     row["seconds"], row["memory_MB"] = found.seconds, found.memory
     row["iterations"] = result.n_iter if result is not None else np.nan
     row["status"] = found.reason or (str(result.status) if result is not None else "")
     return row
-
-
-def shown(value: Any) -> str:
-    """Return an entry as it is printed; nothing where there is no value."""
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return ""
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return f"{number:.4f}" if 1e-3 <= abs(number) < 1e4 or number == 0 else f"{number:.1e}"
-    return str(value)

@@ -1,6 +1,6 @@
 """What the findings of several methods say about each other: contradictions, and what is worth a note."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations, permutations
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from diffrac_cvx.comparison.methods import Found
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio
-from diffrac_cvx.result import Bracket
+from diffrac_cvx.result import Bracket, Result
 
 SLACK = 1e-9  # of rounding, beyond the proved brackets
 RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as labels
@@ -22,19 +22,8 @@ class Claim(NamedTuple):
     bounds: Bracket
 
 
-def disagreements(found: Mapping[str, Found]) -> Iterator[str]:
-    """Name every contradiction beyond the proved gaps; there can be none if all brackets are right."""
-    for name, one in found.items():
-        yield from within(own_claim(name, one))
-    for first, second in combinations(found, 2):
-        yield from between(first, found[first], second, found[second])
-    for name, other in permutations(found, 2):
-        yield from labels_against(name, found[name], other, found[other])
-
-
-def own_claim(name: str, found: Found) -> Claim | None:
+def own_claim(name: str, result: Result | None) -> Claim | None:
     """Return what a method says of its own problem."""
-    result = found.result
     if result is None:
         return None
     return Claim(name, Bracket(result.value, result.value), Bracket(result.lower, result.upper))
@@ -45,7 +34,66 @@ def common_claim(name: str, found: Found) -> Claim | None:
     return None if found.value is None or found.bounds is None else Claim(name, found.value, found.bounds)
 
 
-def within(claim: Claim | None) -> Iterator[str]:
+# Signed amounts: a contradiction where positive, beyond rounding.
+
+
+def bracket_above(claim: Claim, other: Claim) -> float:
+    """Return by how much a bracket lies above another."""
+    return claim.bounds.lower - other.bounds.upper
+
+
+def value_below(claim: Claim, judge: Claim) -> float:
+    """Return by how much a value lies below the bracket of another method."""
+    return judge.bounds.lower - claim.value.upper
+
+
+def value_above(claim: Claim, judge: Claim) -> float:
+    """Return by how much a value lies above the bracket of another method, its own gap taken off."""
+    return claim.value.lower - claim.bounds.gap - judge.bounds.upper
+
+
+def worst_disagreement(found: Mapping[str, Result | Found], judges: Collection[str] | None = None) -> tuple[float, str]:
+    """Return by how much two methods for one optimum contradict each other most, and which: negative if all agree.
+
+    Two brackets should overlap ("a | b"), and a value should lie inside the bracket of another method, or above it by
+    at most its own gap ("b outside a").
+
+    Parameters
+    ----------
+    found : mapping of str to Result or Found
+        Results for one problem, or for problems of one value, or what `attempt` returns, which is read on the scale
+        of (15).
+    judges : collection of str, optional
+        The methods whose brackets the values of the others are held to; by default each is held to each.
+    """
+    claims = [
+        claim
+        for name, one in found.items()
+        if (claim := common_claim(name, one) if isinstance(one, Found) else own_claim(name, one)) is not None
+    ]
+    amounts = [
+        (max(bracket_above(a, b), bracket_above(b, a)), f"{a.name} | {b.name}") for a, b in combinations(claims, 2)
+    ]
+    amounts += [
+        (max(value_below(claim, judge), value_above(claim, judge)), f"{claim.name} outside {judge.name}")
+        for judge, claim in permutations(claims, 2)
+        if judges is None or (judge.name in judges and claim.name not in judges)
+    ]
+    amount, pair = max(amounts, key=lambda pair: pair[0], default=(-np.inf, ""))
+    return float(amount), pair
+
+
+def find_disagreements(found: Mapping[str, Found]) -> Iterator[str]:
+    """Name every contradiction beyond the proved gaps; there can be none if all brackets are right."""
+    for name, one in found.items():
+        yield from contradictions_within(own_claim(name, one.result))
+    for first, second in combinations(found, 2):
+        yield from contradictions_between(first, found[first], second, found[second])
+    for name, other in permutations(found, 2):
+        yield from contradictions_of_labels(name, found[name], other, found[other])
+
+
+def contradictions_within(claim: Claim | None) -> Iterator[str]:
     """Say where a method contradicts itself."""
     if claim is None:
         return
@@ -61,33 +109,32 @@ def within(claim: Claim | None) -> Iterator[str]:
         yield f"{name} returns a value of {value:.6g} above its own upper bound {upper:.6g}"
 
 
-def between(first: str, one: Found, second: str, other: Found) -> Iterator[str]:
+def contradictions_between(first: str, one: Found, second: str, other: Found) -> Iterator[str]:
     """Say where two methods contradict each other: on their own scale if they solve one problem, else on (15)'s."""
-    same = one.problem == other.problem
-    read = own_claim if same else common_claim
-    a, b = read(first, one), read(second, other)
+    if one.problem == other.problem:
+        a, b, scale = own_claim(first, one.result), own_claim(second, other.result), f" of {one.problem}"
+    else:
+        a, b, scale = common_claim(first, one), common_claim(second, other), " of (15)"
     if a is None or b is None:
         return
-    scale = f" of {one.problem}" if same else " of (15)"
-    brackets = [*apart(a, b, scale), *apart(b, a, scale)]
-    yield from brackets or [*outside(a, b, scale), *outside(b, a, scale)]
+    brackets = [*describe_apart(a, b, scale), *describe_apart(b, a, scale)]
+    yield from brackets or [*describe_outside(b, a, scale), *describe_outside(a, b, scale)]
 
 
-def apart(low: Claim, high: Claim, scale: str) -> Iterator[str]:
-    """Say that one bracket lies below another."""
-    distance = low.bounds.lower - high.bounds.upper
-    if distance > rounding_of(*low.bounds, *high.bounds):
+def describe_apart(claim: Claim, other: Claim, scale: str) -> Iterator[str]:
+    """Say that a bracket lies above another."""
+    distance = bracket_above(claim, other)
+    if distance > rounding_of(*claim.bounds, *other.bounds):
         yield (
-            f"{low.name} proves that the optimum{scale} is at least {low.bounds.lower:.6g}, {high.name} that it is at "
-            f"most {high.bounds.upper:.6g}: apart by {distance:.2g}"
+            f"{claim.name} proves that the optimum{scale} is at least {claim.bounds.lower:.6g}, {other.name} that it "
+            f"is at most {other.bounds.upper:.6g}: apart by {distance:.2g}"
         )
 
 
-def outside(judge: Claim, claim: Claim, scale: str) -> Iterator[str]:
+def describe_outside(claim: Claim, judge: Claim, scale: str) -> Iterator[str]:
     """Say that a value lies outside the bracket of another method; above it, by more than its own gap."""
-    slack = rounding_of(*judge.bounds, *claim.value)
-    above = claim.value.lower - claim.bounds.gap - judge.bounds.upper
-    if judge.bounds.lower - claim.value.upper > slack:
+    slack, above = rounding_of(*judge.bounds, *claim.value), value_above(claim, judge)
+    if value_below(claim, judge) > slack:
         yield (
             f"{claim.name} returns a value{scale} of {claim.value.upper:.6g}, {judge.name} proves that there is none "
             f"below {judge.bounds.lower:.6g}"
@@ -99,7 +146,7 @@ def outside(judge: Claim, claim: Claim, scale: str) -> Iterator[str]:
         )
 
 
-def labels_against(name: str, found: Found, other: str, against: Found) -> Iterator[str]:
+def contradictions_of_labels(name: str, found: Found, other: str, against: Found) -> Iterator[str]:
     """Say that labels do better in Eq. (9) than another method claims is possible."""
     if against.bounds is None or np.isnan(found.objective):
         return

@@ -1,10 +1,5 @@
-"""What `compare` knows: each method by name, the problem it solves, what it takes, how its value reads for (15)."""
+"""What `compare` runs: the methods by name, one of them on a task, in this process or another, and what it found."""
 
-import contextlib
-import os
-import pickle
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,42 +9,42 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx import baselines
-from diffrac_cvx import relaxations as builders
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.certificates.label_bounds import bracket_alpha
 from diffrac_cvx.inputs import Array, as_labels
-from diffrac_cvx.linalg import column_basis
-from diffrac_cvx.memory import resident
-from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.result import Bracket, Result, Status
-from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_centered
-from diffrac_cvx.solvers import fista, low_rank, solve
+from diffrac_cvx.processes import Call, Worker, WorkerDiedError
+from diffrac_cvx.registry import (
+    BASELINES,
+    BOTH,
+    RELAXATIONS,
+    SOLVERS,
+    BaselineRecord,
+    Parameters,
+    RelaxationRecord,
+    SolverRecord,
+    cvxpy_solvers,
+    fast_solvers,
+    no_bound,
+    refuse_penalty,
+    same_value,
+)
+from diffrac_cvx.result import Bracket, Progress, Result, Status
+from diffrac_cvx.rounding import kmeans_centered
+from diffrac_cvx.solvers import solve
 
-CLASSES = 3  # of the multi-class relaxation; its solutions are the same for any number
-# Side of the cone and nonzeros of the other rows that are solved without being asked for by name: seconds each.
-UP_TO = {"CLARABEL": (40, 100_000), "SCS": (120, 500_000)}
-UP_TO_STEP = 1_000_000  # operations in a step of FISTA as published, which takes 20 000 of them
+MEGA = 1e6
 
 
-@dataclass(frozen=True)
-class Task:
-    """What all methods are given: the data, centred, the parameters, and the limits of each solve.
-
-    alpha is NaN where no method asks for it.  The value of (7) + nu alpha is at most alpha_slack above that of (8).
-    """
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task(Parameters):
+    """What all methods are given: the data, centred, the parameters, and the limits of each solve."""
 
     X: Array
-    nu: float
-    penalty: Penalty
-    alpha: float
-    tol: float
-    time_limit: float | None
-    seed: int
-    callback: Any = None
+    tol: float = 1e-4
+    time_limit: float | None = None
     memory_limit: float | None = None
-    alpha_slack: float = np.inf
+    seed: int = 0
+    callback: Callable[[Progress], bool] | None = None
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -57,14 +52,8 @@ class Task:
         return {"tol": self.tol, "time_limit": self.time_limit}
 
 
-# Functions with names, and not lambdas, can be sent to another process.
-def as_it_is(bounds: Bracket, _task: Task) -> Bracket:
-    """(8), (11), (12) and (15) have one value."""
-    return bounds
-
-
 def never(_n: int, _d: int) -> str:
-    """Return no reason."""
+    """Return no reason, at any size."""
     return ""
 
 
@@ -78,157 +67,83 @@ class Method:
         The paper's equation.
     run : callable
         From a `Task` to a `Result`, or to labels for a baseline.
-    takes : tuple of str
+    penalty : tuple of str
         What it can take of "ridge" and "l1".
-    reads : callable
+    bounds_15 : callable
         From its bracket and the task to bounds on the optimum of (15), or None if it bounds nothing of it.
-    cost : str
-        The side of its semidefinite cone, "n", "n + d" or "d"; empty for the fast solvers and the baselines.
-    solver : str
-        Which solver of CVXPY it uses; decides up to which size it is run without being asked for.
-    aside : callable
-        From n and d to another reason why it is not run without being asked for, or nothing.
+    needs_alpha : bool
+        Whether it takes the imbalance alpha.
+    too_large : callable
+        From n and d to why it is not run without being asked for by name, or nothing.
     """
 
     problem: str
     run: Callable[[Task], Result | Array]
-    takes: tuple[str, ...] = ("ridge", "l1")
-    reads: Callable[[Bracket, Task], Bracket | None] = as_it_is
-    cost: str = ""
-    solver: str = "SCS"
-    aside: Callable[[int, int], str] = never
+    penalty: tuple[str, ...] = BOTH
+    bounds_15: Callable[[Bracket, Task], Bracket | None] = same_value
+    needs_alpha: bool = False
+    too_large: Callable[[int, int], str] = never
 
     def refuses(self, penalty: Penalty) -> str:
         """Return why the method cannot take a penalty, or nothing."""
-        has = {"ridge": bool(np.any(np.asarray(penalty.a) > 0)), "l1": penalty.has_l1}
-        wrong = [name for name, there in has.items() if there and name not in self.takes]
-        return f"it takes no {' and no '.join(wrong)} penalty" if wrong else ""
-
-    def too_large(self, X: Array) -> str:
-        """Return why the method is left out of the default at this size, or nothing."""
-        n, d = X.shape
-        side = {"n": n, "n + d": n + d, "d": d}.get(self.cost, 0)
-        nonzeros = n * d * d // 2 if self.cost == "d" else side * side
-        most, most_nonzeros = UP_TO.get(self.solver, UP_TO["SCS"])
-        if side > most:
-            return f"its cone has side {side}, more than {most}; ask for it by name"
-        if nonzeros > most_nonzeros:
-            return f"it has {nonzeros} coefficients, more than {most_nonzeros}; ask for it by name"
-        return self.aside(n, d)
+        return refuse_penalty(self.penalty, penalty)
 
 
-def through_cvxpy(build: Callable[[Task], builders.Relaxation], solver: str, task: Task) -> Result:
+def list_methods() -> dict[str, Method]:
+    """Return all methods by name: the fast solvers, each relaxation by each solver of CVXPY, and the baselines."""
+    return {
+        **{name: solver_method(name) for name in fast_solvers()},
+        **{f"{name}/{by}": relaxation_method(name, by) for name in RELAXATIONS for by in cvxpy_solvers()},
+        **{name: baseline_method(name) for name in BASELINES},
+    }
+
+
+def solver_method(name: str, **options: Any) -> Method:
+    """Return a solver of (15) that does not need CVXPY; options come before those of the record and the task."""
+    record = SOLVERS[name]
+    return Method("(15)", partial(run_solver, record, options), record.penalty, too_large=record.too_slow)
+
+
+def relaxation_method(name: str, solver: str, **options: Any) -> Method:
+    """Return a relaxation solved through CVXPY; options come before those of the task."""
+    record = RELAXATIONS[name]
+    return Method(
+        record.equation,
+        partial(run_relaxation, record, solver, options),
+        record.penalty,
+        record.bounds_15,
+        "alpha" in record.takes,
+        partial(reason_to_leave_out, record, solver),
+    )
+
+
+def baseline_method(name: str) -> Method:
+    """Return a baseline."""
+    record = BASELINES[name]
+    return Method(record.problem, partial(run_baseline, record), bounds_15=no_bound)
+
+
+# Functions with names, and not lambdas, can be sent to another process.
+def run_solver(record: SolverRecord, options: dict[str, Any], task: Task) -> Result:
+    """Run a solver of (15)."""
+    assert record.function is not None
+    given = {**task.limits, **record.options, **options}
+    return record.function(task.X, task.nu, task.penalty, callback=task.callback, **given)
+
+
+def run_relaxation(record: RelaxationRecord, solver: str, options: dict[str, Any], task: Task) -> Result:
     """Build a relaxation and solve it."""
-    return solve(build(task), solver, memory_limit=task.memory_limit, **task.limits)
+    return solve(record.build(task.X, task), solver, memory_limit=task.memory_limit, **{**task.limits, **options})
 
 
-def of_normalized(bounds: Bracket, task: Task) -> Bracket:
-    """The value of (21) is -sqrt(1 - that of (15)) when c = 0; else it is above that, and bounds (15) from above only.
-
-    With tr AV = 1 we have g <= 1, so g - l <= g / sqrt(1 + l) for the l1 part l: the V of value w <= 0 in (21) has at
-    most 1 - w^2 in (15), at its best scale.
-    """
-    lower, upper = (1.0 - min(bound, 0.0) ** 2 for bound in bounds)
-    return Bracket(-np.inf if task.penalty.has_l1 else lower, upper)
+def run_baseline(record: BaselineRecord, task: Task) -> Array:
+    """Run a baseline."""
+    return record.function(task.X, rng=task.seed)
 
 
-def of_multiclass(bounds: Bracket, task: Task) -> Bracket:
-    """Its value is nu/k + (1 - 1/k) times that of (8)."""
-    lower, upper = ((bound - task.nu / CLASSES) / (1.0 - 1.0 / CLASSES) for bound in bounds)
-    return Bracket(lower, upper)
-
-
-def of_constrained(bounds: Bracket, task: Task) -> Bracket:
-    """The value of (8) is the least over alpha of that of (7) plus nu alpha; see `alpha_of` for how near it is."""
-    shift = task.nu * task.alpha
-    return Bracket(bounds.lower + shift - task.alpha_slack, bounds.upper + shift)
-
-
-def alpha_of(task: Task) -> tuple[float, float]:
-    """Return the imbalance of a solution of (8), and a bound on (7) + nu alpha - (8) there.
-
-    The solution is feasible for (7) at its own imbalance, up to rounding; the bound is measured after that is mended.
-    """
-    found = low_rank(task.X, task.nu, **task.limits)
-    alpha = factor_imbalance(found.F)
-    attained = bracket_alpha(column_basis(task.X), found.F, alpha).upper + task.nu * alpha
-    return alpha, max(attained - found.lower, 0.0)
-
-
-def kmeans_whitened(task: Task) -> Array:
-    """Return 2-means on whitened data, the best of ten starts."""
-    return baselines.kmeans_whitened(task.X, rng=task.seed)
-
-
-def alternating(task: Task) -> Array:
-    """Return the best of ten runs of the alternating optimisation of Eq. (2)."""
-    return baselines.alternating_optimisation(task.X, rng=task.seed)
-
-
-def fast(solver: Callable[..., Result], task: Task, **options: Any) -> Result:
-    """Run one of the package's own solvers."""
-    return solver(task.X, task.nu, task.penalty, callback=task.callback, **task.limits, **options)
-
-
-RELAXATIONS: dict[str, tuple[Callable[[Task], builders.Relaxation], dict[str, Any]]] = {
-    "v_space": (lambda task: builders.v_space(task.X, task.nu, task.penalty), {"problem": "(15)", "cost": "d"}),
-    "v_space_normalized": (
-        lambda task: builders.v_space_normalized(task.X, task.nu, task.penalty),
-        {"problem": "(21)", "cost": "d", "reads": of_normalized},
-    ),
-    "lifted": (lambda task: builders.lifted(task.X, task.nu, task.penalty), {"problem": "(11)", "cost": "n + d"}),
-    "penalized_nu": (
-        lambda task: builders.penalized_nu(task.X, task.nu, task.penalty),
-        {"problem": "(8), (16)", "cost": "n", "takes": ("ridge",)},
-    ),
-    "multiclass": (
-        lambda task: builders.multiclass(task.X, CLASSES, task.nu),
-        {"problem": "section 4", "cost": "n", "takes": (), "reads": of_multiclass},
-    ),
-    "constrained_alpha": (
-        lambda task: builders.constrained_alpha(task.X, task.alpha),
-        {"problem": "(7)", "cost": "n", "takes": (), "reads": of_constrained},
-    ),
-    "correlation": (
-        lambda task: builders.correlation(task.X),
-        {"problem": "(24)", "cost": "n", "takes": (), "reads": lambda _bounds, _task: None},
-    ),
-}
-
-
-def slow_step(n: int, d: int) -> str:
-    """Return why FISTA as published is too slow at a size, or nothing."""
-    operations = n * d * d + d**3
-    if operations <= UP_TO_STEP:
-        return ""
-    return f"its steps are of {operations} operations, more than {UP_TO_STEP}; ask for it by name"
-
-
-METHODS: dict[str, Method] = {
-    "low_rank": Method("(15)", partial(fast, low_rank)),
-    "fista": Method("(15)", partial(fast, fista)),
-    "fista published": Method("(15)", partial(fast, fista, variant="published"), aside=slow_step),
-    **{
-        f"{name}/{solver}": Method(run=partial(through_cvxpy, build, solver), solver=solver, **about)
-        for name, (build, about) in RELAXATIONS.items()
-        for solver in ("SCS", "CLARABEL")
-    },
-    "k-means": Method("k-means, whitened", kmeans_whitened, reads=lambda _bounds, _task: None),
-    "alternating": Method("(2)", alternating, reads=lambda _bounds, _task: None),
-}
-METHODS["correlation/SCS"] = replace(
-    METHODS["correlation/SCS"],
-    aside=lambda _n, _d: "its matrix grows without bound, which takes SCS minutes; ask for it by name",
-)
-
-
-def roundings(seed: int) -> dict[str, Callable[[Array], Array]]:
-    """Return all roundings to two clusters, by name."""
-    return {**ROUNDINGS, "goemans_williamson": lambda F: goemans_williamson(F, seed)}
-
-
-MEGA = 1e6
-STATUS, CLEAR = "/proc/self/status", "/proc/self/clear_refs"
+def reason_to_leave_out(record: RelaxationRecord, solver: str, n: int, d: int) -> str:
+    """Return why a relaxation is not run with a solver without being asked for, or nothing."""
+    return SOLVERS[solver].too_large(record, n, d) or record.left_out.get(solver, "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,31 +185,45 @@ class Found:
     warned: tuple[str, ...] = ()
 
 
-def attempt(name: str, task: Task) -> Found:
+def attempt(method: Method, task: Task) -> Found:
     """Run one method in this process; whatever goes wrong in it becomes its reason."""
-    method = METHODS[name]
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             outcome = method.run(task)
             seconds = perf_counter() - start
-            found = replace(judged(method, outcome, task), seconds=seconds)
+            found = replace(assess(method, outcome, task), seconds=seconds)
         except Exception as error:  # a solver may raise anything; the others go on
-            found = Found(method.problem, seconds=perf_counter() - start, reason=in_words(error))
+            found = Found(method.problem, seconds=perf_counter() - start, reason=describe_error(error))
     return replace(found, warned=tuple(dict.fromkeys(str(warning.message) for warning in caught)))
 
 
-def judged(method: Method, outcome: Result | Array, task: Task) -> Found:
-    """Return what a method found with what it is worth; a result without a point is a failure."""
+def attempt_apart(method: Method, task: Task) -> Found:
+    """Run one method in a process of its own, so that its peak of memory, compiled solvers included, is its own."""
+    worker = Worker()
+    try:
+        answer = worker.call(Call(attempt, (method, replace(task, callback=None))))
+    except WorkerDiedError as error:
+        return Found(method.problem, reason=f"{error}{', perhaps out of memory' if error.signal else ''}")
+    finally:
+        worker.close()
+    if answer.error is not None:
+        return Found(method.problem, reason=describe_error(answer.error))
+    found: Found = replace(answer.value, memory=answer.peak / MEGA)
+    return found
+
+
+def assess(method: Method, outcome: Result | Array, task: Task) -> Found:
+    """Return what a method found with what it proves; a result without a point is a failure."""
     if not isinstance(outcome, Result):
         labels = as_labels(outcome, len(task.X), "what it returns")
         return Found(method.problem, labels=labels, objective=objective_of(labels, task))
     if outcome.status is Status.FAILED:
         return Found(method.problem, reason=str(outcome.status))
     labels = as_labels(kmeans_centered(outcome.F), len(task.X), "its factor F")
-    bounds = method.reads(Bracket(outcome.lower, outcome.upper), task)
-    value = method.reads(Bracket(outcome.value, outcome.value), task)
+    bounds = method.bounds_15(Bracket(outcome.lower, outcome.upper), task)
+    value = method.bounds_15(Bracket(outcome.value, outcome.value), task)
     return Found(method.problem, outcome, labels, bounds, value, objective_of(labels, task))
 
 
@@ -303,50 +232,6 @@ def objective_of(labels: Array, task: Task) -> float:
     return certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty).objective
 
 
-def in_words(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return an exception as one line."""
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-
-
-# In a process of its own
-
-
-def attempt_apart(name: str, task: Task) -> Found:
-    """Run one method in a process of its own, so that its peak of memory, compiled solvers included, is its own."""
-    problem, task = METHODS[name].problem, replace(task, callback=None)
-    try:
-        asked = pickle.dumps((name, METHODS[name], task))
-    except (pickle.PicklingError, AttributeError, TypeError):
-        asked = pickle.dumps((name, None, task))  # the process finds it in the registry, if the package put it there
-    places = os.pathsep.join(place or os.getcwd() for place in sys.path)
-    done = subprocess.run(
-        [sys.executable, "-c", f"from {__name__} import answer; answer()"],
-        input=asked,
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": places},
-        check=False,
-    )
-    if done.returncode == 0:
-        found: Found = pickle.loads(done.stdout)
-        return found
-    if done.returncode < 0:
-        return Found(problem, reason=f"its process was ended by signal {-done.returncode}: out of memory, perhaps")
-    last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
-    return Found(problem, reason=f"its process ended with status {done.returncode}: {last[0]}")
-
-
-def answer() -> None:
-    """Read what is asked from standard input, run it, and write what was found to standard output."""
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a solver that prints does not spoil the answer
-    name, method, task = pickle.load(sys.stdin.buffer)
-    if method is not None:
-        METHODS[name] = method
-    if name not in METHODS:
-        sys.exit("its entry in METHODS cannot be sent to another process; make its functions importable")
-    with contextlib.suppress(OSError), open(CLEAR, "w") as file:
-        file.write("5")  # the peak of the imports is forgotten
-    before = resident("VmRSS")
-    found = attempt(name, task)
-    with out:
-        pickle.dump(replace(found, memory=(resident("VmHWM") - before) / MEGA), out)

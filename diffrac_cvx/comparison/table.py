@@ -34,7 +34,7 @@ class Table:
         columns : mapping of str to str, optional
             The columns that are taken, in order, and their titles; by default all, under their own names.
         """
-        titles = columns or {key: key for record in records for key in record}
+        titles = columns if columns is not None else {key: key for record in records for key in record}
         return cls(tuple(titles.values()), tuple(tuple(record.get(key) for key in titles) for record in records))
 
     def without_empty_columns(self) -> Self:

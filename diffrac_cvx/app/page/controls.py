@@ -1,6 +1,6 @@
 """What every control of the page means: its label, and what is said when the pointer rests on it."""
 
-from diffrac_cvx.app.page.solve_choice import FORMS
+from diffrac_cvx.app.page.solve_choice import list_forms
 
 CONTROLS: dict[str, tuple[str, str]] = {
     "source": ("Data", "Planted clusters (section 7.1), a data set of Table 1 (section 7.2), or a table of your own."),
@@ -53,4 +53,5 @@ def label(name: str) -> str:
 def meanings() -> str:
     """Return what all controls and relaxations mean, as a list in Markdown."""
     lines = [f"- **{text}**: {meaning}" for text, meaning in CONTROLS.values()]
-    return "\n".join([*lines, *(f"- {form.equation} `{form.builder}`: {form.says}" for form in FORMS.values())])
+    forms = [f"- {form} `{name}`: {record.says}, {record.shape}" for form, (name, record) in list_forms().items()]
+    return "\n".join([*lines, *forms])

@@ -181,7 +181,7 @@ def _(
 
     def start():
         wanted = setting.Setting(**parameters.value)
-        solves = setting.planned(data, wanted, chosen.value["forms"], chosen.value["solvers"])
+        solves = setting.plan_solves(data, wanted, chosen.value["forms"], chosen.value["solvers"])
         job = Job(Outcome(where, data, wanted), solves, views.calls(data, wanted, solves, chosen.value["extras"]))
         stopped = under_way["event"] = threading.Event()
 

@@ -16,8 +16,7 @@ from diffrac_cvx.app.page.python_code import ORIENTED, PACKAGES, Script, all_res
 from diffrac_cvx.app.page.rounding_table import table_html
 from diffrac_cvx.app.page.solve_choice import Setting, Solve
 from diffrac_cvx.app.page.view_list import BY_NAME, View
-from diffrac_cvx.comparison import Comparison
-from diffrac_cvx.comparison.methods import METHODS
+from diffrac_cvx.comparison import Comparison, list_methods
 from diffrac_cvx.plotting.canvas import apart_from_pyplot
 from diffrac_cvx.result import Result, Status
 
@@ -44,7 +43,7 @@ def evaluated(expression: str, names: Mapping[str, Any]) -> Any:
 
 def expression(extra: str, solves: Sequence[Solve]) -> str:
     """Return the expression that computes one of EXTRAS; the comparison is of the solves that are not refused."""
-    methods = [solve.method for solve in solves if solve.call is not None and solve.method in METHODS]
+    methods = [solve.method for solve in solves if solve.call is not None and solve.method in list_methods()]
     return EXTRAS[extra][1].format(methods=[*methods, *BASELINES])
 
 
@@ -56,7 +55,7 @@ def calls(data: Data, setting: Setting, solves: Sequence[Solve], wanted: Sequenc
     data : Data
     setting : Setting
     solves : sequence of Solve
-        From `planned`: what the comparison compares.
+        From `plan_solves`: what the comparison compares.
     wanted : sequence of str
         Of EXTRAS.
     """

@@ -8,8 +8,9 @@ import marimo as mo
 
 from diffrac_cvx import datasets
 from diffrac_cvx.app.page import controls
-from diffrac_cvx.app.page.solve_choice import FORMS, MOST_POINTS, SOLVERS
+from diffrac_cvx.app.page.solve_choice import list_forms
 from diffrac_cvx.app.page.views import EXTRAS, Picture
+from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 from diffrac_cvx.rounding import ROUNDINGS
 
 SCALINGS = ("standardise", "min-max", "none")
@@ -73,11 +74,11 @@ def parameters() -> Any:
 
 def chosen() -> Any:
     """Return the controls of who solves it, and of what else is computed."""
-    forms = {f"{form.equation} {form.builder}": form.equation for form in FORMS.values()}
+    forms = {f"{form} {name}": form for form, (name, _) in list_forms().items()}
     return mo.ui.dictionary(
         {
             "forms": mo.ui.multiselect(forms, value=["(15) v_space"], full_width=True),
-            "solvers": mo.ui.multiselect(SOLVERS, value=["low_rank", "fista", "CLARABEL"], full_width=True),
+            "solvers": mo.ui.multiselect(list(SOLVERS), value=["low_rank", "fista", "CLARABEL"], full_width=True),
             "extras": mo.ui.multiselect(list(EXTRAS), value=list(EXTRAS), full_width=True),
         }
     )
@@ -103,7 +104,7 @@ def panel(source: Any, groups: Mapping[str, Mapping[str, Any]]) -> Any:
         # In a box of their own: other controls keep their places, and the browser does not take one for another.
         inside = "".join(row(name, element) for name, element in elements.items())
         parts.append(mo.Html(f'<div class="group">{inside}</div>'))
-    limits = f"Relaxations in n x n matrices take at most {MOST_POINTS} points here."
+    limits = f"Relaxations in n x n matrices take at most {MOST_ON_PAGE} points here."
     parts.append(mo.Html(f'<div class="note">{limits}</div>'))
     parts.append(mo.accordion({"What the controls mean": mo.md(controls.meanings())}))
     return mo.sidebar(parts, width="23rem")

@@ -1,0 +1,276 @@
+"""One record for each relaxation, solver and baseline.
+
+`compare`, the estimators, the interactive page, the command line and the documentation list what they find here, each
+time that they are used: a record that is added is offered by all of them.
+
+>>> import diffrac_cvx as dc
+>>> list(dc.registry.SOLVERS)
+['low_rank', 'fista', 'fista published', 'SCS', 'CLARABEL']
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from diffrac_cvx.baselines import alternating_optimisation, kmeans_whitened
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.relaxations import (
+    Relaxation,
+    constrained_alpha,
+    correlation,
+    lifted,
+    multiclass,
+    penalized_nu,
+    v_space,
+    v_space_normalized,
+)
+from diffrac_cvx.result import Bracket, Result
+from diffrac_cvx.solvers import fista, low_rank
+
+BOTH = ("ridge", "l1")  # the parts of a penalty
+MOST_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page: seconds
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parameters:
+    """What a relaxation is built with beside the data.
+
+    Attributes
+    ----------
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+    alpha, alpha_slack : float
+        Imbalance that (7) fixes, NaN where nothing needs it; (7) + nu alpha is at most alpha_slack above (8) there.
+    k : int
+        Number of classes of the multi-class relaxation; its solutions are the same for any number.
+    """
+
+    nu: float = 1.0
+    penalty: Penalty = NO_PENALTY
+    alpha: float = np.nan
+    alpha_slack: float = np.inf
+    k: int = 3
+
+
+# What a bracket proves about the optimum of (15).  A record's functions belong to a module: they are sent to other
+# processes by name.
+
+
+def same_value(bounds: Bracket, _parameters: Parameters) -> Bracket:
+    """(8), (11), (12) and (15) have one value."""
+    return bounds
+
+
+def no_bound(_bounds: Bracket, _parameters: Parameters) -> None:
+    """Nothing is proved about (15)."""
+
+
+def from_normalized(bounds: Bracket, parameters: Parameters) -> Bracket:
+    """The value of (21) is -sqrt(1 - that of (15)) when c = 0; else it is above that, and bounds (15) from above only.
+
+    With tr AV = 1 we have g <= 1, so g - l <= g / sqrt(1 + l) for the l1 part l: the V of value w <= 0 in (21) has at
+    most 1 - w^2 in (15), at its best scale.
+    """
+    lower, upper = (1.0 - min(bound, 0.0) ** 2 for bound in bounds)
+    return Bracket(-np.inf if parameters.penalty.has_l1 else lower, upper)
+
+
+def from_multiclass(bounds: Bracket, parameters: Parameters) -> Bracket:
+    """Its value is nu/k + (1 - 1/k) times that of (8)."""
+    nu, k = parameters.nu, parameters.k
+    lower, upper = ((bound - nu / k) / (1.0 - 1.0 / k) for bound in bounds)
+    return Bracket(lower, upper)
+
+
+def from_constrained(bounds: Bracket, parameters: Parameters) -> Bracket:
+    """The value of (8) is the least over alpha of that of (7) plus nu alpha."""
+    shift = parameters.nu * parameters.alpha
+    return Bracket(bounds.lower + shift - parameters.alpha_slack, bounds.upper + shift)
+
+
+@dataclass(frozen=True)
+class RelaxationRecord:
+    """A relaxation; its key in `RELAXATIONS` is the name of its builder.
+
+    Attributes
+    ----------
+    builder : callable
+        From the data, and what it takes by name, to a `Relaxation`.
+    equations : tuple of str
+        Its numbers in the paper.  The first is its name in tables, which no other relaxation has.
+    says : str
+        What it is, in a few words.
+    takes : tuple of str
+        What the builder takes of "nu", "penalty", "alpha" and "k", in its order.
+    penalty : tuple of str
+        What it can take of "ridge" and "l1".
+    rows : str
+        Rows of its matrix: "n", "n + d" or "d + 1".
+    bounds_15 : callable
+        From its bracket and the `Parameters` to what that proves about the optimum of (15), or None for nothing.
+    left_out : mapping of str to str
+        Solvers that it is not run with unless asked for by name, and why.
+    """
+
+    builder: Callable[..., Relaxation]
+    equations: tuple[str, ...]
+    says: str
+    takes: tuple[str, ...] = ("nu", "penalty")
+    penalty: tuple[str, ...] = BOTH
+    rows: str = "n"
+    bounds_15: Callable[[Bracket, Parameters], Bracket | None] = same_value
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def equation(self) -> str:
+        """Its name in tables."""
+        return self.equations[0]
+
+    @property
+    def shape(self) -> str:
+        """The shape of its matrix, "n x n" or "(n + d) x (n + d)"."""
+        side = f"({self.rows})" if "+" in self.rows else self.rows
+        return f"{side} x {side}"
+
+    @property
+    def has_points(self) -> bool:
+        """Whether its matrix has a row for each point."""
+        return self.rows != "d + 1"
+
+    def arguments(self, parameters: Parameters) -> dict[str, Any]:
+        """Return what the builder takes of the parameters, by name."""
+        return {name: getattr(parameters, name) for name in self.takes}
+
+    def build(self, X: Array, parameters: Parameters) -> Relaxation:
+        """Build it."""
+        return self.builder(X, **self.arguments(parameters))
+
+    def side(self, n: int, d: int) -> int:
+        """Return the rows of its matrix at a size."""
+        return {"n": n, "n + d": n + d, "d + 1": d + 1}[self.rows]
+
+
+@dataclass(frozen=True)
+class SolverRecord:
+    """A solver; its key in `SOLVERS` is its name.
+
+    Attributes
+    ----------
+    says : str
+        What it is, in a few words.
+    function : callable or None
+        Solves (15), called as ``function(X, nu, penalty, tol=, time_limit=, callback=, **options)``, and returns a
+        `Result`; None for a solver that CVXPY knows by the name of the record, which solves all relaxations.
+    options : mapping
+        What it is called with besides.
+    penalty : tuple of str
+        What it can take of "ridge" and "l1".
+    most_rows, most_coefficients, most_operations : float
+        Side of the cone, nonzeros of the other rows, and operations in a step, up to which it is run without being
+        asked for by name: seconds each.
+    most_rows_on_page : float
+        Side of the cone up to which the interactive page offers it.
+    """
+
+    says: str
+    function: Callable[..., Result] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    penalty: tuple[str, ...] = BOTH
+    most_rows: float = np.inf
+    most_coefficients: float = np.inf
+    most_operations: float = np.inf
+    most_rows_on_page: float = np.inf
+
+    def too_slow(self, n: int, d: int) -> str:
+        """Return why a solver of (15) is not run at a size without being asked for, or nothing."""
+        operations = n * d * d + d**3
+        if operations <= self.most_operations:
+            return ""
+        return f"its steps are of {operations} operations, more than {self.most_operations}; ask for it by name"
+
+    def too_large(self, relaxation: RelaxationRecord, n: int, d: int) -> str:
+        """Return why it is not run on a relaxation at a size without being asked for, or nothing."""
+        side = relaxation.side(n, d)
+        coefficients = side * side if relaxation.has_points else n * d * d // 2
+        if side > self.most_rows:
+            return f"its cone has side {side}, more than {self.most_rows}; ask for it by name"
+        if coefficients > self.most_coefficients:
+            return f"it has {coefficients} coefficients, more than {self.most_coefficients}; ask for it by name"
+        return ""
+
+
+@dataclass(frozen=True)
+class BaselineRecord:
+    """A method without a relaxation; its key in `BASELINES` is its name.
+
+    Attributes
+    ----------
+    function : callable
+        From the data, and a seed ``rng=``, to labels in {-1, +1}.
+    problem : str
+        What it minimises.
+    """
+
+    function: Callable[..., Array]
+    problem: str
+
+
+RELAXATIONS: dict[str, RelaxationRecord] = {
+    "v_space": RelaxationRecord(v_space, ("(15)", "(12)", "(14)", "(20)"), "direction alone", rows="d + 1"),
+    "v_space_normalized": RelaxationRecord(
+        v_space_normalized, ("(21)",), "direction, normalised", rows="d + 1", bounds_15=from_normalized
+    ),
+    "lifted": RelaxationRecord(lifted, ("(11)",), "labels and direction", rows="n + d"),
+    "penalized_nu": RelaxationRecord(penalized_nu, ("(8)", "(16)"), "imbalance penalised", penalty=("ridge",)),
+    "multiclass": RelaxationRecord(
+        multiclass, ("section 4",), "k classes", takes=("k", "nu"), penalty=(), bounds_15=from_multiclass
+    ),
+    "constrained_alpha": RelaxationRecord(
+        constrained_alpha, ("(7)",), "imbalance fixed, without penalty", takes=("alpha",), penalty=(),
+        bounds_15=from_constrained,
+    ),
+    "correlation": RelaxationRecord(
+        correlation, ("(24)", "(23)"), "correlation, trivial whatever the data", takes=(), penalty=(),
+        bounds_15=no_bound,
+        left_out={"SCS": "its matrix grows without bound, which takes SCS minutes; ask for it by name"},
+    ),
+}  # fmt: skip
+
+SOLVERS: dict[str, SolverRecord] = {
+    "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank),
+    "fista": SolverRecord("accelerated gradient on the smoothed dual", fista),
+    "fista published": SolverRecord(
+        "the algorithm as the paper has it: 20 000 steps", fista, {"variant": "published"}, most_operations=1_000_000
+    ),
+    "SCS": SolverRecord("splitting, through CVXPY", most_rows=121, most_coefficients=500_000),
+    "CLARABEL": SolverRecord(  # its cost grows with the sixth power of the side
+        "interior point, through CVXPY", most_rows=41, most_coefficients=100_000, most_rows_on_page=60
+    ),
+}
+
+BASELINES: dict[str, BaselineRecord] = {
+    "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened"),
+    "alternating": BaselineRecord(alternating_optimisation, "(2)"),
+}
+
+
+def fast_solvers() -> dict[str, SolverRecord]:
+    """Return the solvers of (15) that do not need CVXPY."""
+    return {name: solver for name, solver in SOLVERS.items() if solver.function is not None}
+
+
+def cvxpy_solvers() -> dict[str, SolverRecord]:
+    """Return the solvers that CVXPY calls, which solve all relaxations."""
+    return {name: solver for name, solver in SOLVERS.items() if solver.function is None}
+
+
+def refuse_penalty(parts: tuple[str, ...], penalty: Penalty) -> str:
+    """Return why something that takes these parts cannot take a penalty, or nothing."""
+    has = {"ridge": bool(np.any(np.asarray(penalty.a) > 0)), "l1": penalty.has_l1}
+    wrong = [name for name, there in has.items() if there and name not in parts]
+    return f"it takes no {' and no '.join(wrong)} penalty" if wrong else ""

@@ -17,7 +17,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths, plotting
-from diffrac_cvx.plotting.canvas import MISSING, STYLES, spread
+from diffrac_cvx.plotting.canvas import STYLES, keep_apart, label_ends
 
 PENALTY = dc.Penalty.l1(0.02)
 NAMES = ["age", "height", "weight", "dose", "time"]
@@ -440,30 +440,26 @@ def test_kinds_and_orders_are_checked(result):
 
 def test_positions_are_spread_to_a_distance_and_no_further():
     at = np.array([3.0, 0.0, 0.1, 0.2, 9.0])
-    moved = spread(at, 1.0)
+    moved = keep_apart(at, 1.0)
     assert (np.diff(np.sort(moved)) >= 1.0 - 1e-12).all()
     np.testing.assert_array_equal(np.argsort(moved), np.argsort(at))
     np.testing.assert_allclose(moved, [3.0, -0.9, 0.1, 1.1, 9.0], atol=1e-12)
-    np.testing.assert_array_equal(spread(np.array([5.0, 1.0]), 1.0), [5.0, 1.0])
+    np.testing.assert_array_equal(keep_apart(np.array([5.0, 1.0]), 1.0), [5.0, 1.0])
+    assert keep_apart(np.zeros(0), 1.0).size == 0
 
 
-# Without matplotlib
+def test_names_at_the_ends_of_lines_do_not_overlap_on_logarithmic_axes_either(ax):
+    ax.loglog([1.0, 10.0], [1.0, 100.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        texts = label_ends(ax, [10.0, 10.5, 11.0], ["a", "b", "c"], ["k", "k", "k"], size=7.0)
+    ax.figure.canvas.draw()
+    heights = [text.get_window_extent().y0 for text in texts]
+    assert heights == sorted(heights)
+    assert not any(a.get_window_extent().overlaps(b.get_window_extent()) for a, b in pairwise(texts))
 
 
-def test_without_matplotlib_the_displays_are_there_and_plot_says_what_to_install():
-    code = """
-import sys
-sys.modules["matplotlib"] = None
-from diffrac_cvx.plotting import DirectionDisplay
-display = DirectionDisplay([1.0, 2.0])
-try:
-    display.plot()
-except ImportError as error:
-    print(error)
-"""
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
-    assert out.splitlines() == [MISSING]
-    assert "pip install matplotlib" in MISSING
+# Importing
 
 
 def test_importing_the_plots_does_not_import_matplotlib():

@@ -23,7 +23,7 @@ def measure(n: int, replication: int) -> dict:
 
 
 def refuse(n: int, replication: int) -> dict:
-    if n == 2:
+    if n == 1:  # the last two in the order of the sweep
         raise RuntimeError("interrupted")
     return measure(n, replication)
 
@@ -68,8 +68,10 @@ def test_the_table_is_in_the_order_of_the_cells_whatever_the_jobs(tmp_path, jobs
 
 def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path, monkeypatch):
     log = tmp_path / "log"
-    with pytest.raises(RuntimeError, match="interrupted"):
+    with pytest.raises(RuntimeError, match="interrupted") as caught:
         run(log, refuse)
+    assert "in the cell {'n': 1" in caught.value.__notes__[0]
+    assert "in refuse" in caught.value.__notes__[0], "where in the other process"
     done = read_log(log, {})
     assert 0 < len(done) < len(CELLS)
     log.write_text(log.read_text() + '["half a li')  # killed while writing
@@ -123,6 +125,11 @@ def test_a_finished_sweep_leaves_no_log(tmp_path):
     run(tmp_path / "log")
     forget(tmp_path / "log")
     assert not (tmp_path / "log").exists()
+
+
+def test_a_table_with_the_columns_of_older_ones_is_read_by_todays_names(tmp_path):
+    (tmp_path / "old.csv").write_text("set,lambda,n\nheart,0.1,270\n")
+    assert list(read_table(tmp_path / "old.csv").columns) == ["data_set", "lam", "n"]
 
 
 def test_a_table_comes_back_as_it_was_written(tmp_path):

@@ -1,4 +1,4 @@
-"""Where matplotlib comes in: axes to draw on, one palette, and labels that do not overlap."""
+"""The one module that imports matplotlib: axes to draw on, the palette, and labels that do not overlap."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.inputs import Array, one_of
@@ -20,7 +21,6 @@ else:
 ACCENT, SECOND, GREY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
 WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
 APART: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are made without pyplot
-MISSING = "plots need matplotlib, which is not installed: pip install matplotlib"
 
 
 class Style(NamedTuple):
@@ -44,15 +44,15 @@ STYLES = (  # the first two are the package's, the others Okabe and Ito's
 SHORT = {"c": "color", "ls": "linestyle", "lw": "linewidth", "ms": "markersize", "fc": "facecolor", "ec": "edgecolor"}
 
 
-def look(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def merge_style(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords for an artist: the defaults, and those given, also by matplotlib's short names, over them."""
     return {**default, **{SHORT.get(name, name): value for name, value in given.items()}}
 
 
-def line_look(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, Any]:
+def line_style(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, Any]:
     """Return keywords for the k-th line."""
     style = STYLES[k % len(STYLES)]._asdict()
-    return look({**style, "markersize": 4.0, "linewidth": 1.3, **default}, given)
+    return merge_style({**style, "markersize": 4.0, "linewidth": 1.3, **default}, given)
 
 
 def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT), across: bool = False) -> Any:
@@ -60,8 +60,6 @@ def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HE
 
     Raises
     ------
-    ImportError
-        If there is no matplotlib to make a figure with.
     ParameterError
         If fewer axes are given than there are panels.
     """
@@ -113,19 +111,9 @@ def apart_from_pyplot() -> Iterator[None]:
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, imported now.
+    """Return matplotlib.pyplot, imported when the first figure is made: importing the package stays quick."""
+    import matplotlib.pyplot as plt
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] == "matplotlib":
-            raise ImportError(MISSING) from None
-        raise
     return plt
 
 
@@ -143,13 +131,15 @@ def scale_x(ax: Axes, values: Array) -> None:
         ax.set_xscale("symlog", linthresh=float(decade), linscale=0.4)
 
 
-def label_ends(ax: Axes, heights: Sequence[float], texts: Sequence[str], colors: Sequence[str]) -> list[Annotation]:
+def label_ends(
+    ax: Axes, heights: Sequence[float], texts: Sequence[str], colors: Sequence[str], size: float = 8.0
+) -> list[Annotation]:
     """Write a text right of the axes at each height, moved up or down as far as it takes not to overlap."""
     ax.figure.canvas.figure.draw_without_rendering()  # the layout and the limits, which the distances depend on
     points = 72.0 / ax.figure.dpi
-    at = np.array([ax.transData.transform((0.0, height))[1] * points for height in heights])
-    size = 8.0
-    moved = spread(at, 1.25 * size) - at
+    left = ax.get_xlim()[0]
+    at = np.array([ax.transData.transform((left, height))[1] * points for height in heights])
+    moved = keep_apart(at, 1.25 * size) - at
     return [
         ax.annotate(
             text, (1.0, height), (5.0, float(shift)), xycoords=("axes fraction", "data"), textcoords="offset points",
@@ -159,23 +149,16 @@ def label_ends(ax: Axes, heights: Sequence[float], texts: Sequence[str], colors:
     ]  # fmt: skip
 
 
-def spread(at: Array, distance: float) -> Array:
+def keep_apart(at: Array, distance: float) -> Array:
     """Return the positions nearest to these, in the sense of least squares, that keep their order and a distance.
 
-    Less the room that each needs, that is an isotonic regression: neighbours that violate it are pooled.
+    Less the room that each needs, that is an isotonic regression.
     """
     order = np.argsort(at, kind="stable")
     room = distance * np.arange(len(at))
-    blocks: list[tuple[float, int]] = []
-    for position in at[order] - room:
-        mean, count = float(position), 1
-        while blocks and blocks[-1][0] > mean:
-            last, size = blocks.pop()
-            mean, count = (mean * count + last * size) / (count + size), count + size
-        blocks.append((mean, count))
-    placed = np.concatenate([np.full(count, mean) for mean, count in blocks]) if blocks else np.zeros(0)
     moved = np.empty(len(at))
-    moved[order] = placed + room
+    if len(at):
+        moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room
     return moved
 
 

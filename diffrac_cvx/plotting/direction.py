@@ -8,7 +8,7 @@ import numpy.typing as npt
 from diffrac_cvx.directions import leading_direction
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import as_data, as_matrix, in_unit_interval, one_of, positive_int
-from diffrac_cvx.plotting.canvas import ACCENT, GREY, PALE, WIDTH, Axes, axes_for, look, names_of
+from diffrac_cvx.plotting.canvas import ACCENT, GREY, PALE, WIDTH, Axes, axes_for, merge_style, names_of
 from diffrac_cvx.result import Result
 
 
@@ -140,7 +140,7 @@ class DirectionDisplay:
         (ax,) = axes_for(ax, size=(WIDTH, 0.8 + 0.22 * max(count, 4)))
         self.ax_, self.figure_ = ax, ax.figure
         colors = np.where(self.support[self.shown_], ACCENT, PALE).tolist()
-        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **look({"color": colors}, kwargs))
+        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **merge_style({"color": colors}, kwargs))
         ax.set_yticks(np.arange(count), [self.feature_names[j] for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
         ax.axvline(0.0, color=GREY, linewidth=0.8)
@@ -153,7 +153,7 @@ class DirectionDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         v, inside = self.coefficients, self.support
         colors = np.where(inside, ACCENT, PALE).tolist()
-        self.stems_ = ax.vlines(self.shown_, 0.0, v, **look({"color": colors, "linewidth": 1.0}, kwargs))
+        self.stems_ = ax.vlines(self.shown_, 0.0, v, **merge_style({"color": colors, "linewidth": 1.0}, kwargs))
         (outer,) = ax.plot(self.shown_[~inside], v[~inside], "o", color=PALE, markersize=2.0)
         (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=ACCENT, markersize=4.0)
         self.heads_ = (inner, outer)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.paths import Duality, Path, duality
-from diffrac_cvx.plotting.canvas import ACCENT, SECOND, Axes, axes_for, line_look, panels_for, scale_x
+from diffrac_cvx.plotting.canvas import ACCENT, SECOND, Axes, axes_for, line_style, panels_for, scale_x
 
 PANELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
 
@@ -91,7 +91,7 @@ class DualityDisplay:
         alphas = np.union1d(np.linspace(known.parameter.min(), 1.0, 401), known.parameter)
         lower, upper = self.duality.bounds(alphas)
         self.band_ = ax.fill_between(alphas, lower, upper, color=SECOND, alpha=0.25, lw=0, label="proved")
-        marks = line_look(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
+        marks = line_style(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
         (self.points_,) = ax.plot(known.parameter, known.value, **marks)
         if self.constrained is not None:
             apart = self.constrained
@@ -105,7 +105,7 @@ class DualityDisplay:
         penalised = self.duality.penalised
         scale_x(ax, penalised.parameter)
         (self.line_,) = ax.plot(
-            penalised.parameter, penalised.value, **line_look(0, kwargs, marker="", label=r"$p(\nu)$")
+            penalised.parameter, penalised.value, **line_style(0, kwargs, marker="", label=r"$p(\nu)$")
         )
         _, upper = self.duality.sums
         sums = r"$q(\alpha) + \nu\alpha$ at its $\alpha$"

@@ -18,8 +18,8 @@ from diffrac_cvx.plotting.canvas import (
     Axes,
     axes_for,
     label_ends,
-    line_look,
-    look,
+    line_style,
+    merge_style,
     names_of,
     panels_for,
     scale_x,
@@ -150,7 +150,7 @@ class PathDisplay:
         pale = {"color": PALE, "linewidth": 0.8, "zorder": 1}
         ax.axhline(0.0, color=GREY, linewidth=0.6, zorder=0)
         self.lines_["coefficients"] = [
-            ax.plot(at, V[:, j], **(line_look(named.index(j), kwargs) if j in named else look(pale, kwargs)))[0]
+            ax.plot(at, V[:, j], **(line_style(named.index(j), kwargs) if j in named else merge_style(pale, kwargs)))[0]
             for j in range(V.shape[1])
         ]
         end = 0 if ax.xaxis_inverted() else -1
@@ -160,7 +160,7 @@ class PathDisplay:
 
     def _curve(self, ax: Axes, name: str, kwargs: dict[str, Any]) -> None:
         at = self.path.parameter
-        self.lines_[name] = ax.plot(at, getattr(self.path, name), **line_look(0, kwargs))
+        self.lines_[name] = ax.plot(at, getattr(self.path, name), **line_style(0, kwargs))
         if name == "value":
             self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=SECOND, alpha=0.2, lw=0)
         if name in ("error", "imbalance", "eigenvalue_ratio"):

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.plotting.canvas import ACCENT, PALE, Axes, axes_for, look
+from diffrac_cvx.plotting.canvas import ACCENT, PALE, Axes, axes_for, merge_style
 
 
 class PhaseMapDisplay:
@@ -97,7 +97,7 @@ class PhaseMapDisplay:
         (ax,) = axes_for(ax)
         self.ax_, self.figure_ = ax, ax.figure
         default = {"cmap": "Greys", "rasterized": True}
-        self.mesh_ = ax.pcolormesh(edges(self.d), edges(self.n), self.values, **look(default, kwargs))
+        self.mesh_ = ax.pcolormesh(edges(self.d), edges(self.n), self.values, **merge_style(default, kwargs))
         known = self.values[~np.isnan(self.values)]
         if len(known) < self.values.size:
             ax.patch.set(hatch="////", edgecolor=PALE)

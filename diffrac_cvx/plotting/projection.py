@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.directions import best_direction
+from diffrac_cvx.directions import threshold as threshold_between
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, weights_of
-from diffrac_cvx.plotting.canvas import GREY, STYLES, Axes, axes_for, look
-from diffrac_cvx.rounding import two_means
+from diffrac_cvx.plotting.canvas import GREY, STYLES, Axes, axes_for, merge_style
 
 HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
 
@@ -59,7 +59,7 @@ class ProjectionDisplay:
             raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
         if len(self.classes) > len(STYLES):
             raise DataError(f"there are {len(self.classes)} labels; at most {len(STYLES)} can be told apart")
-        self.threshold = split_point(self.projection) if threshold is None else float(threshold)
+        self.threshold = threshold_between(self.projection) if threshold is None else float(threshold)
         self.symbol = symbol
 
     @classmethod
@@ -143,16 +143,16 @@ class ProjectionDisplay:
         edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
         self.bars_ = []
         for label, style, hatch in zip(self.classes, STYLES, HATCHES, strict=False):
-            chosen = self.projection[self.labels == label]
+            points = self.projection[self.labels == label]
             default = {
                 "histtype": "stepfilled",
                 "facecolor": (style.color, 0.35 if hatch is None else 0.1),
                 "edgecolor": style.color,
                 "hatch": hatch,
                 "linewidth": 1.2,
-                "label": f"label {written(label)}, {len(chosen)} points",
+                "label": f"label {format_label(label)}, {len(points)} points",
             }
-            self.bars_.append(ax.hist(chosen, edges, **look(default, kwargs))[2])
+            self.bars_.append(ax.hist(points, edges, **merge_style(default, kwargs))[2])
         self.threshold_line_ = ax.axvline(self.threshold, color=GREY, linestyle="--", linewidth=1.0, label="threshold")
         ax.set_xlabel(self.symbol)
         ax.set_ylabel("points")
@@ -161,13 +161,6 @@ class ProjectionDisplay:
         return self
 
 
-def split_point(values: Array) -> float:
-    """Return the middle of the gap at which exact 2-means splits numbers; the number itself if they are all equal."""
-    sides = two_means(values)
-    ends = sorted((values[sides == side].min(), values[sides == side].max()) for side in np.unique(sides))
-    return float((ends[0][1] + ends[-1][0]) / 2)
-
-
-def written(label: Any) -> str:
+def format_label(label: Any) -> str:
     """Return a label as text, numbers without needless digits."""
     return f"{label:g}" if isinstance(label, (int, float, np.number)) else str(label)

@@ -1,4 +1,4 @@
-"""One look for all figures: column width of a journal page, readable in grey, PDF and PNG."""
+"""One style for all figures: column width of a journal page, readable in grey, PDF and PNG."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +13,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND
+
 PAGE = 6.75  # inches, the text width of a journal page
-GREY = "#555555"
-ACCENT = "#b2182b"
-SECOND = "#2166ac"
 GREEN = "#1b7837"
 
+__all__ = ["ACCENT", "GREEN", "GREY", "PAGE", "SECOND", "STYLE", "label_lines", "save", "with_band"]
 STYLE: Any = {
     "font.size": 8,
     "axes.labelsize": 8,

@@ -1,24 +1,20 @@
 """The sweep runner: cells in any order, over processes of one thread each, resumable, into one sorted table."""
 
 import json
-import multiprocessing
-import os
-import resource
-import signal
-import sys
+import threading
+import traceback
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, as_completed
-from concurrent.futures import TimeoutError as OutOfTime
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pandas as pd
-from pebble import ProcessExpired, ProcessPool
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from diffrac_cvx.errors import ResourceError
+from diffrac_cvx.processes import Call, OutOfTimeError, Worker, WorkerDiedError
 
 Cell = Mapping[str, Any]
 Row = dict[str, Any]
@@ -45,14 +41,9 @@ def sweep(
     missing = [cell for cell in cells if key_of(cell) not in known]
     if len(missing) < len(cells):
         print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log}, going on from there")
-    spread = sorted(missing, key=hash_of)  # an even mix, so that the time left is honest
-    log.parent.mkdir(parents=True, exist_ok=True)
-    shown = None if sys.stderr.isatty() else False
-    with (
-        log.open("a") as file,
-        tqdm(total=len(spread), desc=title, unit="cell", disable=shown, mininterval=2) as bar,
-    ):
-        for cell, row in measured(spread, measure, jobs, seconds, memory):
+    mixed = sorted(missing, key=hash_of)  # so that the cells measured so far tell how long the others take
+    with log.open("a") as file, tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
+        for cell, row in measure_cells(mixed, measure, jobs, seconds, memory):
             known[key_of(cell)] = row
             file.write(json.dumps([key_of(cell), row]) + "\n")
             file.flush()
@@ -60,60 +51,50 @@ def sweep(
     return pd.DataFrame([{**cell, **known[key_of(cell)]} for cell in cells])
 
 
-def measured(
+def measure_cells(
     cells: Sequence[Cell], measure: Callable[..., Row], jobs: int, seconds: float | None, memory: float | None
 ) -> Iterator[tuple[Cell, Row]]:
     """Yield each cell with its row as it is done; no process outlives the generator."""
-    if not cells:
-        return
-    workers = ProcessPool(
-        max_workers=min(jobs, len(cells)),
-        context=multiprocessing.get_context("spawn"),
-        initializer=prepare,
-        initargs=(memory,),
-    )
+    stopping = threading.Event()
+    idle: SimpleQueue[Worker] = SimpleQueue()
+    workers = [Worker(None if memory is None else memory * 1e9) for _ in range(jobs)]
+    for worker in workers:
+        idle.put(worker)
+
+    def measure_cell(cell: Cell) -> Row:
+        worker = idle.get()
+        try:
+            answer = worker.call(Call(measure_here, (measure, cell)), stopped=stopping.is_set, seconds=seconds)
+        except (OutOfTimeError, WorkerDiedError) as failure:
+            return {"reason": str(failure)}
+        finally:
+            idle.put(worker)
+        if isinstance(answer.error, MemoryError | ResourceError):
+            return {"reason": f"out of memory: {str(answer.error) or 'allocation refused'}"}
+        if answer.error is not None:
+            raise answer.error
+        row: Row = answer.value
+        return row
+
+    threads = ThreadPoolExecutor(jobs)
     try:
-        futures: dict[Future[Row], Cell] = {
-            workers.schedule(one_thread, args=[measure, cell], timeout=seconds): cell for cell in cells
-        }
+        futures = {threads.submit(measure_cell, cell): cell for cell in cells}
         for future in as_completed(futures):
-            yield futures[future], row_of(future, seconds)
+            yield futures[future], future.result()
     finally:
-        workers.stop()  # type: ignore[no-untyped-call]
-        workers.join()
+        stopping.set()
+        threads.shutdown(cancel_futures=True)
+        for worker in workers:
+            worker.close()
 
 
-def row_of(future: Future[Row], seconds: float | None) -> Row:
-    """Return the row of a cell, or why there is none."""
+def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:
+    """Measure a cell in this process; an error keeps its traceback, which other processes do not see."""
     try:
-        return future.result()
-    except ProcessExpired as death:
-        return {"reason": f"the process died: {cause_of(death.exitcode)}"}
-    except OutOfTime:
-        return {"reason": f"stopped after {seconds:g} s"}
-    except (MemoryError, ResourceError) as error:
-        return {"reason": f"out of memory: {str(error) or 'allocation refused'}"}
-
-
-def cause_of(exitcode: int) -> str:
-    """Return the signal behind an exit code, or the code."""
-    with suppress(ValueError):
-        return signal.Signals(-exitcode).name
-    return f"exit code {exitcode}"
-
-
-def prepare(memory: float | None) -> None:
-    """Set up a worker: Ctrl-C is the parent's to handle, and what a cell may allocate is limited."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["OMP_NUM_THREADS"] = "1"
-    if memory is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (int(memory * 1e9), resource.RLIM_INFINITY))
-
-
-def one_thread(measure: Callable[..., Row], cell: Cell) -> Row:
-    """Measure one cell with one BLAS thread."""
-    with threadpool_limits(1):
         return measure(**cell)
+    except Exception as error:
+        error.add_note(f"in the cell {dict(cell)}:\n{traceback.format_exc()}")
+        raise
 
 
 def key_of(cell: Cell) -> str:
@@ -123,10 +104,7 @@ def key_of(cell: Cell) -> str:
 
 def hash_of(cell: Cell) -> int:
     """Return a number that depends on the cell alone and mixes the order of cells."""
-    value = 2017
-    for letter in key_of(cell):
-        value = (value * 1_000_003 + ord(letter)) % (1 << 61)
-    return value
+    return zlib.crc32(key_of(cell).encode())
 
 
 def read_log(log: Path, settings: Mapping[str, Any]) -> dict[str, Row]:

@@ -1,15 +1,14 @@
-"""Displays of solutions: their brackets as they closed, and their spectra."""
+"""Display of the proved brackets of runs, as they closed."""
 
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array, one_of
+from diffrac_cvx.inputs import one_of
 from diffrac_cvx.linalg import EPS
-from diffrac_cvx.plotting.canvas import Axes, axes_for, line_look
+from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style
 from diffrac_cvx.result import Progress, Result
 
 AGAINST = ("iteration", "seconds")
@@ -24,7 +23,7 @@ class BracketDisplay:
     histories : sequence of sequences of Progress
         (iteration, seconds, lower, upper), oldest first; one sequence for each run.
     names : sequence of str
-        Who ran.
+        Names of the runs.
 
     Attributes
     ----------
@@ -99,7 +98,7 @@ class BracketDisplay:
         for k, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             x, lower, upper = history[:, column], history[:, 2], history[:, 3]
             marks = 4.0 if len(x) <= FEW else 0.0
-            style = line_look(k, kwargs, markersize=marks, drawstyle="steps-post")
+            style = line_style(k, kwargs, markersize=marks, drawstyle="steps-post")
             if gap:
                 self.gap_lines_ += ax.plot(x, np.maximum(upper - lower, EPS), **{"label": name, **style})
                 continue
@@ -112,90 +111,3 @@ class BracketDisplay:
         ax.set_ylabel("proved gap" if gap else "proved bracket on the optimum")
         self.legend_ = ax.legend(frameon=False, fontsize="small")
         return self
-
-
-class SpectrumDisplay:
-    """The eigenvalues of Y and of V, as shares of their sums.
-
-    Parameters
-    ----------
-    labels : (k,) array
-        Eigenvalues of Y = FF', largest first: the squared singular values of F.
-    directions : (m,) array, optional
-        Eigenvalues of V, largest first.
-
-    Attributes
-    ----------
-    ax_, figure_ : Axes, Figure
-    labels_line_, directions_line_ : Line2D
-        The second is None where there is no V.
-    legend_ : Legend
-    """
-
-    ax_: Axes
-    figure_: Any
-    labels_line_: Any
-    directions_line_: Any
-    legend_: Any
-
-    def __init__(self, labels: npt.ArrayLike, directions: npt.ArrayLike | None = None) -> None:
-        self.labels = shares(labels)
-        self.directions = None if directions is None else shares(directions)
-
-    @classmethod
-    def from_result(cls, result: Result) -> Self:
-        """Compute the spectra of a result.
-
-        Those of V depend on the units of the features; the offset, where V has one, counts.
-
-        Parameters
-        ----------
-        result : Result
-        """
-        singular = np.linalg.svd(result.F, compute_uv=False)
-        return cls(singular**2, None if result.V is None else np.linalg.eigvalsh(result.V)[::-1])
-
-    def plot(self, ax: Axes | None = None, *, most: int = 20, floor: float = 1e-10, **kwargs: Any) -> Self:
-        """Draw the leading eigenvalues on a logarithmic axis.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            By default those of a new figure.
-        most : int
-            How many eigenvalues are drawn.
-        floor : float
-            Where the axis ends: smaller ones are rounding.
-        **kwargs
-            Passed to ``Axes.plot``.
-
-        Returns
-        -------
-        SpectrumDisplay
-            This one.
-        """
-        (ax,) = axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        spectra = [(self.labels, "labels, $Y$"), (self.directions, "directions, $V$")]
-        lines = [
-            None if values is None else ax.plot(
-                np.arange(1, len(values) + 1)[:most], values[:most], **line_look(k, kwargs, label=label)
-            )[0]
-            for k, (values, label) in enumerate(spectra)
-        ]  # fmt: skip
-        self.labels_line_, self.directions_line_ = lines
-        ax.set_yscale("log")
-        ax.set_ylim(floor, 2.0)
-        ax.locator_params(axis="x", integer=True)
-        ax.set_xlabel("$i$")
-        ax.set_ylabel(r"share of the trace, $\lambda_i\,/\,\mathrm{tr}$")
-        self.legend_ = ax.legend(frameon=False, loc="upper right")
-        return self
-
-
-def shares(values: npt.ArrayLike) -> Array:
-    """Return nonnegative numbers over their sum; negative ones are rounding and count as 0."""
-    kept = np.maximum(np.asarray(values, dtype=float), 0.0)
-    if kept.ndim != 1 or len(kept) == 0 or not np.isfinite(kept).all():
-        raise DataError("a spectrum must be a 1-d array of finite numbers, at least one")
-    return np.asarray(kept / (kept.sum() or 1.0))

@@ -5,7 +5,7 @@ Run ``make runtime``; ``GRID=smoke`` for a small one.  Times depend on the machi
 
 import sys
 
-from experiments.harness.command import Experiment, run
+from experiments.harness import Experiment, run
 from experiments.runtime.cells import MEMORY, SECONDS, SETTINGS, cells_of, measure
 from experiments.runtime.claims import claims
 from experiments.runtime.plot import draw

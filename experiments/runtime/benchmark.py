@@ -1,16 +1,13 @@
 """Speed and memory of the fast solvers, as ratios to the CVXPY oracle in the same run (medians).
 
 Run ``make benchmark``.  One thread each; the oracle's time includes CVXPY's compilation, its solver runs at the loosest
-tolerances that prove the asked gap.
+tolerances that prove the gap.
 """
 
 import argparse
-import resource
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -18,11 +15,11 @@ from threadpoolctl import threadpool_limits
 import diffrac_cvx as dc
 
 N, D, LAM, NOISE = 1000, 50, 0.01, 0.3
-LARGE_N = 100_000
+LARGE_N, LARGE_LAM = 100_000, 0.001
 PUBLISHED_LIMIT = 60.0  # seconds
 
 
-def timed(solvers: dict[str, Callable[[], dc.Result]], repeats: int) -> dict[str, tuple[float, dc.Result]]:
+def time_solvers(solvers: dict[str, Callable[[], dc.Result]], repeats: int) -> dict[str, tuple[float, dc.Result]]:
     """Return the median seconds and the last result of each solver, run in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in solvers}
     results = {}
@@ -33,7 +30,7 @@ def timed(solvers: dict[str, Callable[[], dc.Result]], repeats: int) -> dict[str
     return {name: (statistics.median(seconds[name]), results[name]) for name in solvers}
 
 
-def speed(repeats: int) -> None:
+def print_speed(repeats: int) -> None:
     """Print the times and ratios of the comparison instance."""
     X = dc.datasets.make_planted(N, D, noise=NOISE, rng=0).X
     penalty = dc.Penalty.l1(LAM)
@@ -43,7 +40,7 @@ def speed(repeats: int) -> None:
         return dc.solve(dc.v_space(X, 1.0, penalty), solver, **options)
 
     loose = {"eps_abs": 1e-4, "eps_rel": 1e-4}
-    found = timed(
+    found = time_solvers(
         {
             "CVXPY + SCS": lambda: oracle("SCS", **loose),
             "low_rank, gap 1e-4": lambda: dc.low_rank(X, 1.0, penalty, tol=1e-4),
@@ -51,12 +48,12 @@ def speed(repeats: int) -> None:
         },
         repeats,
     )
-    found |= timed({"CVXPY + CLARABEL": lambda: oracle("CLARABEL", tol=1e-2)}, 1)
-    found |= timed(
+    found |= time_solvers(
         {
+            "CVXPY + CLARABEL": lambda: oracle("CLARABEL", tol=1e-2),
             "fista published, gap 1e-3": lambda: dc.fista(
                 X, 1.0, penalty, variant="published", tol=1e-3, max_iter=10**6, time_limit=PUBLISHED_LIMIT
-            )
+            ),
         },
         1,
     )
@@ -70,33 +67,26 @@ def speed(repeats: int) -> None:
     print(f"  fista is {found['fista published, gap 1e-3'][0] / fista:.0f} times faster than as published")
 
 
-def memory(name: str) -> None:
-    """Solve one large instance and print the peak memory of this process."""
-    X = dc.datasets.make_planted(LARGE_N, D, noise=NOISE, scaling="unit", rng=0).X
-    penalty = dc.Penalty.l1(0.001)
-    solve = {"low_rank": partial(dc.low_rank, tol=1e-3), "fista": partial(dc.fista, tol=1e-3)}[name]
-    result = solve(X, 1.0, penalty)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(
-        f"  {name:10s}{result.seconds:7.1f} s   proved gap {result.gap:.1e}   "
-        f"peak {peak:.2f} GB, data {X.nbytes / 1e9:.2f} GB"
-    )
+def print_memory() -> None:
+    """Print the peak memory of each fast solver on one large instance, in a process of its own."""
+    X = dc.datasets.make_planted(LARGE_N, D, noise=NOISE, rng=0).X
+    print(f"n = {LARGE_N}, d = {D}, lambda = {LARGE_LAM}; data {X.nbytes / 1e9:.2f} GB, peak beside them:", flush=True)
+    found = dc.compare(X, methods=("low_rank", "fista"), penalty=dc.Penalty.l1(LARGE_LAM), tol=1e-3, memory=True)
+    for row in found.rows:
+        print(
+            f"  {row['method']:10s}{row['seconds']:7.1f} s   proved gap {row['gap']:.1e}   "
+            f"peak {row['memory_MB'] / 1e3:.2f} GB"
+        )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the speed ratios and the peak memory of each fast solver in a process of its own."""
+    """Print the speed ratios and the peak memory of each fast solver."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--memory-of", choices=("low_rank", "fista"), help=argparse.SUPPRESS)
-    chosen = parser.parse_args(arguments)
+    values = parser.parse_args(arguments)
     with threadpool_limits(1):
-        if chosen.memory_of:
-            memory(chosen.memory_of)
-            return 0
-        speed(chosen.repeats)
-    print(f"n = {LARGE_N}, d = {D}, lambda = 0.001", flush=True)
-    for name in ("low_rank", "fista"):
-        subprocess.run([sys.executable, "-m", "experiments.runtime.benchmark", "--memory-of", name], check=True)
+        print_speed(values.repeats)
+        print_memory()
     return 0
 
 

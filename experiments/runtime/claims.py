@@ -3,12 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from experiments.harness.claims import Claim
-from experiments.runtime.cells import COMPARED, CVXPY_LIMIT, EQUAL_GAP, MEMORY
+from experiments.harness import Claim
+from experiments.runtime.cells import COMPARED, CVXPY_LIMIT, EQUAL_GAP, MAX_CUT, MEMORY
 from experiments.runtime.plot import BEST, exponent, medians
 
 PLACE = "Figure 3"
-WIDEST = 1.1  # exponent in n
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
@@ -16,7 +15,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     lines = medians(table)
     own = lines[lines["goal"] == "own"]
     found = [breakdown(own), cost_of_cvxpy(own)]
-    if "max-cut, pymanopt" in set(own["method"]):
+    if MAX_CUT in set(own["method"]):
         found += [max_cut(own), beyond_max_cut(own)]
     return [*found, two_rules(own), sparse_errors(table), faster(lines), scaling(lines)]
 
@@ -24,8 +23,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 def breakdown(own: pd.DataFrame) -> Claim:
     """The size at which CVXPY gives up."""
     line = own[(own["method"] == BEST) & (own["panel"] == "n")]
-    last = line[line["done"]].groupby("lambda")["n"].max()
-    first = line[~line["done"].astype(bool)].groupby("lambda")["n"].min()
+    last = line[line["done"]].groupby("lam")["n"].max()
+    first = line[~line["done"].astype(bool)].groupby("lam")["n"].min()
     return Claim(
         PLACE,
         "at d = 50 cvx breaks down for large n, typically from n = 1000 on",
@@ -40,13 +39,13 @@ def breakdown(own: pd.DataFrame) -> Claim:
 def ratio(own: pd.DataFrame, slow: str, fast: str, lam: float) -> pd.Series:
     """Return the ratios of the times of two methods, over all sizes that both finished."""
     keys = ["panel", "n", "d"]
-    done = own[(own["lambda"] == lam) & own["done"].astype(bool)]
+    done = own[(own["lam"] == lam) & own["done"].astype(bool)]
     pair = [done[done["method"] == name].set_index(keys)["seconds"] for name in (slow, fast)]
     found: pd.Series = (pair[0] / pair[1]).dropna()
     return found
 
 
-def spread(values: pd.Series) -> str:
+def format_range(values: pd.Series) -> str:
     """Return the median of ratios and their range."""
     return f"{values.median():.2g} ({values.min():.2g} to {values.max():.2g})"
 
@@ -58,7 +57,7 @@ def cost_of_cvxpy(own: pd.DataFrame) -> Claim:
         PLACE,
         "cvx is slow for lambda = 0 and comparable to FISTA for lambda = 0.001",
         "time of CVXPY over that of FISTA as published at 1e-3/log d, median and range over the sizes both finish: "
-        f"{spread(at[0.0])} at lambda = 0, {spread(at[0.001])} at lambda = 0.001.",
+        f"{format_range(at[0.0])} at lambda = 0, {format_range(at[0.001])} at lambda = 0.001.",
         bool(at[0.0].median() > 2 and 0.5 <= at[0.001].median() <= 2),
         "CVXPY is the quicker of the two at most sizes, and proves a smaller gap; the order is the paper's "
         "(lambda > 0 costs FISTA more), the factors are today's solvers'.",
@@ -67,15 +66,14 @@ def cost_of_cvxpy(own: pd.DataFrame) -> Claim:
 
 def max_cut(own: pd.DataFrame) -> Claim:
     """FISTA against the max-cut form."""
-    rival, names = "max-cut, pymanopt", ("FISTA, 1e-3", "accelerated FISTA", "low_rank")
-    times = {name: ratio(own, name, rival, 0.0) for name in names}
-    errors = own[own["lambda"] == 0.0].pivot_table(index=["panel", "n", "d"], columns="method", values="error")
-    difference = (errors["FISTA, 1e-3"] - errors[rival]).dropna()
+    times = {name: ratio(own, name, MAX_CUT, 0.0) for name in ("FISTA, 1e-3", "accelerated FISTA", "low_rank")}
+    errors = own[own["lam"] == 0.0].pivot_table(index=["panel", "n", "d"], columns="method", values="error")
+    difference = (errors["FISTA, 1e-3"] - errors[MAX_CUT]).dropna()
     return Claim(
         PLACE,
         "for lambda = 0 FISTA is comparable in time and error to low-rank methods for max-cut",
-        f"time over that of pymanopt: {spread(times['FISTA, 1e-3'])} for FISTA as published at 1e-3/log d, "
-        f"{spread(times['accelerated FISTA'])} accelerated, {spread(times['low_rank'])} for low_rank; error of "
+        f"time over that of pymanopt: {format_range(times['FISTA, 1e-3'])} for FISTA as published at 1e-3/log d, "
+        f"{format_range(times['accelerated FISTA'])} accelerated, {format_range(times['low_rank'])} for low_rank; error of "
         f"FISTA less that of pymanopt: mean {difference.mean():+.3f}, largest {difference.abs().max():.2f}.",
         bool(times["FISTA, 1e-3"].median() <= 3 and abs(difference.mean()) < 0.05),
         "As published FISTA is far slower than Riemannian trust regions; the accelerated one is not.",
@@ -85,7 +83,7 @@ def max_cut(own: pd.DataFrame) -> Claim:
 def beyond_max_cut(own: pd.DataFrame) -> Claim:
     """What lambda > 0 buys."""
     wide = own[(own["panel"] == "n") & (own["method"] == "low_rank")].pivot_table(
-        index="n", columns="lambda", values="error"
+        index="n", columns="lam", values="error"
     )
     return Claim(
         PLACE,
@@ -98,7 +96,7 @@ def beyond_max_cut(own: pd.DataFrame) -> Claim:
 
 def two_rules(own: pd.DataFrame) -> Claim:
     """The two stopping rules of the paper."""
-    keys = ["lambda", "panel", "n", "d"]
+    keys = ["lam", "panel", "n", "d"]
     done = own[own["done"].astype(bool)]
     loose, tight = (done[done["method"] == name].set_index(keys) for name in ("FISTA, 1e-2", "FISTA, 1e-3"))
     both = loose.add_suffix("_loose").join(tight.add_suffix("_tight"), how="inner")
@@ -119,7 +117,7 @@ def two_rules(own: pd.DataFrame) -> Claim:
 def sparse_errors(table: pd.DataFrame) -> Claim:
     """The errors on sparse problems: the same instances for all, the first replication of each size."""
     own = medians(table[table["replication"] == 0]).query("goal == 'own'")
-    sparse = own[(own["lambda"] == 0.001) & own["done"].astype(bool)]
+    sparse = own[(own["lam"] == 0.001) & own["done"].astype(bool)]
     errors = sparse.pivot_table(index=["panel", "n", "d"], columns="method", values="error")
     names = [BEST, "FISTA, 1e-2", "FISTA, 1e-3", "accelerated FISTA", "low_rank"]
     common = errors[names].dropna()
@@ -140,7 +138,7 @@ def faster(lines: pd.DataFrame) -> Claim:
     """The speed of the solvers beyond the paper."""
     equal = lines[(lines["goal"] == "equal gap") & (lines["n"] == COMPARED) & lines["done"].astype(bool)]
     words, ratios = [], []
-    for lam, group in equal.groupby("lambda"):
+    for lam, group in equal.groupby("lam"):
         seconds = group.set_index("method")["seconds"]
         for name in ("low_rank", "accelerated FISTA"):
             ratios.append(seconds.get(BEST, np.nan) / seconds[name])
@@ -157,9 +155,7 @@ def scaling(lines: pd.DataFrame) -> Claim:
     """The growth of the time with n."""
     words = []
     equal = lines[(lines["goal"] == "equal gap") & (lines["panel"] == "n") & lines["done"].astype(bool)]
-    for (lam, name), line in equal[equal["method"].isin(["low_rank", "accelerated FISTA"])].groupby(
-        ["lambda", "method"]
-    ):
+    for (lam, name), line in equal[equal["method"].isin(["low_rank", "accelerated FISTA"])].groupby(["lam", "method"]):
         if len(line) >= 3:
             words.append(f"{name} {exponent(line, 'n'):.2f} at lambda = {lam:g}")
     return Claim(

@@ -11,10 +11,10 @@ from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.result import Result, Status
 
 INSTALLED = find_spec("pymanopt") is not None
-HOW_TO_INSTALL = "pymanopt is not installed: the max-cut curve is left out; pip install pymanopt brings it back"
+HOW_TO_INSTALL = "pymanopt is not installed: the max-cut curve is left out; to have it: pip install pymanopt"
 
 
-def max_cut(X: Array, gradient_norm: float, time_limit: float, seed: int) -> Result:
+def solve_max_cut(X: Array, gradient_norm: float, time_limit: float, seed: int) -> Result:
     r"""Minimise 1 - tr F'HF / n over the rows of F on the sphere: Eq. (8) at nu = 1, Y = FF'.
 
     A solution has rank at most min(d, sqrt(2n)); one column more leaves no bad local minimum in general.
@@ -49,4 +49,7 @@ def max_cut(X: Array, gradient_norm: float, time_limit: float, seed: int) -> Res
     lower, upper = dc.certify_y(X, F, nu=1.0)
     seconds = time.perf_counter() - started
     status = Status.TIME_LIMIT if seconds >= time_limit else Status.OPTIMAL
-    return Result(upper, lower, upper, F, None, status, found.iterations, seconds, "pymanopt")
+    return Result(
+        value=upper, lower=lower, upper=upper, F=F, V=None, status=status, n_iter=found.iterations, seconds=seconds,
+        solver="pymanopt",
+    )  # fmt: skip

@@ -5,12 +5,12 @@ Run ``make theory``; ``GRID=smoke`` for a small one.
 
 import sys
 
-from experiments.harness.command import Experiment, run
-from experiments.theory.cells import SETTINGS, cells_of, measure
+from experiments.harness import Experiment, run
+from experiments.theory.cells import cells_of, measure
 from experiments.theory.claims import claims
 from experiments.theory.plot import draw
 
-EXPERIMENT = Experiment("theory", cells_of, measure, draw, claims, SETTINGS)
+EXPERIMENT = Experiment("theory", cells_of, measure, draw, claims)
 
 if __name__ == "__main__":
     sys.exit(run(EXPERIMENT, __doc__))

@@ -3,25 +3,23 @@
 from collections.abc import Callable
 from typing import Any
 
-from experiments.harness.sweep import Row
-from experiments.theory import label_cells as theory_labels
-from experiments.theory import noise_cells as theory_noise
+from experiments.harness import Cell, Row
+from experiments.theory import label_recovery, noise_columns, solution_support, spectrum
 
-PARTS: dict[str, tuple[Callable[[bool], list[dict[str, Any]]], Callable[..., Row]]] = {
-    "spectrum": (theory_noise.spectrum_cells, theory_noise.spectrum),
-    "recovery": (theory_noise.recovery_cells, theory_noise.recovery),
-    "sample size": (theory_noise.sample_size_cells, theory_noise.sample_size),
-    "one dimension": (theory_noise.one_dimension_cells, theory_noise.one_dimension),
-    "rank two": (theory_labels.rank_two_cells, theory_labels.rank_two),
-    "lemma": (theory_labels.lemma_cells, theory_labels.lemma),
-    "family": (theory_labels.family_cells, theory_labels.family),
-    "many labels": (theory_labels.many_labels_cells, theory_labels.many_labels),
-    "sparse": (theory_labels.sparse_cells, theory_labels.sparse),
+PARTS: dict[str, tuple[Callable[[bool], list[Cell]], Callable[..., Row]]] = {
+    "spectrum": (spectrum.spectrum_cells, spectrum.measure_spectrum),
+    "recovery": (noise_columns.recovery_cells, noise_columns.measure_recovery),
+    "sample size": (noise_columns.sample_size_cells, noise_columns.measure_sample_size),
+    "one dimension": (label_recovery.one_dimension_cells, label_recovery.measure_one_dimension),
+    "rank two": (solution_support.rank_two_cells, solution_support.measure_rank_two),
+    "lemma": (solution_support.lemma_cells, solution_support.measure_lemma),
+    "family": (solution_support.family_cells, solution_support.measure_family),
+    "many labels": (solution_support.many_labels_cells, solution_support.measure_many_labels),
+    "sparse": (label_recovery.sparse_cells, label_recovery.measure_sparse),
 }
-SETTINGS: dict[str, Any] = {}
 
 
-def cells_of(grid: str) -> list[dict[str, Any]]:
+def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid, part by part."""
     return [{"part": part, **cell} for part, (cells, _) in PARTS.items() for cell in cells(grid == "full")]
 

@@ -3,15 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from experiments.harness.claims import Claim
-from experiments.theory.fit import line, parts, sparse_boundaries, sparse_exponents, sparse_slopes
+from experiments.harness import Claim
+from experiments.theory.fit import line, sparse_boundaries, sparse_exponents, sparse_slopes, split_parts
+from experiments.theory.unique_solution import statistical_dimension
 
 ROUNDING = 1e-9
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Return every proposition and lemma that was put to a test."""
-    part = parts(table)
+    part = split_parts(table)
     return [
         eigenvalues(part["spectrum"]),
         second_entry(part["spectrum"]),
@@ -103,12 +104,12 @@ def other_laws(table: pd.DataFrame) -> Claim:
     rate = table.groupby(["law", "n"])["unique"].mean().unstack()
     half = {law: row.index[row.to_numpy() >= 0.5].min() for law, row in rate.iterrows()}
     named = [law for law in ("uniform", "gaussian", "laplace", "student") if law in half]
-    d = int(table["d"].iloc[0])
+    needed = statistical_dimension(int(table["d"].iloc[0]), 1)
     return Claim(
         "Proposition 1, beyond Rademacher",
         "uniqueness for n = O(d^3), the right principal eigenvector for n = O(d^2)",
         f"half of the instances are unique from n = {', '.join(f'{half[law]:.0f} ({law})' for law in named)} on; the "
-        f"statistical dimension d + d(d-1)/4 is {d + d * (d - 1) / 4:g}.",
+        f"statistical dimension d + d(d-1)/4 is {needed:g}.",
         None,
         "Uniqueness itself is at n ~ d^2/4, as Figure 1 shows for growing d: the d^3 of part (a) is a proof's.",
     )

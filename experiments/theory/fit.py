@@ -8,7 +8,7 @@ from experiments.phase_transition.fit import boundary
 FAILED = 0.5  # clustering error that counts as not recovered
 
 
-def parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def split_parts(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the table of each part with its own columns, whole numbers as integers again."""
     found = {}
     for name, part in table.groupby("part"):

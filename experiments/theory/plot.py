@@ -8,35 +8,33 @@ import pandas as pd
 import scipy.stats
 from matplotlib.axes import Axes
 
-from experiments.harness.style import ACCENT, GREY, PAGE, SECOND, STYLE, save, with_band
-from experiments.theory.fit import parts, sparse_boundaries, sparse_slopes
-from experiments.theory.noise_cells import closed_form
+from experiments.harness import ACCENT, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.theory.fit import sparse_boundaries, sparse_slopes, split_parts
+from experiments.theory.spectrum import closed_form
 
 MARKERS = "osv^Dx"
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw one panel for each part of the theory."""
-    part = parts(table)
+    part = split_parts(table)
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         figure, axes = plt.subplots(2, 3, figsize=(PAGE, 4.6))
-        spectrum(axes[0, 0], part["spectrum"])
-        kurtosis(axes[0, 1], part["recovery"])
-        one_dimension(axes[0, 2], part["one dimension"])
-        thresholds(axes[1, 0], part["rank two"], part["many labels"])
-        family(axes[1, 1], part["family"])
-        sparse(axes[1, 2], part["sparse"])
+        draw_spectrum(axes[0, 0], part["spectrum"])
+        draw_kurtosis(axes[0, 1], part["recovery"])
+        draw_one_dimension(axes[0, 2], part["one dimension"])
+        draw_thresholds(axes[1, 0], part["rank two"], part["many labels"])
+        draw_family(axes[1, 1], part["family"])
+        draw_sparse(axes[1, 2], part["sparse"])
         save(figure, stem)
 
 
 def shades(count: int) -> list[str]:
     """Return colours from dark to light."""
-    return [
-        str(color) for color in np.array(["#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b"])[:count]
-    ]
+    return ["#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b"][:count]
 
 
-def spectrum(ax: Axes, table: pd.DataFrame) -> None:
+def draw_spectrum(ax: Axes, table: pd.DataFrame) -> None:
     """The two smallest eigenvalues of E T_x over the kurtosis: exact expectation on closed form."""
     table = table[(table["m"] == 1.0) & (table["beta"] > 1.0)]
     d = int(table["d"].max())
@@ -53,11 +51,11 @@ def spectrum(ax: Axes, table: pd.DataFrame) -> None:
     ax.legend(frameon=False, loc="lower right")
 
 
-def kurtosis(ax: Axes, table: pd.DataFrame) -> None:
+def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     """The share of instances with one solution only, over n, for several kurtoses."""
-    shown = [law for law in ("three-point 1", "three-point 1.02", "three-point 1.1", "three-point 3", "three-point 9",
-                             "three-point 30") if law in set(table["law"])]  # fmt: skip
-    for law, color, marker in zip(shown, shades(6), MARKERS, strict=False):
+    laws = [law for law in ("three-point 1", "three-point 1.02", "three-point 1.1", "three-point 3", "three-point 9",
+                            "three-point 30") if law in set(table["law"])]  # fmt: skip
+    for law, color, marker in zip(laws, shades(6), MARKERS, strict=False):
         mine = table[table["law"] == law]
         with_band(ax, mine, "n", "unique", color=color, marker=marker, label=f"{mine['beta'].iloc[0]:g}")
     ax.set_xscale("log")
@@ -70,7 +68,7 @@ def kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(-0.02, 0.62), handlelength=1.0)
 
 
-def one_dimension(ax: Axes, table: pd.DataFrame) -> None:
+def draw_one_dimension(ax: Axes, table: pd.DataFrame) -> None:
     """The share of recovered labels over the noise, on the probability that all signs agree."""
     noise = np.linspace(0.2, 1.0, 100)
     for (n, mine), color, marker in zip(table.groupby("n"), shades(3), MARKERS, strict=False):
@@ -83,7 +81,7 @@ def one_dimension(ax: Axes, table: pd.DataFrame) -> None:
     ax.legend(frameon=False)
 
 
-def thresholds(ax: Axes, two: pd.DataFrame, many: pd.DataFrame) -> None:
+def draw_thresholds(ax: Axes, two: pd.DataFrame, many: pd.DataFrame) -> None:
     """The number of points that leaves only planted solutions, on the statistical dimension."""
     kinds = [(rf"$\alpha_* = {value:g}$", mine) for value, mine in two.groupby("imbalance")]
     kinds += [(f"{k} labels", mine) for k, mine in many[many["k"] > 1].groupby("k")]
@@ -101,7 +99,7 @@ def thresholds(ax: Axes, two: pd.DataFrame, many: pd.DataFrame) -> None:
     ax.legend(frameon=False, handletextpad=0.1, labelspacing=0.2, loc="upper left", fontsize=6)
 
 
-def family(ax: Axes, table: pd.DataFrame) -> None:
+def draw_family(ax: Axes, table: pd.DataFrame) -> None:
     """The probability that the family of random labels is independent, over n."""
     for (k, mine), color, marker in zip(table.groupby("k"), shades(5), MARKERS, strict=False):
         with_band(ax, mine, "n", "diagonal", color=color, marker=marker, label=f"$k = {k}$")
@@ -115,7 +113,7 @@ def family(ax: Axes, table: pd.DataFrame) -> None:
     ax.legend(frameon=False, loc="lower right", handlelength=1.0, fontsize=6)
 
 
-def sparse(ax: Axes, table: pd.DataFrame) -> None:
+def draw_sparse(ax: Axes, table: pd.DataFrame) -> None:
     """The boundary of recovery over the dimension, for several sparsities, with the fits through the origin."""
     boundaries = sparse_boundaries(table).dropna()
     slopes = sparse_slopes(boundaries)

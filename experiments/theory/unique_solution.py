@@ -15,17 +15,19 @@ import numpy as np
 
 from diffrac_cvx.inputs import Array
 
-UNIQUE = 1e-7  # least mean square of b' Delta b above which there is no such Delta
+UNIQUE = 1e-7  # least mean of (b_i' Delta b_i)^2 above which there is no such Delta
 
 
-def features(B: Array) -> Array:
-    """Return b_i' Delta b_i as a linear map of the upper triangle of Delta, orthonormal coordinates."""
+def quadratic_forms(B: Array) -> Array:
+    """Return the matrix that maps the upper triangle of Delta, in orthonormal coordinates, to b_i' Delta b_i."""
     rows, columns = np.triu_indices(B.shape[1])
     return np.asarray(B[:, rows] * B[:, columns] * np.where(rows == columns, 1.0, 2**0.5))
 
 
-def misfit(B: Array, planted: int) -> float:
-    """Return the least mean of (b_i' Delta b_i)^2 over the directions above: 0 if another solution exists.
+def least_diagonal_change(B: Array, planted: int) -> float:
+    """Return the least mean of (b_i' Delta b_i)^2, over Delta as above but for the first condition.
+
+    It is 0 if and only if there is another solution.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ def misfit(B: Array, planted: int) -> float:
     """
     n, D = B.shape
     rows, _ = np.triu_indices(D)
-    phi = features(B) / n**0.5
+    phi = quadratic_forms(B) / n**0.5
     free, inner = phi[:, rows < planted], phi[:, rows >= planted]
     U, s, _ = np.linalg.svd(free, full_matrices=False)
     U = U[:, s > 1e-10 * s[0]]
@@ -56,10 +58,10 @@ def is_unique(B: Array, planted: int) -> bool:
     n, D = B.shape
     if D == planted:
         return True
-    return n > expected(D, planted) / 3 and misfit(B, planted) > UNIQUE
+    return n > statistical_dimension(D, planted) / 3 and least_diagonal_change(B, planted) > UNIQUE
 
 
-def threshold(B: Array, planted: int) -> int:
+def points_for_uniqueness(B: Array, planted: int) -> int:
     """Return the least n for which the first n points leave no other solution: more points can only help.
 
     The number of points of B plus one, if even all of them do.
@@ -74,7 +76,7 @@ def threshold(B: Array, planted: int) -> int:
     return high
 
 
-def expected(D: int, planted: int) -> float:
+def statistical_dimension(D: int, planted: int) -> float:
     """Return the statistical dimension of those directions less the planted ones: where random points should suffice.
 
     The tangent cone at a matrix of rank r among the D x D positive semidefinite ones has dimension

@@ -1,23 +1,20 @@
 """Sections 5.1.4 and 5.3 in numbers: when all solutions live on the constant vector and the labels."""
 
-import warnings
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
-from experiments.harness.sweep import Row
-from experiments.theory.unique_solution import expected, is_unique, threshold
+from experiments.harness import Cell, Row
+from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension
 
 MOST_POINTS = 400
 SHARE = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: share of the larger cluster
 SCS_TOLERANCE = 1e-9
-SEEN = 1e-3  # distance to the lemma's Y, relative, that SCS leaves where it is the only solution
 
 
-def rank_two_cells(full: bool) -> list[dict[str, Any]]:
+def rank_two_cells(full: bool) -> list[Cell]:
     """Return cells over dimension and imbalance."""
     dimensions = (2, 3, 4, 6, 8, 10, 12, 14) if full else (4,)
     return [
@@ -26,24 +23,24 @@ def rank_two_cells(full: bool) -> list[dict[str, Any]]:
     ]
 
 
-def rank_two(d: int, imbalance: float, replication: int) -> Row:
+def measure_rank_two(d: int, imbalance: float, replication: int) -> Row:
     """Find the number of points from which the rank-two Y of the unbalanced lemma is the only solution.
 
     All solutions of Eq. (8) at nu = 0 are then mixtures of yy' and 11'.  Mixing another one with yy' and with 11'
     gives another one at every alpha strictly between alpha* and 1: alpha does not matter.
     """
-    B = unbalanced(d, imbalance, replication)
-    return {"expected": expected(d + 1, 2), "n_measured": threshold(B, 2)}
+    B = unbalanced_points(d, imbalance, replication)
+    return {"expected": statistical_dimension(d + 1, 2), "n_measured": points_for_uniqueness(B, 2)}
 
 
-def unbalanced(d: int, imbalance: float, replication: int) -> Array:
+def unbalanced_points(d: int, imbalance: float, replication: int) -> Array:
     """Return [1, y, Z], a stream of points."""
     rng = np.random.default_rng([2017, 54, d, int(100 * imbalance), replication])
     y = np.where(rng.random(MOST_POINTS) < SHARE[imbalance], 1.0, -1.0)
     return np.column_stack([np.ones(MOST_POINTS), y, rng.standard_normal((MOST_POINTS, d - 1))])
 
 
-def lemma_cells(full: bool) -> list[dict[str, Any]]:
+def lemma_cells(full: bool) -> list[Cell]:
     """Return cells on both sides of the threshold, at several alpha."""
     points = (12, 16, 26, 60) if full else (12, 40)
     return [
@@ -52,11 +49,11 @@ def lemma_cells(full: bool) -> list[dict[str, Any]]:
     ]
 
 
-def lemma(d: int, n: int, alpha_step: float, replication: int) -> Row:
+def measure_lemma(d: int, n: int, alpha_step: float, replication: int) -> Row:
     """Solve Eq. (7) at alpha = alpha* + step (1 - alpha*) and measure the distance to the Y of the lemma."""
-    B = unbalanced(d, 0.25, replication)[:n]
+    B = unbalanced_points(d, 0.25, replication)[:n]
     y = B[:, 1]
-    imbalance = float(y.mean() ** 2)
+    imbalance = dc.metrics.imbalance(y)
     weight = 1 - alpha_step  # (1 - alpha) / (1 - alpha*)
     result = dc.solve(
         dc.constrained_alpha(B[:, 1:], imbalance + alpha_step * (1 - imbalance)),
@@ -75,7 +72,7 @@ def lemma(d: int, n: int, alpha_step: float, replication: int) -> Row:
     }
 
 
-def family_cells(full: bool) -> list[dict[str, Any]]:
+def family_cells(full: bool) -> list[Cell]:
     """Return cells over the number of random labels and of points."""
     points = [*range(3, 25), 28, 32, 40, 60] if full else [4, 20]
     return [
@@ -83,7 +80,7 @@ def family_cells(full: bool) -> list[dict[str, Any]]:
     ]
 
 
-def family(k: int, n: int, replication: int) -> Row:
+def measure_family(k: int, n: int, replication: int) -> Row:
     """Compare "1, y_i and y_i y_j are linearly independent" with "diag(y A y') = 1 has only diagonal solutions".
 
     The right-hand side is decided on the linear system in A itself: a solution set is an affine space, and is diagonal
@@ -105,7 +102,7 @@ def family(k: int, n: int, replication: int) -> Row:
     }
 
 
-def many_labels_cells(full: bool) -> list[dict[str, Any]]:
+def many_labels_cells(full: bool) -> list[Cell]:
     """Return cells over the number of labels and of dimensions."""
     dimensions = (6, 8, 10, 12, 14) if full else (6,)
     return [
@@ -113,42 +110,9 @@ def many_labels_cells(full: bool) -> list[dict[str, Any]]:
     ]
 
 
-def many_labels(k: int, d: int, replication: int) -> Row:
+def measure_many_labels(k: int, d: int, replication: int) -> Row:
     """Find the number of points from which all solutions at nu = 0 live on the constant vector and the labels."""
     rng = np.random.default_rng([2017, 56, k, d, replication])
     labels = np.where(rng.random((MOST_POINTS, k)) < 0.5, 1.0, -1.0)
     B = np.column_stack([np.ones(MOST_POINTS), labels, rng.standard_normal((MOST_POINTS, d - k))])
-    return {"expected": expected(d + 1, k + 1), "n_measured": threshold(B, k + 1)}
-
-
-def sparse_cells(full: bool) -> list[dict[str, Any]]:
-    """Return cells over the number of relevant columns, the dimension and the number of points, a multiple of d."""
-    multiples = {
-        1: (0.25, 0.375, 0.5, 0.625, 0.75, 1, 1.5),
-        2: (0.5, 1, 1.5, 2, 2.5, 3, 4),
-        4: (1, 2, 3, 4, 5, 6, 8),
-        8: (2, 3, 4, 6, 8, 10, 12),
-    }
-    dimensions, replications = ((20, 32, 44, 56, 68), 8) if full else ((20,), 1)
-    return [
-        {"sparsity": sparsity, "d": d, "n": int(m * d), "replication": r}
-        for sparsity in multiples
-        for d, m, r in product(
-            dimensions, multiples[sparsity] if full else multiples[sparsity][2::2], range(replications)
-        )
-    ]
-
-
-def sparse(sparsity: int, d: int, n: int, replication: int) -> Row:
-    """Solve a noiseless balanced problem whose direction has few nonzeros, at lambda = 0.03/sqrt(n)."""
-    rng = np.random.default_rng([2017, 57, sparsity, d, n, replication])
-    planted = dc.datasets.make_planted(n, d, sparsity, rng=rng)
-    lam = 0.03 * n**-0.5
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
-        result = dc.low_rank(planted.X, 1.0, dc.Penalty.l1(lam), tol=1e-4, max_iter=5000)
-    return {
-        "lambda": lam,
-        "error": dc.metrics.clustering_error(planted.y, dc.rounding.kmeans_centered(result.F)),
-        "gap": result.gap,
-    }
+    return {"expected": statistical_dimension(d + 1, k + 1), "n_measured": points_for_uniqueness(B, k + 1)}

@@ -1,0 +1,74 @@
+"""Appendix D in numbers: the spectrum of E T_x over the variance m and the kurtosis beta of the noise columns."""
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.inputs import Array
+from experiments.harness import Cell, Row
+from experiments.theory.unique_solution import quadratic_forms
+
+
+class Spectrum(NamedTuple):
+    """The two smallest eigenvalues of E T_x, and the second entry of the first one's eigenvector (1, c I)."""
+
+    mu_1: float
+    mu_2: float
+    c_min: float
+
+
+def spectrum_cells(full: bool) -> list[Cell]:
+    """Return cells over the dimension, the variance and the kurtosis."""
+    dimensions = (3, 4, 5, 6) if full else (3,)
+    return [
+        {"d": d, "m": m, "beta": beta}
+        for d, m, beta in product(dimensions, (0.1, 0.5, 1.0, 2.0), (1.0, 1.3, 1.8, 3.0, 6.0, 9.0, 30.0))
+    ]
+
+
+def measure_spectrum(d: int, m: float, beta: float) -> Row:
+    """Measure the spectrum of E T_x on all the atoms of a law, exactly, beside the paper's closed forms."""
+    atoms, weights = law_of_points(d, m, beta)
+    values, vectors = np.linalg.eigh(quadratic_forms(atoms).T @ (weights[:, None] * quadratic_forms(atoms)))
+    closed, form = closed_spectrum(d, m, beta), closed_form(d, m, beta)
+    pair = min(range(len(values)), key=lambda k: abs(values[k] - closed[0]))
+    column = vectors[:, pair]
+    diagonal = column[np.equal(*np.triu_indices(d))]
+    return {
+        "largest_error": float(np.max(np.abs(values - np.sort(closed)))),
+        "mu_1": values[0],
+        "mu_2": values[1] if d > 2 else np.nan,
+        "mu_1_paper": form.mu_1,
+        "mu_2_paper": form.mu_2,
+        "mu_1_bound": m**2 * (beta - 1) / (1 + (d + beta - 2) * m**2),
+        "c_min": float(diagonal[1:].mean() / diagonal[0]) if abs(diagonal[0]) > 1e-8 else np.nan,
+        "c_min_paper": form.c_min,
+        "c_min_bound": m / abs((d + beta - 2) * m**2 - 1) if (d + beta - 2) * m**2 != 1 else np.inf,
+    }
+
+
+def law_of_points(d: int, m: float, beta: float) -> tuple[Array, Array]:
+    """Return all points (1, z) of the three-point law and their probabilities; y = 1 by symmetry of z."""
+    size = (m * beta) ** 0.5
+    grid = np.array(list(product((0.0, size, -size), repeat=d - 1)))
+    probability = np.where(grid == 0.0, 1 - 1 / beta, 0.5 / beta).prod(axis=1)
+    return np.column_stack([np.ones(len(grid)), grid]), probability
+
+
+def closed_spectrum(d: int, m: float, beta: float) -> Array:
+    """Return the eigenvalues of E T_x by Appendix D, with their multiplicities, mu_minus first."""
+    trace = 1 + (d + beta - 2) * m**2
+    root = (trace**2 - 4 * m**2 * (beta - 1)) ** 0.5
+    kinds = [((trace - root) / 2, 1), ((trace + root) / 2, 1), (2 * m, d - 1), (2 * m**2, (d - 1) * (d - 2) // 2)]
+    return np.repeat([value for value, _ in [*kinds, (m**2 * (beta - 1), d - 2)]], [*(n for _, n in kinds), d - 2])
+
+
+def closed_form(d: int, m: float, beta: float) -> Spectrum:
+    """Return mu_1, mu_2 and c_min as the lemma of Appendix D has them; mu_2 where mu_1 is simple."""
+    easy = beta >= 3 and m**2 <= (beta - 3) / (2 * (d + beta - 4))
+    t = (d + beta - 2) * m**2 - 1
+    c_min = -((t**2 + 4 * (d - 1) * m**2) ** 0.5 - t) / (2 * (d - 1) * m)
+    if easy:
+        return Spectrum(2 * m**2, np.nan, c_min)
+    return Spectrum(float(closed_spectrum(d, m, beta)[0]), min(2 * m**2, m**2 * (beta - 1), 2 * m), c_min)

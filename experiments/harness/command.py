@@ -112,7 +112,7 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
         except KeyboardInterrupt:
             print("\nstopped: the rows so far are in build, and the same command completes them", file=sys.stderr)
             return INTERRUPTED
-    return draw_and_report(experiment, stem)
+    return draw_and_report(experiment, stem, values.grid)
 
 
 def measure_tables(experiment: Experiment, stem: Path, grid: str, jobs: int) -> None:
@@ -131,7 +131,7 @@ def measure_tables(experiment: Experiment, stem: Path, grid: str, jobs: int) -> 
     forget(log)
 
 
-def draw_and_report(experiment: Experiment, stem: Path) -> int:
+def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
     """Draw the table, print what it shows, and return the exit status."""
     table = read_table(stem.with_suffix(".csv"))
     experiment.draw(table, stem)
@@ -139,6 +139,8 @@ def draw_and_report(experiment: Experiment, stem: Path) -> int:
     if experiment.check is not None:
         verdict = experiment.check(table if experiment.oracle is None else read_table(agreement_of(stem)))
         print(verdict.text)
+    if grid == "smoke":
+        print("The smoke grid shows that the command works; it is too coarse for the verdicts that follow.")
     print(format_claims(experiment.claims(table)))
     print(f"wrote {stem}.csv, .pdf and .png")
     return 0 if verdict.passed else 1

@@ -6,10 +6,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
 
-from diffrac_cvx.inputs import Array
-from experiments.harness.style import ACCENT, PAGE, SECOND, STYLE, save
+from diffrac_cvx.plotting import PhaseMapDisplay
+from experiments.harness import ACCENT, PAGE, SECOND, STYLE, save
 from experiments.phase_transition.fit import Fit, fit_boundary, statistical_dimension, wendel
 
 PANELS = (
@@ -21,8 +20,8 @@ PANELS = (
 )
 
 
-def draw(table: pd.DataFrame, stem: Path) -> dict[str, Fit]:
-    """Draw the panels of Figure 1, the boundary of each fitted, and the boundaries against each other."""
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw the panels of Figure 1, dark where it succeeds, with the boundary of each fitted, and all boundaries."""
     table = table.assign(recovered=(table["error"] < 0.5).astype(int))
     panel = dict(iter(table.groupby("panel")))
     fits: dict[str, Fit] = {}
@@ -32,35 +31,17 @@ def draw(table: pd.DataFrame, stem: Path) -> dict[str, Fit]:
         above, below = figure.add_subfigure(rows[0]), figure.add_subfigure(rows[1])
         top, bottom = above.subplots(1, 3), below.subplots(1, 3)
         for ax, (name, column, title) in zip([*top[:2], *bottom], PANELS, strict=True):
-            image = phase_map(ax, panel[name], column)
-            success = "rank_one" if column == "rank_one" else "recovered"
+            success, colors = ("rank_one", "Greys") if column == "rank_one" else ("recovered", "Greys_r")
+            phases = PhaseMapDisplay.from_table(panel[name], column)
+            image = phases.plot(ax, level=None, colorbar=False, cmap=colors, vmin=0, vmax=1).mesh_
             fits[f"{name} {success}"] = fit = fit_boundary(panel[name], success)
             overlay(ax, fit, name)
             ax.set_title(title, loc="left")
-            ax.set_xlabel("dimension $d$")
-            ax.set_ylabel("number of points $n$")
             if name == "1-sparse":
                 above.colorbar(image, ax=top[:2], label="share of rank-one solutions", pad=0.02)
         below.colorbar(image, ax=bottom, label="mean clustering error", pad=0.02)
         boundaries(top[2], fits)
         save(figure, stem)
-    return fits
-
-
-def phase_map(ax: Axes, table: pd.DataFrame, column: str) -> QuadMesh:
-    """Draw the mean over replications: dark is success, as in the paper's rank panels."""
-    means = table.pivot_table(index="n", columns="d", values=column, aggfunc="mean")
-    d, n = means.columns.to_numpy(dtype=float), means.index.to_numpy(dtype=float)
-    colours = "Greys" if column == "rank_one" else "Greys_r"
-    return ax.pcolormesh(edges(d), edges(n), means.to_numpy(), cmap=colours, vmin=0, vmax=1, rasterized=True)
-
-
-def edges(centres: Array) -> Array:
-    """Return the edges of cells around sorted centres."""
-    if len(centres) == 1:
-        return np.array([centres[0] - 0.5, centres[0] + 0.5])
-    middle = (centres[1:] + centres[:-1]) / 2
-    return np.concatenate([[centres[0] - (middle[0] - centres[0])], middle, [2 * centres[-1] - middle[-1]]])
 
 
 def overlay(ax: Axes, fit: Fit, panel: str) -> None:
@@ -85,14 +66,14 @@ def boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
     d = np.geomspace(4, 100, 50)
     ax.plot(d, statistical_dimension(d), "--", color=SECOND, lw=0.8)
     ax.plot(d, wendel(d), "--", color=SECOND, lw=0.8)
-    for name, mark, colour in (
+    for name, mark, color in (
         ("affine rank_one", "s", ACCENT),
         ("affine recovered", "x", ACCENT),
         ("1-sparse rank_one", "^", SECOND),
         ("4-sparse recovered", "v", "#888888"),
         ("4-sparse, small lambda recovered", "d", "black"),
     ):
-        ax.plot(fits[name].d, fits[name].n50, mark, ms=3, mfc="none", mew=0.7, color=colour)
+        ax.plot(fits[name].d, fits[name].n50, mark, ms=3, mfc="none", mew=0.7, color=color)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("dimension $d$")
@@ -100,9 +81,9 @@ def boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
     ax.set_title("(c) all boundaries", loc="left")
     ax.set_xlim(3.5, 120)
     ax.set_ylim(2, 4000)
-    for x, y, colour, text in (
+    for x, y, color, text in (
         (4, 330, ACCENT, "affine invariant\nrank \u25a1, error \u00d7\n$d + d(d-1)/4$"),
         (4, 58, "black", "4-sparse, error\n\u25bd $1/\\sqrt{n}$\n\u25c7 $0.03/\\sqrt{n}$"),
         (18, 2.6, SECOND, "1-sparse, rank \u25b3\n$(d + 1)/2$"),
     ):
-        ax.text(x, y, text, color=colour, fontsize=6.5)
+        ax.text(x, y, text, color=color, fontsize=6.5)

@@ -1,5 +1,7 @@
 """Several methods on the same data: the equivalences hold, what does not agree is named, a failure is a row."""
 
+import os
+import signal
 import subprocess
 import sys
 import warnings
@@ -11,8 +13,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.comparison import methods as compare_methods
-from diffrac_cvx.comparison.methods import METHODS, Method
+from diffrac_cvx.comparison import Method, Task, comparing, list_methods, worst_disagreement
+from diffrac_cvx.registry import no_bound
 
 PLANTED = dc.datasets.make_planted(30, 3, noise=0.2, rng=0)
 PENALTIES = {"none": (0.7, dc.Penalty()), "ridge": (0.6, dc.Penalty(a=0.3)), "l1": (0.5, dc.Penalty.l1(0.05))}
@@ -33,15 +35,20 @@ def comparison(case):
     return case[2]
 
 
-def entry(monkeypatch, problem="(15)", of=None, **changes):
-    """Register a method "wrong" that changes the result of another in the given way."""
+def add_method(monkeypatch, name, method):
+    """Let `compare` know a method that is not made of the registry's records."""
+    monkeypatch.setattr(comparing, "list_methods", lambda: {**list_methods(), name: method})
+
+
+def add_wrong(monkeypatch, of="low_rank", **changes):
+    """Add a method "wrong" that changes the result of another in the given way."""
+    right = list_methods()[of]
 
     def run(task):
-        result = METHODS[of].run(task) if of else dc.low_rank(task.X, task.nu, task.penalty, tol=1e-6)
+        result = right.run(task) if of != "low_rank" else dc.low_rank(task.X, task.nu, task.penalty, tol=1e-6)
         return replace(result, **{name: change(getattr(result, name)) for name, change in changes.items()})
 
-    reads = METHODS[of or "low_rank"].reads
-    monkeypatch.setitem(METHODS, "wrong", Method(problem, run, reads=reads))
+    add_method(monkeypatch, "wrong", replace(right, run=run, penalty=("ridge", "l1")))
 
 
 def up(value):
@@ -69,11 +76,11 @@ def test_equivalent_problems_have_one_value_on_the_scale_of_15(case):
 
 def test_by_default_all_that_fit_are_run_and_the_others_are_named_with_the_reason(case):
     _, penalty, comparison = case
-    expected = set(METHODS) - SLOW - (NEEDS_NO_PENALTY if penalty != dc.Penalty() else set())
+    expected = set(list_methods()) - SLOW - (NEEDS_NO_PENALTY if penalty != dc.Penalty() else set())
     expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.has_l1 else set()
     assert set(comparison.found) == expected
     said = " ".join(note for note in comparison.notes if "left out: " in note)
-    assert all(name in said for name in set(METHODS) - expected)
+    assert all(name in said for name in set(list_methods()) - expected)
 
 
 def test_a_row_says_what_the_functions_say(case):
@@ -126,11 +133,11 @@ def test_what_cannot_take_the_penalty_is_left_out_with_the_reason():
     ],
 )
 def test_what_would_take_minutes_is_left_out_of_the_default_and_can_be_asked_for(n, d, out, within):
-    X = np.zeros((n, d))
-    task = compare_methods.Task(X, 1.0, dc.Penalty(), 0.0, 1e-4, None, 0)
-    assert all("ask for it by name" in METHODS[name].too_large(X) for name in out)
-    assert not any(METHODS[name].too_large(X) for name in within)
-    assert dc.compare.__globals__["chosen"](out, task) == (out, {})
+    methods = list_methods()
+    assert all("ask for it by name" in methods[name].too_large(n, d) for name in out)
+    assert not any(methods[name].too_large(n, d) for name in within)
+    chosen, left_out = comparing.choose_methods(out, Task(X=np.zeros((n, d))))
+    assert (list(chosen), left_out) == (out, {})
 
 
 def test_the_imbalance_of_eq_7_is_that_of_a_solution_or_the_one_given():
@@ -163,7 +170,7 @@ def test_the_imbalance_of_eq_7_is_that_of_a_solution_or_the_one_given():
     ],
 )
 def test_a_wrong_method_is_named(monkeypatch, changes, words):
-    entry(monkeypatch, **changes)
+    add_wrong(monkeypatch, **changes)
     found = dc.compare(PLANTED.X, methods=["low_rank", "fista", "wrong"])
     assert any(words in sentence for sentence in found.disagreements)
     assert all("wrong" in sentence for sentence in found.disagreements)
@@ -172,7 +179,7 @@ def test_a_wrong_method_is_named(monkeypatch, changes, words):
 
 
 def test_brackets_apart_are_named_once_for_each_pair_across_equivalent_problems(monkeypatch):
-    entry(monkeypatch, lower=up, value=up, upper=up)
+    add_wrong(monkeypatch, lower=up, value=up, upper=up)
     others = ["low_rank", "lifted/CLARABEL", "penalized_nu/SCS", "v_space_normalized/CLARABEL", "multiclass/SCS"]
     said = dc.compare(PLANTED.X, methods=["wrong", *others]).disagreements
     apart = [sentence for sentence in said if "apart by 0.1" in sentence]
@@ -182,17 +189,17 @@ def test_brackets_apart_are_named_once_for_each_pair_across_equivalent_problems(
 
 
 @pytest.mark.parametrize(
-    ("of", "problem", "penalty", "rival"),
+    ("of", "penalty", "rival"),
     [
-        ("constrained_alpha/SCS", "(7)", dc.Penalty(), "low_rank"),
-        ("constrained_alpha/SCS", "(7)", dc.Penalty(), "constrained_alpha/SCS"),
-        ("v_space_normalized/CLARABEL", "(21)", dc.Penalty.l1(0.05), "v_space_normalized/SCS"),
-        ("correlation/CLARABEL", "(24)", dc.Penalty(), "correlation/CLARABEL"),
-        ("multiclass/SCS", "section 4", dc.Penalty(), "fista"),
+        ("constrained_alpha/SCS", dc.Penalty(), "low_rank"),
+        ("constrained_alpha/SCS", dc.Penalty(), "constrained_alpha/SCS"),
+        ("v_space_normalized/CLARABEL", dc.Penalty.l1(0.05), "v_space_normalized/SCS"),
+        ("correlation/CLARABEL", dc.Penalty(), "correlation/CLARABEL"),
+        ("multiclass/SCS", dc.Penalty(), "fista"),
     ],
 )
-def test_problems_that_are_not_15_are_held_to_each_other_too(monkeypatch, of, problem, penalty, rival):
-    entry(monkeypatch, problem, of, lower=lambda bound: bound + 1.0, value=lambda v: v + 1.0, upper=lambda b: b + 1.0)
+def test_problems_that_are_not_15_are_held_to_each_other_too(monkeypatch, of, penalty, rival):
+    add_wrong(monkeypatch, of, lower=lambda bound: bound + 1.0, value=lambda v: v + 1.0, upper=lambda b: b + 1.0)
     found = dc.compare(PLANTED.X[:15], methods=["wrong", rival], penalty=penalty)
     assert any("apart by" in sentence and rival in sentence for sentence in found.disagreements)
 
@@ -204,19 +211,19 @@ def test_with_an_l1_part_the_normalized_problem_bounds_the_other_from_above(monk
     assert bounds.lower == -np.inf
     assert bounds.upper >= right.results["low_rank"].lower
     changes = dict.fromkeys(("lower", "value", "upper"), lambda _: -1.0)
-    entry(monkeypatch, "(21)", "v_space_normalized/CLARABEL", **changes)
+    add_wrong(monkeypatch, "v_space_normalized/CLARABEL", **changes)
     assert dc.compare(PLANTED.X, methods=["low_rank", "wrong"], penalty=penalty).disagreements
 
 
 def test_labels_that_beat_a_lower_bound_are_named(monkeypatch):
-    entry(monkeypatch, lower=lambda _: 0.5, value=lambda _: 0.5, upper=lambda _: 0.5)
+    add_wrong(monkeypatch, lower=lambda _: 0.5, value=lambda _: 0.5, upper=lambda _: 0.5)
     found = dc.compare(PLANTED.X, methods=["wrong", "k-means"])
     assert any("the labels of k-means score" in sentence for sentence in found.disagreements)
 
 
 def test_labels_of_rank_one_that_differ_are_noted(monkeypatch):
     clean = dc.datasets.make_planted(60, 3, rng=1)
-    entry(monkeypatch, F=lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None])
+    add_wrong(monkeypatch, F=lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0)[:, None])
     notes = dc.compare(clean.X, methods=["low_rank", "fista", "wrong"]).notes
     assert any(note.endswith("their labels differ: low_rank, fista | wrong") for note in notes)
 
@@ -231,9 +238,39 @@ def test_labels_of_rank_one_that_differ_are_noted(monkeypatch):
 )
 def test_other_differences_of_labels_are_not(monkeypatch, changes):
     clean = dc.datasets.make_planted(60, 3, rng=1)
-    entry(monkeypatch, **changes)
+    add_wrong(monkeypatch, **changes)
     notes = dc.compare(clean.X, methods=["low_rank", "fista", "wrong"]).notes
     assert not any("their labels differ" in note for note in notes)
+
+
+def shift(result, by):
+    return replace(result, value=result.value + by, lower=result.lower + by, upper=result.upper + by)
+
+
+def test_the_worst_disagreement_is_negative_where_all_agree_and_names_the_pair():
+    right, oracle = dc.low_rank(PLANTED.X, tol=1e-6), dc.solve(dc.v_space(PLANTED.X), "CLARABEL")
+    amount, pair = worst_disagreement({"low_rank": right, "oracle": oracle})
+    assert amount <= 1e-9
+    assert pair in ("low_rank | oracle", "oracle outside low_rank", "low_rank outside oracle")
+    found = {"low_rank": right, "oracle": oracle, "wrong": shift(right, 0.1)}
+    amount, pair = worst_disagreement(found)
+    assert amount == pytest.approx(0.1, abs=1e-4)
+    assert "wrong" in pair
+
+
+def test_the_worst_disagreement_holds_values_to_the_brackets_of_the_judges_alone():
+    right = dc.low_rank(PLANTED.X, tol=1e-6)
+    low = replace(right, value=right.value - 0.1, lower=right.lower - 0.2)
+    assert worst_disagreement({"right": right, "low": low}, {"right"})[1] == "low outside right"
+    assert worst_disagreement({"right": right, "low": low}, {"low"})[0] <= 1e-9
+
+
+def test_the_worst_disagreement_is_positive_where_sentences_name_one(monkeypatch):
+    add_wrong(monkeypatch, lower=up, value=up, upper=up)
+    found = dc.compare(PLANTED.X, methods=["low_rank", "fista", "wrong"])
+    amount, pair = worst_disagreement(found.found)
+    assert f"apart by {amount:.2g}" in " ".join(found.disagreements)
+    assert "wrong" in pair
 
 
 # What fails
@@ -256,7 +293,7 @@ def broken(task):
     ],
 )
 def test_a_method_that_fails_is_a_row_with_its_reason_and_the_others_go_on(monkeypatch, run, words):
-    monkeypatch.setitem(METHODS, "broken", Method("(15)", run))
+    add_method(monkeypatch, "broken", Method("(15)", run))
     found = dc.compare(PLANTED.X, PLANTED.y, methods=["broken", "low_rank"])
     assert words in found.rows[0]["status"]
     assert "\n" not in found.rows[0]["status"]
@@ -314,7 +351,7 @@ def test_every_rendering_holds_every_method_and_html_is_escaped(comparison, monk
     console.print(comparison)
     for text in (str(comparison), comparison._repr_html_(), console.export_text()):
         assert all(name in text for name in comparison.found)
-    monkeypatch.setitem(METHODS, "<b>", Method("<i>", METHODS["low_rank"].run))
+    add_method(monkeypatch, "<b>", Method("<i>", list_methods()["low_rank"].run))
     html = dc.compare(PLANTED.X, methods=["<b>"])._repr_html_()
     assert "<b>" not in html
     assert "<i>" not in html
@@ -341,14 +378,31 @@ def fill(task):
     return np.ones(25_000_000)[: len(task.X)].copy()
 
 
+def die(task):
+    """Be killed, as the system does when memory does not suffice."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_memory_counts_what_the_method_takes_and_not_what_this_process_holds(monkeypatch):
     held = np.ones(40_000_000)
-    monkeypatch.setitem(METHODS, "fill", Method("(15)", fill))
-    monkeypatch.setitem(METHODS, "lambda", Method("(15)", lambda task: fill(task)))
-    filled, unnamed = dc.compare(PLANTED.X, methods=["fill", "lambda"], memory=True).rows
-    assert 195 < filled["memory_MB"] < 230
-    assert "make its functions importable" in unnamed["status"]
+    add_method(monkeypatch, "fill", Method("(15)", fill, bounds_15=no_bound))
+    (row,) = dc.compare(PLANTED.X, methods=["fill"], memory=True).rows
+    assert 195 < row["memory_MB"] < 230
     del held
+
+
+def test_a_method_that_cannot_be_sent_to_another_process_is_a_row_with_its_reason(monkeypatch):
+    add_method(monkeypatch, "unnamed", Method("(15)", lambda task: fill(task)))
+    found = dc.compare(PLANTED.X, methods=["unnamed", "k-means"], memory=True)
+    assert "cannot be sent to another process" in found.rows[0]["status"]
+    assert list(found.labels) == ["k-means"]
+
+
+def test_a_method_whose_process_dies_is_a_row_with_its_reason(monkeypatch):
+    add_method(monkeypatch, "dies", Method("(15)", die))
+    found = dc.compare(PLANTED.X, methods=["dies", "k-means"], memory=True)
+    assert "the process died: SIGKILL, perhaps out of memory" in found.rows[0]["status"]
+    assert list(found.labels) == ["k-means"]
 
 
 def test_memory_is_measured_in_a_process_of_its_own_from_a_script_without_a_guard(tmp_path, monkeypatch):

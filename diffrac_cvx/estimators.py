@@ -21,7 +21,7 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.result import Result, Status
-from diffrac_cvx.rounding.many_labels import nearest_mixture
+from diffrac_cvx.rounding.many_labels import fit_label_mixture
 from diffrac_cvx.solvers import fista, low_rank, solve
 
 
@@ -278,7 +278,7 @@ class MultiLabelDiffrac(Directions):
     signs_ : (n, n_labels) array
         The same in {-1, +1}.
     weights_, objective_ : (n_labels + 1,) array, float
-        Of the mixture, the constant's first, and its misfit, see `rounding.procrustes`.
+        Of the mixture, the constant's first, and its misfit, see `rounding.fit_label_mixture`.
     coef_, intercept_ : (n_labels, d) array, (n_labels,) array
         Directions, in the units of X, and offsets: about +-``weights_[j + 1]`` on the points with and without label j.
     lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
@@ -333,8 +333,8 @@ class MultiLabelDiffrac(Directions):
         k = positive_int(self.n_labels, "n_labels")
         data = self._scaled(self._read(X, ensure_min_samples=2))
         result = self._solve(data.X, "fista")
-        found = nearest_mixture(result.F, k, self.restarts, seed_of(self.random_state))
-        self.weights_, self.objective_ = found.labels.weights, found.labels.objective
+        found = fit_label_mixture(result.F, k, restarts=self.restarts, rng=seed_of(self.random_state))
+        self.weights_, self.objective_ = found.weights, found.objective
         V, offsets = affine_functions(data.X, result, found.scores)
         self.coef_ = V * data.unit
         self.intercept_ = offsets - self.coef_ @ data.mean

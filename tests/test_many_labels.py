@@ -1,13 +1,11 @@
 """Many labels at once: the Procrustes rounding, what is measured of it, and the multi-class relaxation."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.rounding.many_labels import LabelMatrix
 
 
 def labels_of(n, k, seed=0, balanced=False):
@@ -18,7 +16,7 @@ def labels_of(n, k, seed=0, balanced=False):
 
 
 def mixture(labels, weights):
-    """F with Y = a_0^2 11' + sum_i a_i^2 y_i y_i', turned."""
+    """F with Y = a_0^2 11' + sum_i a_i^2 y_i y_i', times a rotation."""
     columns = np.column_stack([np.ones(len(labels)), labels]) * np.asarray(weights)
     Q = np.linalg.qr(np.random.default_rng(1).standard_normal((columns.shape[1],) * 2))[0]
     return columns @ Q
@@ -32,28 +30,28 @@ def found(truth, labels):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 @pytest.mark.parametrize("constant", [0.0, 0.4])
-def test_a_mixture_is_taken_apart_with_its_weights(k, constant):
+def test_the_labels_and_weights_of_a_mixture_are_found(k, constant):
     truth = labels_of(200, k)
     weights = np.concatenate([[constant], np.linspace(1.0, 0.5, k)])
     weights /= np.linalg.norm(weights)
-    labels = dc.rounding.procrustes(mixture(truth, weights), k)
-    assert labels.shape == (200, k)
-    assert set(np.unique(labels)) == {-1.0, 1.0}
-    assert found(truth, labels)
-    np.testing.assert_allclose(labels.weights, [constant / np.linalg.norm([constant, *np.linspace(1, 0.5, k)]),
+    fit = dc.rounding.fit_label_mixture(mixture(truth, weights), k)
+    assert fit.labels.shape == (200, k)
+    assert set(np.unique(fit.labels)) == {-1.0, 1.0}
+    assert found(truth, fit.labels)
+    np.testing.assert_allclose(fit.weights, [constant / np.linalg.norm([constant, *np.linspace(1, 0.5, k)]),
                                                 *weights[1:]], atol=1e-6)  # fmt: skip
-    assert labels.objective == pytest.approx(0.0, abs=1e-9)
+    assert fit.objective == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_objective_is_the_distance_of_the_lemma():
     truth = labels_of(60, 2)
     F = mixture(truth, [0.3, 0.7, 0.648]) + 0.2 * np.random.default_rng(3).standard_normal((60, 3))
     F *= (60 / np.sum(F**2)) ** 0.5
-    labels = dc.rounding.procrustes(F, 2)
-    M = np.column_stack([np.ones(60), labels]) * labels.weights
+    fit = dc.rounding.fit_label_mixture(F, 2)
+    M = np.column_stack([np.ones(60), fit.labels]) * fit.weights
     U, _, Vt = np.linalg.svd(F.T @ M)
     distance = np.sum((F @ (U @ Vt) - M) ** 2) / 60
-    assert labels.objective == pytest.approx(distance, rel=1e-6)
+    assert fit.objective == pytest.approx(distance, rel=1e-6)
 
 
 def test_no_other_labels_are_nearer_on_a_small_instance():
@@ -73,12 +71,12 @@ def test_no_other_labels_are_nearer_on_a_small_instance():
                 weights = np.sum((F @ (U @ Vt)) * columns, axis=0)
                 weights /= np.linalg.norm(weights)
             best = min(best, np.sum((F @ (U @ Vt) - columns * weights) ** 2) / 7)
-    assert dc.rounding.procrustes(F, 2, restarts=200).objective <= best + 1e-6
+    assert dc.rounding.fit_label_mixture(F, 2, restarts=200).objective <= best + 1e-6
 
 
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("k", range(1, 7))
-def test_noiseless_labels_come_back_from_the_relaxation(k, balanced):
+def test_noiseless_labels_are_found_from_the_relaxation(k, balanced):
     right = 0
     for seed in range(20):
         rng = np.random.default_rng([seed, k])
@@ -91,31 +89,33 @@ def test_noiseless_labels_come_back_from_the_relaxation(k, balanced):
     assert right >= 19
 
 
-def test_the_labels_are_an_array_that_remembers_and_travels():
-    labels = dc.rounding.procrustes(mixture(labels_of(50, 2), [0, 0.8, 0.6]), 2)
-    assert isinstance(labels, np.ndarray)
-    back = pickle.loads(pickle.dumps(labels))
-    assert isinstance(back, LabelMatrix)
-    np.testing.assert_array_equal(back, labels)
-    np.testing.assert_array_equal(back.weights, labels.weights)
+def test_procrustes_returns_the_labels_of_the_mixture_as_a_plain_array():
+    F = mixture(labels_of(50, 2), [0, 0.8, 0.6])
+    labels, fit = dc.rounding.procrustes(F, 2), dc.rounding.fit_label_mixture(F, 2)
+    assert type(labels) is np.ndarray
+    assert labels.dtype == np.float64
     assert np.all(labels[0] == 1.0)
+    np.testing.assert_array_equal(labels, fit.labels)
+    np.testing.assert_array_equal(labels, np.where(fit.scores >= 0.0, 1.0, -1.0))
 
 
-def test_the_seed_decides():
+def test_one_seed_gives_the_same_labels_again():
     F = np.random.default_rng(0).standard_normal((40, 4))
     one, two = (dc.rounding.procrustes(F, 3, restarts=3, rng=7) for _ in range(2))
     np.testing.assert_array_equal(one, two)
 
 
-def test_more_labels_than_the_rank_are_warned_of():
+def test_more_labels_than_the_rank_give_a_warning_at_the_users_line():
     F = mixture(labels_of(50, 1), [0.0, 1.0])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         dc.rounding.procrustes(F, 3)
-    assert any("rank 1, less than k = 3" in str(one.message) for one in caught)
+        dc.rounding.fit_label_mixture(F, 3)
+    assert sum("rank 1, less than k = 3" in str(one.message) for one in caught) == 2
+    assert {one.filename for one in caught} == {__file__}
 
 
-def test_dependent_labels_are_warned_of_by_number():
+def test_dependent_labels_are_named_by_number_in_a_warning():
     F = mixture(labels_of(50, 1), [0.0, 1.0])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -125,7 +125,7 @@ def test_dependent_labels_are_warned_of_by_number():
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "two"])
-def test_a_number_of_labels_that_is_none_is_refused(k):
+def test_k_must_be_a_whole_number_of_at_least_one(k):
     with pytest.raises(dc.ParameterError, match="k = "):
         dc.rounding.procrustes(np.ones((5, 1)), k)
 
@@ -178,7 +178,7 @@ def test_a_partition_is_feasible_and_bounded_by_the_relaxation():
     assert dc.solve(dc.multiclass(X, 3), "CLARABEL").lower <= np.sum(K * Y) + 1e-6
 
 
-def test_three_classes_come_back_by_k_means_on_the_factor():
+def test_three_classes_are_found_by_k_means_on_the_factor():
     from sklearn.cluster import KMeans
 
     rng = np.random.default_rng(0)

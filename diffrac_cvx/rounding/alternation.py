@@ -11,7 +11,7 @@ from diffrac_cvx.rounding.two_clusters import two_means
 def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100) -> Array:
     """Improve labels by the alternating optimisation of Eq. (2), until a fixed point.
 
-    The squared correlation never decreases; labels that are a fixed point come back as they are.  The first point
+    The squared correlation never decreases; labels that are a fixed point are returned unchanged.  The first point
     keeps its label.
 
     Source: section 2.1, and 2.3, "the non-convex algorithm can be run from the rounded solution".
@@ -37,10 +37,10 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100) -> Array:
 
 
 def alternate(Q: Array, y: Array, max_iter: int) -> Array:
-    """Repeat one_alternation while the squared correlation grows; Q has orthonormal columns that span the centred X."""
+    """Repeat alternate_once while the squared correlation grows; Q has orthonormal columns that span the centred X."""
     reached = separation(Q, y)
     for _ in range(max_iter):
-        candidate = one_alternation(Q, y)
+        candidate = alternate_once(Q, y)
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break
@@ -48,7 +48,7 @@ def alternate(Q: Array, y: Array, max_iter: int) -> Array:
     return y
 
 
-def one_alternation(Q: Array, y: Array) -> Array:
-    """Given y, w = X^+ y, so that X w = Q Q'y; given w, exact 2-means on X w.  The first label stays."""
+def alternate_once(Q: Array, y: Array) -> Array:
+    """Given y, take w = X^+ y, so that X w = Q Q'y; given w, take exact 2-means of X w.  The first label is kept."""
     labels = two_means(Q @ (Q.T @ (y - y.mean())))
     return labels if y[0] > 0.0 else -labels

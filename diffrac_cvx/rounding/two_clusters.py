@@ -27,8 +27,8 @@ def sign_leading(F: npt.ArrayLike) -> Array:
     DataError
         If F is not a finite matrix.
     """
-    F = _factor(F)
-    return _signs(_projection(F, _leading(F, 1)[0]))
+    F = _as_factor(F)
+    return _labels_by_sign(_project(F, _right_vectors(F, 1)[0]))
 
 
 def sign_second(F: npt.ArrayLike) -> Array:
@@ -38,10 +38,10 @@ def sign_second(F: npt.ArrayLike) -> Array:
 
     Parameters and errors are those of sign_leading.
     """
-    F = _factor(F)
+    F = _as_factor(F)
     if F.shape[1] == 1:
         return np.ones(len(F))
-    return _signs(_projection(F, _leading(F, 2)[1]))
+    return _labels_by_sign(_project(F, _right_vectors(F, 2)[1]))
 
 
 def sign_centered(F: npt.ArrayLike) -> Array:
@@ -53,8 +53,8 @@ def sign_centered(F: npt.ArrayLike) -> Array:
 
     Parameters and errors are those of sign_leading.
     """
-    F = _factor(F)
-    return _signs(_principal(F @ _leading(F, 2).T))
+    F = _as_factor(F)
+    return _labels_by_sign(_principal_component(F @ _right_vectors(F, 2).T))
 
 
 def kmeans_centered(F: npt.ArrayLike) -> Array:
@@ -64,7 +64,7 @@ def kmeans_centered(F: npt.ArrayLike) -> Array:
 
     Parameters and errors are those of sign_leading.
     """
-    return two_means(_principal(_factor(F)))
+    return two_means(_principal_component(_as_factor(F)))
 
 
 def goemans_williamson(
@@ -77,8 +77,8 @@ def goemans_williamson(
     r"""Round by the best of several random hyperplanes, y = sign(F g) with g Gaussian.
 
     Best is the smallest ``objective(y)``.  Without one it is the largest separation in the sense of Y,
-    :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`: centred, since otherwise y = 1 would win as Y comes close to 11'.
-    The first of equals is kept.
+    :math:`y^\top \Pi_n Y \Pi_n y / \|\Pi_n y\|_2^2`: centred, since otherwise y = 1 would be best where Y is close to
+    11'.  Among equals the first is kept.
 
     Source: section 2.2, "by sampling".
 
@@ -100,10 +100,10 @@ def goemans_williamson(
     ParameterError
         If draws or rng is not valid, or the objective returns anything but a finite number.
     """
-    F = _factor(F)
+    F = _as_factor(F)
     normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), F.shape[1]))
     cost = objective if objective is not None else lambda y: -separation(F, y)
-    candidates = (_signs(_projection(F, normal)) for normal in normals)
+    candidates = (_labels_by_sign(_project(F, normal)) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
 
 
@@ -111,8 +111,8 @@ def two_means(values: npt.ArrayLike) -> Array:
     r"""Split numbers in two clusters by exact 2-means, the first of them labelled +1.
 
     Of the n - 1 splits of the sorted values, the one with the largest :math:`s_k^2 / (k (n - k))`, s_k the sum of the k
-    smallest centred values.  That is convex in k along equal values, so these are never separated.  Between splits that
-    are equally good (up to rounding) the lowest threshold wins; if all values are equal, all labels are +1.
+    smallest centred values.  That is convex in k along equal values, so these are never separated.  Among splits that
+    are equally good (up to rounding) the lowest threshold is taken; if all values are equal, all labels are +1.
 
     Source: section 2.1; O(n log n).
 
@@ -128,14 +128,14 @@ def two_means(values: npt.ArrayLike) -> Array:
     raw = np.asarray(values)
     if raw.ndim != 1:
         raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
-    x = _centered(_unit(as_matrix(raw.reshape(-1, 1), "values")))[:, 0]
+    x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")))[:, 0]
     n, ordered = len(x), np.sort(x)
     if n == 1:
         return np.ones(1)
     k = np.arange(1, n)
     gain = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k))
     best = k[np.argmax(gain >= gain.max() * (1.0 - 64 * EPS))]
-    return _oriented(np.where(x >= ordered[best], 1.0, -1.0))
+    return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
 ROUNDINGS: dict[str, Callable[[npt.ArrayLike], Array]] = {
@@ -146,48 +146,48 @@ ROUNDINGS: dict[str, Callable[[npt.ArrayLike], Array]] = {
 }
 
 
-def _factor(F: npt.ArrayLike) -> Array:
+def _as_factor(F: npt.ArrayLike) -> Array:
     """Return F with largest entry one: Y up to scale."""
-    return _unit(as_matrix(F, "F"))
+    return _scale_largest_to_one(as_matrix(F, "F"))
 
 
-def _unit(M: Array) -> Array:
+def _scale_largest_to_one(M: Array) -> Array:
     return M / float(np.abs(M).max() or 1.0)
 
 
-def _centered(M: Array) -> Array:
-    for _ in range(2):  # the second time for the rounding of the first mean
+def _center(M: Array) -> Array:
+    for _ in range(2):  # the second pass removes the rounding error of the first mean
         M = M - M.mean(axis=0)
     return M
 
 
-def _leading(F: Array, k: int) -> Array:
+def _right_vectors(F: Array, k: int) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
     return np.asarray(np.linalg.svd(triangular_root(F))[2][:k])
 
 
-def _principal(F: Array) -> Array:
+def _principal_component(F: Array) -> Array:
     """Return the principal eigenvector of Pi F F' Pi, up to scale."""
-    G = _centered(F)
-    return _projection(G, _leading(G, 1)[0])
+    G = _center(F)
+    return _project(G, _right_vectors(G, 1)[0])
 
 
-def _projection(G: Array, direction: Array) -> Array:
-    """Return G times a unit direction, rounding errors at zero, the first nonzero entry positive.
+def _project(G: Array, direction: Array) -> Array:
+    """Return G times a unit direction, with entries that are rounding errors set to 0, the first nonzero one positive.
 
-    Rounding errors are measured against entries of order one, those of F, of which G may be the small centred part.
+    An error is judged against 1, the size of the entries of F, because G may be F centred and so much smaller.
     """
     n, r = G.shape
     projected = G @ direction
     projected[np.abs(projected) <= 8 * (n**0.5 + r) * EPS] = 0.0
     nonzero = np.flatnonzero(projected)
-    return _oriented(projected, nonzero[0]) if len(nonzero) else projected
+    return _orient(projected, nonzero[0]) if len(nonzero) else projected
 
 
-def _signs(projected: Array) -> Array:
+def _labels_by_sign(projected: Array) -> Array:
     return np.where(projected >= 0.0, 1.0, -1.0)
 
 
-def _oriented(x: Array, i: int = 0) -> Array:
+def _orient(x: Array, i: int = 0) -> Array:
     """Return x or -x, whichever is positive at i."""
     return x if x[i] > 0.0 else np.negative(x)

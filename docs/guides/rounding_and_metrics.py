@@ -28,7 +28,7 @@ formed. Labels come back with the first point at +1, since Y does not say which 
      - the best of random hyperplanes
      - Y is far from rank two; costs an objective for each draw
    * - `rounding.procrustes`
-     - a rotation to k labels at once
+     - a rotation to k labels at once; `rounding.fit_label_mixture` returns their weights too
      - Y is a mixture of several labels (:doc:`/auto/tutorial/many_labels`)
 """
 

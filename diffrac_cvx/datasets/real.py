@@ -5,17 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from diffrac_cvx.datasets.catalogue import SETS, DataSet
-from diffrac_cvx.datasets.files import content, names_in, parse
+from diffrac_cvx.datasets.files import parse, read_label_names, read_packed
 from diffrac_cvx.inputs import Array, one_of
-from diffrac_cvx.linalg import inverse_or_one
+from diffrac_cvx.linalg import inverse_or_one, standardise
 
 KINDS = ("two-class", "multi-label", "extra")
-
-
-def standardised(X: Array) -> Array:
-    """Return columns of mean 0 and variance 1; constant ones are 0."""
-    X = X - X.mean(axis=0)
-    return np.asarray(X * inverse_or_one(np.sqrt(np.mean(X**2, axis=0))))
 
 
 def min_max(X: Array) -> Array:
@@ -26,13 +20,13 @@ def min_max(X: Array) -> Array:
 
 SCALINGS: dict[str, Callable[[Array], Array]] = {
     "none": lambda X: X,
-    "standardise": standardised,
+    "standardise": lambda X: standardise(X).X,
     "min-max": min_max,
 }
 
 
 def names(kind: str = "two-class") -> tuple[str, ...]:
-    """Return the names that ``load`` knows, in the order of the paper's Table 1.
+    """Return the names that ``load`` takes, in the order of the paper's Table 1.
 
     Parameters
     ----------
@@ -83,12 +77,12 @@ def load(name: str, *, scaling: str = "none", drop_zeros: bool = True) -> tuple[
     ParameterError
         If the name or the scaling is unknown.
     DataError
-        If the file is missing or is not the one that is known; the message says where it was looked for and how to
-        get it.
+        If the file is missing, or if its sha256 is not the known one; the message says where it was looked for and
+        how to get it.
     """
     record = describe(name)
     one_of(scaling, "scaling", SCALINGS)
-    X, labels = parse(record, content(record))
+    X, labels = parse(record, read_packed(record))
     if drop_zeros:
         rows = X.any(axis=1)
         X, labels = X[np.ix_(rows, X.any(axis=0))], labels[rows]
@@ -109,4 +103,4 @@ def label_names(name: str) -> tuple[str, ...]:
         As for `load`.
     """
     one_of(name, "name", names("multi-label"))
-    return names_in(content(SETS[name]))
+    return read_label_names(read_packed(SETS[name]))

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from diffrac_cvx.datasets.catalogue import SETS, DataSet
-from diffrac_cvx.datasets.files import content, parse
+from diffrac_cvx.datasets.files import parse, read_packed
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
 from experiments.data.origins import ORIGINS, Origin, Package, Table
@@ -127,7 +127,7 @@ def make(origin: Origin, files: Mapping[Package, Path]) -> bytes:
 
 def difference(record: DataSet, packed: bytes) -> str:
     """Say where a file holds something else than the shipped one; empty if nowhere."""
-    shipped = content(record)
+    shipped = read_packed(record)
     if unpacked(record, packed) == unpacked(record, shipped):
         return ""
     for part, made, known in zip(("X", "labels"), parse(record, packed), parse(record, shipped), strict=True):

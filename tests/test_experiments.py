@@ -12,12 +12,10 @@ from experiments.harness import read_table, reproduction
 from experiments.robustness import cells as robustness_cells
 from experiments.runtime import cells as runtime_cells
 from experiments.runtime import plot as runtime_plot
-from experiments.runtime import pymanopt_max_cut as max_cut
+from experiments.runtime import pymanopt_max_cut
 from experiments.theory import cells as theory_cells
 from experiments.theory import fit as theory_fit
-from experiments.theory import label_cells as theory_labels
-from experiments.theory import noise_cells as theory_noise
-from experiments.theory import unique_solution as faces
+from experiments.theory import label_recovery, noise_columns, solution_support, spectrum, unique_solution
 from experiments.unbalanced import cells as unbalanced_cells
 
 FIGURES = Path(__file__).parent.parent / "figures"
@@ -63,7 +61,7 @@ def test_the_grids_are_the_papers_and_more():
     assert (robust.groupby(["method", "lam", "d"]).size() >= 20).all()
     runtime = pd.DataFrame(runtime_cells.cells_of("full"))
     assert runtime[runtime["method"] == "low_rank"]["n"].max() >= 100_000
-    assert set(runtime["lambda"]) == {0.0, 0.001}
+    assert set(runtime["lam"]) == {0.0, 0.001}
 
 
 def test_the_planted_imbalance_is_exact_at_eighty_points():
@@ -88,25 +86,27 @@ def test_between_alpha_star_and_one_the_solution_has_rank_two_and_the_projection
 
 
 def balanced(n, d, seed=0):
-    return theory_noise.balanced(lambda rng, shape: rng.standard_normal(shape), n, d, np.random.default_rng(seed))
+    return noise_columns.balanced_points(
+        lambda rng, shape: rng.standard_normal(shape), n, d, np.random.default_rng(seed)
+    )
 
 
 @pytest.mark.parametrize(("n", "unique"), [(12, False), (20, False), (50, True), (100, True)])
 def test_uniqueness_agrees_with_the_rank_that_an_interior_point_finds(n, unique):
     B = balanced(n, 8)  # the statistical dimension is 22
-    assert faces.is_unique(B, 1) is unique
+    assert unique_solution.is_unique(B, 1) is unique
     B[:, 1:] -= B[:, 1:].mean(axis=0)
     ratio = dc.metrics.eigenvalue_ratio(dc.solve(dc.v_space(B), "CLARABEL").F)
-    assert (ratio < 1e-2) is faces.is_unique(B, 1) is unique
+    assert (ratio < 1e-2) is unique_solution.is_unique(B, 1) is unique
 
 
-def test_features_are_the_quadratic_forms():
+def test_the_quadratic_forms_are_linear_in_the_upper_triangle():
     rng = np.random.default_rng(0)
     B, Delta = rng.standard_normal((7, 4)), rng.standard_normal((4, 4))
     Delta += Delta.T
     rows, columns = np.triu_indices(4)
     entries = Delta[rows, columns] * np.where(rows == columns, 1.0, 2**0.5)
-    np.testing.assert_allclose(faces.features(B) @ entries, np.einsum("ij,jk,ik->i", B, Delta, B))
+    np.testing.assert_allclose(unique_solution.quadratic_forms(B) @ entries, np.einsum("ij,jk,ik->i", B, Delta, B))
 
 
 @pytest.mark.parametrize(("D", "planted"), [(8, 1), (9, 2), (11, 4)])
@@ -116,14 +116,18 @@ def test_the_threshold_is_near_the_statistical_dimension(D, planted):
         rng = np.random.default_rng(seed)
         labels = np.where(rng.random((200, max(planted - 1, 1))) < 0.5, 1.0, -1.0)
         first = labels if planted == 1 else np.column_stack([np.ones(200), labels])
-        found.append(faces.threshold(np.column_stack([first, rng.standard_normal((200, D - planted))]), planted))
-    assert np.mean(found) == pytest.approx(faces.expected(D, planted), rel=0.12)
+        found.append(
+            unique_solution.points_for_uniqueness(
+                np.column_stack([first, rng.standard_normal((200, D - planted))]), planted
+            )
+        )
+    assert np.mean(found) == pytest.approx(unique_solution.statistical_dimension(D, planted), rel=0.12)
 
 
 def test_rademacher_columns_always_leave_another_solution():
     rng = np.random.default_rng(0)
     B = np.where(rng.random((300, 6)) < 0.5, 1.0, -1.0)
-    assert faces.threshold(B, 1) == 301
+    assert unique_solution.points_for_uniqueness(B, 1) == 301
 
 
 # The theory.
@@ -132,21 +136,29 @@ def test_rademacher_columns_always_leave_another_solution():
 @pytest.mark.parametrize("beta", [1.0, 1.8, 3.0, 9.0])
 @pytest.mark.parametrize("m", [0.1, 1.0, 2.0])
 def test_the_spectrum_has_the_closed_form_of_the_appendix(m, beta):
-    row = theory_noise.spectrum(5, m, beta)
+    row = spectrum.measure_spectrum(5, m, beta)
     assert row["largest_error"] < 1e-10
     assert row["mu_1"] == pytest.approx(row["mu_1_paper"], abs=1e-10)
 
 
-@pytest.mark.parametrize("beta", [1.0, 1.3, 3.0, 30.0])
-def test_the_three_point_law_has_unit_variance_and_its_kurtosis(beta):
-    z = theory_noise.three_point(beta)(np.random.default_rng(0), (400_000, 1))
+@pytest.mark.parametrize(
+    "law", ["three-point 1", "three-point 1.3", "three-point 30", "uniform", "gaussian", "laplace"]
+)
+def test_a_law_of_noise_has_unit_variance_and_its_kurtosis(law):
+    beta, draw = noise_columns.LAWS[law]
+    z = draw(np.random.default_rng(0), (400_000, 1))
     assert np.mean(z**2) == pytest.approx(1.0, rel=0.03)
     assert np.mean(z**4) == pytest.approx(beta, rel=0.05)
 
 
+def test_the_places_of_the_laws_which_enter_the_seeds_stay():
+    table = read_table(FIGURES / "theory.csv")
+    assert list(table["law"].dropna().unique()) == list(noise_columns.LAWS)
+
+
 def test_signs_are_redrawn_and_not_shifted():
     rng = np.random.default_rng(0)
-    Z = theory_noise.with_mean_zero(theory_noise.three_point(1.3)(rng, (40, 5)), rng)
+    Z = noise_columns.with_mean_zero(noise_columns.three_point(1.3)(rng, (40, 5)), rng)
     np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-12)
     assert len(np.unique(np.abs(Z))) == 2
 
@@ -154,21 +166,21 @@ def test_signs_are_redrawn_and_not_shifted():
 @pytest.mark.parametrize("noise", [0.2, 0.6, 1.0])
 def test_in_one_dimension_the_labels_are_optimal_exactly_when_the_signs_agree(noise):
     for replication in range(5):
-        row = theory_noise.one_dimension(10, noise, replication)
+        row = label_recovery.measure_one_dimension(10, noise, replication)
         assert row["agree"] == row["optimal"] == row["recovered"]
 
 
 @pytest.mark.parametrize(("n", "unique"), [(12, 0), (60, 1)])
 def test_the_constrained_relaxation_returns_the_lemmas_matrix_where_it_is_the_only_solution(n, unique):
-    row = theory_labels.lemma(6, n, 0.6, 0)
+    row = solution_support.measure_lemma(6, n, 0.6, 0)
     assert row["value"] < 1e-6
     assert row["unique"] == unique
     assert (row["distance"] < 1e-3) == bool(unique)
 
 
 def test_labels_with_a_dependent_product_have_other_solutions_than_diagonal_ones():
-    assert theory_labels.family(3, 6, 0)["diagonal"] == 0  # seven members in six dimensions
-    rows = [theory_labels.family(2, 12, r) for r in range(20)]
+    assert solution_support.measure_family(3, 6, 0)["diagonal"] == 0  # seven members in six dimensions
+    rows = [solution_support.measure_family(2, 12, r) for r in range(20)]
     assert all(row["independent"] == row["diagonal"] for row in rows)
     assert 0 < sum(row["diagonal"] for row in rows)
 
@@ -186,7 +198,7 @@ def test_the_sparse_boundary_is_where_the_error_steps():
 
 def test_the_max_cut_form_has_the_value_of_the_relaxation():
     X = dc.datasets.make_planted(60, 5, sparsity=2, noise=0.3, rng=0).X
-    rival, ours = max_cut.max_cut(X, 1e-7, 20.0, 0), dc.low_rank(X, tol=1e-7)
+    rival, ours = pymanopt_max_cut.solve_max_cut(X, 1e-7, 20.0, 0), dc.low_rank(X, tol=1e-7)
     assert rival.gap < 1e-5
     assert rival.value == pytest.approx(ours.value, abs=1e-6)
 
@@ -195,20 +207,20 @@ def test_the_first_run_of_a_ladder_that_proves_the_gap_counts_alone():
     X = dc.datasets.make_planted(80, 5, noise=0.3, rng=0).X
     loose, tight = runtime_cells.scs(1e-1), runtime_cells.scs(1e-6)
     assert loose(X, 0.0, 0).gap > runtime_cells.EQUAL_GAP
-    result = next(runtime_cells.reaching((loose, tight), X, 0.0, 0))
+    result = runtime_cells.solve_in_turn((loose, tight), X, 0.0, 0)
     assert result.gap <= runtime_cells.EQUAL_GAP
-    assert next(runtime_cells.reaching((tight, loose), X, 0.0, 0)).gap <= runtime_cells.EQUAL_GAP
+    assert runtime_cells.solve_in_turn((tight, loose), X, 0.0, 0).gap <= runtime_cells.EQUAL_GAP
 
 
 def test_without_pymanopt_its_curve_is_left_out_with_a_word(monkeypatch, capsys):
     monkeypatch.setattr(runtime_cells, "INSTALLED", False)
     cells = runtime_cells.cells_of("smoke")
     assert "pip install pymanopt" in capsys.readouterr().out
-    assert {cell["method"] for cell in cells} == set(runtime_cells.METHODS) - {"max-cut, pymanopt"}
+    assert {cell["method"] for cell in cells} == set(runtime_cells.METHODS) - {runtime_cells.MAX_CUT}
 
 
 def test_a_stopped_run_is_marked_and_takes_no_part_in_the_best_of_cvxpy():
-    row = {"goal": "own", "lambda": 0.0, "panel": "n", "n": 10, "d": 2, "error": 0.0, "gap": 0.1, "iterations": 1}
+    row = {"goal": "own", "lam": 0.0, "panel": "n", "n": 10, "d": 2, "error": 0.0, "gap": 0.1, "iterations": 1}
     table = pd.DataFrame(
         [
             {**row, "method": "CVXPY + SCS", "seconds": 1.0, "reached": 1, "reason": "stopped after 1 s"},
@@ -226,11 +238,11 @@ def test_the_fitted_exponent_is_that_of_a_power_law():
 
 
 def test_the_fast_solvers_are_well_ahead_of_cvxpy_at_an_equal_gap_and_about_linear():
-    table = pd.read_csv(FIGURES / "runtime.csv")
+    table = read_table(FIGURES / "runtime.csv")
     lines = runtime_plot.medians(table)
     equal = lines[(lines["goal"] == "equal gap") & (lines["panel"] == "n")]
     for lam in runtime_cells.LAMBDAS:
-        here = equal[equal["lambda"] == lam]
+        here = equal[equal["lam"] == lam]
         at = here[here["n"] == runtime_cells.COMPARED].set_index("method")["seconds"]
         for method in ("low_rank", "accelerated FISTA"):
             assert at[runtime_plot.BEST] >= 20 * at[method]

@@ -1,19 +1,20 @@
 """The cells of Figures 5 and 6: how much of the true labels' span k found labels hold."""
 
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.files import missing
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.result import Result
-from experiments.harness.sweep import Row
-from experiments.multi_label.data import OWN, data_of
+from diffrac_cvx.rounding import LabelMixture
+from experiments.data.loading import keep_loadable
+from experiments.harness import Cell, Row
+from experiments.multi_label.data import OWN, load_labelled
 
 SETS = ("corel5k", "yeast", "scene", "digits")
 COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60)
@@ -24,74 +25,72 @@ METHODS = {"relaxation": 1, "k-means of F": 3, "k-means": 3, "random": 3}  # run
 SETTINGS = {"nu": NU, "ridge": RIDGE, "tolerance": TOLERANCE}
 
 
-def cells_of(grid: str, sets: tuple[str, ...] = SETS) -> list[dict[str, Any]]:
-    """Return the cells of a grid, over the sets that are there; the others are named with how to get them."""
+def cells_of(grid: str, sets: Sequence[str] = SETS) -> list[Cell]:
+    """Return the cells of a grid, over the sets that can be loaded; the first one has the cells of Figure 6."""
     if grid != "full":
-        sets = tuple(name for name in sets if name == "digits" or OWN in name)
+        sets = [name for name in sets if name == "digits" or OWN in name]
+    sets = keep_loadable(sets, load_labelled)
     counts = COUNTS if grid == "full" else COUNTS[:8:3]
-    cells = []
+    usual = {"nu": NU, "ridge": RIDGE}
+    cells: list[Cell] = []
     for name in sets:
-        try:
-            data = data_of(name)
-        except dc.DataError as error:
-            if name not in dc.datasets.names("multi-label"):
-                raise
-            print(f"{name} is left out: {missing(dc.datasets.describe(name))}" if "shipped" in str(error) else error)
-            continue
+        data = load_labelled(name)
         most = min(data.X.shape[1] - 1, len(data.X) // 4)
-        chosen = {"nu": NU, "ridge": RIDGE}
         cells += [
-            {"set": name, "method": method, "k": k, "run": run, **chosen}
+            {"data_set": name, "method": method, "k": k, "run": run, **usual}
             for method, runs in METHODS.items()
             for k in counts
             for run in range(runs)
             if k <= most
         ]
-        shown = max(k for k in counts if k <= min(SHOWN, most))
         if name == sets[0]:  # Figure 6: what the found labels have in common with each true one
+            shown = max(k for k in counts if k <= min(SHOWN, most))
             cells += [
-                {"set": name, "method": "correlations", "k": shown, "run": j, **chosen} for j in range(data.Y.shape[1])
+                {"data_set": name, "method": "correlations", "k": shown, "run": j, **usual}
+                for j in range(data.Y.shape[1])
             ]
         if name == SETS[0]:
             cells += [
-                {"set": name, "method": "setting", "k": SHOWN, "run": 0, "nu": nu, "ridge": ridge}
+                {"data_set": name, "method": "setting", "k": SHOWN, "run": 0, "nu": nu, "ridge": ridge}
                 for nu, ridge in product(OTHER_NU, OTHER_RIDGE)
             ]
     return cells
 
 
 @cache
-def solution(name: str, nu: float = NU, ridge: float = RIDGE) -> Result:
+def solve_relaxation(name: str, nu: float = NU, ridge: float = RIDGE) -> Result:
     """Solve the relaxation of a set, once a process.
 
     A loose tolerance is meant: FISTA's smoothed solution spreads its weight over all labels, where an exact one may
     leave some of them out.
     """
-    return dc.fista(data_of(name).X, nu, dc.Penalty(a=ridge), tol=TOLERANCE)
+    return dc.fista(load_labelled(name).X, nu, dc.Penalty(a=ridge), tol=TOLERANCE)
 
 
-def measure(method: str, k: int, run: int, nu: float, ridge: float, **names: str) -> Row:
+def measure(data_set: str, method: str, k: int, run: int, nu: float, ridge: float) -> Row:
     """Find k labels by one method."""
-    name = names["set"]
-    data = data_of(name)
+    data = load_labelled(data_set)
     if method == "correlations":
-        return correlations_with(name, run, k)
-    found = labels_of(name, method, k, run, nu=nu, ridge=ridge)
+        return correlations_with(data_set, run, k)
+    found = labels_of(data_set, method, k, run, nu=nu, ridge=ridge)
     row: Row = {
         "n": len(data.X),
         "d": data.X.shape[1],
         "labels": data.Y.shape[1],
         "overlap": dc.metrics.label_subspace_overlap(data.Y, found),
-        "overlap_centred": dc.metrics.label_subspace_overlap(centred(data.Y), centred(found)),
+        "overlap_centred": dc.metrics.label_subspace_overlap(center(data.Y), center(found)),
     }
     if method in ("relaxation", "setting"):
-        row |= {"gap": solution(name, nu, ridge).gap, "objective": getattr(found, "objective", np.nan)}
+        row |= {
+            "gap": solve_relaxation(data_set, nu, ridge).gap,
+            "objective": mixture_of(data_set, k, nu, ridge).objective,
+        }
     return row
 
 
 def correlations_with(name: str, j: int, k: int) -> Row:
     """Return the absolute correlations of the true label j with the k found ones, and the largest with random ones."""
-    data = data_of(name)
+    data = load_labelled(name)
     true = data.Y[:, [j]]
     profile = dc.metrics.label_correlations(true, labels_of(name, "relaxation", k))[:, 0]
     chance = dc.metrics.label_correlations(true, labels_of(name, "random", k))
@@ -103,24 +102,30 @@ def correlations_with(name: str, j: int, k: int) -> Row:
 
 
 @cache
+def mixture_of(name: str, k: int, nu: float, ridge: float) -> LabelMixture:
+    """Return k labels of the relaxation of a set, with what else the rounding finds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+        return dc.rounding.fit_label_mixture(solve_relaxation(name, nu, ridge).F, k, restarts=5)
+
+
+@cache
 def labels_of(name: str, method: str, k: int, run: int = 0, *, nu: float = NU, ridge: float = RIDGE) -> Array:
     """Return (n, k) labels: of the relaxation, of k clusters of its factor or of the data, or random.
 
     The rows of F are those of the k-way relaxation `multiclass` up to one constant column, so "k-means of F" is its
     rounding.
     """
-    X = data_of(name).X
+    X = load_labelled(name).X
     if method in ("relaxation", "setting"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dc.DegenerateDataWarning)
-            return dc.rounding.procrustes(solution(name, nu, ridge).F, k, restarts=5)
+        return mixture_of(name, k, nu, ridge).labels
     if method != "random":
-        points = X if method == "k-means" else solution(name).F
+        points = X if method == "k-means" else solve_relaxation(name).F
         clusters = KMeans(k, n_init=3, random_state=run).fit_predict(points)
         return np.where(clusters[:, None] == np.arange(k), 1.0, -1.0)
     return np.where(np.random.default_rng([2017, k, run]).random((len(X), k)) < 0.5, 1.0, -1.0)
 
 
-def centred(Y: Array) -> Array:
+def center(Y: Array) -> Array:
     """Return the labels less their means."""
     return np.asarray(Y - Y.mean(axis=0))

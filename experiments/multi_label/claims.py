@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from experiments.harness.claims import Claim
+from experiments.harness import Claim
 from experiments.multi_label.cells import SETS, SHOWN
 
 STAND_IN = SETS[0]
@@ -12,9 +12,9 @@ FREE = "The clusters of k-means add up to the constant vector, and so does almos
 
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Return one statement for each set, what the setting changes, and which labels are found."""
-    found = [against_kmeans(str(name), mine) for name, mine in table.groupby("set", sort=False)]
+    found = [against_kmeans(str(name), mine) for name, mine in table.groupby("data_set", sort=False)]
     if (table["method"] == "setting").any():
-        found += [settings(table[table["set"] == STAND_IN]), recovered(table)]
+        found += [other_settings(table[table["data_set"] == STAND_IN]), best_labels(table)]
     return found
 
 
@@ -42,7 +42,7 @@ def against_kmeans(name: str, table: pd.DataFrame) -> Claim:
     )
 
 
-def settings(table: pd.DataFrame) -> Claim:
+def other_settings(table: pd.DataFrame) -> Claim:
     """What nu and the ridge change."""
     tried = table[table["method"] == "setting"]
     kmeans = table[(table["method"] == "k-means") & (table["k"] == SHOWN)][["overlap", "overlap_centred"]].mean()
@@ -59,7 +59,7 @@ def settings(table: pd.DataFrame) -> Claim:
     )
 
 
-def correlations_in(table: pd.DataFrame) -> tuple[list[str], np.ndarray]:
+def correlation_matrix(table: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     """Return the names of the true labels and their absolute correlations with the found ones, both in order.
 
     Rows are found labels and columns true ones, each by its sum of squares, the largest first.
@@ -71,9 +71,9 @@ def correlations_in(table: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     return [str(names[j]) for j in true], matrix[np.ix_(found, true)]
 
 
-def recovered(table: pd.DataFrame) -> Claim:
+def best_labels(table: pd.DataFrame) -> Claim:
     """The labels that are found best, and how well."""
-    names, matrix = correlations_in(table)
+    names, matrix = correlation_matrix(table)
     chance = table["chance"].max()
     words = ", ".join(f"{name} {column.max():.2f}" for name, column in zip(names[:10], matrix.T, strict=False))
     return Claim(

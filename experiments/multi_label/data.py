@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import sklearn.datasets
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import DataError
@@ -31,12 +32,12 @@ class Labelled(NamedTuple):
 
 
 @cache
-def data_of(name: str) -> Labelled:
+def load_labelled(name: str) -> Labelled:
     """Return a data set by name, or a user's own from two paths."""
     if OWN in name:
-        return own(*name.split(OWN))
+        return read_own(*name.split(OWN))
     if name == "digits":
-        return digits()
+        return load_digits()
     X, Y = dc.datasets.load(name, scaling="standardise")
     names = dc.datasets.label_names(name)
     if name == "corel5k":
@@ -44,31 +45,29 @@ def data_of(name: str) -> Labelled:
         X, Y = X[rows], Y[rows]
         frequent = np.argsort(-np.sum(Y > 0, axis=0), kind="stable")[:COREL_LABELS]
         Y, names = Y[:, frequent], tuple(names[j] for j in frequent)
-    return Labelled(standardised(X), Y, names)
+    return Labelled(standardise_varying(X), Y, names)
 
 
-def digits() -> Labelled:
+def load_digits() -> Labelled:
     """Return scikit-learn's digits with attributes of the numbers as labels."""
-    from sklearn.datasets import load_digits
-
-    X, digit = load_digits(return_X_y=True)
+    X, digit = sklearn.datasets.load_digits(return_X_y=True)
     Y = np.stack([np.where(np.isin(digit, members), 1.0, -1.0) for members in ATTRIBUTES.values()], axis=1)
-    return Labelled(standardised(X), Y, tuple(ATTRIBUTES))
+    return Labelled(standardise_varying(X), Y, tuple(ATTRIBUTES))
 
 
-def own(x: str, y: str) -> Labelled:
-    """Return a user's features and labels: .npy or .csv, labels two-valued in every column."""
-    X, Y = read(x), read(y)
+def read_own(x: str, y: str) -> Labelled:
+    """Return a user's features and labels, from .npy or .csv; each column of labels has two values."""
+    X, Y = read_matrix(x), read_matrix(y)
     if len(X) != len(Y):
         raise DataError(f"{x} has {len(X)} rows, but {y} has {len(Y)}")
     for j, column in enumerate(Y.T):
         if len(np.unique(column)) != 2:
             raise DataError(f"column {j} of {y} has {len(np.unique(column))} values; a label has two")
     names = tuple(f"label {j}" for j in range(Y.shape[1]))
-    return Labelled(standardised(X), np.where(Y == Y.max(axis=0), 1.0, -1.0), names)
+    return Labelled(standardise_varying(X), np.where(Y == Y.max(axis=0), 1.0, -1.0), names)
 
 
-def read(path: str) -> Array:
+def read_matrix(path: str) -> Array:
     """Return the matrix in a file."""
     if not Path(path).is_file():
         raise DataError(f"{path} is not a file; looked in {Path.cwd()}")
@@ -80,7 +79,7 @@ def read(path: str) -> Array:
         raise DataError(f"{path} is not a table of comma-separated numbers: {error}") from None
 
 
-def standardised(X: Array) -> Array:
+def standardise_varying(X: Array) -> Array:
     """Return the columns that vary, at mean 0 and variance 1."""
     X = X - X.mean(axis=0)
     size = X.std(axis=0)

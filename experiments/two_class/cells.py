@@ -2,17 +2,17 @@
 
 import warnings
 from itertools import product
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.files import missing
 from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.linalg import column_basis
-from experiments.harness.sweep import Row
+from experiments.data.loading import keep_loadable
+from experiments.harness import Cell, Row
+from experiments.theory.unique_solution import statistical_dimension
 
 WEIGHTS = (1e-3, 1e-2, 1e-1)  # the paper's values of a and of c
 IMBALANCE = (0.01, 0.25, 0.5, 0.75, 1.0)  # the paper's values of nu
@@ -27,46 +27,32 @@ WIDER_NU = (0.25, 0.5, 1.0)
 WIDER_SCALINGS = ("none", "standardise", "min-max")
 SETTINGS = {"tolerance": TOLERANCE, "iterations": MOST_ITERATIONS, "subsamples": SUBSAMPLES, "reading": "a squared"}
 
-Cell = dict[str, Any]
-
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid, over the data sets that are there; the others are named with how to get them."""
-    names = [name for name in dc.datasets.names() if present(name)]
-    if grid != "full":
-        names = [name for name in names if name in ("heart", "liver_disorders")]
+    names = keep_loadable(dc.datasets.names() if grid == "full" else ("heart", "liver_disorders"), dc.datasets.load)
     weights, imbalance, runs = (WEIGHTS, IMBALANCE, RUNS) if grid == "full" else (WEIGHTS[1:], IMBALANCE[::4], 2)
     blank: Cell = {"a": 0.0, "c": 0.0, "nu": 1.0, "run": 0, "scaling": "standardise"}
     cells: list[Cell] = []
     for name in names:
-        cells.append({"set": name, "method": "facts", **blank})
+        cells.append({"data_set": name, "method": "facts", **blank})
         cells += [
-            {**blank, "set": name, "method": "relaxation", "a": a, "c": c, "nu": nu}
+            {**blank, "data_set": name, "method": "relaxation", "a": a, "c": c, "nu": nu}
             for a, c, nu in product(weights, (0.0, *weights), imbalance)
         ]
         cells += [
-            {**blank, "set": name, "method": method, "run": run}
+            {**blank, "data_set": name, "method": method, "run": run}
             for method, run in product(("alternating", "k-means"), range(runs))
         ]
     if grid == "full":
         cells += [
-            {"set": SEARCHED, "method": "search", "a": a, "c": c, "nu": nu, "run": 0, "scaling": scaling}
+            {"data_set": SEARCHED, "method": "search", "a": a, "c": c, "nu": nu, "run": 0, "scaling": scaling}
             for a, c, nu, scaling in product(WIDER_A, WIDER_C, WIDER_NU, WIDER_SCALINGS)
         ]
     return cells
 
 
-def present(name: str) -> bool:
-    """Whether a data set can be loaded; says what to do if not."""
-    try:
-        dc.datasets.load(name)
-    except dc.DataError:
-        print(f"{name} is left out: {missing(dc.datasets.describe(name))}")
-        return False
-    return True
-
-
-def data_of(name: str, scaling: str = "standardise") -> tuple[Array, Array]:
+def load_scaled(name: str, scaling: str = "standardise") -> tuple[Array, Array]:
     """Return X, centred, over the root of n, and the labels; standardised columns have then norm one.
 
     The paper does not say how its data were scaled; the penalties depend on it.
@@ -83,32 +69,32 @@ def penalty_of(a: float, c: float) -> dc.Penalty:
     return dc.Penalty(a**0.5, c)
 
 
-def measure(method: str, run: int, a: float, c: float, nu: float, **names: str) -> Row:
+def measure(data_set: str, method: str, a: float, c: float, nu: float, run: int, scaling: str) -> Row:
     """Measure one cell."""
-    X, y = data_of(names["set"], names["scaling"])
+    X, y = load_scaled(data_set, scaling)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if method == "facts":
-            return facts(X, y)
+            return measure_facts(X, y)
         if method == "relaxation":
-            return relaxation(X, y, nu, penalty_of(a, c))
+            return measure_relaxation(X, y, nu, penalty_of(a, c))
         if method == "search":
-            labels, result = solved(X, nu, penalty_of(a, c))
-            return {**scores(y, labels), "gap": result.gap, "size_of_smaller": smaller(labels)}
+            labels, result = solve_and_round(X, nu, penalty_of(a, c))
+            return {**scores(y, labels), "gap": result.gap, "size_of_smaller": share_of_smaller(labels)}
         if method == "alternating":
             return scores(y, dc.baselines.alternating_optimisation(X, restarts=1, rng=run))
         return scores(y, 2.0 * KMeans(2, n_init=1, random_state=run).fit_predict(X) - 1.0)
 
 
-def solved(X: Array, nu: float, penalty: dc.Penalty) -> tuple[Array, dc.Result]:
+def solve_and_round(X: Array, nu: float, penalty: dc.Penalty) -> tuple[Array, dc.Result]:
     """Return the labels of the relaxation, and its result."""
     result = dc.low_rank(X, nu, penalty, tol=TOLERANCE, max_iter=MOST_ITERATIONS)
     return dc.rounding.kmeans_centered(result.F), result
 
 
-def relaxation(X: Array, y: Array, nu: float, penalty: dc.Penalty) -> Row:
+def measure_relaxation(X: Array, y: Array, nu: float, penalty: dc.Penalty) -> Row:
     """Solve the relaxation, round it, and measure all that can be said of it with and without the true labels."""
-    labels, result = solved(X, nu, penalty)
+    labels, result = solve_and_round(X, nu, penalty)
     proof = dc.certify_labels(X, labels, result, nu=nu, penalty=penalty)
     return {
         **scores(y, labels),
@@ -117,23 +103,23 @@ def relaxation(X: Array, y: Array, nu: float, penalty: dc.Penalty) -> Row:
         "label_gap": proof.gap,
         "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
         "correlation": dc.metrics.squared_correlation(X, labels),
-        "stability": stability(X, labels, nu, penalty),
-        "size_of_smaller": smaller(labels),
+        "stability": measure_stability(X, labels, nu, penalty),
+        "size_of_smaller": share_of_smaller(labels),
     }
 
 
-def smaller(labels: Array) -> float:
+def share_of_smaller(labels: Array) -> float:
     """Return the share of the points in the smaller cluster."""
     return float(min(np.mean(labels > 0), np.mean(labels < 0)))
 
 
-def stability(X: Array, labels: Array, nu: float, penalty: dc.Penalty) -> float:
+def measure_stability(X: Array, labels: Array, nu: float, penalty: dc.Penalty) -> float:
     """Return the mean agreement of the labels with those found on random parts of the rows, 1 at best."""
     rng = np.random.default_rng(2017)
     agreements = []
     for _ in range(SUBSAMPLES if X.size < LARGE else 1):
         rows = rng.permutation(len(X))[: int(SHARE * len(X))]
-        part, _ = solved(X[rows] * SHARE**-0.5, nu, penalty)
+        part, _ = solve_and_round(X[rows] * SHARE**-0.5, nu, penalty)
         agreements.append(1.0 - dc.metrics.clustering_error(labels[rows], part))
     return float(np.mean(agreements))
 
@@ -147,7 +133,7 @@ def scores(y: Array, labels: Array) -> Row:
     }
 
 
-def facts(X: Array, y: Array) -> Row:
+def measure_facts(X: Array, y: Array) -> Row:
     """Return what frames a data set: constant labels, supervision, whether n suffices, the relaxation alone."""
     result = dc.low_rank(X, 1.0, tol=1e-5, max_iter=MOST_ITERATIONS)
     basis = column_basis(as_data(X))
@@ -161,7 +147,7 @@ def facts(X: Array, y: Array) -> Row:
         "rank": d,
         "constant_error": 1.0 - dc.metrics.imbalance(y),
         "supervised_error": dc.metrics.clustering_error(y, supervised),
-        "points_needed": d + d * (d - 1) / 4,
+        "points_needed": statistical_dimension(d, 1),
         "value": result.value,
         "gap": result.gap,
         "effective_rank": float(spectrum.sum() / spectrum[-1]),

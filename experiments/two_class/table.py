@@ -1,11 +1,23 @@
 """Table 1 from its measurements: the paper's columns, and what the paper leaves out."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import diffrac_cvx as dc
+from diffrac_cvx.comparison.table import Table
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation, in hundredths."""
+
+    mean: float
+    deviation: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {self.deviation:.2f}"
+
 
 CHOICES = {  # a column that needs no labels: the best value of it names the setting
     "least label gap": ("label_gap", True),
@@ -13,16 +25,16 @@ CHOICES = {  # a column that needs no labels: the best value of it names the set
     "least eigenvalue ratio": ("eigenvalue_ratio", True),
     "largest stability": ("stability", False),
 }
-PAPER = {  # sparse, non-sparse, alternating, k-means; mean and standard deviation of the last two
-    "heart": (0.52, 0.61, "0.97 ± 0.03", "0.91 ± 0.09"),
-    "diabetes": (0.88, 0.88, "0.91 ± 0.05", "0.93 ± 0.06"),
-    "breast_cancer": (0.15, 0.15, "0.48 ± 0.17", "0.68 ± 0.24"),
-    "australian": (0.50, 0.50, "0.88 ± 0.17", "0.87 ± 0.21"),
-    "liver_disorders": (0.97, 0.97, "0.99 ± 0.01", "0.99 ± 0.01"),
-    "sonar": (0.92, 0.95, "0.98 ± 0.02", "0.99 ± 0.01"),
-    "dna": (0.75, 0.83, "0.99 ± 0.01", "0.98 ± 0.02"),
-    "a1a": (0.74, 0.75, "0.98 ± 0.02", "0.80 ± 0.08"),
-    "w1a": (0.11, 0.11, "0.92 ± 0.08", "0.16 ± 0.06"),
+PAPER = {  # sparse, non-sparse, alternating, k-means
+    "heart": (0.52, 0.61, Spread(0.97, 0.03), Spread(0.91, 0.09)),
+    "diabetes": (0.88, 0.88, Spread(0.91, 0.05), Spread(0.93, 0.06)),
+    "breast_cancer": (0.15, 0.15, Spread(0.48, 0.17), Spread(0.68, 0.24)),
+    "australian": (0.50, 0.50, Spread(0.88, 0.17), Spread(0.87, 0.21)),
+    "liver_disorders": (0.97, 0.97, Spread(0.99, 0.01), Spread(0.99, 0.01)),
+    "sonar": (0.92, 0.95, Spread(0.98, 0.02), Spread(0.99, 0.01)),
+    "dna": (0.75, 0.83, Spread(0.99, 0.01), Spread(0.98, 0.02)),
+    "a1a": (0.74, 0.75, Spread(0.98, 0.02), Spread(0.80, 0.08)),
+    "w1a": (0.11, 0.11, Spread(0.92, 0.08), Spread(0.16, 0.06)),
 }
 CLOSE = 0.05  # of the best error, within which a choice without labels counts as good
 LEAST_SHARE = 0.01  # of the points that the smaller cluster must hold to count as one
@@ -36,8 +48,8 @@ def two_clusters(table: pd.DataFrame, method: str = "relaxation") -> pd.DataFram
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each data set, in the order of the paper."""
-    names = [name for name in dc.datasets.names() if name in set(table["set"])]
-    return pd.DataFrame([row_of(name, table[table["set"] == name]) for name in names])
+    names = [name for name in dc.datasets.names() if name in set(table["data_set"])]
+    return pd.DataFrame([row_of(name, table[table["data_set"] == name]) for name in names])
 
 
 def row_of(name: str, table: pd.DataFrame) -> dict[str, object]:
@@ -47,13 +59,13 @@ def row_of(name: str, table: pd.DataFrame) -> dict[str, object]:
     sparse, dense = split[split["c"] > 0], split[split["c"] == 0]
     best = sparse.loc[sparse["error"].idxmin()]
     row: dict[str, object] = {
-        "set": name,
+        "data_set": name,
         "n": int(facts["n"]),
         "d": int(facts["d"]),
         "sparse": best["error"],
         "non-sparse": dense["error"].min(),
-        "alternating": spread(table, "alternating"),
-        "k-means": spread(table, "k-means"),
+        "alternating": spread_of(table, "alternating"),
+        "k-means": spread_of(table, "k-means"),
         "paper sparse": PAPER[name][0],
         "paper non-sparse": PAPER[name][1],
         "paper alternating": PAPER[name][2],
@@ -72,28 +84,28 @@ def row_of(name: str, table: pd.DataFrame) -> dict[str, object]:
         "largest gap": table.loc[table["method"] == "relaxation", "gap"].max(),
     }
     for choice, (column, least) in CHOICES.items():
-        chosen = split[column].idxmin() if least else split[column].idxmax()
-        row[choice] = split.loc[chosen, "error"]
+        setting = split[column].idxmin() if least else split[column].idxmax()
+        row[choice] = split.loc[setting, "error"]
     return row
 
 
-def spread(table: pd.DataFrame, method: str) -> str:
+def spread_of(table: pd.DataFrame, method: str) -> Spread:
     """Return mean and standard deviation of a baseline's error."""
     errors = table.loc[table["method"] == method, "error"]
-    return f"{errors.mean():.2f} ± {errors.std(ddof=1) if len(errors) > 1 else 0.0:.2f}"
+    return Spread(round(errors.mean(), 2), round(errors.std(ddof=1), 2) if len(errors) > 1 else 0.0)
 
 
 RESULTS = {
-    "set": "data", "n": "n", "d": "d", "sparse": "sparse", "non-sparse": "non-sparse", "alternating": "alternating",
+    "data_set": "data", "n": "n", "d": "d", "sparse": "sparse", "non-sparse": "non-sparse", "alternating": "alternating",
     "k-means": "k-means", "paper sparse": "sparse (paper)", "paper non-sparse": "non-sparse (paper)",
     "paper alternating": "alternating (paper)", "paper k-means": "k-means (paper)",
 }  # fmt: skip
 FRAME = {
-    "set": "data", "constant": "one cluster", "supervised": "supervised", "rand": "ARI", "information": "NMI",
+    "data_set": "data", "constant": "one cluster", "supervised": "supervised", "rand": "ARI", "information": "NMI",
     "smaller cluster": "smaller cluster", "label gap": "label gap", "n over needed": "n / needed", "value": "value",
     "effective rank": "eff. rank", "two-valued": "two-valued", "largest gap": "largest gap",
 }  # fmt: skip
-BLIND = {"set": "data", "sparse": "best by labels", **{name: name for name in CHOICES}}
+BLIND = {"data_set": "data", "sparse": "best by labels", **{name: name for name in CHOICES}}
 
 CAPTIONS = {
     "Errors": (
@@ -120,8 +132,8 @@ CAPTIONS = {
 }
 
 
-def cell_text(value: Any) -> str:
-    """Return an entry as it is printed."""
+def format_entry(value: Any) -> str:
+    """Return an entry as it is printed: two decimals, as in the paper, but one digit of what these would hide."""
     if isinstance(value, float | np.floating):
         number = float(value)
         if np.isnan(number):
@@ -130,28 +142,26 @@ def cell_text(value: Any) -> str:
     return str(value).replace("_", " ")
 
 
-def lines_of(rows: pd.DataFrame, columns: dict[str, str]) -> list[list[str]]:
-    """Return the entries of a table as they are printed, the head first."""
-    return [list(columns.values()), *([cell_text(row[name]) for name in columns] for _, row in rows.iterrows())]
+def tables_of(rows: pd.DataFrame) -> list[tuple[str, str, Table]]:
+    """Return titles, captions and tables."""
+    records = [{str(name): format_entry(value) for name, value in row.items()} for _, row in rows.iterrows()]
+    return [(title, caption, Table.from_records(records, columns)) for title, (columns, caption) in CAPTIONS.items()]
 
 
 def markdown(rows: pd.DataFrame) -> str:
     """Return the tables in Markdown."""
-    parts = []
-    for title, (columns, caption) in CAPTIONS.items():
-        head, *body = ("| " + " | ".join(entries) + " |" for entries in lines_of(rows, columns))
-        parts += ["\n".join([f"**{title}.** {caption}\n", head, "|" + " --- |" * len(columns), *body])]
+    parts = [f"**{title}.** {caption}\n\n{table.markdown()}" for title, caption, table in tables_of(rows)]
     return "\n\n".join(parts) + "\n"
 
 
 def latex(rows: pd.DataFrame) -> str:
     """Return the tables in LaTeX, for booktabs."""
     parts = []
-    for title, (columns, caption) in CAPTIONS.items():
-        head, *body = (" & ".join(map(escaped, entries)) + r" \\" for entries in lines_of(rows, columns))
+    for title, caption, table in tables_of(rows):
+        head, *body = (" & ".join(map(escape_latex, line)) + r" \\" for line in table.lines())
         parts += [
             f"% {title}. {caption}",
-            rf"\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.head) - 1)}}}",
             *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
             r"\end{tabular}",
             "",
@@ -159,6 +169,6 @@ def latex(rows: pd.DataFrame) -> str:
     return "\n".join(parts)
 
 
-def escaped(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Return text as LaTeX reads it."""
     return text.replace("_", r"\_").replace("±", r"$\pm$").replace("%", r"\%")

@@ -1,0 +1,60 @@
+"""Draw Figures 5 and 6 from their table; solves nothing."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from diffrac_cvx.plotting.canvas import Style
+from experiments.harness import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.multi_label.claims import correlation_matrix
+from experiments.multi_label.data import OWN
+
+STYLES = {
+    "relaxation": Style(ACCENT, "-", "^"),
+    "k-means of F": Style(GREEN, "-.", "s"),
+    "k-means": Style(SECOND, "--", "o"),
+    "random": Style(GREY, ":", "x"),
+}
+NAMED = 12  # labels named on the heatmap
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw the traces against k, with and without the constant vector, and the correlations for the first set."""
+    sets = list(dict.fromkeys(table["data_set"]))
+    with plt.rc_context({**STYLE, "lines.linewidth": 1.0, "lines.markersize": 3.0}):
+        figure, axes = plt.subplots(
+            2, len(sets), figsize=(PAGE * min(1.0, 0.3 + 0.2 * len(sets)), 4.2), squeeze=False, sharex="col"
+        )
+        for column, name in enumerate(sets):
+            for ax, quantity in zip(axes[:, column], ("overlap", "overlap_centred"), strict=True):
+                for method, style in STYLES.items():
+                    mine = table[(table["data_set"] == name) & (table["method"] == method)]
+                    with_band(ax, mine, "k", quantity, label=method, **style._asdict())
+                ax.set_ylim(bottom=0)
+            axes[0, column].set_title(title_of(name), loc="left")
+            axes[1, column].set_xlabel("number of found labels $k$")
+        axes[0, 0].set_ylabel(r"$\mathrm{tr}\,\Phi_{Y_{true}} \Phi_{Y_k}$")
+        axes[1, 0].set_ylabel("the same, labels centred")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+        save(figure, stem)
+    draw_correlations(table, title_of(sets[0]), stem.with_name(f"{stem.name}_correlations"))
+
+
+def draw_correlations(table: pd.DataFrame, title: str, stem: Path) -> None:
+    """Draw the correlations of found and true labels, both ordered by their sums of squares, the best ones named."""
+    names, correlations = correlation_matrix(table)
+    with plt.rc_context(STYLE):
+        figure, ax = plt.subplots(figsize=(PAGE, 3.0))
+        image = ax.imshow(correlations, cmap="Greys", vmin=0.0, aspect="auto", origin="lower")
+        ticks = names[:NAMED]
+        ax.set_xticks(range(len(ticks)), ticks, rotation=90, fontsize=5)
+        ax.set_xlabel(f"true labels, {title}, by their sums of squares; the first {len(ticks)} are named")
+        ax.set_ylabel("found labels, in the same order")
+        figure.colorbar(image, label="absolute correlation")
+        save(figure, stem)
+
+
+def title_of(name: str) -> str:
+    """Return what a set is called on a figure."""
+    return "own data" if OWN in name else {"corel5k": "Corel5k (for COCO)"}.get(name, name)

@@ -8,12 +8,17 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.comparison import worst_disagreement
 from experiments.validate import cells as validate_cells
+from experiments.validate import check
+from experiments.validate.cells import FAST, SLACK
 from experiments.validate.check import save_reproducer
+
+CELLS = validate_cells.cells_of("full")
 
 
 def test_the_battery_covers_every_nu_penalty_and_trait_below_and_above_n_equal_d():
-    cells = pd.DataFrame(validate_cells.cells_of("full"))
+    cells = pd.DataFrame(CELLS)
     assert len(cells) >= 200
     assert not cells.duplicated().any()
     assert set(cells["nu"]) == {0.0, 0.25, 0.5, 0.75, 1.0}
@@ -34,9 +39,19 @@ def shifted(result: dc.Result, by: float) -> dc.Result:
 def test_a_bracket_that_is_off_is_noticed(by):
     X, penalty = validate_cells.instance(20, 5, 0.5, "weak l1", "noisy")
     good = dc.low_rank(X, 0.5, penalty, tol=1e-6)
-    oracle = {"v_space": dc.solve(dc.v_space(X, 0.5, penalty), "CLARABEL")}
-    assert validate_cells.disagreement({"low_rank": good}, oracle)[0] <= validate_cells.SLACK
-    assert validate_cells.disagreement({"low_rank": shifted(good, by)}, oracle)[0] > 1e-4
+    oracle = dc.solve(dc.v_space(X, 0.5, penalty), "CLARABEL")
+    assert worst_disagreement({"low_rank": good, "v_space": oracle}, FAST)[0] <= SLACK
+    assert worst_disagreement({"low_rank": shifted(good, by), "v_space": oracle}, FAST)[0] > 1e-4
+
+
+def test_a_check_fails_where_brackets_lie_apart_and_names_what_solves_the_instance_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "REPRODUCERS", tmp_path)
+    rows = pd.DataFrame([{**cell, "violation": 0.0, "between": "a | b", "agrees": 1} for cell in CELLS[:2]])
+    assert check.check_brackets(rows).passed
+    verdict = check.check_brackets(rows.assign(agrees=[1, 0], violation=[0.0, 0.5]))
+    assert not verdict.passed
+    assert "APART by 0.5" in verdict.text
+    assert len(list(tmp_path.glob("*.py"))) == 1
 
 
 def test_a_reproducer_solves_the_same_instance(tmp_path, capsys):

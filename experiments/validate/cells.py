@@ -1,12 +1,13 @@
-"""The battery on which the fast solvers are held to the SDP oracles: what is solved, and how one instance is judged."""
+"""The instances on which the fast solvers are held to the SDP oracles, and what is measured of each."""
 
 import warnings
-from itertools import combinations
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.comparison import Method, Task, relaxation_method, solver_method, worst_disagreement
 from diffrac_cvx.inputs import Array
 from experiments.harness.sweep import Row
 
@@ -14,24 +15,27 @@ SHAPES = [(12, 3), (20, 5), (30, 8), (40, 2), (25, 12), (60, 6), (10, 14), (8, 2
 NUS = [0.0, 0.25, 0.5, 0.75, 1.0]
 PENALTIES = ["none", "ridge", "weak l1", "strong l1", "mixed"]
 TRAITS = ["clean", "noisy", "unbalanced", "badly scaled", "degenerate"]
-LIFTED_UP_TO = 40  # n + d, for the interior point
-LABELS_UP_TO = 40  # n
-FORMULATIONS = (
-    "low_rank",
-    "fista",
-    "v_space",
-    "v_space SCS",
-    "lifted",
-    "penalized_nu",
-    "normalized",
-    "constrained_alpha",
-)
 SLACK = 1e-9  # of rounding, beyond the proved brackets
 ALPHA_SLACK = 1e-4  # the alpha of (7) is read off a solution of (8), whose optimum is flat
+TOLERANCE = 1e-4  # of every method but low_rank
+
+METHODS = {  # of one value, so that all their brackets meet
+    "low_rank": solver_method("low_rank", tol=1e-6, max_iter=3000),
+    "fista": solver_method("fista", max_iter=1500),
+    "v_space": relaxation_method("v_space", "CLARABEL"),
+    "v_space SCS": relaxation_method("v_space", "SCS"),
+    "lifted": relaxation_method("lifted", "CLARABEL"),
+    "penalized_nu": relaxation_method("penalized_nu", "CLARABEL"),
+}
+FAST = ("low_rank", "fista")  # their brackets have to hold the values of the others
+RELATED = {
+    "normalized": relaxation_method("v_space_normalized", "CLARABEL"),
+    "constrained_alpha": relaxation_method("constrained_alpha", "CLARABEL"),
+}
 
 
 def cells_of(grid: str) -> list[dict[str, Any]]:
-    """Return the instances: every shape, nu and penalty, the traits dealt out so that each meets each of the others."""
+    """Return the instances: every shape, nu and penalty, and traits such that each occurs with each of the others."""
     cells = [
         {"n": n, "d": d, "nu": nu, "penalty": penalty, "trait": TRAITS[(i + 2 * j + 3 * k) % len(TRAITS)]}
         for i, (n, d) in enumerate(SHAPES)
@@ -66,66 +70,55 @@ def instance(n: int, d: int, nu: float, penalty: str, trait: str) -> tuple[Array
 
 
 def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
-    """Solve one instance every way there is, and return every bracket and the worst disagreement."""
+    """Solve one instance in every way there is; return all values and gaps, and the worst disagreement."""
     X, weights = instance(n, d, nu, penalty, trait)
+    task = Task(X=X, nu=nu, penalty=weights, tol=TOLERANCE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)
-        fast = {
-            "low_rank": dc.low_rank(X, nu, weights, tol=1e-6, max_iter=3000),
-            "fista": dc.fista(X, nu, weights, tol=1e-4, max_iter=1500),
-        }
-        oracle = oracles(X, nu, weights)
-        worst, pair = disagreement(fast, oracle)
+        results = {name: run(method, task) for name, method in METHODS.items() if applies(method, task)}
+        worst, pair = worst_disagreement(results, FAST)
         row: Row = {"violation": worst, "between": pair, "agrees": int(worst <= SLACK)}
-        for name, result in {**fast, **oracle}.items():
+        for name, result in results.items():
             row[f"{name} value"], row[f"{name} gap"] = result.value, result.gap
-        row.update(related(X, nu, weights, fast["low_rank"]))
+        row.update(measure_related(task, results["low_rank"]))
     row["agrees"] = int(row["agrees"] and row["normalized agrees"] and row["alpha agrees"])
     return row
 
 
-def oracles(X: Array, nu: float, weights: dc.Penalty) -> dict[str, dc.Result]:
-    """Return the solutions by CVXPY of all formulations whose value is that of (15)."""
-    n, d = X.shape
-    found = {
-        "v_space": dc.solve(dc.v_space(X, nu, weights), "CLARABEL"),
-        "v_space SCS": dc.solve(dc.v_space(X, nu, weights), "SCS"),
-    }
-    if n + d <= LIFTED_UP_TO:
-        found["lifted"] = dc.solve(dc.lifted(X, nu, weights), "CLARABEL")
-    if n <= LABELS_UP_TO and not weights.has_l1:
-        found["penalized_nu"] = dc.solve(dc.penalized_nu(X, nu, weights), "CLARABEL")
-    return found
-
-
-def disagreement(fast: dict[str, dc.Result], oracle: dict[str, dc.Result]) -> tuple[float, str]:
-    """Return by how much two proved brackets of the same optimum, or a value and a bracket, fail to meet, and which."""
-    worst, pair = -np.inf, ""
-    for (a, first), (b, second) in combinations({**fast, **oracle}.items(), 2):
-        apart = max(first.lower - second.upper, second.lower - first.upper)
-        if apart > worst:
-            worst, pair = apart, f"{a} | {b}"
-    for (a, quick), (b, slow) in ((f, o) for f in fast.items() for o in oracle.items()):
-        outside = max(quick.lower - slow.value, slow.value - slow.gap - quick.upper)
-        if outside > worst:
-            worst, pair = outside, f"{b} outside {a}"
-    return float(worst), pair
-
-
-def related(X: Array, nu: float, weights: dc.Penalty, best: dc.Result) -> Row:
+def measure_related(task: Task, best: dc.Result) -> Row:
     """Check the formulations whose value is tied to (15) by a formula: (21) when c = 0, and (7)."""
     row: Row = {"normalized agrees": 1, "alpha agrees": 1}
-    if not weights.has_l1 and (nu < 1 or X.any()):
-        normalized = dc.solve(dc.v_space_normalized(X, nu, weights), "CLARABEL")
-        lower, upper = 1 - normalized.lower**2, 1 - normalized.upper**2  # decreasing on [-1, 0]
-        row["normalized value"], row["normalized gap"] = upper, upper - lower
-        row["normalized agrees"] = int(lower <= best.upper + SLACK and best.lower <= upper + SLACK)
-    if len(X) <= LABELS_UP_TO and not weights.has_l1 and not np.any(weights.a):
-        alpha = float(np.clip(np.sum(best.F.mean(axis=0) ** 2), 0.0, 1.0))
-        fixed = dc.solve(dc.constrained_alpha(X, alpha))
+    if not task.penalty.has_l1:
+        bounds = bounds_of(RELATED["normalized"], run(RELATED["normalized"], task), task)
+        row["normalized value"], row["normalized gap"] = bounds.upper, bounds.gap
+        row["normalized agrees"] = int(meets(bounds, best))
+    if applies(RELATED["constrained_alpha"], task):
+        task = replace(task, alpha=dc.metrics.factor_imbalance(best.F), alpha_slack=ALPHA_SLACK)
+        fixed = run(RELATED["constrained_alpha"], task)
         row["constrained_alpha value"], row["constrained_alpha gap"] = fixed.value, fixed.gap
-        shifted = fixed.lower + nu * alpha
-        row["alpha agrees"] = int(
-            fixed.upper + nu * alpha >= best.lower - SLACK and shifted <= best.upper + ALPHA_SLACK
-        )
+        row["alpha agrees"] = int(meets(bounds_of(RELATED["constrained_alpha"], fixed, task), best))
     return row
+
+
+def applies(method: Method, task: Task) -> bool:
+    """Whether a method takes the penalty and is a matter of seconds at this size."""
+    return not method.refuses(task.penalty) and not method.too_large(*task.X.shape)
+
+
+def run(method: Method, task: Task) -> dc.Result:
+    """Run a solver; an error in it ends the sweep."""
+    result = method.run(task)
+    assert isinstance(result, dc.Result)
+    return result
+
+
+def bounds_of(method: Method, result: dc.Result, task: Task) -> dc.Bracket:
+    """Return what a result proves about the optimum of (15)."""
+    bounds = method.bounds_15(dc.Bracket(result.lower, result.upper), task)
+    assert bounds is not None
+    return bounds
+
+
+def meets(bounds: dc.Bracket, result: dc.Result) -> bool:
+    """Whether two brackets of one optimum overlap, up to rounding."""
+    return bounds.lower <= result.upper + SLACK and result.lower <= bounds.upper + SLACK

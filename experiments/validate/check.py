@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness import Verdict
-from experiments.validate.cells import FORMULATIONS, instance
+from experiments.validate.cells import METHODS, RELATED, instance
 
 KEYS = ["n", "d", "nu", "penalty", "trait"]
 REPRODUCERS = Path("build")
@@ -28,7 +28,7 @@ def check_brackets(table: pd.DataFrame) -> Verdict:
 def summarize(table: pd.DataFrame) -> pd.DataFrame:
     """Return one line a method: how many instances, and the quantiles of its certified gap."""
     rows = []
-    for name in FORMULATIONS:
+    for name in (*METHODS, *RELATED):
         gaps = table.get(f"{name} gap", pd.Series(dtype=float)).dropna()
         if len(gaps):
             rows.append([name, len(gaps), gaps.median(), gaps.quantile(0.9), gaps.max()])

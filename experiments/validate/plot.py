@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness import ACCENT, GREY, PAGE, STYLE, save
-from experiments.validate.cells import FORMULATIONS, SLACK
+from experiments.validate.cells import METHODS, RELATED, SLACK
 
 SMALLEST = 1e-16  # gaps and overlaps below are drawn there
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the certified gap of every method, and how far inside or outside the brackets are of each other."""
-    present = [name for name in FORMULATIONS if f"{name} gap" in table]
+    present = [name for name in (*METHODS, *RELATED) if f"{name} gap" in table]
     with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE, 2.6), width_ratios=[1.6, 1])
         gaps = [np.log10(np.maximum(table[f"{name} gap"].dropna(), SMALLEST)) for name in present]

@@ -1,8 +1,7 @@
 """scikit-learn estimators: clustering in two, and many labels at once, each with its proved bracket."""
 
 import warnings
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,25 +15,21 @@ from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int
-from diffrac_cvx.linalg import inverse_or_one
+from diffrac_cvx.linalg import Standardised, column_basis, standardise
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
-from diffrac_cvx.solvers import fista, low_rank, solve
+from diffrac_cvx.solvers import solve
+
+INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
+MOST_ROUNDS = 100  # of directions and splits
 
 
-class Scaled(NamedTuple):
-    """Data in the units that the penalty weighs, and how they were got."""
-
-    X: Array
-    mean: Array
-    unit: Array
-
-
-class Directions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Hold what both estimators share; they set ``coef_`` and ``intercept_``."""
+class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Cluster by signs of affine functions of the features; subclasses find ``coef_`` and ``intercept_``."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -46,25 +41,25 @@ class Directions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         checked: Any = validate_data(self, X, **INPUT, **options)
         return np.asarray(checked.toarray() if hasattr(checked, "toarray") else checked)
 
-    def _scaled(self, X: Array) -> Scaled:
-        """Return centred data, of unit variance when asked for."""
+    def _scale(self, X: Array) -> Standardised:
+        """Return centred data, of unit variance where ``standardize`` asks for it."""
         require_flag(self.standardize, "standardize")
         centred = as_data(X, warn=False)  # the solver warns
-        unit = inverse_or_one(centred.std(axis=0)) if self.standardize else np.ones(X.shape[1])
-        return Scaled(centred * unit, X.mean(axis=0), unit)
+        unit = standardise(centred).unit if self.standardize else np.ones(X.shape[1])
+        return Standardised(centred * unit, X.mean(axis=0), unit)
 
     def _solve(self, X: Array, automatic: str) -> Result:
-        """Solve the relaxation by the solver asked for, and keep what is proved about it."""
-        chosen = one_of(self.solver, "solver", SOLVERS)
-        chosen = automatic if chosen == "auto" else chosen
+        """Solve the relaxation by the user's solver, and keep what is proved about it."""
+        name = one_of(self.solver, "solver", ("auto", *SOLVERS))
+        name = automatic if name == "auto" else name
         penalty = Penalty(self.a, self.c)
         limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": self.time_limit}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
-        if chosen in FAST:
-            result = FAST[chosen](X, self.nu, penalty, **limits)
+        if SOLVERS[name].function is not None:
+            result = SOLVERS[name].run(X, self.nu, penalty, **limits)
         else:
-            result = solve(v_space(X, self.nu, penalty), chosen, **limits)
+            result = solve(v_space(X, self.nu, penalty), name, **limits)
         self.result_ = result
         self.lower_bound_, self.upper_bound_, self.n_iter_ = result.lower, result.upper, max(result.n_iter, 1)
         if result.status not in (Status.OPTIMAL, Status.CLOSED_FORM):
@@ -82,7 +77,7 @@ class Directions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``, shape (n,) or (n, n_labels): positive where the label is 1."""
-        return np.asarray(self._projected(X) + self.intercept_)
+        return np.asarray(self._project(X) + self.intercept_)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return labels in {0, 1} of points, shape (n,) or (n, n_labels)."""
@@ -90,29 +85,25 @@ class Directions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the projections on the directions, shape (n, 1) or (n, n_labels)."""
-        projected = self._projected(X)
+        projected = self._project(X)
         return projected[:, None] if projected.ndim == 1 else projected
 
-    def score(self, X: npt.ArrayLike, y: object = None) -> float:  # noqa: ARG002  (scikit-learn passes y to all)
+    def score(self, X: npt.ArrayLike, y: object = None) -> float:
         """Return how well the clusters stand apart on X: the squared correlation of labels and projections, in [0, 1].
 
         It needs no labels and serves ``GridSearchCV`` as it is; 0 where all points fall in one cluster.  With several
         labels it is their mean.
         """
         projected, labels = self.transform(X), 2.0 * self.predict(X) - 1.0
-        pairs = zip(projected.T, labels.reshape(projected.shape).T, strict=True)
-        return float(np.mean([squared_correlation(values, label) for values, label in pairs]))
+        pairs = zip((projected - projected.mean(axis=0)).T, labels.reshape(projected.shape).T, strict=True)
+        return float(np.mean([min(separation(column_basis(values[:, None]), y), 1.0) for values, y in pairs]))
 
-    def _projected(self, X: npt.ArrayLike) -> Array:
+    def _project(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
         return np.asarray(self._read(X, reset=False) @ np.transpose(self.coef_))
 
 
-ROUNDINGS = (*roundings.ROUNDINGS, "goemans_williamson")
-MOST_ROUNDS = 100
-
-
-class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
+class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     r"""Split points in two along the direction that makes the split most visible.
 
     Solves the relaxation (15), rounds it, takes the direction of the labels found,
@@ -132,8 +123,8 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         Weight of the imbalance of the clusters, in [0, 1].
     a, c : float or (d,) array
         Weights of the ridge and of the squared l1 norm, see `Penalty`.
-    solver : {"auto", "low_rank", "fista", "SCS", "CLARABEL"}
-        "auto" is "low_rank"; the last two go through CVXPY.
+    solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
+        "auto" is "low_rank"; the last two go through CVXPY.  `registry.SOLVERS` holds them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
         From the relaxation to labels.
     refine : bool
@@ -216,11 +207,11 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         ConvergenceWarning
             If the solver stopped before the proved gap was at most tol.
         """
-        one_of(self.rounding, "rounding", ROUNDINGS)
+        one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
         require_flag(self.refine, "refine")
-        data = self._scaled(self._read(X, ensure_min_samples=2))
+        data = self._scale(self._read(X, ensure_min_samples=2))
         result = self._solve(data.X, "low_rank")
-        v = self._settled(data.X, self._rounded(result.F))
+        v = self._find_direction(data.X, self._round(result.F))
         v = v if v[np.argmax(np.abs(v * data.unit))] >= 0 else -v
         self.coef_ = v * data.unit
         self.intercept_ = -float(np.dot(self.coef_, data.mean)) - threshold(data.X @ v)
@@ -230,13 +221,13 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         self.label_gap_ = certify_labels(data.X, found, result, nu=self.nu, penalty=Penalty(self.a, self.c)).gap
         return self
 
-    def _rounded(self, F: Array) -> Array:
+    def _round(self, F: Array) -> Array:
         """Return labels in {-1, +1}."""
         if self.rounding in roundings.ROUNDINGS:
             return roundings.ROUNDINGS[self.rounding](F)
-        return roundings.goemans_williamson(F, rng=seed_of(self.random_state))
+        return roundings.goemans_williamson(F, rng=choose_seed(self.random_state))
 
-    def _settled(self, X: Array, labels: Array) -> Array:
+    def _find_direction(self, X: Array, labels: Array) -> Array:
         """Return the direction of labels; with ``refine``, of the labels that alternating it with splits ends in."""
         v = self._direction(X, labels)
         for _ in range(MOST_ROUNDS if self.refine else 0):
@@ -247,7 +238,7 @@ class DiffracClustering(ClusterMixin, Directions):  # type: ignore[misc]
         return v
 
 
-class MultiLabelDiffrac(Directions):
+class MultiLabelDiffrac(_AffineClusterer):
     r"""Find several labels at once, each the sign of an affine function of the features.
 
     Solves the relaxation, which is the same for any number of labels, and writes its solution as a mixture of labels
@@ -263,7 +254,7 @@ class MultiLabelDiffrac(Directions):
         Number of labels, at least 1.
     nu, a, c, tol, max_iter, time_limit, standardize
         As for `DiffracClustering`.
-    solver : {"auto", "fista", "low_rank", "SCS", "CLARABEL"}
+    solver : {"auto", "fista", "low_rank", "fista published", "SCS", "CLARABEL"}
         "auto" is "fista": with the loose tolerance of the default its smoothing keeps all labels in the mixture,
         where an exact solution may leave light ones out.
     restarts : int
@@ -331,9 +322,9 @@ class MultiLabelDiffrac(Directions):
             If the relaxation holds fewer than n_labels labels.
         """
         k = positive_int(self.n_labels, "n_labels")
-        data = self._scaled(self._read(X, ensure_min_samples=2))
+        data = self._scale(self._read(X, ensure_min_samples=2))
         result = self._solve(data.X, "fista")
-        found = fit_label_mixture(result.F, k, restarts=self.restarts, rng=seed_of(self.random_state))
+        found = fit_label_mixture(result.F, k, restarts=self.restarts, rng=choose_seed(self.random_state))
         self.weights_, self.objective_ = found.weights, found.objective
         V, offsets = affine_functions(data.X, result, found.scores)
         self.coef_ = V * data.unit
@@ -343,12 +334,7 @@ class MultiLabelDiffrac(Directions):
         return self
 
 
-FAST: dict[str, Callable[..., Result]] = {"low_rank": low_rank, "fista": fista}
-SOLVERS = ("auto", *FAST, "SCS", "CLARABEL")
-INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
-
-
-def seed_of(random_state: Any) -> int:
+def choose_seed(random_state: Any) -> int:
     """Return a seed: a whole number as it is, so that the functions give the same, else one drawn as usual."""
     generator = check_random_state(random_state)
     if isinstance(random_state, int | np.integer):
@@ -360,10 +346,3 @@ def require_flag(value: object, name: str) -> None:
     """Raise unless a parameter is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"{name} = {value!r} must be True or False")
-
-
-def squared_correlation(values: Array, labels: Array) -> float:
-    """Return the squared correlation of numbers and labels in {-1, +1}; 0 if one of them is constant."""
-    values = values - values.mean()
-    size = float(np.linalg.norm(values))
-    return min(separation(values[:, None] / size, labels), 1.0) if size > 0.0 else 0.0

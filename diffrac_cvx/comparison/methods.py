@@ -99,7 +99,7 @@ def list_methods() -> dict[str, Method]:
 
 
 def solver_method(name: str, **options: Any) -> Method:
-    """Return a solver of (15) that does not need CVXPY; options come before those of the record and the task."""
+    """Return a solver of (15) that does not need CVXPY; options come before those of the task."""
     record = SOLVERS[name]
     return Method("(15)", partial(run_solver, record, options), record.penalty, too_large=record.too_slow)
 
@@ -126,9 +126,7 @@ def baseline_method(name: str) -> Method:
 # Functions with names, and not lambdas, can be sent to another process.
 def run_solver(record: SolverRecord, options: dict[str, Any], task: Task) -> Result:
     """Run a solver of (15)."""
-    assert record.function is not None
-    given = {**task.limits, **record.options, **options}
-    return record.function(task.X, task.nu, task.penalty, callback=task.callback, **given)
+    return record.run(task.X, task.nu, task.penalty, callback=task.callback, **{**task.limits, **options})
 
 
 def run_relaxation(record: RelaxationRecord, solver: str, options: dict[str, Any], task: Task) -> Result:

@@ -1,6 +1,6 @@
-"""From labels, or from a factor of a matrix, to one number.
+"""Measures of labels, and of a matrix given by a factor.
 
-The functions of a factor F speak of the matrix F F'.  For a positive semidefinite V, pass ``linalg.psd_factor(V)``.
+A function of a factor F measures the matrix F F'.  For a positive semidefinite V, pass ``linalg.psd_factor(V)``.
 """
 
 import numpy as np
@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, in_unit_interval
-from diffrac_cvx.linalg import column_basis
+from diffrac_cvx.linalg import column_basis, standardise
 
 
 def clustering_error(y: npt.ArrayLike, y_hat: npt.ArrayLike) -> float:
     """Return 1 - (y'y_hat/n)^2: 0 if and only if the clusters are the same, whatever their names.
 
-    Source: section 7.1.  A constant y_hat scores 1 - imbalance(y).
+    Source: section 7.1.  The error of a constant y_hat is 1 - imbalance(y).
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def imbalance(y: npt.ArrayLike) -> float:
 
 
 def factor_imbalance(F: Array) -> float:
-    """Return 1'Y1/n^2 of Y = FF', in [0, 1], for unit rows F (n, r): the imbalance of the labels where Y = yy'."""
+    """Return 1'Y1/n^2 of Y = F F', in [0, 1], F (n, r) with unit rows: if Y = yy', the imbalance of y."""
     return min(float(np.sum(F.mean(axis=0) ** 2)), 1.0)
 
 
 def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    r"""Return how well the best direction of the data separates the labels, in [0, 1].
+    r"""Return the squared correlation of the labels with the best direction of the data, in [0, 1].
 
     .. math::
         \max_w \frac{(y^\top X w)^2}{\|\Pi_n y\|_2^2\,\|X w\|_2^2}
@@ -105,7 +105,7 @@ def numerical_rank(F: npt.ArrayLike, rtol: float = 1e-2) -> int:
 
 
 def eigenvalue_ratio(F: npt.ArrayLike) -> float:
-    """Return lambda_2 / lambda_1 of F F', in [0, 1]: 0 at rank one or below, 1 for a leading pair of equals.
+    """Return lambda_2 / lambda_1 of F F', in [0, 1]: 0 at rank one or below, 1 if the two largest are equal.
 
     Parameters
     ----------
@@ -127,13 +127,13 @@ def _relative_eigenvalues(F: npt.ArrayLike) -> Array:
 
 
 def label_subspace_overlap(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> float:
-    r"""Return how much of the span of the true labels the span of the found ones holds.
+    r"""Return how much the spans of the true and of the found labels have in common.
 
     .. math::
         \mathrm{tr}(\Phi_{Y_{true}} \Phi_{Y_k}), \qquad \Phi_Y = Y (Y^\top Y)^{+} Y^\top
 
-    At most the smaller of the two ranks, which it reaches when one span holds the other.  The labels count as given:
-    centre both for the part beyond the constant vector.
+    It is at most the smaller of the two ranks, and equal to it if one span contains the other.  The labels are used as
+    they are; centre both to leave the constant vector out.
 
     Source: section 7.2, Figure 5.
 
@@ -147,9 +147,8 @@ def label_subspace_overlap(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> float
     DataError
         If an input is not a finite matrix or the numbers of rows differ.
     """
-    first, second = as_matrix(Y_true, "Y_true"), as_matrix(Y_hat, "Y_hat")
-    _same_rows(first, second)
-    return float(np.sum((column_basis(first).T @ column_basis(second)) ** 2))
+    true, found = _as_labels_of_equal_length(Y_true, Y_hat)
+    return float(np.sum((column_basis(true).T @ column_basis(found)) ** 2))
 
 
 def label_correlations(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> Array:
@@ -158,7 +157,7 @@ def label_correlations(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> Array:
     .. math::
         |\hat y_i^\top \Pi_n y_j| / (\|\Pi_n \hat y_i\|_2 \|\Pi_n y_j\|_2)
 
-    A constant label correlates with nothing: 0.
+    The correlations of a constant label are 0.
 
     Source: section 7.2, Figure 6.
 
@@ -172,19 +171,12 @@ def label_correlations(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> Array:
     DataError
         If an input is not a finite matrix or the numbers of rows differ.
     """
-    first, second = as_matrix(Y_true, "Y_true"), as_matrix(Y_hat, "Y_hat")
-    _same_rows(first, second)
-    return np.minimum(np.abs(_standard(second).T @ _standard(first)), 1.0)
+    true, found = _as_labels_of_equal_length(Y_true, Y_hat)
+    return np.minimum(np.abs(standardise(found).X.T @ standardise(true).X) / len(true), 1.0)
 
 
-def _standard(Y: Array) -> Array:
-    """Return centred columns of norm one; constant ones are zero."""
-    centred = Y - Y.mean(axis=0)
-    size = np.linalg.norm(centred, axis=0)
-    live = size > 1e-12 * np.abs(Y).max(initial=1.0) * len(Y) ** 0.5
-    return np.asarray(centred * np.where(live, 1.0 / np.where(live, size, 1.0), 0.0))
-
-
-def _same_rows(first: Array, second: Array) -> None:
-    if len(first) != len(second):
-        raise DataError(f"Y_hat has {len(second)} rows, but Y_true has {len(first)}")
+def _as_labels_of_equal_length(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> tuple[Array, Array]:
+    true, found = as_matrix(Y_true, "Y_true"), as_matrix(Y_hat, "Y_hat")
+    if len(true) != len(found):
+        raise DataError(f"Y_hat has {len(found)} rows, but Y_true has {len(true)}")
+    return true, found

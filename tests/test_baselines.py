@@ -97,6 +97,13 @@ def test_two_means_depends_on_whitened_data_alone():
     assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
+def test_more_runs_of_two_means_from_the_same_seed_are_never_worse():
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    reached = [squared_correlation(X, kmeans_whitened(X, restarts=runs, rng=0)) for runs in (1, 3, 10, 30)]
+    assert reached == sorted(reached)
+    assert reached[0] < reached[-1]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_labels_of_two_means_put_each_point_with_the_nearer_centre_and_the_first_at_plus_one(seed):
     X = np.random.default_rng(seed).exponential(size=(40, 3)) ** 2  # clusters of unequal sizes

@@ -77,7 +77,7 @@ def test_a_law_has_mean_zero_variance_one_and_its_kurtosis(law):
 
 def test_a_rotation_is_orthogonal_of_determinant_one_and_uniform():
     rng = np.random.default_rng(0)
-    rotations = np.array([planted.random_rotation(3, rng) for _ in range(2000)])
+    rotations = np.array([planted.draw_rotation(3, rng) for _ in range(2000)])
     np.testing.assert_allclose(
         rotations @ rotations.transpose(0, 2, 1), np.broadcast_to(np.eye(3), (2000, 3, 3)), atol=1e-13
     )

@@ -67,7 +67,7 @@ def test_squared_correlation_with_constant_data_is_zero():
         assert metrics.squared_correlation(np.full((6, 2), 0.1), Y) == 0.0
 
 
-def test_separation_is_what_the_two_centroids_take_from_the_variance():
+def test_separation_is_the_variance_that_the_two_centroids_explain():
     G = np.random.default_rng(2).standard_normal((6, 3))
     centroids = np.where(Y[:, None] > 0, G[Y > 0].mean(axis=0), G[Y < 0].mean(axis=0))
     total = np.sum((G - G.mean(axis=0)) ** 2)

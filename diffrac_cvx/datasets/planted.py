@@ -1,4 +1,4 @@
-"""Synthetic data: two clusters along one sparse direction, hidden among noise."""
+"""Synthetic data: two clusters along one sparse direction, and columns of noise."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -41,8 +41,8 @@ def make_planted(
 ) -> Planted:
     r"""Plant two clusters along a sparse direction.
 
-    The signal is y + noise * (a Gaussian vector).  With ``sparsity - 1`` columns of noise it makes the first block of
-    columns, which a random rotation mixes; the other columns are noise and stay apart.  All columns are centred.  So
+    The signal is y + noise * (a Gaussian vector).  A random rotation mixes it with ``sparsity - 1`` columns of noise to
+    make the first columns; the other columns are noise and are not mixed.  All columns are centred.  So
 
     .. math::
         X v = \Pi_n (y + \mathrm{noise} \cdot \varepsilon), \qquad v_j = 0 \text{ for } j > \mathrm{sparsity}
@@ -58,7 +58,7 @@ def make_planted(
     sparsity : int
         Number of nonzero entries of v, from 1 to d.
     imbalance : float
-        Wanted (1'y/n)^2, in [0, 1); the nearest that n points allow is taken, the larger cluster being +1.
+        (1'y/n)^2, in [0, 1); the nearest value that n points allow is taken, and the larger cluster is +1.
     noise : float
         Standard deviation of the noise on the labels.
     law : {"gaussian", "uniform", "rademacher", "laplace", "student"}
@@ -85,15 +85,15 @@ def make_planted(
     draw = LAWS[one_of(law, "law", LAWS)]
     one_of(scaling, "scaling", SCALINGS)
     random = as_generator(rng)
-    y = random.permutation(labels_of_imbalance(n, imbalance))
+    y = random.permutation(make_sorted_labels(n, imbalance))
     signal = y + noise * random.standard_normal(n)
     columns = np.column_stack([signal, draw(random, (n, d - 1))])
     columns -= columns.mean(axis=0)
     v = np.zeros(d)
     v[0] = 1.0
     if scaling == "white":
-        columns, v[0] = gram_schmidt(columns)
-    Q = random_rotation(sparsity, random)
+        columns, v[0] = orthogonalise(columns)
+    Q = draw_rotation(sparsity, random)
     columns[:, :sparsity] = columns[:, :sparsity] @ Q
     v[:sparsity] = v[0] * Q[0]
     if scaling == "unit":
@@ -103,33 +103,33 @@ def make_planted(
     return Planted(columns, y, v)
 
 
-def labels_of_imbalance(n: int, imbalance: float) -> Array:
-    """Return n labels, sorted, both signs present, with (1'y/n)^2 as near as possible to a number of [0, 1)."""
+def make_sorted_labels(n: int, imbalance: float) -> Array:
+    """Return n labels, first all +1 and then all -1, both present, with (1'y/n)^2 as near as possible to a number."""
     imbalance = in_unit_interval(imbalance, "imbalance")
     if imbalance == 1.0:
-        raise ParameterError("imbalance = 1 leaves a single cluster; it must be less than 1")
+        raise ParameterError("imbalance = 1 means a single cluster; it must be less than 1")
     larger = np.arange((n + 1) // 2, n)
     m = larger[np.argmin(np.abs(((2 * larger - n) / n) ** 2 - imbalance))]
     return np.repeat([1.0, -1.0], [m, n - m])
 
 
-def gram_schmidt(columns: Array) -> tuple[Array, float]:
-    """Return the columns made orthogonal, in their order, with mean square 1, and the root mean square of the first."""
+def orthogonalise(columns: Array) -> tuple[Array, float]:
+    """Return the columns after Gram-Schmidt, with mean square 1, and the root mean square that the first one had."""
     n, d = columns.shape
     if n <= d:
-        raise DataError(f"whitening d = {d} columns needs n > d points, not n = {n}; take scaling='unit'")
+        raise DataError(f"whitening d = {d} columns needs n > d points, not n = {n}; use scaling='unit'")
     orthogonal, R = np.linalg.qr(columns)
     pivots = np.diag(R)
     if np.any(np.abs(pivots) <= 1e-8 * np.linalg.norm(columns, axis=0)):
         raise DataError(
-            "the columns drawn are linearly dependent and cannot be whitened; take more points or another rng"
+            "the columns drawn are linearly dependent and cannot be whitened; use more points or another rng"
         )
     return orthogonal * np.sign(pivots) * n**0.5, float(abs(pivots[0])) / n**0.5
 
 
-def random_rotation(size: int, rng: np.random.Generator) -> Array:
+def draw_rotation(size: int, rng: np.random.Generator) -> Array:
     """Return a rotation drawn uniformly, determinant 1: the identity at size 1."""
     Q, R = np.linalg.qr(rng.standard_normal((size, size)))
-    Q *= np.sign(np.diag(R))  # without it the law would depend on how QR is computed
+    Q *= np.sign(np.diag(R))  # without this line the law would depend on how QR is computed
     Q[:, 0] *= np.sign(np.linalg.det(Q))
     return Q

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.planted import labels_of_imbalance
+from diffrac_cvx.datasets.planted import make_sorted_labels
 from experiments.harness import Cell, Row
 
 OPTIMAL, AMBIGUOUS = 1e-6, 1e-4  # excess of yy' over the proved bound: optimal below the first, not above the second
@@ -24,7 +24,7 @@ def one_dimension_cells(full: bool) -> list[Cell]:
 def measure_one_dimension(n: int, noise: float, replication: int) -> Row:
     """Compare "yy' solves Eq. (8)", decided by the SDP, with "X and y agree in sign everywhere"."""
     rng = np.random.default_rng([2017, 53, n, replication])
-    y = rng.permutation(labels_of_imbalance(n, 0.0))
+    y = rng.permutation(make_sorted_labels(n, 0.0))
     epsilon = noise * rng.standard_normal(n)
     X = (y + epsilon - epsilon.mean())[:, None]
     result = dc.solve(dc.penalized_nu(X, 1.0), "CLARABEL")

@@ -1,4 +1,4 @@
-"""Checks of what users pass in.  They copy, never modify, and say what to do instead."""
+"""Checks of what users pass in: they return a copy, or raise an error that says what to do instead."""
 
 import warnings
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
     if hasattr(X, "toarray"):
         raise DataError(f"{name} is a sparse matrix; pass {name}.toarray()")
     if np.ma.is_masked(X):
-        raise DataError(f"{name} is a masked array; drop or impute what is masked")
+        raise DataError(f"{name} is a masked array; drop or impute the masked entries")
     try:
         raw = np.asarray(X)
     except ValueError as error:
@@ -50,8 +50,11 @@ def require_finite(matrix: Array, name: str) -> None:
         raise DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
 
 
-def as_data(X: npt.ArrayLike, *, warn: bool = True) -> Array:
-    """Return the (n, d) data matrix, centred, n >= 2; columns constant up to rounding become exactly zero."""
+def as_data(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Array:
+    """Return the (n, d) data matrix, centred, n >= 2; columns constant up to rounding become exactly zero.
+
+    Warnings are given at the line of the user, so many calls up.
+    """
     data = as_matrix(X)
     n = len(data)
     if n < 2:
@@ -62,13 +65,13 @@ def as_data(X: npt.ArrayLike, *, warn: bool = True) -> Array:
         raise DataError(f"columns {list_some(extreme)} of X have entries beyond 1e-100..1e100; rescale them")
     data -= data.mean(axis=0)
     data -= data.mean(axis=0)
-    # What is left of a constant column is the rounding of its mean, which must not pass for a feature.
+    # After centring, a constant column holds the rounding error of its mean, which must not be taken for a feature.
     constant = np.abs(data).max(axis=0) <= 8 * n**0.5 * np.finfo(float).eps * largest
     data[:, constant] = 0.0
     if constant.all():
-        warn_degenerate("every column of X is constant: there is nothing to cluster on", warn)
+        warn_degenerate("every column of X is constant: there is nothing to cluster on", warn, depth)
     elif constant.any():
-        warn_degenerate(f"columns {list_some(constant)} of X are constant and carry no information", warn)
+        warn_degenerate(f"columns {list_some(constant)} of X are constant and carry no information", warn, depth)
     return data
 
 
@@ -153,7 +156,7 @@ def as_generator(rng: np.random.Generator | int) -> np.random.Generator:
 
 
 def as_seed(value: Any, name: str, alternative: str = "") -> int:
-    """Return a seed, a whole number >= 0; the alternative is what else would do, for the message."""
+    """Return a seed, a whole number >= 0; the alternative is what else is accepted, for the message of the error."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
         raise ParameterError(f"{name} = {value!r} must be {alternative}a seed, a whole number >= 0")
     return int(value)

@@ -26,12 +26,12 @@ def row_energies(X: Array, U: Array) -> Array:
     return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in row_blocks(X))])
 
 
-def weighted_gram(X: Array, weights: Array) -> Array:
-    """Return X' Diag(weights) X."""
+def moment(X: Array, u: Array) -> Array:
+    """Return M(u) = X' Diag(u) X / n."""
     total = np.zeros((X.shape[1], X.shape[1]))
-    for block, part in zip(row_blocks(X), row_blocks(weights), strict=True):
-        total += block.T @ (part[:, None] * block)
-    return total
+    for block, weights in zip(row_blocks(X), row_blocks(u), strict=True):
+        total += block.T @ (weights[:, None] * block)
+    return total / len(X)
 
 
 def row_products(X: Array, Y: Array) -> Array:

@@ -7,7 +7,6 @@ from diffrac_cvx.inputs import as_data
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
-from diffrac_cvx.solvers.stopping import duals
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
 
@@ -69,4 +68,4 @@ def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
     ranks = [point.U.shape[1] for point in points]
     assert ranks[0] == 1
     assert max(ranks) > 2
-    assert min(bracket(problem, point.U, duals(point)).gap for point in points) < 1e-5
+    assert min(bracket(problem, point.scaled, point.dual).gap for point in points) < 1e-5

@@ -4,6 +4,7 @@ import pytest
 
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
+from diffrac_cvx.linalg import row_energies
 from diffrac_cvx.penalty import Penalty
 
 NUS = [0.25, 0.5, 1.0]
@@ -46,7 +47,8 @@ def test_a_change_of_coordinates_leaves_the_objective_of_eq_15(nu, penalty):
 def test_at_the_best_scale_gain_and_cost_are_one_minus_the_objective(nu, penalty):
     problem = direction_problem(centred(), nu, penalty)
     U = factor_of(problem)
-    best, value = problem.best_scale(U)
+    best, value, q = problem.best_scale(U)
+    np.testing.assert_array_equal(q, row_energies(problem.X, best))
     assert value == pytest.approx(1 - problem.gain(U) ** 2 / problem.cost(U), rel=1e-12)
     assert value == pytest.approx(objective(problem, best), rel=1e-12)
     assert problem.gain(best) == pytest.approx(1 - value, rel=1e-12)
@@ -56,15 +58,15 @@ def test_at_the_best_scale_gain_and_cost_are_one_minus_the_objective(nu, penalty
 @each_penalty
 def test_no_other_multiple_of_a_factor_is_better(penalty):
     problem = direction_problem(centred(), 0.5, penalty)
-    best, value = problem.best_scale(factor_of(problem))
+    best, value, _ = problem.best_scale(factor_of(problem))
     assert all(objective(problem, best * scale) > value for scale in (0.01, 0.9, 0.999, 1.001, 1.1, 100.0))
-    np.testing.assert_allclose(problem.best_scale(best * 1e-3)[0], best, rtol=1e-12)
+    np.testing.assert_allclose(problem.best_scale(best * 1e-3).U, best, rtol=1e-12)
 
 
 @each_penalty
 def test_a_zero_factor_is_worth_one(penalty):
     problem = direction_problem(centred(), 1.0, penalty)
-    best, value = problem.best_scale(np.zeros((problem.X.shape[1], 2)))
+    best, value, _ = problem.best_scale(np.zeros((problem.X.shape[1], 2)))
     assert value == 1.0
     assert not best.any()
 
@@ -172,7 +174,7 @@ def test_the_units_of_a_column_do_not_matter_when_its_weights_have_them_too(nu, 
     full = np.append(units, 1.0)[: len(problem.L)]
     np.testing.assert_array_equal(other.X, problem.X)
     np.testing.assert_array_equal(other.L * full[:, None], problem.L)
-    assert other.best_scale(U)[1] == problem.best_scale(U)[1]
+    assert other.best_scale(U).value == problem.best_scale(U).value
 
 
 def test_the_labels_factor_is_the_scores_at_unit_norm_and_its_zero_rows_a_unit_vector():

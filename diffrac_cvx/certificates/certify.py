@@ -48,10 +48,8 @@ def certify_v(X: npt.ArrayLike, V: npt.ArrayLike, nu: float = 1.0, penalty: Pena
     """
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
     problem = direction_problem(data, nu, penalty, warn=False)
-    U = problem.from_user(as_matrix(V, "V"))
-    if nu == 0.0:
-        return Bracket(0.0, problem.best_scale(U)[1])
-    return bracket(problem, U)
+    point = problem.best_scale(problem.from_user(as_matrix(V, "V")))
+    return Bracket(0.0, point.value) if nu == 0.0 else bracket(problem, point)
 
 
 def certify_y(
@@ -165,4 +163,4 @@ def certify_labels(
     v = best_direction(data, labels - mean, a, c)
     misfit = np.mean((labels - mean - data @ v) ** 2)
     objective = float(misfit + nu * mean**2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
-    return LabelCertificate(objective, min(bound, objective), v)
+    return LabelCertificate(objective=objective, lower=min(bound, objective), v=v)

@@ -1,14 +1,14 @@
 """Brackets in the space of directions: what any factor of V proves about (15) and (21), in closed form."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, momentum, row_energies, symmetric, weighted_gram
+from diffrac_cvx.linalg import EPS, moment, momentum, row_energies, symmetric
 from diffrac_cvx.result import Bracket
 
 WELL_CONDITIONED = 0.05  # smallest eigenvalue of A + C, in units of A + Diag(c)^2, from which blending only loses
@@ -18,89 +18,82 @@ BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 
 
 class Dual(NamedTuple):
-    """What a solver offers for the lower bound: weights u, or None for 1/sqrt(q), and C off the diagonal, or None."""
+    """A solver's multipliers, for the lower bound: u, or None for 1/sqrt(q), and C off the diagonal, or None."""
 
     u: Array | None = None
     C: Array | None = None
 
 
-def bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> Bracket:
-    r"""Bracket the optimum of (15) from any factor U, V = UU', and any candidates for the dual.
+def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
+    r"""Bracket the optimum of (15) from any factor of V, at its best scale, and the dual that a solver has, if any.
 
     For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
     eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).
     """
-    U, upper = problem.best_scale(U)
     lower = 0.0
-    for dual in duals:
-        if dual.u is not None:
-            weights, inverse_mean = idle_free(problem, dual.u)
-            lower = max(
-                lower, lower_bound(problem, weights, inverse_mean, None if dual.C is None else inside(problem, dual.C))
-            )
-    given = [inside(problem, dual.C) for dual in duals if dual.C is not None]
-    for weights, inverse_mean in dual_weights(problem, U):
-        for C in dual_matrices(problem, U, weights, given):
-            lower = max(lower, lower_bound(problem, weights, inverse_mean, C))
-    return Bracket(float(min(lower, upper)), float(upper))
+    C_given = None if dual is None or dual.C is None else clip_to_box(problem, dual.C)
+    if dual is not None and dual.u is not None:
+        u, inverse_mean = skip_zero_rows(problem, dual.u)
+        lower = max(lower, lower_bound(problem, u, inverse_mean, C_given))
+    for u, inverse_mean in candidate_weights(problem, point.q):
+        for C in candidate_matrices(problem, point.U, u, C_given):
+            lower = max(lower, lower_bound(problem, u, inverse_mean, C))
+    return Bracket(float(min(lower, point.value)), float(point.value))
 
 
-def inside(problem: DirectionProblem, C: Array) -> Array:
-    """Return C moved into its box, where alone it proves anything: a solver's multiplier may be a little outside."""
+def clip_to_box(problem: DirectionProblem, C: Array) -> Array:
+    """Return C clipped to its box: outside it proves nothing, and a solver's multiplier may be a little outside."""
     return np.asarray(np.clip(symmetric(C), -problem.box, problem.box))
 
 
-def lower_bound(problem: DirectionProblem, weights: Array, inverse_mean: float, C: Array | None) -> float:
-    """Return 1 - t mean(1/u), for u given as weights of the rows and mean(1/u) (an idle row has weight 0, 1/u = 0)."""
-    return 1.0 - largest_ratio(problem, moment(problem.Z, weights), C) * inverse_mean
+def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:
+    """Return 1 - t mean(1/u), for weights u of the rows, 0 for zero rows, and mean(1/u)."""
+    return 1.0 - largest_ratio(problem, moment(problem.Z, u), C) * inverse_mean
 
 
-def moment(X: Array, weights: Array) -> Array:
-    """Return X' Diag(weights) X / n."""
-    return weighted_gram(X, weights) / len(X)
+def inverse_roots(q: Array, floor: float = 1e-12) -> Array:
+    """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean."""
+    return np.asarray(1.0 / np.sqrt(np.maximum(q, floor * max(q.mean(), 1e-300))))
 
 
-def dual_weights(problem: DirectionProblem, U: Array) -> Iterator[tuple[Array, float]]:
-    """Yield u and mean(1/u), with 1/u = sqrt(q) kept away from 0 by more and more."""
-    q = row_energies(problem.X, U)
+def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
+    """Yield u = 1/sqrt(q) and mean(1/u), with a floor on q that rises unless all energies are far from 0."""
     for floor in (1e-12, 1e-4, 1e-2):
-        roots = np.sqrt(np.maximum(q, floor * max(q.mean(), 1e-300)))
-        yield idle_free(problem, 1.0 / roots)
-        if q[~problem.idle].min(initial=np.inf) >= 1e-2 * q.mean():
+        yield skip_zero_rows(problem, inverse_roots(q, floor))
+        if q[~problem.zero_rows].min(initial=np.inf) >= 1e-2 * q.mean():
             return
 
 
-def idle_free(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
-    """Return weights of the rows and mean(1/u) when zero rows take u = infinity, which costs nothing."""
-    return np.where(problem.idle, 0.0, u), float(np.mean(np.where(problem.idle, 0.0, 1.0 / u)))
+def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
+    """Return u, 0 for zero rows, and mean(1/u) with 1/u = 0 for zero rows: X' Diag(u) X does not depend on theirs."""
+    return np.where(problem.zero_rows, 0.0, u), float(np.mean(np.where(problem.zero_rows, 0.0, 1.0 / u)))
 
 
-def dual_matrices(
-    problem: DirectionProblem, U: Array, weights: Array, given: Sequence[Array]
-) -> Iterator[Array | None]:
-    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: those given, else from the signs of V."""
+def candidate_matrices(problem: DirectionProblem, U: Array, u: Array, C_given: Array | None) -> Iterator[Array | None]:
+    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: the one given, else from the signs of V."""
     if not problem.has_l1:
         yield None
         return
-    yield from given
+    if C_given is not None:
+        yield C_given
     V = U @ U.T
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-    if given and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
-        return  # the signs are no news to a solver whose V has few zeros
-    slack = np.clip(moment(problem.X, weights) - problem.A, -problem.box, problem.box)
+    if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
+        return  # where V has few zeros, its signs give the C that the solver has
+    slack = np.clip(moment(problem.X, u) - problem.A, -problem.box, problem.box)
     yield from sign_patterns(problem, V, slack)
-    if not given:
+    if C_given is None:
         for threshold in THRESHOLDS:
-            yield fitted(problem, weights, V, np.abs(V) <= threshold * size)
+            yield fit_matrix(problem, u, V, np.abs(V) <= threshold * size)
 
 
-def fitted(problem: DirectionProblem, weights: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
+def fit_matrix(problem: DirectionProblem, u: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
     """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 
-    Accelerated projected gradient on the squared violations, an eigendecomposition a step; whatever comes out is
-    inside the box, so the bound holds.
+    Accelerated projected gradient on the squared violations, an eigendecomposition a step; the result is inside the
+    box, so the bound holds however accurate it is.
     """
-    fixed = problem.A + np.diag(problem.c**2) - moment(problem.X, weights)
+    fixed = problem.A + np.diag(problem.c**2) - moment(problem.X, u)
     V = V / max(top_eigenvalue(V), 1e-300)
     C = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
     ahead, t = C, 1.0
@@ -117,7 +110,7 @@ def fitted(problem: DirectionProblem, weights: Array, V: Array, free: npt.NDArra
 
 
 def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
-    """Yield c_i c_j sign(V_ij) where V is not zero, up to a threshold that a solver may need, and slack elsewhere."""
+    """Yield c_i c_j sign(V_ij) where V is above a threshold, and slack elsewhere; last, slack everywhere."""
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     for threshold in THRESHOLDS:
         yield np.where(np.abs(V) > threshold * size, problem.box * np.sign(V), slack)
@@ -154,12 +147,12 @@ def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> floa
 def top_eigenvalue(M: Array) -> float:
     """Return the largest eigenvalue of a symmetric matrix.
 
-    By divide and conquer: LAPACK's MRRR, quicker for one eigenvalue, gives up on some matrices near the identity.
+    By divide and conquer: LAPACK's MRRR, quicker for one eigenvalue, fails on some matrices near the identity.
     """
     return float(np.linalg.eigvalsh(M)[-1])
 
 
-def normalized_bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual] = ()) -> Bracket:
+def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor of V.
 
     With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta); it is never below -1.
@@ -171,9 +164,9 @@ def normalized_bracket(problem: DirectionProblem, U: Array, duals: Sequence[Dual
     l1 = problem.cost(U) - 1.0
     upper = l1 - problem.gain(U)
     lower = -1.0
-    given = [inside(problem, dual.C) for dual in duals if dual.C is not None]
-    for weights, inverse_mean in dual_weights(problem, U):
-        half = moment(problem.X, weights) / 2
+    given = [] if dual is None or dual.C is None else [clip_to_box(problem, dual.C)]
+    for u, inverse_mean in candidate_weights(problem, row_energies(problem.X, U)):
+        half = moment(problem.X, u) / 2
         theta = problem.gain(U) / 2 - l1
         slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,14 @@ from diffrac_cvx.linalg import (
     whitener,
 )
 from diffrac_cvx.penalty import Penalty, weights_of
+
+
+class Scaled(NamedTuple):
+    """A factor U at its best scale, the objective of (15) there, and the energies q_i = x_i'UU'x_i, shape (n,)."""
+
+    U: Array
+    value: float
+    q: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +75,8 @@ class DirectionProblem:
         return box
 
     @cached_property
-    def idle(self) -> npt.NDArray[np.bool_]:
-        """Which rows are zero, shape (n,): they count in means and do nothing else."""
+    def zero_rows(self) -> npt.NDArray[np.bool_]:
+        """Which rows are zero, shape (n,): they count in the means and nowhere else."""
         return np.asarray(~self.X.any(axis=1))
 
     @cached_property
@@ -92,12 +101,13 @@ class DirectionProblem:
         cU = self.c[:, None] * U
         return float(quadratic + np.abs(cU @ cU.T).sum())
 
-    def best_scale(self, U: Array) -> tuple[Array, float]:
-        """Return the best multiple of a factor and its objective, 1 - g^2/T: there g = T = 1 - objective."""
+    def best_scale(self, U: Array) -> Scaled:
+        """Return the best multiple of a factor; its objective is 1 - g^2/T, and there g = T = 1 - objective."""
         gain, cost = self.gain(U), self.cost(U)
         if cost == 0.0 or gain == 0.0:
-            return np.zeros_like(U), 1.0
-        return U * (gain / cost), max(1.0 - gain**2 / cost, 0.0)
+            return Scaled(np.zeros_like(U), 1.0, np.zeros(len(self.X)))
+        U = U * (gain / cost)
+        return Scaled(U, max(1.0 - gain**2 / cost, 0.0), row_energies(self.X, U))
 
     def directions(self, U: Array) -> Array:
         """Return V in the user's coordinates."""
@@ -134,13 +144,14 @@ def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = Tru
     X, a, c = X * scale, a * scale, c * scale
     W = whitener(np.vstack([X / n**0.5, np.diag(a), np.diag(c)]))
     if c.any():
-        return DirectionProblem(
-            X, triangular_root(np.vstack([X / n**0.5, np.diag(a)])), c, np.diag(scale), W, scale, nu < 1.0
-        )
+        R = triangular_root(np.vstack([X / n**0.5, np.diag(a)]))
+        return DirectionProblem(X=X, R=R, c=c, L=np.diag(scale), W=W, scale=scale, has_offset=nu < 1.0)
     r = W.shape[1]
     if warn and not a[:d].any():
         warn_if_uninformative(n, int(X[:, :d].any(axis=0).sum()), r - (nu < 1.0))
-    return DirectionProblem(X @ W, np.eye(r), np.zeros(r), scale[:, None] * W, np.eye(r), scale, nu < 1.0)
+    return DirectionProblem(
+        X=X @ W, R=np.eye(r), c=np.zeros(r), L=scale[:, None] * W, W=np.eye(r), scale=scale, has_offset=nu < 1.0
+    )
 
 
 def warn_if_uninformative(n: int, d: int, rank: int) -> None:

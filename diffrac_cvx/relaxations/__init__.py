@@ -6,7 +6,7 @@ from diffrac_cvx.relaxations.direction_normalized import v_space_normalized
 from diffrac_cvx.relaxations.imbalance_fixed import constrained_alpha
 from diffrac_cvx.relaxations.imbalance_penalized import penalized_nu
 from diffrac_cvx.relaxations.labels_and_direction import lifted
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 from diffrac_cvx.relaxations.trivial_correlation import correlation
 
 __all__ = [
@@ -16,8 +16,11 @@ __all__ = [
     "constrained_alpha",
     "correlation",
     "lifted",
+    "matrix_of",
     "multiclass",
+    "parameter",
     "penalized_nu",
     "v_space",
     "v_space_normalized",
+    "value_of",
 ]

@@ -8,8 +8,8 @@ from diffrac_cvx.certificates.label_bounds import bracket_nu
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive_int
 from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
-from diffrac_cvx.relaxations.label_space import INSTEAD, misfit, require_label_memory
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, solved
+from diffrac_cvx.relaxations.label_space import INSTEAD, label_misfit, require_label_memory
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 from diffrac_cvx.result import Bracket
 
 
@@ -51,24 +51,25 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     Q = column_basis(X)
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), symmetric=True, name="Y")
-    problem = cp.Problem(
-        cp.Minimize(misfit(Y, Q) + weight * cp.sum(Y) / n**2),
-        [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0],
-    )
-
-    def read() -> Reading:
-        S = unit_rows(psd_factor(solved(Y) - 1.0 / k, rtol=1e-14))
-        return reading_of(S, number(weight))
+    objective = label_misfit(Y, Q) + weight * cp.sum(Y) / n**2
 
     def reading_of(S: Array, nu: float) -> Reading:
-        bounds = bracket_nu(Q, S, nu)
-        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bounds)
+        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(Q, S, nu))
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
-        return Reading(F, None, upper, Bracket(lower, upper))
+        return Reading(F=F, V=None, value=upper, bracket=Bracket(lower, upper))
+
+    def read() -> Reading:
+        return reading_of(unit_rows(psd_factor(matrix_of(Y) - 1.0 / k, rtol=1e-14)), value_of(weight))
 
     def shortcut() -> Reading | None:
-        return reading_of(np.ones((n, 1)), 0.0) if number(weight) == 0.0 else None
+        return reading_of(np.ones((n, 1)), 0.0) if value_of(weight) == 0.0 else None
 
     return Relaxation(
-        "multiclass", "section 4", problem, read, Size(n, n, 2 * n * n, INSTEAD), {"nu": weight}, shortcut=shortcut
+        name="multiclass",
+        equation="section 4",
+        problem=cp.Problem(cp.Minimize(objective), [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0]),
+        read=read,
+        size=Size(points=n, side=n, nonzeros=2 * n * n, instead=INSTEAD),
+        parameters={"nu": weight},
+        shortcut=shortcut,
     )

@@ -3,23 +3,21 @@
 import cvxpy as cp
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
 from diffrac_cvx.inputs import as_data, in_unit_interval
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.relaxations.direction_space import (
-    clean,
-    constraints_of,
-    coordinates,
+    direction_size,
+    direction_terms,
     dual_of,
-    multiplier_of,
+    positive_semidefinite_part,
+    problem_at,
+    read_directions,
+    read_offset_only,
     require_direction_memory,
-    size_of,
-    terms,
-    to_user,
-    trivial,
+    scaled_coordinates,
+    user_matrix,
 )
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, number, solved
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, value_of
 
 
 def v_space(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
@@ -50,21 +48,21 @@ def v_space(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) ->
     """
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     require_direction_memory(data, "v_space")
-    chosen = coordinates(data, penalty)
-    part = terms(chosen, nu)
-    problem = cp.Problem(cp.Minimize(1 - 2 * part.gain + part.quadratic + part.l1.value), constraints_of(part))
+    coordinates = scaled_coordinates(data, penalty)
+    terms = direction_terms(coordinates, nu)
+    objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
 
     def read() -> Reading:
-        judge = direction_problem(data, number(part.nu), penalty.times(number(part.scale)), warn=False)
-        U = judge.from_user(to_user(clean(solved(part.V)), chosen.L, number(part.nu)))
-        U, value = judge.best_scale(U)
-        return Reading(judge.labels_factor(U), judge.directions(U), value, bracket(judge, U, duals(judge)))
+        V = user_matrix(positive_semidefinite_part(matrix_of(terms.V)), coordinates.L, value_of(terms.nu))
+        problem = problem_at(data, terms.nu, penalty, terms.scale)
+        return read_directions(problem, V, dual_of(problem, coordinates, terms.l1, terms.weights()))
 
-    def duals(judge: DirectionProblem) -> list[Dual]:
-        return dual_of(judge, chosen, part.l1, multiplier_of(part))
-
-    def shortcut() -> Reading | None:
-        return trivial(data, number(part.nu))
-
-    knobs = {"nu": part.nu, "penalty_scale": part.scale}
-    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size_of(chosen), knobs, shortcut=shortcut)
+    return Relaxation(
+        name="v_space",
+        equation="Eq. (12), (15)",
+        problem=cp.Problem(cp.Minimize(objective), terms.constraints),
+        read=read,
+        size=direction_size(coordinates),
+        parameters={"nu": terms.nu, "penalty_scale": terms.scale},
+        shortcut=lambda: read_offset_only(data, value_of(terms.nu)),
+    )

@@ -4,23 +4,22 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import normalized_bracket
-from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import as_data, in_unit_interval
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.relaxations.direction_space import (
-    clean,
-    constraints_of,
-    coordinates,
+    direction_size,
+    direction_terms,
     dual_of,
+    positive_semidefinite_part,
+    problem_at,
+    read_offset_only,
     require_direction_memory,
-    size_of,
-    terms,
-    to_user,
-    trivial,
+    scaled_coordinates,
+    user_matrix,
 )
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, number, solved
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, value_of
 from diffrac_cvx.result import Bracket
 
 
@@ -54,25 +53,31 @@ def v_space_normalized(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_
     require_direction_memory(data, "v_space_normalized")
     if nu == 1.0 and not data.any():
         raise ParameterError("every column of X is constant, so that tr AV = 1 cannot hold at nu = 1; take nu < 1")
-    chosen = coordinates(data, penalty)
-    part = terms(chosen, nu)
-    problem = cp.Problem(cp.Minimize(part.l1.value - part.gain), [*constraints_of(part), part.quadratic == 1])
+    coordinates = scaled_coordinates(data, penalty)
+    terms = direction_terms(coordinates, nu)
 
     def read() -> Reading:
-        judge = direction_problem(data, number(part.nu), penalty.times(number(part.scale)), warn=False)
-        U = judge.from_user(to_user(clean(solved(part.V)), chosen.L, number(part.nu)))
-        U = U / max(float(np.sum((judge.R @ U) ** 2)), 1e-300) ** 0.5
-        bounds = normalized_bracket(judge, U, dual_of(judge, chosen, part.l1))
-        return Reading(judge.labels_factor(U), judge.directions(U), bounds.upper, bounds)
+        V = user_matrix(positive_semidefinite_part(matrix_of(terms.V)), coordinates.L, value_of(terms.nu))
+        problem = problem_at(data, terms.nu, penalty, terms.scale)
+        U = problem.from_user(V)
+        U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
+        bounds = bracket_normalized(problem, U, dual_of(problem, coordinates, terms.l1))
+        return Reading(F=problem.labels_factor(U), V=problem.directions(U), value=bounds.upper, bracket=bounds)
 
     def shortcut() -> Reading | None:
-        answer = trivial(data, number(part.nu))
+        answer = read_offset_only(data, value_of(terms.nu))
         if answer is None or answer.V is None:
             return None
-        size = (1.0 - number(part.nu)) ** 0.5
+        size = (1.0 - value_of(terms.nu)) ** 0.5
         return answer._replace(V=answer.V / max(size, 1e-300) ** 2, value=-size, bracket=Bracket(-size, -size))
 
-    knobs = {"nu": part.nu, "penalty_scale": part.scale}
     return Relaxation(
-        "v_space_normalized", "Eq. (21)", problem, read, size_of(chosen), knobs, Bracket(-1.0, 0.0), shortcut
+        name="v_space_normalized",
+        equation="Eq. (21)",
+        problem=cp.Problem(cp.Minimize(terms.l1.value - terms.gain), [*terms.constraints, terms.quadratic == 1]),
+        read=read,
+        size=direction_size(coordinates),
+        parameters={"nu": terms.nu, "penalty_scale": terms.scale},
+        trivial=Bracket(-1.0, 0.0),
+        shortcut=shortcut,
     )

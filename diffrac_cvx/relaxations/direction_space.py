@@ -1,17 +1,18 @@
-"""Relaxations in the matrix of directions V: (12), (14), (15), (20), and (21).  A d x d variable."""
+"""What the relaxations in the matrix of directions V share: g(V), tr VA, the l1 part, and scaled coordinates."""
 
 from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.expressions.constants.callback_param import CallbackParam
 
-from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, offset_only
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem, offset_only
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
-from diffrac_cvx.relaxations.relaxation import Reading, Size, derived, number, parameter
+from diffrac_cvx.relaxations.relaxation import Reading, Size, parameter, value_of
 from diffrac_cvx.result import Bracket
 
 INSTEAD = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
@@ -27,7 +28,7 @@ class Coordinates(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The pieces of the V-space problems as CVXPY expressions, their constraints and the parameters they hang on."""
+    """The terms of the V-space problems as CVXPY expressions, their constraints and their parameters."""
 
     V: cp.Variable
     gain: cp.Expression
@@ -37,8 +38,18 @@ class Terms(NamedTuple):
     nu: cp.Parameter
     scale: cp.Parameter
 
+    @property
+    def constraints(self) -> list[cp.Constraint]:
+        """The constraints that define the terms."""
+        return [self.roots, *self.l1.constraints]
 
-def coordinates(X: Array, penalty: Penalty) -> Coordinates:
+    def weights(self) -> Array | None:
+        """Return u as the solver has it: n times the multiplier of q_i in roots_i <= sqrt(q_i)."""
+        values = self.roots.dual_value
+        return None if values is None else len(values[0]) * np.abs(np.asarray(values[0]))
+
+
+def scaled_coordinates(X: Array, penalty: Penalty) -> Coordinates:
     """Scale the columns to unit norm; without an l1 part, whiten them, so that only their span matters."""
     n, d = X.shape
     a, c = weights_of(penalty, d)
@@ -50,24 +61,32 @@ def coordinates(X: Array, penalty: Penalty) -> Coordinates:
         c = np.zeros(L.shape[1])
     else:
         c = c * scale
-    return Coordinates(L, X @ L, L.T @ (a[:, None] ** 2 * L), c)
+    return Coordinates(L=L, X=X @ L, ridge=L.T @ (a[:, None] ** 2 * L), c=c)
 
 
-def terms(coordinates: Coordinates, nu: float) -> Terms:
+def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     """Return g(V), tr VA and the l1 part for the data augmented by the column sqrt(1 - nu) with ridge nu.
 
     That column is the 1 of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.
     """
     X, D = coordinates.X, coordinates.X.shape[1]
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
-    root = derived(lambda: (1.0 - number(weight)) ** 0.5)
+    root = CallbackParam(lambda: (1.0 - value_of(weight)) ** 0.5, nonneg=True)
     V = cp.Variable((D + 1, D + 1), PSD=True, name="V")
     W, cross, offset = V[:D, :D], V[:D, D], V[D, D]
     energies = cp.sum(cp.multiply(X @ W, X), axis=1) + 2 * root * (X @ cross) + (1 - weight) * offset
     root_energies = cp.Variable(len(X), name="roots")
     roots = cp.PowCone3D(energies, np.ones(len(X)), root_energies, 0.5)  # its multiplier is u of the certificate
     quadratic = cp.sum(cp.multiply(X.T @ X / len(X), W)) + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
-    return Terms(V, cp.sum(root_energies) / len(X), quadratic, l1_part(W, coordinates.c, scale), roots, weight, scale)
+    return Terms(
+        V=V,
+        gain=cp.sum(root_energies) / len(X),
+        quadratic=quadratic,
+        l1=l1_part(W, coordinates.c, scale),
+        roots=roots,
+        nu=weight,
+        scale=scale,
+    )
 
 
 class L1(NamedTuple):
@@ -93,56 +112,61 @@ def l1_part(V: cp.Expression, c: Array, scale: cp.Parameter) -> L1:
     return L1(scale * cp.sum(cp.multiply(np.outer(c, c), bound)), [bound >= V, bound >= -V])
 
 
-def dual_of(judge: DirectionProblem, chosen: Coordinates, l1: L1, u: Array | None = None) -> list[Dual]:
-    """Return the solver's multipliers as a candidate for the lower bound, in the coordinates of the certificate."""
+def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Array | None = None) -> Dual:
+    """Return the solver's multipliers in the coordinates of the certificate."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
     C = l1.multiplier()
     if C is not None:
         D = len(C)
-        ratio = np.diag(judge.L)[:D] / np.diag(chosen.L)
-        full = np.zeros_like(judge.box)
+        ratio = np.diag(problem.L)[:D] / np.diag(coordinates.L)
+        full = np.zeros_like(problem.box)
         full[:D, :D] = C * np.outer(ratio, ratio)
         C = full
-    return [] if u is None and C is None else [Dual(u, C)]
+    return Dual(u, C)
 
 
-def constraints_of(part: Terms) -> list[cp.Constraint]:
-    """Return the constraints that define the pieces."""
-    return [part.roots, *part.l1.constraints]
+def problem_at(X: Array, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> DirectionProblem:
+    """Return problem (15) at the values that the parameters have now, for the certificate."""
+    return direction_problem(X, value_of(nu), penalty.times(value_of(scale)), warn=False)
 
 
-def multiplier_of(part: Terms) -> Array | None:
-    """Return u as the solver has it: n times the multiplier of q_i in roots_i <= sqrt(q_i)."""
-    values = part.roots.dual_value
-    return None if values is None else len(values[0]) * np.abs(np.asarray(values[0]))
+def read_directions(problem: DirectionProblem, V: Array, dual: Dual) -> Reading:
+    """Read a V in the user's coordinates, at its best scale, certified for (15)."""
+    U, value, _ = problem.best_scale(problem.from_user(V))
+    return Reading(
+        F=problem.labels_factor(U),
+        V=problem.directions(U),
+        value=value,
+        bracket=bracket(problem, problem.best_scale(U), dual),
+    )
 
 
-def to_user(V: Array, L: Array, nu: float) -> Array:
+def user_matrix(V: Array, L: Array, nu: float) -> Array:
     """Return V in the user's coordinates, with the offset last when nu < 1."""
     root = (1.0 - nu) ** 0.5
     full = np.zeros((len(L) + 1, L.shape[1] + 1))
     full[:-1, :-1], full[-1, -1] = L, root
-    user = full @ V @ full.T
-    return np.asarray(user if nu < 1.0 else user[:-1, :-1])
+    product = full @ V @ full.T
+    return np.asarray(product if nu < 1.0 else product[:-1, :-1])
 
 
-def clean(V: Array) -> Array:
+def positive_semidefinite_part(V: Array) -> Array:
     """Return the positive semidefinite part of a solver's matrix."""
     U = psd_factor(V)
     return U @ U.T
 
 
-def trivial(X: Array, nu: float) -> Reading | None:
+def read_offset_only(X: Array, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
     V = offset_only(X, nu)
-    return None if V is None else Reading(np.ones((len(X), 1)), V, nu, Bracket(nu, nu))
+    return None if V is None else Reading(F=np.ones((len(X), 1)), V=V, value=nu, bracket=Bracket(nu, nu))
 
 
-def size_of(chosen: Coordinates) -> Size:
+def direction_size(coordinates: Coordinates) -> Size:
     """Return the size of a V-space problem: each of n rows holds all the entries of V."""
-    n, D = chosen.X.shape
-    return Size(n, D + 1, n * (D + 1) * (D + 2) // 2, INSTEAD)
+    n, D = coordinates.X.shape
+    return Size(points=n, side=D + 1, nonzeros=n * (D + 1) * (D + 2) // 2, instead=INSTEAD)
 
 
 def require_direction_memory(X: Array, name: str) -> None:

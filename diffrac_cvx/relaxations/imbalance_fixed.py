@@ -1,16 +1,20 @@
 """The relaxation in the matrix of labels Y with the imbalance fixed: (7).  An n x n variable."""
 
 import cvxpy as cp
-import numpy as np
 import numpy.typing as npt
 import scipy
 
 from diffrac_cvx.certificates.label_bounds import FEASIBLE, bracket_alpha, with_imbalance
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval
 from diffrac_cvx.linalg import column_basis, psd_factor
-from diffrac_cvx.relaxations.label_space import INSTEAD, misfit, multiplier, require_label_memory
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, solved
-from diffrac_cvx.result import Bracket
+from diffrac_cvx.relaxations.label_space import (
+    INSTEAD,
+    diagonal_multiplier,
+    label_misfit,
+    read_all_ones,
+    require_label_memory,
+)
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 
 
 def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
@@ -44,40 +48,50 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     weight = parameter("alpha", alpha)
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
-    problem = cp.Problem(cp.Minimize(misfit(Y, Q)), [unit, cp.sum(Y) / n**2 == weight])
 
     def read() -> Reading:
-        return reading_alpha(Q, psd_factor(solved(Y), rtol=1e-14), number(weight), multiplier(unit))
+        F = psd_factor(matrix_of(Y), rtol=1e-14)
+        return read_at_imbalance(Q, F, value_of(weight), diagonal_multiplier(unit))
 
     def shortcut() -> Reading | Relaxation | None:
-        if number(weight) == 1.0:
-            return Reading(np.ones((n, 1)), None, 0.0, Bracket(0.0, 0.0))
-        return balanced(Q) if number(weight) <= FEASIBLE else None
+        if value_of(weight) == 1.0:
+            return read_all_ones(n)
+        return constrained_balanced(Q) if value_of(weight) <= FEASIBLE else None
 
     return Relaxation(
-        "constrained_alpha", "Eq. (7)", problem, read, Size(n, n, n * n, INSTEAD),
-        {"alpha": weight}, shortcut=shortcut,
-    )  # fmt: skip
+        name="constrained_alpha",
+        equation="Eq. (7)",
+        problem=cp.Problem(cp.Minimize(label_misfit(Y, Q)), [unit, cp.sum(Y) / n**2 == weight]),
+        read=read,
+        size=Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD),
+        parameters={"alpha": weight},
+        shortcut=shortcut,
+    )
 
 
-def balanced(Q: Array) -> Relaxation:
+def constrained_balanced(Q: Array) -> Relaxation:
     """Return (7) at alpha = 0, where Y1 = 0, in the face Y = N W N' with the columns of N a basis of 1's complement."""
     n = len(Q)
     N = scipy.linalg.helmert(n).T
     W = cp.Variable((n - 1, n - 1), PSD=True, name="W")
     B = N.T @ Q
-    fit = cp.trace(W) / n - cp.sum(cp.multiply(B @ B.T, W)) / n
+    misfit = cp.trace(W) / n - cp.sum(cp.multiply(B @ B.T, W)) / n
     unit = cp.sum(cp.multiply(N @ W, N), axis=1) == 1
-    problem = cp.Problem(cp.Minimize(fit), [unit])
 
     def read() -> Reading:
-        return reading_alpha(Q, N @ psd_factor(solved(W), rtol=1e-14), 0.0, multiplier(unit))
+        return read_at_imbalance(Q, N @ psd_factor(matrix_of(W), rtol=1e-14), 0.0, diagonal_multiplier(unit))
 
-    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, Size(n, n - 1, n * n * n // 2, INSTEAD))
+    return Relaxation(
+        name="constrained_alpha",
+        equation="Eq. (7)",
+        problem=cp.Problem(cp.Minimize(misfit), [unit]),
+        read=read,
+        size=Size(points=n, side=n - 1, nonzeros=n * n * n // 2, instead=INSTEAD),
+    )
 
 
-def reading_alpha(Q: Array, F: Array, alpha: float, mu: Array | None) -> Reading:
+def read_at_imbalance(Q: Array, F: Array, alpha: float, mu: Array | None) -> Reading:
     """Read a factor of a solution of (7) as its nearest feasible point."""
     F = with_imbalance(F, alpha)
     bounds = bracket_alpha(Q, F, alpha, mu)
-    return Reading(F, None, bounds.upper, bounds)
+    return Reading(F=F, V=None, value=bounds.upper, bracket=bounds)

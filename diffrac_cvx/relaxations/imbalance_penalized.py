@@ -1,16 +1,20 @@
 """The relaxation in the matrix of labels Y with the imbalance penalised: (8), (16).  An n x n variable."""
 
 import cvxpy as cp
-import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.label_bounds import bracket_nu
 from diffrac_cvx.inputs import as_data, in_unit_interval
 from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of
-from diffrac_cvx.relaxations.label_space import INSTEAD, misfit, multiplier, require_label_memory
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, solved
-from diffrac_cvx.result import Bracket
+from diffrac_cvx.relaxations.label_space import (
+    INSTEAD,
+    diagonal_multiplier,
+    label_misfit,
+    read_all_ones,
+    require_label_memory,
+)
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 
 
 def penalized_nu(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
@@ -47,16 +51,22 @@ def penalized_nu(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALT
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
-    problem = cp.Problem(cp.Minimize(misfit(Y, Q) + weight * cp.sum(Y) / n**2), [unit])
+    objective = label_misfit(Y, Q) + weight * cp.sum(Y) / n**2
 
     def read() -> Reading:
-        F = unit_rows(psd_factor(solved(Y), rtol=1e-14))
-        bounds = bracket_nu(Q, F, number(weight), multiplier(unit))
-        return Reading(F, None, bounds.upper, bounds)
+        F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
+        bounds = bracket_nu(Q, F, value_of(weight), diagonal_multiplier(unit))
+        return Reading(F=F, V=None, value=bounds.upper, bracket=bounds)
 
     def shortcut() -> Reading | None:
-        return Reading(np.ones((n, 1)), None, 0.0, Bracket(0.0, 0.0)) if number(weight) == 0.0 else None
+        return read_all_ones(n) if value_of(weight) == 0.0 else None
 
     return Relaxation(
-        "penalized_nu", "Eq. (8)", problem, read, Size(n, n, n * n, INSTEAD), {"nu": weight}, shortcut=shortcut
+        name="penalized_nu",
+        equation="Eq. (8)",
+        problem=cp.Problem(cp.Minimize(objective), [unit]),
+        read=read,
+        size=Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD),
+        parameters={"nu": weight},
+        shortcut=shortcut,
     )

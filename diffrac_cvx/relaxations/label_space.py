@@ -1,25 +1,32 @@
-"""Relaxations in the matrix of labels Y alone: (7), (8), (16).  An n x n variable."""
+"""What the relaxations in the matrix of labels Y share: tr Y (Pi - X X^+)/n, and the multiplier of diag Y = 1."""
 
 import cvxpy as cp
 import numpy as np
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.memory import require_memory
+from diffrac_cvx.relaxations.relaxation import Reading
+from diffrac_cvx.result import Bracket
 
 INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
 
 
-def misfit(Y: cp.Expression, Q: Array) -> cp.Expression:
-    """tr Y (Pi - QQ') / n."""
+def label_misfit(Y: cp.Expression, Q: Array) -> cp.Expression:
+    """Return tr Y (Pi - QQ') / n, with QQ' the projection on the columns of X."""
     n = len(Q)
     fit: cp.Expression = cp.sum(cp.multiply(np.eye(n) - 1.0 / n - Q @ Q.T, Y)) / n
     return fit
 
 
-def multiplier(unit: cp.Constraint) -> Array | None:
+def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
     """Return mu of the constraint diag Y = 1 as the solver has it, or None (CVXPY's sign is the opposite)."""
     value = unit.dual_value
     return None if value is None or not np.all(np.isfinite(value)) else -np.asarray(value)
+
+
+def read_all_ones(n: int) -> Reading:
+    """Return the reading of Y = 11', which is optimal with value 0 where the imbalance costs nothing."""
+    return Reading(F=np.ones((n, 1)), V=None, value=0.0, bracket=Bracket(0.0, 0.0))
 
 
 def require_label_memory(n: int, name: str) -> None:

@@ -4,17 +4,21 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval
 from diffrac_cvx.linalg import inverse_or_one, psd_factor
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
-from diffrac_cvx.relaxations.direction_space import clean, coordinates, dual_of, l1_part, trivial
-from diffrac_cvx.relaxations.label_space import multiplier
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, number, parameter, solved
-
-INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
+from diffrac_cvx.relaxations.direction_space import (
+    dual_of,
+    l1_part,
+    positive_semidefinite_part,
+    problem_at,
+    read_directions,
+    read_offset_only,
+    scaled_coordinates,
+)
+from diffrac_cvx.relaxations.label_space import INSTEAD, diagonal_multiplier
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 
 
 def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
@@ -46,36 +50,32 @@ def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> 
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     n = len(data)
     require_memory(10 * 8.0 * (n + data.shape[1]) ** 2, f"lifted with n = {n}, d = {data.shape[1]}", INSTEAD)
-    chosen = coordinates(data, penalty)
-    D = chosen.X.shape[1]
+    coordinates = scaled_coordinates(data, penalty)
+    D = coordinates.X.shape[1]
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
     block = cp.Variable((n + D, n + D), PSD=True, name="YPV")
     Y, P, V = block[:n, :n], block[:n, n:], block[n:, n:]
-    fit = cp.trace(Y) / n - cp.sum(Y) / n**2 - 2 * cp.sum(cp.multiply(chosen.X, P)) / n
-    size = cp.sum(cp.multiply(chosen.X.T @ chosen.X / n, V))
-    ridge = scale * cp.sum(cp.multiply(chosen.ridge, V))
-    l1 = l1_part(V, chosen.c, scale)
-    total = fit + size + weight * cp.sum(Y) / n**2 + ridge + l1.value
+    fit = cp.trace(Y) / n - cp.sum(Y) / n**2 - 2 * cp.sum(cp.multiply(coordinates.X, P)) / n
+    quadratic = cp.sum(cp.multiply(coordinates.X.T @ coordinates.X / n, V))
+    ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
+    l1 = l1_part(V, coordinates.c, scale)
+    objective = fit + quadratic + weight * cp.sum(Y) / n**2 + ridge + l1.value
     unit = cp.diag(Y) == 1
-    problem = cp.Problem(cp.Minimize(total), [unit, *l1.constraints])
 
     def read() -> Reading:
-        judge = direction_problem(data, number(weight), penalty.times(number(scale)), warn=False)
-        U = judge.from_user(augmented(clean(solved(block)), chosen.L, n, number(weight)))
-        U, value = judge.best_scale(U)
-        return Reading(
-            judge.labels_factor(U),
-            judge.directions(U),
-            value,
-            bracket(judge, U, dual_of(judge, chosen, l1, row_weights(multiplier(unit)))),
-        )
+        V = augmented_directions(positive_semidefinite_part(matrix_of(block)), coordinates.L, n, value_of(weight))
+        problem = problem_at(data, weight, penalty, scale)
+        return read_directions(problem, V, dual_of(problem, coordinates, l1, row_weights(diagonal_multiplier(unit))))
 
-    def shortcut() -> Reading | None:
-        return trivial(data, number(weight))
-
-    knobs = {"nu": weight, "penalty_scale": scale}
-    size_of = Size(n, n + D, (n + D) ** 2, INSTEAD)
-    return Relaxation("lifted", "Eq. (11)", problem, read, size_of, knobs, shortcut=shortcut)
+    return Relaxation(
+        name="lifted",
+        equation="Eq. (11)",
+        problem=cp.Problem(cp.Minimize(objective), [unit, *l1.constraints]),
+        read=read,
+        size=Size(points=n, side=n + D, nonzeros=(n + D) ** 2, instead=INSTEAD),
+        parameters={"nu": weight, "penalty_scale": scale},
+        shortcut=lambda: read_offset_only(data, value_of(weight)),
+    )
 
 
 def row_weights(mu: Array | None) -> Array | None:
@@ -83,7 +83,7 @@ def row_weights(mu: Array | None) -> Array | None:
     return None if mu is None else inverse_or_one(1.0 - len(mu) * mu)
 
 
-def augmented(block: Array, L: Array, n: int, nu: float) -> Array:
+def augmented_directions(block: Array, L: Array, n: int, nu: float) -> Array:
     """Return the V of the augmented problem (14): the offset is b = (1 - nu) 1'y/n, its products those of Y and P."""
     U = psd_factor(block)
     rows = L @ U[n:]

@@ -1,4 +1,4 @@
-"""What a builder returns: a plain CVXPY problem, and how to read and certify its own variable."""
+"""What a builder returns: a plain CVXPY problem, and a function that reads and certifies its solved variable."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,6 @@ from typing import NamedTuple, Self
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.expressions.constants.callback_param import CallbackParam
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, in_unit_interval, nonnegative
@@ -16,7 +15,7 @@ UNIT = Bracket(0.0, 1.0)
 
 
 class Reading(NamedTuple):
-    """A point in the common currency: factor of Y, directions if there are any, objective, proved bracket."""
+    """A solution in the form that all relaxations share: factor of Y, V if there is one, objective, proved bracket."""
 
     F: Array
     V: Array | None
@@ -25,7 +24,7 @@ class Reading(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What decides memory and solver: points, side of the semidefinite cone, nonzeros of the other rows."""
+    """What the memory depends on: points, side of the semidefinite cone, nonzeros of the other rows."""
 
     points: int
     side: int
@@ -46,11 +45,11 @@ class Relaxation:
     read : callable
         Reads the solved variable as a ``Reading``, in the user's coordinates, certified.
     parameters : mapping of str to cvxpy.Parameter
-        What may be changed without compiling again; see `at`.
+        The parameters that may be changed without compiling again; see `at`.
     size : Size
-        What the solver and the size guard go by.
+        Decides the default solver and the estimate of the memory.
     trivial : Bracket
-        What is known of the value before solving.
+        Bounds on the value that hold for all data.
     shortcut : callable
         Returns the answer where it has a closed form, another relaxation where that one is better posed, or None.
     """
@@ -86,16 +85,11 @@ def parameter(name: str, value: float) -> cp.Parameter:
     return cp.Parameter(nonneg=True, name=name, value=value)
 
 
-def number(given: cp.Parameter) -> float:
+def value_of(scalar: cp.Parameter) -> float:
     """Return the value of a scalar parameter."""
-    return float(given.value)  # type: ignore[arg-type]
+    return float(scalar.value)  # type: ignore[arg-type]
 
 
-def solved(variable: cp.Variable) -> Array:
+def matrix_of(variable: cp.Variable) -> Array:
     """Return the value of a solved matrix variable."""
     return np.asarray(variable.value, dtype=np.float64)
-
-
-def derived(function: Callable[[], float]) -> CallbackParam:
-    """Return a nonnegative CVXPY parameter that is a function of others."""
-    return CallbackParam(function, nonneg=True)

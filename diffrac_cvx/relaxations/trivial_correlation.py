@@ -7,7 +7,7 @@ import numpy.typing as npt
 from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
 from diffrac_cvx.relaxations.label_space import require_label_memory
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, solved
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of
 from diffrac_cvx.result import Bracket
 
 INSTEAD = "use any of the other relaxations: this one is trivial whatever the data"
@@ -42,18 +42,18 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     require_label_memory(n, "correlation")
     Q = column_basis(data)
     M = cp.Variable((n, n), PSD=True, name="M")
-    problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
+    objective = -cp.sum(cp.multiply(Q @ Q.T, M))
     return Relaxation(
-        "correlation",
-        "Eq. (23)-(24)",
-        problem,
-        lambda: read(solved(M), Q),
-        Size(n, n, n * n, INSTEAD),
+        name="correlation",
+        equation="Eq. (23)-(24)",
+        problem=cp.Problem(cp.Minimize(objective), [cp.diag(M) == 1 + cp.sum(M) / n**2]),
+        read=lambda: read_correlation(matrix_of(M), Q),
+        size=Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD),
         trivial=Bracket(-float(n), 0.0),
     )
 
 
-def read(M: Array, Q: Array) -> Reading:
+def read_correlation(M: Array, Q: Array) -> Reading:
     """Read M as the feasible point of its Y = M / (1 + 1'M1/n^2), rows at unit norm; the lower bound is -n."""
     n = len(Q)
     F = unit_rows(psd_factor(M, rtol=1e-14))
@@ -61,4 +61,4 @@ def read(M: Array, Q: Array) -> Reading:
     value = -float(np.sum((Q.T @ F) ** 2)) / spread if spread > 0 else 0.0
     lower = -float(n) if Q.shape[1] else 0.0
     value = max(value, lower)
-    return Reading(F, None, value, Bracket(lower, value))
+    return Reading(F=F, V=None, value=value, bracket=Bracket(lower, value))

@@ -1,4 +1,4 @@
-"""The decision to stop, shared by the fast solvers: certify each point, keep the best, stop on the proved gap."""
+"""What the fast solvers share: from X and a generator of points to a result, stopped by the proved gap."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -9,20 +9,34 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, offset_only
-from diffrac_cvx.inputs import Array, as_matrix, positive, positive_int
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, direction_problem, offset_only
+from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval, positive, positive_int
+from diffrac_cvx.linalg import one_thread
+from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.result import Progress, Result, Status
 
 Callback = Callable[[Progress], object]
 
 
 class Iterate(NamedTuple):
-    """A point a solver proposes: the factor of V, iterations so far, and the dual it has, if any."""
+    """A point that a solver proposes.
+
+    Attributes
+    ----------
+    U : (D, r) array
+        Factor of V = UU', in the coordinates of the problem, at any scale.
+    n_iter : int
+        Iterations so far.
+    dual : Dual, optional
+        The solver's multipliers, where it has them; the bracket is narrower with them.
+    scaled : Scaled, optional
+        ``problem.best_scale(U)``, where the solver has computed it.
+    """
 
     U: Array
     n_iter: int
-    C: Array | None = None
-    u: Array | None = None
+    dual: Dual | None = None
+    scaled: Scaled | None = None
 
 
 class Start(NamedTuple):
@@ -30,11 +44,6 @@ class Start(NamedTuple):
 
     U: Array | None = None
     C: Array | None = None
-
-
-def duals(point: Iterate) -> list[Dual]:
-    """Return the dual that a point brings along, as a list of none or one."""
-    return [] if point.C is None and point.u is None else [Dual(point.u, point.C)]
 
 
 @dataclass(frozen=True)
@@ -66,10 +75,10 @@ class Stopping:
 
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop now, or None to go on."""
-        asked = bool(self.callback(progress)) if self.callback else False
+        stop = bool(self.callback(progress)) if self.callback else False
         if progress.upper - progress.lower <= self.tol:
             return Status.OPTIMAL
-        if asked:
+        if stop:
             return Status.STOPPED
         if progress.iteration >= self.max_iter:
             return Status.MAX_ITER
@@ -78,57 +87,111 @@ class Stopping:
         return None
 
 
-def run(
-    problem: DirectionProblem,
-    start: Start,
-    iterates: Iterable[Iterate],
+def solve_directions(
+    X: npt.ArrayLike,
+    nu: float,
+    penalty: Penalty,
+    iterates: Callable[[DirectionProblem, Start], Iterable[Iterate]],
     stopping: Stopping,
+    *,
     solver: str,
+    start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
 ) -> Result:
-    """Certify the start, if any, and each iterate until the stopping rule is met; return the best point and bracket.
+    """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
 
-    `exhausted` is the status when the iterates end before the rule is met.
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+    iterates : callable
+        From the `DirectionProblem` and the `Start` to the points, each an `Iterate`.
+    stopping : Stopping
+        The tolerance on the proved gap and the limits.
+    solver : str
+        Name of the solver, for the result.
+    start : Result or (d, d) array, optional
+        A matrix of directions to start from; it is certified before the points.
+    exhausted : Status
+        The status where the points end before the tolerance or a limit is reached.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
     """
-    lower, upper, best = 0.0, 1.0, np.zeros((problem.X.shape[1], 1))
+    data, nu = as_data(X, depth=5), in_unit_interval(nu, "nu")
+    V = offset_only(data, nu)
+    if V is not None:
+        return Result(
+            value=nu,
+            lower=nu,
+            upper=nu,
+            F=np.ones((len(data), 1)),
+            V=V,
+            status=Status.CLOSED_FORM,
+            n_iter=0,
+            seconds=stopping.seconds,
+            solver=solver,
+        )
+    with one_thread():
+        problem = direction_problem(data, nu, penalty)
+        first = starting_point(problem, start)
+        points = with_start(first, iterates(problem, first))
+        return certify_until_stopped(problem, points, stopping, solver, exhausted)
+
+
+def certify_until_stopped(
+    problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stopping, solver: str, exhausted: Status
+) -> Result:
+    """Certify each iterate until the stopping rule is met; return the best point and the bracket."""
+    lower, best = 0.0, problem.best_scale(np.zeros((problem.X.shape[1], 1)))
     history: list[Progress] = []
     status: Status | None = None
-    for iterate in first_of(start, iterates):
-        found = bracket(problem, iterate.U, duals(iterate))
-        if found.upper < upper:
-            best, upper = iterate.U, found.upper
-        lower = min(max(lower, found.lower), upper)
-        history.append(Progress(iterate.n_iter, stopping.seconds, lower, upper))
+    dual: Dual | None = None
+    for U, n_iter, dual, scaled in iterates:
+        point = problem.best_scale(U) if scaled is None else scaled
+        bounds = bracket(problem, point, dual)
+        best = point if point.value < best.value else best
+        lower = min(max(lower, bounds.lower), best.value)
+        history.append(Progress(n_iter, stopping.seconds, lower, best.value))
         status = stopping.reason(history[-1])
         if status is not None:
             break
     if status is None:
-        status = Status.OPTIMAL if upper - lower <= stopping.tol else exhausted
-    best, value = problem.best_scale(best)
-    C = iterate.C if problem.has_l1 and history else None
-    if C is not None:
-        inverse = 1.0 / np.diag(problem.L)
-        C = C * np.outer(inverse, inverse)
-    n_iter = history[-1].iteration if history else 0
+        status = Status.OPTIMAL if best.value - lower <= stopping.tol else exhausted
     return Result(
-        value, min(lower, value), value, problem.labels_factor(best), problem.directions(best),
-        status, n_iter, stopping.seconds, solver, tuple(history), C,
-    )  # fmt: skip
+        value=best.value,
+        lower=min(lower, best.value),
+        upper=best.value,
+        F=problem.labels_factor(best.U),
+        V=problem.directions(best.U),
+        status=status,
+        n_iter=history[-1].iteration if history else 0,
+        seconds=stopping.seconds,
+        solver=solver,
+        history=tuple(history),
+        C=user_multiplier(problem, dual),
+    )
 
 
-def first_of(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
+def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Array | None:
+    """Return the multiplier C of the l1 part in the user's coordinates, if there is one."""
+    if dual is None or dual.C is None or not problem.has_l1:
+        return None
+    inverse = 1.0 / np.diag(problem.L)
+    return dual.C * np.outer(inverse, inverse)
+
+
+def with_start(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
     """Yield a warm start as it is, at no iterations, and then the iterates."""
     if start.U is not None:
-        yield Iterate(start.U, 0, start.C)
+        yield Iterate(start.U, 0, Dual(C=start.C))
     yield from iterates
-
-
-def closed_form(X: Array, nu: float, stopping: Stopping, solver: str) -> Result | None:
-    """Return the answer where none has to be computed: nu = 0, or no features at all; only the offset is left."""
-    V = offset_only(X, nu)
-    if V is None:
-        return None
-    return Result(nu, nu, nu, np.ones((len(X), 1)), V, Status.CLOSED_FORM, 0, stopping.seconds, solver)
 
 
 def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> Start:
@@ -136,11 +199,10 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
     V = start.V if isinstance(start, Result) else start
     if V is None:
         return Start()
-    U = problem.from_user(as_matrix(V, "start"))
+    U = problem.best_scale(problem.from_user(as_matrix(V, "start"))).U
+    if not U.any():
+        return Start()
     C = start.C if isinstance(start, Result) else None
-    if C is not None and problem.has_l1 and C.shape == problem.box.shape:
-        C = np.clip(problem.L.T @ C @ problem.L, -problem.box, problem.box)
-    else:
-        C = None
-    U, _ = problem.best_scale(U)
-    return Start(U, C) if U.any() else Start()
+    if C is None or not problem.has_l1 or C.shape != problem.box.shape:
+        return Start(U)
+    return Start(U, np.clip(problem.L.T @ C @ problem.L, -problem.box, problem.box))

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.optimize
 
-from diffrac_cvx.certificates.direction_bounds import moment
+from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, principal_columns, row_blocks, row_energies, row_products
+from diffrac_cvx.linalg import inverse_or_one, moment, principal_columns, row_blocks, row_energies, row_products
 from diffrac_cvx.solvers.stopping import Iterate
 
 STIFFNESS = 60.0  # times D: too small costs outer rounds, too large makes the inner problem ill conditioned
@@ -81,17 +81,16 @@ class Lagrangian:
 
     def escape(self, U: Array) -> Array:
         """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
-        X, roots = self.problem.X, np.sqrt(row_energies(self.problem.X, U))
-        weights = 1.0 / np.maximum(roots, 1e-6 * max(roots.mean(), 1e-300))
-        _, vectors = np.linalg.eigh(moment(X, weights) - self.B - self.multiplier(U))
+        M = moment(self.problem.X, inverse_roots(row_energies(self.problem.X, U)))
+        _, vectors = np.linalg.eigh(M - self.B - self.multiplier(U))
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
 
 
 def spread_start(problem: DirectionProblem) -> Array:
-    """Return a full-rank start without a preferred direction, shaken a little so that no symmetry traps it."""
+    """Return a full-rank start without a preferred direction; a little noise, so that it is not a symmetric point."""
     size = problem.X.shape[1]
-    shake: Array = np.random.default_rng(0).standard_normal((size, size))
-    start: Array = (np.eye(size) + 1e-2 * shake) / size
+    noise: Array = np.random.default_rng(0).standard_normal((size, size))
+    start: Array = (np.eye(size) + 1e-2 * noise) / size
     return start
 
 
@@ -99,21 +98,21 @@ def iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
 ) -> Iterator[Iterate]:
     """Yield a point and its multiplier after every round, until so many L-BFGS steps are done."""
-    U = spread_start(problem) if U is None else U
+    point = problem.best_scale(spread_start(problem) if U is None else U)
     done, best, rounds_since = 0, np.inf, 0
     steps = INNER
     while done < max_iter:
-        U, objective = problem.best_scale(U)
-        if not U.any():
-            U = spread_start(problem)
+        objective = point.value
         lagrangian = Lagrangian(problem, C)
+        U = point.U if point.U.any() else spread_start(problem)
         U, taken = lagrangian.minimise(U, min(steps, max_iter - done))
         C = lagrangian.multiplier(U) if problem.has_l1 else None
         done += max(taken, 1)
         U = principal_columns(U, rtol=1e-12)
-        yield Iterate(U, done, C)
+        point = problem.best_scale(U)
+        yield Iterate(U, done, Dual(C=C), point)
         steps = INNER if problem.has_l1 else min(2 * steps, 1000)
         rounds_since = 0 if objective < best - 1e-3 * abs(best) else rounds_since + 1
         best = min(best, objective)
         if rounds_since >= STALL and U.shape[1] < len(U):
-            U, rounds_since = lagrangian.escape(U), 0
+            point, rounds_since = problem.best_scale(lagrangian.escape(U)), 0

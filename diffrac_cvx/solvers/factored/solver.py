@@ -1,18 +1,16 @@
 """The low-rank solver: V = UU', an augmented Lagrangian, a working set, and a proved gap."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval
-from diffrac_cvx.linalg import one_thread
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored import working_set as growing
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Stopping, closed_form, run, starting_point
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_directions
 
 WORKING_SET_FROM = 24  # coordinates; below, the whole problem is as quick
 
@@ -72,30 +70,12 @@ def low_rank(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    data, nu = as_data(X), in_unit_interval(nu, "nu")
     stopping = Stopping(tol, max_iter, time_limit, callback)
-    with one_thread():
-        return _solve(data, nu, penalty, stopping, start, working_set)
 
+    def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
+        if working_set and problem.has_l1 and problem.X.shape[1] >= WORKING_SET_FROM:
+            return growing.iterates(problem, tol, stopping.max_iter, first.U, first.C)
+        U = None if first.U is None else growing.with_small_entries(first.U, np.arange(len(first.U)))
+        return augmented_lagrangian.iterates(problem, stopping.max_iter, U, first.C)
 
-def _solve(
-    data: Array,
-    nu: float,
-    penalty: Penalty,
-    stopping: Stopping,
-    start: Result | npt.ArrayLike | None,
-    working_set: bool,
-) -> Result:
-    answer = closed_form(data, nu, stopping, "low_rank")
-    if answer is not None:
-        return answer
-    problem = direction_problem(data, nu, penalty)
-    first = starting_point(problem, start)
-    U, C = first
-    iterates: Iterable[Iterate]
-    if working_set and problem.has_l1 and problem.X.shape[1] >= WORKING_SET_FROM:
-        iterates = growing.iterates(problem, stopping.tol, stopping.max_iter, U, C)
-    else:
-        U = None if U is None else growing.shaken(U, np.arange(len(U)))
-        iterates = augmented_lagrangian.iterates(problem, stopping.max_iter, U, C)
-    return run(problem, first, iterates, stopping, "low_rank")
+    return solve_directions(X, nu, penalty, iterates, stopping, solver="low_rank", start=start)

@@ -1,17 +1,18 @@
 """Solve a sparse problem on few coordinates, certify on all, add the coordinates that violate the most."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import bracket, moment
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import row_energies, whitener
+from diffrac_cvx.linalg import moment, whitener
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.stopping import Iterate, duals
+from diffrac_cvx.solvers.stopping import Iterate
 
 START = 8
 ROUNDS = 15  # of the augmented Lagrangian on one working set, before it is enlarged all the same
@@ -23,7 +24,7 @@ def restrict(problem: DirectionProblem, chosen: Indices) -> DirectionProblem:
     """Return the problem in which V lives on the chosen coordinates."""
     R, c = problem.R[:, chosen], problem.c[chosen]
     W = whitener(np.vstack([R, np.diag(c)]))
-    return DirectionProblem(problem.X[:, chosen], R, c, problem.L[:, chosen], W, problem.scale, problem.has_offset)
+    return replace(problem, X=problem.X[:, chosen], R=R, c=c, L=problem.L[:, chosen], W=W)
 
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
@@ -34,11 +35,9 @@ def most_promising(problem: DirectionProblem, size: int) -> Indices:
     return np.sort(np.argsort(-alone, kind="stable")[:size])
 
 
-def extended_multiplier(problem: DirectionProblem, U: Array, chosen: Indices, C: Array | None) -> tuple[Array, Array]:
-    """Return C on all coordinates, M - A clipped to the box outside the set, and what the clipping left over."""
-    q = row_energies(problem.X, problem.best_scale(U)[0])
-    weights = 1.0 / np.sqrt(np.maximum(q, 1e-12 * max(q.mean(), 1e-300)))
-    excess = moment(problem.X, weights) - problem.A
+def extend_multiplier(problem: DirectionProblem, q: Array, chosen: Indices, C: Array | None) -> tuple[Array, Array]:
+    """Return C on all coordinates, M - A clipped to the box outside the set, and |M - A|_ij - c_i c_j."""
+    excess = moment(problem.X, inverse_roots(q)) - problem.A
     full = np.clip(excess, -problem.box, problem.box)
     if C is not None:
         full[np.ix_(chosen, chosen)] = C
@@ -48,42 +47,43 @@ def extended_multiplier(problem: DirectionProblem, U: Array, chosen: Indices, C:
 def iterates(
     problem: DirectionProblem, tol: float, max_iter: int, U: Array | None = None, C: Array | None = None
 ) -> Iterator[Iterate]:
-    """Yield points of the whole problem from doubling working sets, until half of the coordinates want to enter."""
+    """Yield points of the whole problem from doubling working sets, until half of the coordinates should enter."""
     size = problem.X.shape[1]
-    warm = (None, None) if U is None else (shaken(U, np.arange(size)), C)
+    warm = (None, None) if U is None else (with_small_entries(U, np.arange(size)), C)
     chosen = most_promising(problem, START) if U is None else support(U)
-    done, wanting, target = 0, 0, tol / 4
-    while 2 * max(len(chosen), wanting) < size and done < max_iter:
-        point = solve_on(problem, chosen, target, max_iter - done, U, C)
-        done += point.n_iter
-        U = np.zeros((size, point.U.shape[1]))
-        U[chosen] = point.U
-        C, violation = extended_multiplier(problem, U, chosen, point.C)
-        yield Iterate(U, done, C)
+    done, n_entering, target = 0, 0, tol / 4
+    while 2 * max(len(chosen), n_entering) < size and done < max_iter:
+        small = solve_on(problem, chosen, target, max_iter - done, U, C)
+        done += small.n_iter
+        U = np.zeros((size, small.U.shape[1]))
+        U[chosen] = small.U
+        point = problem.best_scale(U)
+        C, violation = extend_multiplier(problem, point.q, chosen, small.dual.C if small.dual else None)
+        yield Iterate(U, done, Dual(C=C), point)
         score = violation.max(axis=1)
         score[chosen] = -np.inf
-        wanting = int(np.sum(score > 0.1 * problem.box.max()))
+        n_entering = int(np.sum(score > 0.1 * problem.box.max()))
         if np.all(score <= 1e-4 * problem.box.max()) and target > 5e-3 * tol:
-            target *= 0.1  # nothing wants to enter: what is missing is accuracy on the set
+            target *= 0.1  # no coordinate should enter: what is missing is accuracy on the set
             continue
         entering = np.argsort(-score, kind="stable")[: len(chosen)]
         chosen = np.sort(np.append(chosen, entering))
-        U = shaken(U, chosen)
-    for point in augmented_lagrangian.iterates(problem, max_iter - done, *warm):
-        yield point._replace(n_iter=point.n_iter + done)
+        U = with_small_entries(U, chosen)
+    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *warm):
+        yield iterate._replace(n_iter=iterate.n_iter + done)
 
 
 def solve_on(
     problem: DirectionProblem, chosen: Indices, target: float, max_iter: int, U: Array | None, C: Array | None
 ) -> Iterate:
-    """Return the point of the problem on the chosen coordinates after a few rounds, or at its target gap."""
+    """Return the iterate of the problem on the chosen coordinates after a few rounds, or at its target gap."""
     small = restrict(problem, chosen)
     U = None if U is None else U[chosen]
     C = None if C is None else C[np.ix_(chosen, chosen)]
-    for point in islice(augmented_lagrangian.iterates(small, max_iter, U, C), ROUNDS):
-        if bracket(small, point.U, duals(point)).gap <= target:
+    for iterate in islice(augmented_lagrangian.iterates(small, max_iter, U, C), ROUNDS):
+        if bracket(small, iterate.scaled or small.best_scale(iterate.U), iterate.dual).gap <= target:
             break
-    return point
+    return iterate
 
 
 def support(U: Array) -> Indices:
@@ -92,7 +92,7 @@ def support(U: Array) -> Indices:
     return np.flatnonzero(largest > 1e-6 * largest.max())
 
 
-def shaken(U: Array, chosen: Indices) -> Array:
+def with_small_entries(U: Array, chosen: Indices) -> Array:
     """Return U with a small full-rank part on the chosen coordinates, so that every one of them can enter."""
     extra = np.zeros((len(U), len(chosen)))
     extra[chosen] = 1e-2 * np.sqrt(np.sum(U**2)) / len(chosen) * np.eye(len(chosen))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import momentum, psd_factor
@@ -94,7 +94,7 @@ class End(NamedTuple):
 
     def iterate(self) -> Iterate:
         """Return the point in the common form."""
-        return Iterate(self.U, self.n_iter, self.dual.C, self.dual.u)
+        return Iterate(self.U, self.n_iter, Dual(self.dual.u, self.dual.C))
 
 
 def iterates(
@@ -105,7 +105,7 @@ def iterates(
     u, scale = first_point(problem, dual, U)
     eps = float(np.clip(tol, *FIRST_EPS))
     if U is not None:
-        eps = float(np.clip(bracket(problem, U).gap, 1e-5, FIRST_EPS[1]))
+        eps = float(np.clip(bracket(problem, problem.best_scale(U)).gap, 1e-5, FIRST_EPS[1]))
     stage = Stage.at(dual, eps, scale, u)
     start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
     end = End(eps, start, dual.W, 0.1 / eps, 0, finished=False)
@@ -153,4 +153,4 @@ def extrapolated(ends: Sequence[End], box: Array) -> Iterate:
         C += weight * end.dual.C
         V += weight * (end.U @ end.U.T)
     last = ends[-1]
-    return Iterate(psd_factor(V), last.n_iter, np.clip(C, -box, box), np.maximum(u, 0.2 * last.dual.u))
+    return Iterate(psd_factor(V), last.n_iter, Dual(np.maximum(u, 0.2 * last.dual.u), np.clip(C, -box, box)))

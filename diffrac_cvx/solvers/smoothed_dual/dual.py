@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import row_energies, row_products, weighted_gram
+from diffrac_cvx.linalg import moment, row_energies, row_products
 
 
 class Smoothed(NamedTuple):
@@ -50,7 +50,7 @@ class SmoothedDual:
 
     def matrix(self, u: Array, C: Array) -> Array:
         """Return D = W'(X' Diag(u) X / (2n) - C) W, linear in (u, C)."""
-        D = weighted_gram(self.Z, u) / (2 * len(u))
+        D = moment(self.Z, u) / 2
         return D - self.W.T @ C @ self.W if C.any() else D
 
     def smooth_part(self, D: Array, eps: float) -> Smoothed:

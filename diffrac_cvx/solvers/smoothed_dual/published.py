@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import momentum, row_energies, whitener
@@ -28,7 +29,7 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
     size = float(np.sum(np.linalg.lstsq(dual.W, U)[0] ** 2))  # tr NV
     U = U / max(size, 1e-300) ** 0.5
     q = row_energies(problem.X, U)
-    return 1.0 / np.sqrt(np.maximum(q, 1e-4 * q.mean())), theta(problem, dual, U, 0.0)
+    return inverse_roots(q, 1e-4), theta(problem, dual, U, 0.0)
 
 
 def theta(problem: DirectionProblem, dual: SmoothedDual, U: Array, scale: float) -> float:
@@ -67,7 +68,7 @@ def iterates(
         u, C = new_u, new_C
         if done % CHECK_EVERY and done < max_iter:
             continue
-        yield Iterate(point.U, done, C / scale, u)
+        yield Iterate(point.U, done, Dual(u, C / scale))
         if relaxed_gap(problem, dual, u, dual.matrix(u, C), point, scale) <= target:
             new_scale = theta(problem, dual, point.U, scale) if problem.has_l1 else scale
             if own_rule and abs(new_scale - scale) <= SETTLED * scale:

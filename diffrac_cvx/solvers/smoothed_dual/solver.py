@@ -1,16 +1,17 @@
 """FISTA on the smoothed dual of Eq. (21), to a proved gap on (15): as published, and accelerated."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval, one_of, positive
-from diffrac_cvx.linalg import one_thread
+from diffrac_cvx.inputs import one_of, positive
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
-from diffrac_cvx.solvers.stopping import Callback, Stopping, closed_form, run, starting_point
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_directions
 
 
 def fista(
@@ -70,35 +71,20 @@ def fista(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    data, nu = as_data(X), in_unit_interval(nu, "nu")
     one_of(variant, "variant", ("accelerated", "published"))
-    stopping = Stopping(tol, max_iter, time_limit, callback)
     if epsilon is not None and variant != "published":
         raise ParameterError("epsilon is set by the accelerated variant itself; pass it with variant='published'")
     if epsilon is not None:
         positive(epsilon, "epsilon")
-    with one_thread():
-        return _solve(data, nu, penalty, variant, epsilon, stopping, start)
+    stopping = Stopping(tol, max_iter, time_limit, callback)
 
+    def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
+        if variant == "accelerated":
+            return accelerated.iterates(problem, first.U, first.C, stopping.max_iter, tol)
+        eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
+        return published.iterates(problem, eps, first.U, first.C, stopping.max_iter, own_rule=epsilon is not None)
 
-def _solve(
-    data: Array,
-    nu: float,
-    penalty: Penalty,
-    variant: str,
-    epsilon: float | None,
-    stopping: Stopping,
-    start: Result | npt.ArrayLike | None,
-) -> Result:
-    answer = closed_form(data, nu, stopping, f"fista ({variant})")
-    if answer is not None:
-        return answer
-    problem = direction_problem(data, nu, penalty)
-    first = starting_point(problem, start)
-    U, C = first
-    if variant == "published":
-        eps = stopping.tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
-        points = published.iterates(problem, eps, U, C, stopping.max_iter, own_rule=epsilon is not None)
-        return run(problem, first, points, stopping, "fista (published)", Status.PUBLISHED)
-    points = accelerated.iterates(problem, U, C, stopping.max_iter, stopping.tol)
-    return run(problem, first, points, stopping, "fista (accelerated)")
+    exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
+    return solve_directions(
+        X, nu, penalty, iterates, stopping, solver=f"fista ({variant})", start=start, exhausted=exhausted
+    )

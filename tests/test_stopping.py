@@ -1,0 +1,71 @@
+"""What the fast solvers share, and a solver of one's own, written with the names that `solvers` exports."""
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.solvers import Dual, Iterate, Stopping, solve_directions
+
+L1 = dc.Penalty(c=0.2)
+
+
+def gaussian(n=30, d=4):
+    return np.random.default_rng(0).standard_normal((n, d))
+
+
+def fixed_point(X, nu=1.0, **options):
+    """U <- mean_i z_i (z_i'U) / ||z_i'U|| on whitened data: at a fixed point A V = M(u) V."""
+
+    def iterates(problem, start):
+        U = np.eye(problem.X.shape[1]) if start.U is None else start.U
+        for done in range(1, 10_000):
+            scores = problem.X @ U
+            U = problem.X.T @ (scores / np.linalg.norm(scores, axis=1, keepdims=True)) / len(scores)
+            yield Iterate(U, done)
+
+    start = options.pop("start", None)
+    stopping = Stopping(**{"tol": 1e-5, "max_iter": 5000} | options)
+    return solve_directions(X, nu, dc.Penalty(), iterates, stopping, solver="fixed_point", start=start)
+
+
+@pytest.mark.parametrize("nu", [0.0, 0.4, 1.0])
+def test_a_solver_of_ones_own_finds_the_optimum(nu):
+    ours, theirs = fixed_point(gaussian(), nu), dc.low_rank(gaussian(), nu)
+    assert ours.solver == "fixed_point"
+    assert ours.gap <= 1e-5
+    assert ours.lower <= theirs.upper
+    assert theirs.lower <= ours.upper
+
+
+def test_a_solver_of_ones_own_has_the_limits_and_the_warm_start():
+    cold = fixed_point(gaussian())
+    assert fixed_point(gaussian(), start=cold).n_iter == 0
+    assert fixed_point(gaussian(), max_iter=3).status is dc.Status.MAX_ITER
+    assert fixed_point(gaussian(), callback=lambda progress: True).status is dc.Status.STOPPED
+
+
+def test_a_bad_dual_gives_a_wide_bracket_and_never_a_wrong_one():
+    X, optimum = gaussian(), dc.low_rank(gaussian(), 1.0, L1)
+
+    def iterates(problem, start):
+        yield Iterate(np.eye(4), 1, Dual(u=np.full(30, 7.0), C=np.full((4, 4), 100.0)))
+
+    found = solve_directions(X, 1.0, L1, iterates, Stopping(1e-9, 10), solver="one point")
+    assert found.status is dc.Status.STALLED
+    assert found.lower <= optimum.upper
+    assert optimum.lower <= found.upper
+
+
+@pytest.mark.parametrize(("d", "penalty"), [(4, dc.Penalty()), (4, L1), (30, L1)], ids=["no l1", "l1", "working set"])
+def test_no_factor_is_brought_to_its_best_scale_twice(d, penalty, monkeypatch):
+    scaled, best_scale = [], DirectionProblem.best_scale
+
+    def counted(problem, U):
+        scaled.append((problem.X.shape, U.tobytes()))
+        return best_scale(problem, U)
+
+    monkeypatch.setattr(DirectionProblem, "best_scale", counted)
+    result = dc.low_rank(gaussian(30, d), 0.5, penalty, tol=1e-6, max_iter=400)
+    assert len(scaled) > len(result.history) > 0
+    assert len(set(scaled)) == len(scaled)

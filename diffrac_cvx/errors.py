@@ -2,7 +2,23 @@
 
 
 class DataError(ValueError):
-    """The data cannot be used as given; the message names the entry and the remedy."""
+    """The data cannot be used as given; the message names the entry and the remedy.
+
+    Attributes
+    ----------
+    column : str or None
+        The column of a table that it is about.
+    row : int or None
+        The row, the first row of data being 0.
+    remedies : tuple of str
+        What would help, as parameters of `datasets.read_table`: "label" or "drop" of that column, "missing".
+    """
+
+    def __init__(
+        self, message: str, *, column: str | None = None, row: int | None = None, remedies: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.column, self.row, self.remedies = column, row, remedies
 
 
 class ParameterError(ValueError):

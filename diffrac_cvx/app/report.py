@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.plotting.canvas import pyplot
 
 STYLE = """
@@ -36,8 +36,7 @@ def picture(display: Any, caption: str, **options: Any) -> str:
 
 def facts(rows: Iterable[tuple[str, object]]) -> str:
     """Return pairs as a table."""
-    lines = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in rows)
-    return f"<table>{''.join(lines)}</table>"
+    return Table(("finding", "value"), tuple(rows)).html()
 
 
 def code(text: str) -> str:
@@ -51,17 +50,8 @@ def section(title: str, *parts: str) -> str:
 
 
 def write(path: Path, title: str, *sections: str) -> None:
-    """Write a report.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be written.
-    """
+    """Write a report."""
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
     body = f"<h1>{escape(title)}</h1>{''.join(sections)}"
     page = f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{body}</body></html>'
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{path} cannot be written ({error.strerror})") from None
+    path.write_text(page, encoding="utf-8")

@@ -1,6 +1,6 @@
 """A user's own table: a file in; a matrix of numbers, labels and names out, or a sentence on what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.datasets.real import SCALINGS
+from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, one_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ("error", "drop", "mean")
+SUFFIXES = (".csv", ".tsv", ".txt", ".npz", ".npy", ".parquet")
+MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
+MOST_NAMES = 12  # that a message lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,7 @@ def read_table(
     *,
     drop: Sequence[str] = (),
     missing: str = "error",
+    scaling: str = "none",
     name: str = "",
 ) -> Table:
     """Read a table of features, one point a row.
@@ -72,27 +77,45 @@ def read_table(
         Columns to leave out, such as numbers of samples.
     missing : {"error", "drop", "mean"}
         What to do about missing values: refuse, drop the rows, or put the column's mean.
+    scaling : {"none", "standardise", "min-max"}
+        That of the features, as in `load`.
     name : str
         The name of the file where bytes are given; its ending says what they are.
 
     Raises
     ------
     ParameterError
-        If ``missing`` is none of the three.
+        If ``missing`` or ``scaling`` is none of the three.
     DataError
         If the file cannot be read as a table of numbers; the message names the column and the row, and the remedy.
     """
-    one_of(missing, "missing", dict.fromkeys(MISSING))
-    frame = read_frame(source, name or str(source))
-    labels, frame = split_label(frame, label)
+    one_of(missing, "missing", MISSING)
+    one_of(scaling, "scaling", SCALINGS)
+    labels, frame = split_label(read_frame(source, name or str(source)), label)
     unknown = [column for column in drop if column not in frame.columns]
     if unknown:
-        raise DataError(f"there is no column {unknown[0]!r} to drop; the columns are {listed(frame.columns)}")
+        raise DataError(f"there is no column {unknown[0]!r} to drop; the columns are {list_names(frame.columns)}")
     frame = frame.drop(columns=list(drop))
     if frame.shape[1] == 0:
         raise DataError("no column is left to cluster on")
-    X = numbers_of(frame)
-    return finished(X, tuple(map(str, frame.columns)), labels, missing)
+    names = tuple(map(str, frame.columns))
+    X = convert_to_numbers(frame)
+    infinite = np.argwhere(np.isinf(X))
+    if len(infinite):
+        row, column = infinite[0]
+        raise DataError(f"column {names[column]!r} is infinite in {tell_row(row)}", column=names[column], row=int(row))
+    notes = [
+        f"column {names[j]!r} numbers the rows and is used as a feature all the same: drop it if it is not one"
+        for j in np.flatnonzero(np.all(np.diff(X, axis=0) == 1.0, axis=0) & (len(X) > 2))
+    ]
+    unlabelled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
+    X, keep, changes = clean_missing(X, names, unlabelled, missing)
+    if len(X) < 2:
+        raise DataError(f"{len(X)} rows are left, and clustering needs at least two")
+    text = None if labels is None else convert_to_text(labels.to_numpy()[keep])
+    classes = () if text is None else tuple(np.unique(text).tolist())
+    X = np.ascontiguousarray(SCALINGS[scaling](X))
+    return Table(X, names, text, classes, np.flatnonzero(keep), (*changes, *notes))
 
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
@@ -101,106 +124,72 @@ def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | 
     if label is None:
         return None, frame
     if label not in frame.columns:
-        raise DataError(f"there is no column {label!r}; the columns are {listed(frame.columns)}")
+        raise DataError(f"there is no column {label!r}; the columns are {list_names(frame.columns)}")
     return frame[label], frame.drop(columns=[label])
 
 
-def numbers_of(frame: "pd.DataFrame") -> Array:
+def convert_to_numbers(frame: "pd.DataFrame") -> Array:
     """Return the columns as numbers, NaN where a value is missing; text is an error that names it."""
     pandas = pandas_or_error()
     columns = []
     for column in frame.columns:
         values = pandas.to_numeric(frame[column], errors="coerce").astype(float)
-        wrong = values.isna() & frame[column].notna()
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
+        wrong = np.flatnonzero(values.isna() & frame[column].notna())
+        if len(wrong):
+            row = int(wrong[0])
+            more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
             raise DataError(
-                f"column {str(column)!r} holds text, {str(frame[column].iloc[row])!r} in row {row} of the data"
-                f"{several(int(wrong.sum()))}: if it is the label, name it as the label (--label {column}); otherwise "
-                f"drop it (--drop {column}) or encode it as numbers"
-            )
+                f"column {str(column)!r} holds text, {str(frame[column].iloc[row])!r} in {tell_row(row)}{more}: if it "
+                "is the label, name it as the label; otherwise drop it or encode it as numbers",
+                column=str(column), row=row, remedies=("label", "drop"),
+            )  # fmt: skip
         columns.append(values.to_numpy())
     return np.column_stack(columns)
 
 
-def finished(X: Array, names: tuple[str, ...], labels: "pd.Series | None", missing: str) -> Table:
-    """Return the table once missing values are dealt with and useless columns are left out."""
-    notes = []
-    infinite = np.argwhere(np.isinf(X))
-    if len(infinite):
-        row, column = infinite[0]
-        raise DataError(f"column {names[column]!r} is infinite in row {row} of the data")
+def clean_missing(
+    X: Array, names: tuple[str, ...], unlabelled: np.ndarray, missing: str
+) -> tuple[Array, np.ndarray, list[str]]:
+    """Return X without missing values, the rows that are kept, and what was done; a row without a label is dropped."""
     lacking = np.isnan(X)
-    unlabelled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
     if missing == "error" and (lacking.any() or unlabelled.any()):
-        raise DataError(what_is_missing(lacking, unlabelled, names))
-    keep = ~unlabelled
-    if missing == "drop":
-        keep &= ~lacking.any(axis=1)
+        raise missing_error(lacking, unlabelled, names)
+    keep = ~unlabelled & ~lacking.any(axis=1) if missing == "drop" else ~unlabelled
+    changes = []
     if not keep.all():
-        notes.append(f"{int((~keep).sum())} of {len(X)} rows with missing values were dropped")
-    for j in np.flatnonzero(np.all(np.diff(X, axis=0) == 1.0, axis=0)) if len(X) > 2 else ():
-        notes.append(
-            f"column {names[j]!r} numbers the rows and is used as a feature all the same: drop it (--drop {names[j]})"
-        )
+        changes.append(f"{int((~keep).sum())} of {len(X)} rows with missing values were dropped")
     X, lacking = X[keep], lacking[keep]
     if lacking.any():
         if lacking.all(axis=0).any():
-            raise DataError(
-                f"column {names[int(np.flatnonzero(lacking.all(axis=0))[0])]!r} has no value at all: drop it"
-            )
+            column = names[int(np.flatnonzero(lacking.all(axis=0))[0])]
+            raise DataError(f"column {column!r} has no value at all: drop it", column=column, remedies=("drop",))
         X = np.where(lacking, np.nanmean(X, axis=0), X)
-        notes.append(f"{int(lacking.sum())} missing values were replaced by the means of their columns")
-    if len(X) < 2:
-        raise DataError(f"{len(X)} rows are left, and clustering needs at least two")
-    text = None if labels is None else as_text(labels.to_numpy()[keep])
-    classes = () if text is None else tuple(np.unique(text).tolist())
-    return Table(np.ascontiguousarray(X), names, text, classes, np.flatnonzero(keep), tuple(notes))
+        changes.append(f"{int(lacking.sum())} missing values were replaced by the means of their columns")
+    return X, keep, changes
 
 
-def what_is_missing(lacking: np.ndarray, unlabelled: np.ndarray, names: tuple[str, ...]) -> str:
-    """Say where values are missing, and what can be done."""
-    where = [f"{names[j]!r} ({int(lacking[:, j].sum())})" for j in np.flatnonzero(lacking.any(axis=0))]
-    if unlabelled.any():
-        where.append(f"the label ({int(unlabelled.sum())})")
-    rows = int((lacking.any(axis=1) | unlabelled).sum())
-    shown = ", ".join(where[:5]) + (", ..." if len(where) > 5 else "")
-    return (
-        f"values are missing in {rows} of {len(lacking)} rows, in the columns {shown}: drop these rows (--missing "
-        "drop) or put the column's mean in their place (--missing mean)"
-    )
+def missing_error(lacking: np.ndarray, unlabelled: np.ndarray, names: tuple[str, ...]) -> DataError:
+    """Return the error that says where values are missing, and what can be done."""
+    absent = np.column_stack([lacking, unlabelled])
+    titles = [*(f"column {name!r}" for name in names), "the label"]
+    counts = [f"{titles[j]} ({int(absent[:, j].sum())})" for j in np.flatnonzero(absent.any(axis=0))]
+    row, column = (int(place) for place in np.argwhere(absent)[0])
+    return DataError(
+        f"values are missing in {int(absent.any(axis=1).sum())} of {len(absent)} rows: "
+        f"{', '.join(counts[:5])}{', ...' if len(counts) > 5 else ''}; the first missing value is in {tell_row(row)}, "
+        f"{titles[column]}: drop these rows or put the column's mean in their place",
+        column=names[column] if column < len(names) else None, row=row, remedies=("missing",),
+    )  # fmt: skip
 
 
-def as_text(values: np.ndarray) -> np.ndarray:
+def tell_row(row: int) -> str:
+    """Return a row as messages name it."""
+    return f"row {row} of the data (the first is row 0)"
+
+
+def convert_to_text(values: np.ndarray) -> np.ndarray:
     """Return labels as text; whole numbers lose their decimal point."""
     return np.array([str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()])
-
-
-def several(count: int) -> str:
-    """Say that there is more of it."""
-    return f" and {count - 1} more" if count > 1 else ""
-
-
-def require_two(table: Table) -> Array:
-    """Return labels in {-1, +1}, or say why there are none.
-
-    Raises
-    ------
-    ParameterError
-        If there are no labels, or not two classes.
-    """
-    if table.labels is None:
-        raise ParameterError("no label column was named")
-    if table.y is None:
-        raise ParameterError(f"the label has {len(table.classes)} classes ({listed(table.classes)}); two are needed")
-    return table.y
-
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-SUFFIXES = (".csv", ".tsv", ".txt", ".npz", ".npy", ".parquet")
-MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
 
 
 def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
@@ -211,19 +200,18 @@ def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
     suffix = Path(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise DataError(f"{name} ends in {suffix!r}; files that end in {', '.join(SUFFIXES)} can be read")
-    if not isinstance(source, bytes):
-        source = Path(source).read_bytes()
     try:
+        content = source if isinstance(source, bytes) else Path(source).read_bytes()
         if suffix in (".npz", ".npy"):
-            return arrays_frame(source, name)
+            return arrays_frame(content, name)
         if suffix == ".parquet":
-            return pandas.read_parquet(BytesIO(source))
-        return text_frame(source, name)
+            return pandas.read_parquet(BytesIO(content))
+        return text_frame(content, name)
+    except DataError:
+        raise
     except ImportError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
     except (ValueError, OSError, KeyError) as error:
-        if isinstance(error, DataError):
-            raise
         raise DataError(f"{name} cannot be read as a {suffix} file: {str(error).strip()}") from None
 
 
@@ -256,7 +244,7 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     loaded = np.load(BytesIO(content), allow_pickle=False)
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     if "X" not in arrays or arrays["X"].ndim != 2:
-        raise DataError(f"{name} must hold a two-dimensional array X; it holds {listed(arrays)}")
+        raise DataError(f"{name} must hold a two-dimensional array X; it holds {list_names(arrays)}")
     X = arrays["X"]
     names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
     frame = pandas.DataFrame(X, columns=names)
@@ -290,7 +278,7 @@ def is_number(text: object) -> bool:
     return True
 
 
-def listed(names: Any) -> str:
+def list_names(names: Iterable[object]) -> str:
     """Return the first names as text."""
-    shown = [str(found) for found in list(names)[:12]]
-    return ", ".join(shown) + (", ..." if len(list(names)) > 12 else "")
+    texts = list(map(str, names))
+    return ", ".join(texts[:MOST_NAMES]) + (", ..." if len(texts) > MOST_NAMES else "")

@@ -4,40 +4,87 @@ import csv
 import warnings
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from diffrac_cvx import metrics
-from diffrac_cvx.app import report
+from diffrac_cvx.app import report as html
+from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
+from diffrac_cvx.app.cli.data import load_table, loading_code
 from diffrac_cvx.datasets.tables import Table
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.result import Status
 
-SHOWN = 8  # coefficients that are printed
+MOST_COEFFICIENTS = 8  # that are printed
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
 
 
-def fitted(table: Table, n_labels: int, seed: int, **parameters: Any) -> Any:
+def cluster(
+    file: options.File,
+    label: options.Label = None,
+    drop: options.Drop = None,
+    missing: options.Missing = "error",
+    n_labels: Annotated[
+        int, typer.Option("--n-labels", "-k", help="Labels to find at once; 1 splits the points in two.")
+    ] = 1,
+    nu: options.Nu = 1.0,
+    ridge: options.Ridge = 0.0,
+    lam: options.Lambda = 0.0,
+    solver: Annotated[str, typer.Option(help="auto, low_rank, fista, SCS or CLARABEL.")] = "auto",
+    refine: Annotated[
+        bool, typer.Option("--refine", help="Alternate directions and splits until nothing is gained.")
+    ] = False,
+    tol: options.Tolerance = 1e-3,
+    time_limit: options.Seconds = None,
+    no_standardize: options.Raw = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+    out: options.Out = None,
+    report: options.Report = None,
+) -> None:
+    """Find clusters in a table of your own, with what is proved about them; exits with 1 where tol was not met."""
+    console = Console(as_json, quiet)
+    table = load_table(file, label, drop, missing)
+    weights = Penalty.l1(lam, ridge)
+    model = fit_model(
+        table, n_labels, refine, nu=nu, a=weights.a, c=weights.c, solver=solver, tol=tol, time_limit=time_limit,
+        standardize=not no_standardize, random_state=seed,
+    )  # fmt: skip
+    findings = summarise(table, model)
+    print_summary(table, model, findings, console)
+    if out is not None:
+        write_labels(out, table, model)
+        console.say(f"wrote {out}")
+    if report is not None:
+        write_report(report, table, model, findings, loading_code(file, label, drop, missing))
+        console.say(f"wrote {report}")
+    status = DONE if model.result_.status in FINE else RESERVED
+    console.give({"file": file, "exit": status, **findings})
+    raise typer.Exit(status)
+
+
+def fit_model(table: Table, n_labels: int, refine: bool, **parameters: Any) -> Any:
     """Return a fitted estimator: one split, or several labels."""
     from sklearn.exceptions import ConvergenceWarning
 
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if n_labels == 1:
-        model = DiffracClustering(random_state=seed, **parameters)
+        model = DiffracClustering(refine=refine, **parameters)
     else:
-        parameters.pop("refine")
-        model = MultiLabelDiffrac(n_labels, random_state=seed, **parameters)
+        model = MultiLabelDiffrac(n_labels, **parameters)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # told as a reservation
+        warnings.simplefilter("ignore", ConvergenceWarning)  # printed as a reservation
         return model.fit(table.X)
 
 
-def judged(table: Table, labels: Array) -> dict[str, float]:
-    """Return how the found labels agree with the true ones, where there are any."""
+def score_labels(table: Table, labels: Array) -> dict[str, float]:
+    """Return how well the labels found agree with the true ones, where there are any."""
     if table.labels is None or labels.ndim > 1:
         return {}
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -52,10 +99,10 @@ def judged(table: Table, labels: Array) -> dict[str, float]:
     return scores
 
 
-def summary(table: Table, model: Any) -> dict[str, Any]:
+def summarise(table: Table, model: Any) -> dict[str, Any]:
     """Return all that is found, for JSON and for print."""
     result, labels = model.result_, np.asarray(model.labels_)
-    found: dict[str, Any] = {
+    return {
         "n": len(table.X),
         "d": table.X.shape[1],
         "notes": list(table.notes),
@@ -65,7 +112,7 @@ def summary(table: Table, model: Any) -> dict[str, Any]:
         "sizes": np.bincount(labels, minlength=2).tolist() if labels.ndim == 1 else labels.sum(axis=0).tolist(),
         "coefficients": {name: list(row) for name, row in zip(table.names, np.atleast_2d(model.coef_).T, strict=True)},
         "intercept": model.intercept_,
-        **judged(table, labels),
+        **score_labels(table, labels),
         "status": str(result.status),
         "solver": result.solver,
         "iterations": result.n_iter,
@@ -73,11 +120,10 @@ def summary(table: Table, model: Any) -> dict[str, Any]:
         "rows": table.rows,
         "labels": labels,
     }
-    return found
 
 
-def told(table: Table, model: Any, found: dict[str, Any], console: Console) -> int:
-    """Print the findings for a person, and return the exit status."""
+def print_summary(table: Table, model: Any, found: dict[str, Any], console: Console) -> None:
+    """Print the findings for a person."""
     for note in table.notes:
         console.say(f"note: {note}")
     console.say(f"{found['n']} points, {found['d']} features")
@@ -89,18 +135,16 @@ def told(table: Table, model: Any, found: dict[str, Any], console: Console) -> i
         console.say(f"clusters of {found['sizes'][0]} and {found['sizes'][1]} points")
         console.say(f"no labelling at all is better than this one by more than {found['label_gap']:.4f}, of at most 1")
         strongest = sorted(zip(model.coef_, table.names, strict=True), key=lambda pair: -abs(pair[0]))
-        shown = [f"{name} {value:+.3g}" for value, name in strongest[:SHOWN] if value]
-        console.say(f"direction: {', '.join(shown)}{', ...' if len(model.support_) > SHOWN else ''}")
+        terms = [f"{name} {value:+.3g}" for value, name in strongest[:MOST_COEFFICIENTS] if value]
+        console.say(f"direction: {', '.join(terms)}{', ...' if len(model.support_) > MOST_COEFFICIENTS else ''}")
     if "adjusted_rand_index" in found:
         error = f"clustering error {found['clustering_error']:.3f}, " if "clustering_error" in found else ""
         console.say(
             f"against the {len(table.classes)} true labels: {error}"
             f"adjusted Rand index {found['adjusted_rand_index']:.3f}"
         )
-    if model.result_.status in FINE:
-        return DONE
-    console.say(f"reservation: {found['status']}")
-    return RESERVED
+    if model.result_.status not in FINE:
+        console.say(f"reservation: {found['status']}")
 
 
 def write_labels(path: Path, table: Table, model: Any) -> None:
@@ -111,58 +155,53 @@ def write_labels(path: Path, table: Table, model: Any) -> None:
     k = labels.shape[1]
     numbered = [""] if k == 1 else [f"_{j + 1}" for j in range(k)]
     head = ["row", *(f"label{j}" for j in numbered), *(f"decision{j}" for j in numbered)]
-    try:
-        with path.open("w", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(head + (["true"] if table.labels is not None else []))
-            for i, row in enumerate(table.rows):
-                true = [table.labels[i]] if table.labels is not None else []
-                rows.writerow([row, *labels[i], *(f"{value:.9g}" for value in decisions[i]), *true])
-    except OSError as error:
-        raise DataError(f"{path} cannot be written ({error.strerror})") from None
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(head + (["true"] if table.labels is not None else []))
+        for i, row in enumerate(table.rows):
+            true = [table.labels[i]] if table.labels is not None else []
+            rows.writerow([row, *labels[i], *(f"{value:.9g}" for value in decisions[i]), *true])
 
 
-def as_python(reading: str, model: Any) -> str:
+def python_code(loading: str, model: Any) -> str:
     """Return the program that gives the same labels."""
     parameters = ", ".join(f"{key}={value!r}" for key, value in sorted(model.get_params().items()))
     return f"""
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.tables import read_table
 
-{reading}
+{loading}
 model = dc.{type(model).__name__}({parameters}).fit(X)
 print(model.labels_)
 """
 
 
-def write_report(path: Path, table: Table, model: Any, found: dict[str, Any], reading: str) -> None:
-    """Write the report of one clustering; `reading` is the line of Python that reads the table."""
+def write_report(path: Path, table: Table, model: Any, found: dict[str, Any], loading: str) -> None:
+    """Write the report of one clustering; `loading` is the line of Python that gives X."""
     from diffrac_cvx.plotting import BracketDisplay, DirectionDisplay, ProjectionDisplay, SpectrumDisplay
 
     rows = [
-        (name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else value)
-        for name, value in found.items()
+        (name.replace("_", " "), value)
+        for name, value in {**found, "points_with_each_label": ", ".join(map(str, found["sizes"]))}.items()
         if isinstance(value, str | float | int) and name != "intercept"
     ]
-    rows.insert(2, ("points with each label", ", ".join(map(str, found["sizes"]))))
     pictures, names = [], list(table.names)
     for k in range(np.atleast_2d(model.coef_).shape[0]):
         projection = ProjectionDisplay.from_estimator(model, table.X, table.labels, output=k)
         direction = DirectionDisplay.from_estimator(model, feature_names=names, output=k)
         pictures += [
-            report.picture(projection, f"Decision values of label {k + 1}; dashed, the threshold."),
-            report.picture(direction, f"Coefficients of label {k + 1}."),
+            html.picture(projection, f"Decision values of label {k + 1}; dashed, the threshold."),
+            html.picture(direction, f"Coefficients of label {k + 1}."),
         ]
     shares = SpectrumDisplay.from_result(model.result_)
-    proofs = [report.picture(shares, "Eigenvalues of Y and of V, as shares of their sums.")]
+    proofs = [html.picture(shares, "Eigenvalues of Y and of V, as shares of their sums.")]
     if len(model.result_.history) > 1:
         bounds = BracketDisplay.from_result(model.result_)
-        proofs.insert(0, report.picture(bounds, "Proved bounds on the optimum of the relaxation."))
-    report.write(
+        proofs.insert(0, html.picture(bounds, "Proved bounds on the optimum of the relaxation."))
+    html.write(
         path,
         "Clusters found",
-        report.section("Findings", report.facts(rows), *(f"<p>{escape(note)}</p>" for note in table.notes)),
-        report.section("Labels", *pictures),
-        report.section("Proofs", *proofs),
-        report.section("The same in Python", report.code(as_python(reading, model))),
+        html.section("Findings", html.facts(rows), *(f"<p>{escape(note)}</p>" for note in table.notes)),
+        html.section("Labels", *pictures),
+        html.section("Proofs", *proofs),
+        html.section("The same in Python", html.code(python_code(loading, model))),
     )

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import threadpoolctl
+import typer
 
 from diffrac_cvx import datasets, metrics, rounding
+from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.relaxations import v_space
@@ -34,7 +36,17 @@ def version(package: str) -> str | None:
         return None
 
 
-def examined() -> dict[str, Any]:
+def doctor(as_json: options.Json = False, quiet: options.Quiet = False) -> None:
+    """Say what is installed, and test that it works; exits with 1 if something does not."""
+    console = Console(as_json, quiet)
+    findings = examine()
+    print_findings(findings, console)
+    status = DONE if is_well(findings) else RESERVED
+    console.give({**findings, "exit": status})
+    raise typer.Exit(status)
+
+
+def examine() -> dict[str, Any]:
     """Return what is installed and how the self-test went."""
     return {
         "python": platform.python_version(),
@@ -77,8 +89,13 @@ def self_test() -> dict[str, bool]:
     return checks
 
 
-def told(found: dict[str, Any], console: Console) -> int:
-    """Print the findings for a person, and return the exit status."""
+def is_well(findings: dict[str, Any]) -> bool:
+    """Whether all checks passed and no package is missing that is needed."""
+    return all(findings["checks"].values()) and all(findings["packages"].values())
+
+
+def print_findings(found: dict[str, Any], console: Console) -> None:
+    """Print the findings for a person."""
     console.say(f"Python {found['python']} at {sys.executable}, {found['platform']}, {found['cores']} cores")
     for name, number in found["packages"].items():
         console.say(f"  {name:16} {number or 'MISSING'}")
@@ -92,6 +109,4 @@ def told(found: dict[str, Any], console: Console) -> int:
     console.say(f"DIFFRAC_DATA_HOME: {found['data_home'] or 'not set'}")
     for check, passed in found["checks"].items():
         console.say(f"[{'ok' if passed else 'FAILED'}] {check}")
-    good = all(found["checks"].values()) and all(found["packages"].values())
-    console.say("all is well" if good else "something is wrong: see above")
-    return DONE if good else RESERVED
+    console.say("all is well" if is_well(found) else "something is wrong: see above")

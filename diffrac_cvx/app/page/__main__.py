@@ -8,16 +8,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from diffrac_cvx.app.page.processes import WAITING, Worker
+from diffrac_cvx.app.page.computation import WAITING
+from diffrac_cvx.processes import Worker
 
 PAGE = Path(__file__).with_name("notebook.py")
 MISSING = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
-ENVIRONMENT = {
-    "MPLBACKEND": "Agg",  # no screen
-    "MARIMO_SKIP_UPDATE_CHECK": "1",  # nothing is asked of the network
-    "OPENBLAS_NUM_THREADS": "1",  # the solvers' process has it from here
-    "OMP_NUM_THREADS": "1",
-}
+ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen; nothing is asked of the network
 
 
 def arguments(port: int, *, browser: bool) -> list[str]:
@@ -37,7 +33,7 @@ def main() -> None:
     os.environ.update(ENVIRONMENT)
     WAITING.append(Worker())
     WAITING[0].start()
-    for module in ("diffrac_cvx.app.page.views", "matplotlib.pyplot"):
+    for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
         import_module(module)  # pages run in this process: none of them has to wait for it
     if not options.headless:
         print(f"http://127.0.0.1:{options.port} (Ctrl-C ends it)", flush=True)  # noqa: T201

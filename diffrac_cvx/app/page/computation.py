@@ -1,19 +1,41 @@
 """What is computed for one state of the page's controls: solves and paths, one after the other, until stopped."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any
 
-from diffrac_cvx.app.page.data_choice import Data, Source
-from diffrac_cvx.app.page.messages import Answer, Call
-from diffrac_cvx.app.page.processes import StoppedError, Worker
+import numpy as np
+
+from diffrac_cvx.app.page.data import Data, Source
 from diffrac_cvx.app.page.solve_choice import Setting, Solve
+from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.processes import Answer, Call, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.result import Progress, Result
 
-READABLE = (DataError, ParameterError, ResourceError)  # errors whose message is meant for the user
+READABLE = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
 EVERY = 0.25  # seconds between two lines of progress
+BASELINES = ("k-means", "alternating")  # of `compare`
+PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # as expressions know them
+EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
+    "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y, tol=tol)"),
+    "lambda path": ("path", "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, a=penalty.a, y=y, tol=tol)"),
+    "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
+    "comparison": (
+        "comparison",
+        "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha, tol=tol)",
+    ),
+}
+WAITING: list[Worker] = []  # started before there is a page, so that the first one need not wait for its imports
+
+
+def take_worker() -> Worker:
+    """Return a worker whose process is starting, or has started ahead of time."""
+    worker = WAITING.pop() if WAITING else Worker()
+    worker.start()
+    return worker
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +63,25 @@ class Outcome:
         What was asked.
     runs : tuple of Run
         The solves, in order.
-    tables : dict
-        What else was computed, by its name: paths, duality, comparison; a sentence in its place where that failed.
+    extras : mapping
+        What else was computed, by its name in EXTRAS; a sentence in its place where that failed.
     """
 
     source: Source
     data: Data
     setting: Setting
     runs: tuple[Run, ...] = ()
-    extras: tuple[tuple[str, Any], ...] = ()
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def solved(self) -> dict[str, Run]:
         """The runs that have a result, by name."""
         return {run.name: run for run in self.runs if run.result is not None}
 
-    def extra(self, name: str) -> Any:
-        """Return what was computed under a name, a sentence on what went wrong, or None."""
-        return dict(self.extras).get(name)
-
 
 @dataclass(frozen=True)
-class Line:
-    """A line of progress: what is computed, how many are done, and the bracket so far where the solver tells it.
+class StatusLine:
+    """A line of progress: what is computed, how many are done, and the bracket so far where the solver reports it.
 
     The state is "idle", "running", "done" or "stopped".
     """
@@ -96,33 +114,31 @@ class Job:
     outcome : Outcome
         What was asked, without any runs.
     solves : sequence of Solve
-    calls : sequence of (str, Call)
+    calls : mapping of str to Call
         Other calls by their names.
     """
 
     outcome: Outcome
     solves: Sequence[Solve]
-    calls: Sequence[tuple[str, Call]] = ()
+    calls: Mapping[str, Call] = field(default_factory=dict)
 
     def compute(
         self,
         worker: Worker,
         stopped: Callable[[], bool],
         show: Callable[[Outcome], object],
-        tell: Callable[[Line], object],
+        tell: Callable[[StatusLine], object],
     ) -> Outcome:
         """Compute one after the other until stopped; `show` the outcome after each, and `tell` the progress."""
-        runs: list[Run] = []
-        extras: list[tuple[str, Any]] = []
-        outcome, teller = self.outcome, Teller(tell, len(self.solves) + len(self.calls), stopped)
+        outcome, teller = self.outcome, Teller(worker, stopped, tell, len(self.solves) + len(self.calls))
         try:
             for solve in self.solves:
-                runs.append(run(solve, worker, teller))
-                outcome = Outcome(outcome.source, outcome.data, outcome.setting, tuple(runs), tuple(extras))
+                outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, teller)))
                 show(outcome)
-            for name, call in self.calls:
-                extras.append((name, computed(name, call, worker, teller)))
-                outcome = Outcome(outcome.source, outcome.data, outcome.setting, tuple(runs), tuple(extras))
+            for name, call in self.calls.items():
+                answer = teller.call(name, call)
+                value = answer.value if answer.error is None else describe_error(answer.error)
+                outcome = replace(outcome, extras={**outcome.extras, name: value})
                 show(outcome)
         except StoppedError:
             teller.end("stopped")
@@ -132,63 +148,92 @@ class Job:
 
 
 class Teller:
-    """Pass on lines of progress, not too many of them."""
+    """Do calls in another process, and pass on lines of progress, not too many of them."""
 
-    def __init__(self, tell: Callable[[Line], object], total: int, stopped: Callable[[], bool]) -> None:
-        self.tell, self.total, self.asked = tell, total, stopped
+    def __init__(
+        self, worker: Worker, stopped: Callable[[], bool], tell: Callable[[StatusLine], object], total: int
+    ) -> None:
+        self.worker, self.stopped, self.tell = worker, stopped, tell
         self.started, self.last = time.perf_counter(), 0.0
-        self.doing, self.done = "", 0
-        self.progress: Progress | None = None
+        self.line = StatusLine("", total=total, state="running")
 
-    def begin(self, doing: str) -> None:
-        """Say what is computed next."""
-        self.doing, self.progress = doing, None
+    def call(self, name: str, call: Call) -> Answer:
+        """Do a call; that its process died is an answer too."""
+        self.line = replace(self.line, doing=name, progress=None)
+        try:
+            answer = self.worker.call(call, stopped=self.poll, tell=self.note)
+        except WorkerDiedError as error:
+            answer = Answer(error=error)
+        self.count()
+        return answer
 
     def note(self, progress: Progress) -> None:
         """Take a solver's progress."""
-        self.progress = progress
+        self.line = replace(self.line, progress=progress)
 
-    def stopped(self) -> bool:
+    def count(self) -> None:
+        """Take it that one more is done."""
+        self.line = replace(self.line, done=self.line.done + 1)
+
+    def poll(self) -> bool:
         """Whether to stop; asked many times a second, so this is where the lines come from."""
         seconds = time.perf_counter() - self.started
         if seconds - self.last >= EVERY:
             self.last = seconds
-            self.tell(Line(self.doing, self.done, self.total, seconds, self.progress, "running"))
-        return self.asked()
+            self.tell(replace(self.line, seconds=seconds))
+        return self.stopped()
 
-    def end(self, how: str) -> None:
+    def end(self, state: str) -> None:
         """Say that it is over."""
-        self.tell(Line("", self.done, self.total, time.perf_counter() - self.started, None, how))
+        seconds = time.perf_counter() - self.started
+        self.tell(replace(self.line, doing="", seconds=seconds, progress=None, state=state))
 
 
-def run(solve: Solve, worker: Worker, teller: Teller) -> Run:
+def run_solve(solve: Solve, teller: Teller) -> Run:
     """Do a solve; what is wrong with it becomes a sentence."""
     if solve.call is None:
-        teller.done += 1
+        teller.count()
         return Run(solve, says=solve.refusal)
-    answer = asked(solve.name, solve.call, worker, teller)
-    if answer.error is None:
-        return Run(solve, answer.value, warnings=answer.warnings)
-    return Run(solve, says=sentence(answer.error), warnings=answer.warnings)
+    answer = teller.call(solve.name, solve.call)
+    says = "" if answer.error is None else describe_error(answer.error)
+    return Run(solve, answer.value, says, answer.warnings)
 
 
-def computed(name: str, call: Call, worker: Worker, teller: Teller) -> Any:
-    """Return what a call returns, or a sentence on what went wrong."""
-    answer = asked(name, call, worker, teller)
-    return answer.value if answer.error is None else sentence(answer.error)
-
-
-def asked(name: str, call: Call, worker: Worker, teller: Teller) -> Answer:
-    """Do a call in the other process; that it died is an answer too."""
-    teller.begin(name)
-    try:
-        answer = worker.call(call, stopped=teller.stopped, tell=teller.note)
-    except RuntimeError as error:
-        answer = Answer(error=error)
-    teller.done += 1
-    return answer
-
-
-def sentence(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return an error as a sentence."""
     return str(error) if isinstance(error, READABLE) else f"{type(error).__name__}: {error}"
+
+
+def plan_extras(data: Data, setting: Setting, solves: Sequence[Solve], wanted: Sequence[str]) -> dict[str, Call]:
+    """Return the calls for the other computations that are wanted.
+
+    Parameters
+    ----------
+    data : Data
+    setting : Setting
+    solves : sequence of Solve
+        From `plan_solves`: what the comparison compares.
+    wanted : sequence of str
+        Of EXTRAS.
+    """
+    names = names_of(data, setting)
+    return {name: Call(evaluate, (expression_of(name, solves), names)) for name in EXTRAS if name in wanted}
+
+
+def expression_of(extra: str, solves: Sequence[Solve]) -> str:
+    """Return the expression that computes one of EXTRAS; the comparison is of the solves that are not refused."""
+    methods = [solve.method for solve in solves if solve.call is not None and solve.method in list_methods()]
+    return EXTRAS[extra][1].format(methods=[*methods, *BASELINES])
+
+
+def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
+    """Return the value of one of the expressions of EXTRAS."""
+    return eval(expression, {**PACKAGES, **names})
+
+
+def names_of(data: Data, setting: Setting) -> dict[str, Any]:
+    """Return what expressions may use, by name."""
+    return {
+        "X": data.X, "y": data.y, "names": data.names, "nu": setting.nu, "alpha": setting.alpha, "tol": setting.tol,
+        "penalty": setting.penalty,
+    }  # fmt: skip

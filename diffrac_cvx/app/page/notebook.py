@@ -11,29 +11,30 @@ def _():
 
     import marimo as mo
 
-    from diffrac_cvx.app.page import controls, views, widgets
-    from diffrac_cvx.app.page import data_choice as sources
-    from diffrac_cvx.app.page import solve_choice as setting
-    from diffrac_cvx.app.page import view_list as catalogue
-    from diffrac_cvx.app.page.computation import READABLE, Job, Line, Outcome
-    from diffrac_cvx.app.page.processes import waiting_worker
+    from diffrac_cvx.app.page import cards, computation, controls, pictures
+    from diffrac_cvx.app.page.computation import READABLE, StatusLine
+    from diffrac_cvx.app.page.data import NamedSet, OwnTable, Planted
+    from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
+    from diffrac_cvx.app.page.views import VIEWS
     from diffrac_cvx.plotting.canvas import pyplot
 
-    worker = waiting_worker()
+    worker = computation.take_worker()
     return (
-        Job,
-        Line,
-        Outcome,
+        NamedSet,
+        OwnTable,
+        Planted,
         READABLE,
-        catalogue,
+        Setting,
+        StatusLine,
+        VIEWS,
+        cards,
+        computation,
         controls,
         mo,
+        pictures,
+        plan_solves,
         pyplot,
-        setting,
-        sources,
         threading,
-        views,
-        widgets,
         worker,
     )
 
@@ -50,56 +51,62 @@ def _(mo):
 
 
 @app.cell
-def _(controls, mo, widgets):
+def _(controls, mo):
     source = mo.ui.radio(["planted", "known", "own table"], value="planted", inline=True)
-    planted, known, parameters, chosen = widgets.planted(), widgets.known(), widgets.parameters(), widgets.chosen()
-    file = mo.ui.file(filetypes=widgets.FILES, kind="area")
-    how = widgets.rounding()
-    automatic = mo.ui.switch(value=True, label=controls.label("automatic"))
-    return automatic, chosen, file, how, known, parameters, planted, source
+    planted, known, file = controls.planted_controls(), controls.set_controls(), controls.file_control()
+    parameters, solving, rounding = (
+        controls.parameter_controls(),
+        controls.solve_controls(),
+        controls.rounding_control(),
+    )
+    automatic = mo.ui.switch(value=True, label=controls.label_of("automatic"))
+    return automatic, file, known, parameters, planted, rounding, solving, source
 
 
 @app.cell
-def _(READABLE, file, sources, widgets):
+def _(OwnTable, READABLE, controls, file):
     try:
-        columns = sources.Uploaded(file.contents(0), file.name(0)).columns() if file.value else []
+        columns = OwnTable(file.contents(0), file.name(0)).columns() if file.value else []
     except READABLE:
-        columns = []  # said where the data are loaded
-    own = widgets.own(columns)
+        columns = []  # the error is shown where the data are loaded
+    own = controls.table_controls(columns)
     return (own,)
 
 
 @app.cell
-def _(chosen, file, how, known, own, parameters, planted, source, widgets):
+def _(controls, file, known, own, parameters, planted, rounding, solving, source):
     inputs = {"planted": planted.elements, "known": known.elements, "own table": {"file": file, **own.elements}}
-    solvers = {**chosen.elements, "rounding": how}
-    widgets.panel(
+    controls.panel(
         source,
-        {"Data": inputs[source.value], "Parameters": parameters.elements, "Relaxations and solvers": solvers},
+        {
+            "Data": inputs[source.value],
+            "Parameters": parameters.elements,
+            "Relaxations and solvers": {**solving.elements, "rounding": rounding},
+        },
     )
     return
 
 
 @app.cell
-def _(READABLE, file, known, mo, own, planted, source, sources, widgets):
+def _(NamedSet, OwnTable, Planted, READABLE, cards, controls, file, known, mo, own, planted, source):
     try:
         if source.value == "planted":
-            where = sources.Planted(**planted.value)
+            where = Planted(**planted.value)
         elif source.value == "known":
-            where = sources.Known(**known.value)
+            where = NamedSet(**known.value)
         else:
-            where = sources.Uploaded(file.contents(0) or b"", file.name(0) or "", **own.value)
+            where = OwnTable(file.contents(0) or b"", file.name(0) or "", **own.value)
         data, wrong = where.load(), ""
     except READABLE as error:
-        where, data, wrong = None, None, str(error)
-    mo.vstack([mo.md("## Data"), widgets.told(data.summary if data else "", wrong)])
+        where, data, wrong = None, None, f"{error}{controls.hint(error)}"
+    mo.vstack([mo.md("## Data"), cards.data_summary(data.summary if data else "", wrong)])
     return data, where
 
 
 @app.cell
-def _(Line, mo):
+def _(StatusLine, mo):
     # Threads write on the board, and the page looks at it: a state set by a thread can be lost while its cell runs.
-    board = {"line": Line("starting"), "outcome": None, "labels": {}, "proofs": {}, "paths": {}, "comparison": {}}
+    board = {"line": StatusLine("starting"), "outcome": None, "labels": {}, "proofs": {}, "paths": {}, "comparison": {}}
     shown, under_way, remembered = {}, {}, {}
     refresh = mo.ui.refresh(default_interval=0.4)
     run = mo.ui.run_button(label="Run", kind="success")
@@ -153,36 +160,36 @@ def _(get_line, mo):
 
 
 @app.cell
-def _(Line, board, data):
+def _(StatusLine, board, data):
     if data is None:  # pictures of other data would mislead
-        board.update(line=Line("nothing to solve"), outcome=None, labels={}, proofs={}, paths={}, comparison={})
+        board.update(line=StatusLine("nothing to solve"), outcome=None, labels={}, proofs={}, paths={}, comparison={})
     return
 
 
 @app.cell
 def _(
-    Job,
-    Outcome,
+    Setting,
     automatic,
     board,
-    chosen,
+    computation,
     data,
     mo,
     parameters,
+    plan_solves,
     run,
-    setting,
+    solving,
     threading,
     under_way,
-    views,
     where,
     worker,
 ):
     mo.stop(data is None or not (automatic.value or run.value))
 
     def start():
-        wanted = setting.Setting(**parameters.value)
-        solves = setting.plan_solves(data, wanted, chosen.value["forms"], chosen.value["solvers"])
-        job = Job(Outcome(where, data, wanted), solves, views.calls(data, wanted, solves, chosen.value["extras"]))
+        setting, wanted = Setting(**parameters.value), solving.value
+        solves = plan_solves(data, setting, wanted["forms"], wanted["solvers"])
+        extras = computation.plan_extras(data, setting, solves, wanted["extras"])
+        job = computation.Job(computation.Outcome(where, data, setting), solves, extras)
         stopped = under_way["event"] = threading.Event()
 
         def work():
@@ -213,11 +220,11 @@ def _(get_outcome, mo, remembered):
 
 
 @app.cell
-def _(board, catalogue, get_outcome, how, look, mo, pyplot, views):
+def _(VIEWS, board, get_outcome, look, mo, pictures, pyplot, rounding):
     def draw(outcome):  # in a thread, so that the page stays responsive
         thread = mo.current_thread()  # ends when there is something newer to draw
-        for view in catalogue.VIEWS:
-            picture = views.shown(view.name, outcome, look.value or "", how.value)
+        for view in VIEWS:
+            picture = pictures.draw_picture(view.name, outcome, look.value or "", rounding.value)
             if thread.should_exit:
                 return
             board[view.section] = {**board[view.section], view.name: picture}
@@ -229,27 +236,27 @@ def _(board, catalogue, get_outcome, how, look, mo, pyplot, views):
 
 
 @app.cell
-def _(get_labels, look, widgets):
-    widgets.section("Labels", get_labels().values(), f'<div class="look">{widgets.row("chosen", look)}</div>')
+def _(cards, controls, get_labels, look):
+    cards.section("Labels", get_labels().values(), f'<div class="look">{controls.row("run", look)}</div>')
     return
 
 
 @app.cell
-def _(get_proofs, widgets):
-    widgets.section("Proofs", get_proofs().values())
+def _(cards, get_proofs):
+    cards.section("Proofs", get_proofs().values())
     return
 
 
 @app.cell
-def _(get_paths, widgets):
-    widgets.section("Paths", get_paths().values())
+def _(cards, get_paths):
+    cards.section("Paths", get_paths().values())
     return
 
 
 @app.cell
-def _(get_comparison, get_outcome, views, widgets):
-    _remarks = views.remarks(get_outcome()) if get_outcome() else []
-    widgets.section("Comparison", get_comparison().values(), widgets.sentences(_remarks))
+def _(cards, get_comparison, get_outcome, pictures):
+    _remarks = pictures.list_remarks(get_outcome()) if get_outcome() else []
+    cards.section("Comparison", get_comparison().values(), cards.list_sentences(_remarks))
     return
 
 

@@ -1,184 +1,133 @@
-"""The views of what was computed: each as a picture, a file, and the Python that makes it."""
+"""What can be looked at: each view has a title, a sentence, and the Python that draws it."""
 
-from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from html import escape
-from io import BytesIO
-from threading import RLock
-from typing import Any
-
-from diffrac_cvx.app.page.computation import Outcome, Run, sentence
-from diffrac_cvx.app.page.data_choice import Data
-from diffrac_cvx.app.page.messages import Call
-from diffrac_cvx.app.page.python_code import ORIENTED, PACKAGES, Script, all_results, known, one_result
-from diffrac_cvx.app.page.rounding_table import table_html
-from diffrac_cvx.app.page.solve_choice import Setting, Solve
-from diffrac_cvx.app.page.view_list import BY_NAME, View
-from diffrac_cvx.comparison import Comparison, list_methods
-from diffrac_cvx.plotting.canvas import apart_from_pyplot
-from diffrac_cvx.result import Result, Status
-
-DRAWING = RLock()  # matplotlib is not made for threads
-BASELINES = ("k-means", "alternating")  # of `compare`
-BOUNDS_LABELS = ("(15)", "(8)", "(11)")  # relaxations of Eq. (9) with the same nu and penalty
+from dataclasses import dataclass
 
 
-EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
-    "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y, tol=tol)"),
-    "lambda path": ("path", "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, a=penalty.a, y=y, tol=tol)"),
-    "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
-    "comparison": (
-        "comparison",
-        "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha, tol=tol)",
+@dataclass(frozen=True)
+class View:
+    """One view.
+
+    Attributes
+    ----------
+    name, section, title : str
+        The name is that of its files; the section is the part of the page it belongs to.
+    says : str
+        What is seen, with the paper's equation.
+    draw : tuple of str
+        The Python that draws it.
+    of : str
+        "one" result, "all" results, or the name of another computation.
+    needs_labels : bool
+        Whether true labels are needed.
+    imports : tuple of str
+        What its Python imports beyond the package.
+    """
+
+    name: str
+    section: str
+    title: str
+    says: str
+    draw: tuple[str, ...]
+    of: str = "one"
+    needs_labels: bool = False
+    imports: tuple[str, ...] = ()
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it takes the whole width of the page."""
+        return self.is_table or self.name == "duality"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is shown as a table, and is a picture only when it is saved."""
+        return self.draw[-1] == TABLE
+
+
+TABLE = "figure = table_figure(table)"
+DIRECTION = "w = dc.certify_labels(X, labels, 0.0, nu=nu, penalty=penalty).v"
+FIGURE = "figure = display.plot().figure_"
+
+VIEWS = (
+    View(
+        "projection", "labels", "Found labels on their direction",
+        "Points projected on the direction $v$ that is best for the found labels in Eq. (9); the threshold is that of "
+        "exact 2-means.",
+        (DIRECTION, "display = dc.plotting.ProjectionDisplay.from_labels(X, labels, w)", FIGURE),
     ),
-}
-
-
-def evaluated(expression: str, names: Mapping[str, Any]) -> Any:
-    """Return the value of one of the expressions of EXTRAS."""
-    return eval(expression, {**PACKAGES, **names})
-
-
-def expression(extra: str, solves: Sequence[Solve]) -> str:
-    """Return the expression that computes one of EXTRAS; the comparison is of the solves that are not refused."""
-    methods = [solve.method for solve in solves if solve.call is not None and solve.method in list_methods()]
-    return EXTRAS[extra][1].format(methods=[*methods, *BASELINES])
-
-
-def calls(data: Data, setting: Setting, solves: Sequence[Solve], wanted: Sequence[str]) -> list[tuple[str, Call]]:
-    """Return the calls for the other computations that are wanted.
-
-    Parameters
-    ----------
-    data : Data
-    setting : Setting
-    solves : sequence of Solve
-        From `plan_solves`: what the comparison compares.
-    wanted : sequence of str
-        Of EXTRAS.
-    """
-    names = known(data, setting, (), "")
-    return [(name, Call(evaluated, (expression(name, solves), names))) for name in EXTRAS if name in wanted]
-
-
-def script(view: View, outcome: Outcome, run: Run | None, rounding: str) -> Script:
-    """Return the Python of a view of an outcome, looking at one of its runs."""
-    if view.of == "all":
-        return Script(view.draw, all_results(outcome), view.imports)
-    if view.of in EXTRAS:
-        line = f"{EXTRAS[view.of][0]} = {expression(view.of, [run.solve for run in outcome.runs])}"
-        return Script(view.draw, (line,), view.imports)
-    assert run is not None
-    lines = one_result(run)
-    if any("labels" in line for line in view.draw):
-        lines = (*lines, f"labels = dc.rounding.{rounding}(result.F)")
-        lines = (*lines, ORIENTED) if outcome.data.y is not None else lines
-    bounds = run.name.split()[0] in BOUNDS_LABELS
-    return Script(tuple(line.format(bounds=bounds) for line in view.draw), lines, view.imports)
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A view of an outcome: what it is drawn from and its Python, or a sentence that says why it is not drawn."""
-
-    view: View
-    script: Script | None = None
-    names: Mapping[str, Any] = field(default_factory=dict)
-    code: str = ""
-    says: str = ""
-    caption: str = ""
-
-    def saved(self, kind: str, dpi: int = 200) -> bytes:
-        """Return the figure as a file of a kind, "png" or "pdf"."""
-        assert self.script is not None
-        file = BytesIO()
-        with DRAWING, apart_from_pyplot():
-            self.script.executed(self.names)["figure"].savefig(file, format=kind, dpi=dpi)
-        return file.getvalue()
-
-    @cached_property
-    def html(self) -> str:
-        """What is shown: the picture, inline, or the table."""
-        if self.script is None:
-            return f"<p>{escape(self.says)}</p>"
-        if self.view.is_table:
-            with DRAWING, apart_from_pyplot():
-                return table_html(self.script.executed(self.names)["rows"])
-        # Inline: a file of the server's would be gone when its cell runs again while the browser asks for it.
-        return f'<img alt="{self.view.name}" src="data:image/png;base64,{b64encode(self.png).decode()}">'
-
-    @cached_property
-    def png(self) -> bytes:
-        """The figure for the screen."""
-        return self.saved("png", dpi=110)
-
-
-def picture(name: str, outcome: Outcome, chosen: str = "", rounding: str = "kmeans_centered") -> Picture:
-    """Draw a view.
-
-    Parameters
-    ----------
-    name : str
-        Of BY_NAME.
-    outcome : Outcome
-        What was computed.
-    chosen : str
-        Name of the run that views of one result look at; by default the first that has a result.
-    rounding : str
-        Of `rounding.ROUNDINGS`.
-    """
-    view, solved = BY_NAME[name], outcome.solved
-    run = solved.get(chosen) or next(iter(solved.values()), None)
-    if view.needs_labels and outcome.data.y is None:
-        return Picture(view, says="These data have no true labels in two classes.")
-    extra = outcome.extra(view.of) if view.of in EXTRAS else None
-    if view.of in EXTRAS and (extra is None or isinstance(extra, str)):
-        return Picture(view, says=extra or "Not computed yet, or not asked for.")
-    if view.of not in EXTRAS and run is None:
-        return Picture(view, says="No solve has a result yet.")
-    runs = tuple(solved.values()) if view.of == "all" else () if run is None or view.of in EXTRAS else (run,)
-    python = script(view, outcome, run, rounding)
-    text = python.text(outcome.source, outcome.setting, view.name)
-    return prepared(view, python, text, outcome.data, outcome.setting, runs, rounding, extra)
-
-
-def shown(name: str, outcome: Outcome, chosen: str, rounding: str) -> Picture:
-    """Return a picture that is drawn already; where that fails, a sentence takes its place."""
-    made = picture(name, outcome, chosen, rounding)
-    try:
-        return made if made.html else Picture(made.view, says="There is nothing to show.")
-    except Exception as error:  # the other views go on
-        return Picture(made.view, says=f"This view could not be drawn: {sentence(error)}")
-
-
-@lru_cache(maxsize=32)
-def prepared(
-    view: View, python: Script, text: str, data: Data, setting: Setting, runs: tuple[Run, ...], rounding: str,
-    extra: Any,
-) -> Picture:  # fmt: skip
-    """Return the same picture where nothing has changed; the key holds the very objects that are drawn."""
-    names = known(data, setting, runs, rounding)
-    if view.of in EXTRAS:
-        names[EXTRAS[view.of][0]] = extra
-    of = f"{runs[0].name}: " if view.of == "one" else ""
-    return Picture(view, python, names, text, caption=f"{of}{data.title}, n = {data.n}, d = {data.d}, {setting}")
-
-
-def remarks(outcome: Outcome) -> list[str]:
-    """Return what the comparison says, the solves that were refused, and what was warned of, in sentences."""
-    comparison = outcome.extra("comparison")
-    said = []
-    if isinstance(comparison, Comparison):
-        said += [f"Disagreement: {sentence}" for sentence in comparison.disagreements]
-        said += [] if comparison.disagreements else ["No disagreement beyond the proved gaps."]
-        said += comparison.notes
-    said += [f"{run.name}: {run.says}" for run in outcome.runs if run.says]
-    said += [f"{run.name}: {run.result.status}" for run in outcome.runs if run.result and not fine(run.result)]
-    return said + list(dict.fromkeys(sentence for run in outcome.runs for sentence in run.warnings))
-
-
-def fine(result: Result) -> bool:
-    """Whether nothing has to be said about how a solver ended."""
-    return result.status in (Status.OPTIMAL, Status.CLOSED_FORM)
+    View(
+        "true_labels", "labels", "True labels on the same direction",
+        "The same projection with the true labels, which no solver has seen.",
+        (DIRECTION, "display = dc.plotting.ProjectionDisplay.from_labels(X, y, w)", FIGURE),
+        needs_labels=True,
+    ),
+    View(
+        "direction", "labels", "Coefficients of the direction",
+        "Leading direction of $V$, Eq. (15); outside the support the bars are grey.",
+        (
+            "display = dc.plotting.DirectionDisplay.from_result(result, X, feature_names=names)",
+            'figure = display.plot(kind="bar" if X.shape[1] <= 20 else "stem").figure_',
+        ),
+    ),
+    View(
+        "spectra", "labels", "Spectra of Y and V",
+        "Eigenvalues over their sum. One eigenvalue alone: $Y = yy'$, the relaxation is tight (section 5).",
+        ("display = dc.plotting.SpectrumDisplay.from_result(result)", FIGURE),
+    ),
+    View(
+        "roundings", "labels", "Roundings",
+        "Labels that each rounding reads from $Y = FF'$ (sections 2.2, 5.1.4): clustering error $1 - (y'\\hat y/n)^2$ "
+        "where true labels are known, the objective of Eq. (9), and a proved bound on how far it is from the best of "
+        "all labellings. An asterisk marks the least objective.",
+        ("table = rounding_table(X, result, y, nu, penalty, bounds={bounds})", TABLE),
+        imports=("from diffrac_cvx.app.page.tables import rounding_table, table_figure",),
+    ),
+    View(
+        "brackets", "proofs", "Brackets closing",
+        "Proved lower and upper bounds on the optimum against time: a solution through CVXPY is one point. Brackets of "
+        "one equation overlap; Eq. (7), (21) and (23) are other problems.",
+        (
+            "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))",
+            'figure = display.plot(against="seconds").figure_',
+        ),
+        of="all",
+    ),
+    View(
+        "gaps", "proofs", "Proved gaps",
+        "Upper minus lower bound against time, certified by this package whichever solver found the point.",
+        (
+            "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))",
+            'figure = display.plot(against="seconds", gap=True).figure_',
+        ),
+        of="all",
+    ),
+    View(
+        "nu_path", "paths", "Along $\\nu$",
+        "Solutions of Eq. (14) as the weight of the imbalance grows from 0, where one cluster is optimal, to 1.",
+        ("display = dc.plotting.PathDisplay(path, names)", 'figure = display.plot(panels=["coefficients", "value", '
+         '"imbalance"]).figure_'),
+        of="nu path",
+    ),
+    View(
+        "lambda_path", "paths", "Along $\\lambda$",
+        "Solutions of Eq. (15) as the sparse penalty $\\lambda \\|v\\|_1^2$ grows; $\\lambda$ decreases to the right.",
+        ("display = dc.plotting.PathDisplay(path, names)", 'figure = display.plot(panels=["coefficients", "value", '
+         '"eigenvalue_ratio"]).figure_'),
+        of="lambda path",
+    ),
+    View(
+        "duality", "paths", "Duality of $\\alpha$ and $\\nu$",
+        "$p(\\nu)$ of Eq. (8) is the least of $q(\\alpha) + \\nu \\alpha$, with $q(\\alpha)$ that of Eq. (7), without "
+        "penalty. The band is what is proved of $q$.",
+        ("display = dc.plotting.DualityDisplay(duality)", FIGURE),
+        of="duality",
+    ),
+    View(
+        "comparison", "comparison", "All methods and two baselines",
+        "What `compare` finds on the same data, each method with its proved bracket. Values are comparable within one "
+        "equation; (8), (11) and (15) are equal. The label gap is a proved distance from the best labels of Eq. (9).",
+        ("table = comparison_table(comparison)", TABLE),
+        of="comparison",
+        imports=("from diffrac_cvx.app.page.tables import comparison_table, table_figure",),
+    ),
+)  # fmt: skip
+BY_NAME = {view.name: view for view in VIEWS}

@@ -1,6 +1,5 @@
 """Where the data of the page come from: planted, known by name, or a user's own table; each also as Python code."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,10 +7,9 @@ from typing import Protocol
 import numpy as np
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.datasets.tables import read_frame, read_table, split_label
+from diffrac_cvx.datasets.tables import read_frame, split_label
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array, one_of
+from diffrac_cvx.inputs import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +81,7 @@ class Planted:
     def load(self) -> Data:
         """Return the planted data."""
         made = datasets.make_planted(self.n, self.d, self.sparsity, self.imbalance, self.noise, rng=self.seed)
-        return Data(made.X, made.y, numbered(self.d), "planted data")
+        return Data(made.X, made.y, number_names(self.d), "planted data")
 
     def code(self) -> list[str]:
         """Return the lines that make them."""
@@ -95,7 +93,7 @@ class Planted:
 
 
 @dataclass(frozen=True)
-class Known:
+class NamedSet:
     """A data set by its name."""
 
     name: str
@@ -104,7 +102,7 @@ class Known:
     def load(self) -> Data:
         """Return the data set, or say where its file was looked for."""
         X, y = datasets.load(self.name, scaling=self.scaling)
-        return Data(X, y, numbered(X.shape[1]), self.name)
+        return Data(X, y, number_names(X.shape[1]), self.name)
 
     def code(self) -> list[str]:
         """Return the lines that load it."""
@@ -112,7 +110,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Uploaded:
+class OwnTable:
     """A user's own table: its bytes, the name of its file, and how to read it."""
 
     content: bytes
@@ -130,33 +128,16 @@ class Uploaded:
         DataError
             If it cannot be used; the message names the row and the column.
         """
-        one_of(self.scaling, "scaling", SCALINGS)
         if not self.file:
             raise DataError("choose a file with a table: one point a row, one feature a column")
-        try:
-            table = read_table(self.content, self.label, drop=self.drop, missing=self.missing, name=self.file)
-        except DataError as error:
-            raise DataError(for_the_page(str(error)) + self.first_missing()) from None
+        how = {"drop": self.drop, "missing": self.missing, "scaling": self.scaling}
+        table = datasets.read_table(self.content, self.label, **how, name=self.file)
         notes = list(table.notes)
         if table.labels is not None and table.y is None:
             notes.append(f"the label has {len(table.classes)} classes and two are needed: it is not used")
         if table.y is not None:
             notes.append(f"label +1 is {table.classes[1]!r}, label -1 is {table.classes[0]!r}")
-        return Data(SCALINGS[self.scaling](table.X), table.y, table.names, self.file, tuple(notes))
-
-    def first_missing(self) -> str:
-        """Return a sentence that says where the first missing value is, if that is what is wrong."""
-        if self.missing != "error":
-            return ""
-        try:
-            frame = read_frame(self.content, self.file)
-        except DataError:
-            return ""
-        lacking = np.argwhere(frame.isna().to_numpy())
-        if not len(lacking):
-            return ""
-        row, column = lacking[0]
-        return f"; the first missing value is in row {row} of the data, column {str(frame.columns[column])!r}"
+        return Data(table.X, table.y, table.names, self.file, tuple(notes))
 
     def columns(self) -> list[str]:
         """Return the names of the columns, the label's included.
@@ -171,22 +152,13 @@ class Uploaded:
 
     def code(self) -> list[str]:
         """Return the lines that read the file and scale its columns."""
-        options = f"label={self.label!r}, drop={list(self.drop)!r}, missing={self.missing!r}"
+        how = f"drop={list(self.drop)!r}, missing={self.missing!r}, scaling={self.scaling!r}"
         return [
-            "from diffrac_cvx.datasets.real import SCALINGS",
-            "from diffrac_cvx.tables import read_table",
-            "",
-            f"table = read_table({self.file!r}, {options})",
-            f"X, y, names = SCALINGS[{self.scaling!r}](table.X), table.y, table.names",
+            f"data = dc.datasets.read_table({self.file!r}, {self.label!r}, {how})",
+            "X, y, names = data.X, data.y, data.names",
         ]
 
 
-def for_the_page(message: str) -> str:
-    """Return a message without the options of the command line, and with the rows explained."""
-    message = re.sub(r" \(--[^)]*\)", "", message)
-    return message.replace(" of the data", " of the data (the first is row 0)", 1) if " in row " in message else message
-
-
-def numbered(d: int) -> tuple[str, ...]:
+def number_names(d: int) -> tuple[str, ...]:
     """Return x0, x1, ... as names of features, which count from 0 as columns of arrays do."""
     return tuple(f"x{j}" for j in range(d))

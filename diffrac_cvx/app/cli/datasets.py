@@ -1,0 +1,42 @@
+"""``diffrac-cvx datasets``: the data sets that are known by name."""
+
+from typing import Annotated, Any
+
+import typer
+
+from diffrac_cvx import datasets
+from diffrac_cvx.app.cli import options
+from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.errors import DataError
+
+app = typer.Typer(help="The data sets that are known by name.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_sets(as_json: options.Json = False) -> None:
+    """List the data sets, and which of them are here."""
+    console = Console(as_json)
+    rows = [describe(name) for kind in ("two-class", "extra", "multi-label") for name in datasets.names(kind)]
+    for row in rows:
+        console.say(
+            f"{row['name']:16} {row['kind']:12} {row['n']:>5} x {row['d']:<4} {row['where']:26} {row['licence']}"
+        )
+    console.give({"datasets": rows})
+
+
+@app.command("fetch")
+def fetch_set(name: str, url: Annotated[str | None, typer.Option(help="A mirror of the file.")] = None) -> None:
+    """Download a data set, check it, and keep it."""
+    print(datasets.fetch(name, url=url))
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return what is known of a data set, and whether it is here."""
+    record = datasets.describe(name)
+    try:
+        datasets.load(name)
+        where = "shipped" if record.shipped else "here"
+    except DataError:
+        where = "to be fetched" if record.url else "to be put there by hand"
+    fields = ("kind", "n", "d", "licence", "description", "source")
+    return {"name": name, "where": where, **{field: getattr(record, field) for field in fields}}

@@ -1,0 +1,45 @@
+"""The parts of the page below the controls: sections of views, lists of sentences, what the data are."""
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+import marimo as mo
+
+from diffrac_cvx.app.page.pictures import Picture
+
+
+def section(title: str, pictures: Iterable[Picture], above: str = "") -> Any:
+    """Return a part of the page: its views under a heading."""
+    cards = "".join(card(picture) for picture in pictures)
+    return mo.Html(f'{mo.md(f"## {title}").text}{above}<div class="views">{cards}</div>')
+
+
+def card(picture: Picture) -> str:
+    """Return a view as HTML: what it shows, of what, and how to take it home."""
+    name, view = picture.view.name, picture.view
+    kind = "view wide" if view.is_wide else "view"
+    head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}{mo.md(view.says).text}'
+    if picture.script is None:
+        return f"{head}{picture.html}</div>"
+    files = [
+        mo.download(lambda: picture.save("png"), filename=f"{name}.png", mimetype="image/png", label="PNG"),
+        mo.download(lambda: picture.save("pdf"), filename=f"{name}.pdf", mimetype="application/pdf", label="PDF"),
+        mo.download(picture.code.encode, filename=f"{name}.py", mimetype="text/x-python", label="Python"),
+    ]
+    text = mo.md(f"```python\n{picture.code}\n```").text
+    code = f"<details><summary>Python code</summary>{text}</details>"
+    below = f'<div class="note">{escape(picture.caption)}</div>{mo.hstack(files, justify="start", wrap=True).text}'
+    return f"{head}{picture.html}{below}{code}</div>"
+
+
+def list_sentences(sentences: Iterable[str]) -> str:
+    """Return sentences as a list in HTML."""
+    return '<ul class="remarks">' + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
+
+
+def data_summary(summary: str, wrong: str) -> Any:
+    """Return what the data are, or what is wrong with them."""
+    if wrong:
+        return mo.callout(mo.Html(f'<div class="wrong">{escape(wrong)}</div>'), kind="danger")
+    return mo.Html(f'<div class="summary">{escape(summary)}</div>')

@@ -1,0 +1,175 @@
+"""The views of what was computed: each as a picture, a file, and the Python that makes it."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from html import escape
+from io import BytesIO
+from threading import RLock
+from typing import Any
+
+from diffrac_cvx.app.page.computation import EXTRAS, PACKAGES, Outcome, Run, describe_error, expression_of, names_of
+from diffrac_cvx.app.page.data import Data, Source
+from diffrac_cvx.app.page.solve_choice import Setting
+from diffrac_cvx.app.page.views import BY_NAME, View
+from diffrac_cvx.comparison import Comparison
+from diffrac_cvx.plotting.canvas import apart_from_pyplot
+from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
+from diffrac_cvx.result import Status
+from diffrac_cvx.rounding import ROUNDINGS
+
+DRAWING = RLock()  # matplotlib is not made for threads
+ORIENTED = "labels = -labels if y @ labels < 0 else labels  # which of the clusters is +1 is arbitrary"
+FINE = (Status.OPTIMAL, Status.CLOSED_FORM)  # about which nothing has to be said
+
+
+@dataclass(frozen=True)
+class Script:
+    """The Python of one view: the page executes its last lines for the picture, and a user takes all of them home.
+
+    Attributes
+    ----------
+    imports : tuple of str
+        What it needs beyond NumPy and the package.
+    compute : tuple of str
+        How it gets its numbers from X, y, names, nu, alpha and penalty; the page has computed them already.
+    draw : tuple of str
+        How they become `figure`, a matplotlib figure.  The page executes these lines.
+    """
+
+    draw: tuple[str, ...]
+    compute: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+
+    def execute(self, names: Mapping[str, Any]) -> dict[str, Any]:
+        """Execute the lines that draw, and return all names that are known then; `figure` is one of them."""
+        known = {**PACKAGES, **names}
+        exec("\n".join((*self.imports, *self.draw)), known)
+        return known
+
+    def text(self, source: Source, setting: Setting, name: str) -> str:
+        """Return a file that runs as it stands, beside the user's own table where that is the data."""
+        lines = ["import numpy as np", "", "import diffrac_cvx as dc", *self.imports, "", *source.code()]
+        lines += [*setting.code(), "", *self.compute, "", *self.draw]
+        lines += [f'figure.savefig("{name}.png", dpi=200)', f'figure.savefig("{name}.pdf")']
+        text = "\n".join(lines)
+        return (text if "np." in text else text.removeprefix("import numpy as np\n\n")) + "\n"
+
+
+def write_script(view: View, outcome: Outcome, run: Run | None, rounding: str) -> Script:
+    """Return the Python of a view of an outcome, looking at one of its runs."""
+    if view.of == "all":
+        solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
+        return Script(view.draw, ("results = {", *solves, "}"), view.imports)
+    if view.of in EXTRAS:
+        line = f"{EXTRAS[view.of][0]} = {expression_of(view.of, [run.solve for run in outcome.runs])}"
+        return Script(view.draw, (line,), view.imports)
+    assert run is not None
+    lines = [f"result = {run.solve.code}"]
+    if any("labels" in line for line in view.draw):
+        lines.append(f"labels = dc.rounding.{rounding}(result.F)")
+        lines += [ORIENTED] if outcome.data.y is not None else []
+    # Of one value with (15), the relaxation of Eq. (9): its lower bound is one for labels.
+    method = run.solve.method.partition("/")[0]
+    bounds = method in SOLVERS or RELAXATIONS[method].bounds_15 is same_value
+    return Script(tuple(line.format(bounds=bounds) for line in view.draw), tuple(lines), view.imports)
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A view of an outcome: what it is drawn from and its Python, or a sentence that says why it is not drawn."""
+
+    view: View
+    script: Script | None = None
+    names: Mapping[str, Any] = field(default_factory=dict)
+    code: str = ""
+    says: str = ""
+    caption: str = ""
+
+    def save(self, kind: str, dpi: int = 200) -> bytes:
+        """Return the figure as a file of a kind, "png" or "pdf"."""
+        assert self.script is not None
+        file = BytesIO()
+        with DRAWING, apart_from_pyplot():
+            self.script.execute(self.names)["figure"].savefig(file, format=kind, dpi=dpi)
+        return file.getvalue()
+
+    @cached_property
+    def html(self) -> str:
+        """What is shown: the picture, inline, or the table."""
+        if self.script is None:
+            return f"<p>{escape(self.says)}</p>"
+        if self.view.is_table:
+            with DRAWING, apart_from_pyplot():
+                return f'<div class="table">{self.script.execute(self.names)["table"].html()}</div>'
+        # Inline: a file of the server's would be gone when its cell runs again while the browser asks for it.
+        png = self.save("png", dpi=110)
+        return f'<img alt="{self.view.name}" src="data:image/png;base64,{b64encode(png).decode()}">'
+
+
+def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str = "kmeans_centered") -> Picture:
+    """Return the picture of a view, to be drawn when it is looked at.
+
+    Parameters
+    ----------
+    name : str
+        Of BY_NAME.
+    outcome : Outcome
+        What was computed.
+    run_name : str
+        Name of the run that views of one result look at; by default the first that has a result.
+    rounding : str
+        Of `rounding.ROUNDINGS`.
+    """
+    view, solved, extra = BY_NAME[name], outcome.solved, outcome.extras.get(BY_NAME[name].of)
+    run = solved.get(run_name) or next(iter(solved.values()), None)
+    if view.needs_labels and outcome.data.y is None:
+        return Picture(view, says="These data have no true labels in two classes.")
+    if view.of in EXTRAS and (extra is None or isinstance(extra, str)):
+        return Picture(view, says=extra or "Not computed yet, or not asked for.")
+    if view.of not in EXTRAS and run is None:
+        return Picture(view, says="No solve has a result yet.")
+    runs = tuple(solved.values()) if view.of == "all" else () if run is None or view.of in EXTRAS else (run,)
+    script = write_script(view, outcome, run, rounding)
+    text = script.text(outcome.source, outcome.setting, view.name)
+    return cached_picture(view, script, text, outcome.data, outcome.setting, runs, rounding, extra)
+
+
+def draw_picture(name: str, outcome: Outcome, run_name: str, rounding: str) -> Picture:
+    """Return a picture that is drawn already; where that fails, a sentence takes its place."""
+    picture = make_picture(name, outcome, run_name, rounding)
+    try:
+        return picture if picture.html else Picture(picture.view, says="There is nothing to show.")
+    except Exception as error:  # the other views go on
+        return Picture(picture.view, says=f"This view could not be drawn: {describe_error(error)}")
+
+
+@lru_cache(maxsize=32)
+def cached_picture(
+    view: View, script: Script, text: str, data: Data, setting: Setting, runs: tuple[Run, ...], rounding: str,
+    extra: Any,
+) -> Picture:  # fmt: skip
+    """Return the same picture where nothing has changed; the key holds the very objects that are drawn."""
+    names = {**names_of(data, setting), "results": {run.name: run.result for run in runs}}
+    if view.of in EXTRAS:
+        names[EXTRAS[view.of][0]] = extra
+    if view.of == "one":
+        names["result"] = runs[0].result
+        labels = ROUNDINGS[rounding](names["result"].F)
+        names["labels"] = -labels if data.y is not None and data.y @ labels < 0 else labels
+    of = f"{runs[0].name}: " if view.of == "one" else ""
+    return Picture(view, script, names, text, caption=f"{of}{data.title}, n = {data.n}, d = {data.d}, {setting}")
+
+
+def list_remarks(outcome: Outcome) -> list[str]:
+    """Return what the comparison says, the solves that were refused, and what was warned of, in sentences."""
+    comparison, remarks = outcome.extras.get("comparison"), []
+    if isinstance(comparison, Comparison):
+        remarks += [f"Disagreement: {sentence}" for sentence in comparison.disagreements]
+        remarks += [] if comparison.disagreements else ["No disagreement beyond the proved gaps."]
+        remarks += comparison.notes
+    remarks += [f"{run.name}: {run.says}" for run in outcome.runs if run.says]
+    results = [(run.name, run.result) for run in outcome.runs if run.result is not None]
+    remarks += [f"{name}: {result.status}" for name, result in results if result.status not in FINE]
+    return remarks + list(dict.fromkeys(sentence for run in outcome.runs for sentence in run.warnings))

@@ -1,0 +1,85 @@
+"""Tables of the page, the roundings side by side and the comparison, and a table as a figure."""
+
+from typing import Any
+
+import numpy as np
+
+from diffrac_cvx.certificates import certify_labels
+from diffrac_cvx.comparison import Comparison
+from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.metrics import clustering_error
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.plotting.canvas import axes_for
+from diffrac_cvx.result import Result
+from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, refine
+
+COLUMNS = ("method", "problem", "value", "lower", "upper", "gap", "eigenvalue_ratio", "error", "label_gap", "seconds")
+
+
+def rounding_table(
+    X: Array, result: Result, y: Array | None, nu: float, penalty: Penalty, *, bounds: bool = True
+) -> Table:
+    """Return what every rounding makes of a result: cluster sizes, clustering error, Eq. (9), and its proved gap.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data.
+    result : Result
+        What is rounded.
+    y : (n,) array or None
+        True labels in {-1, +1}; without them there is no error.
+    nu, penalty
+        Those of Eq. (9).
+    bounds : bool
+        Whether the result's lower bound is one on Eq. (9) with this nu and penalty, as that of (8), (11) and (15) is.
+
+    Returns
+    -------
+    Table
+        The labels of least objective are marked.
+    """
+    found = {name: rounding(result.F) for name, rounding in ROUNDINGS.items()}
+    found["goemans_williamson"] = goemans_williamson(result.F, 0)
+    found["kmeans_centered, refined"] = refine(X, found["kmeans_centered"])
+    lower = result.lower if bounds else 0.0
+    proofs = {name: certify_labels(X, labels, lower, nu=nu, penalty=penalty) for name, labels in found.items()}
+    least = min(proof.objective for proof in proofs.values())
+    return Table.from_records(
+        [
+            {
+                "rounding": name,
+                "+1": int(np.sum(labels > 0)),
+                "-1": int(np.sum(labels < 0)),
+                "clustering error": None if y is None else clustering_error(y, labels),
+                "objective, Eq. (9)": proofs[name].objective,
+                "proved label gap": proofs[name].gap if bounds else None,
+                "least": "*" if proofs[name].objective <= least + 1e-9 else "",
+            }
+            for name, labels in found.items()
+        ]
+    )
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Return a comparison with the columns that the page shows."""
+    titles = {name: name.replace("_", " ") for name in COLUMNS if any(name in row for row in comparison.rows)}
+    return Table.from_records(comparison.rows, titles)
+
+
+def table_figure(table: Table) -> Any:
+    """Return a table as a matplotlib figure."""
+    lines = table.lines()
+    widths = [max(len(text) for text in column) + 2 for column in zip(*lines, strict=True)]
+    (ax,) = axes_for(None, size=(0.085 * sum(widths) + 0.3, 0.3 * len(lines) + 0.2))
+    ax.axis("off")
+    shares = [width / sum(widths) for width in widths]
+    drawn = ax.table(lines[1:], colLabels=lines[0], colWidths=shares, loc="center", cellLoc="center", bbox=(0, 0, 1, 1))
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(9)
+    for (row, column), box in drawn.get_celld().items():
+        box.set_edgecolor("#cccccc")
+        box.visible_edges = "B"
+        box.set_text_props(weight="bold" if row == 0 else "normal", ha="left" if column == 0 else "center")
+    return ax.figure

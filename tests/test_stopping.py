@@ -5,7 +5,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
-from diffrac_cvx.solvers import Dual, Iterate, Stopping, solve_directions
+from diffrac_cvx.solvers import Dual, Iterate, Stopping, solve_by_iterates
 
 L1 = dc.Penalty(c=0.2)
 
@@ -26,7 +26,7 @@ def fixed_point(X, nu=1.0, **options):
 
     start = options.pop("start", None)
     stopping = Stopping(**{"tol": 1e-5, "max_iter": 5000} | options)
-    return solve_directions(X, nu, dc.Penalty(), iterates, stopping, solver="fixed_point", start=start)
+    return solve_by_iterates(X, nu, dc.Penalty(), iterates, stopping, "fixed_point", start=start)
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.4, 1.0])
@@ -51,7 +51,7 @@ def test_a_bad_dual_gives_a_wide_bracket_and_never_a_wrong_one():
     def iterates(problem, start):
         yield Iterate(np.eye(4), 1, Dual(u=np.full(30, 7.0), C=np.full((4, 4), 100.0)))
 
-    found = solve_directions(X, 1.0, L1, iterates, Stopping(1e-9, 10), solver="one point")
+    found = solve_by_iterates(X, 1.0, L1, iterates, Stopping(1e-9, 10), "one point")
     assert found.status is dc.Status.STALLED
     assert found.lower <= optimum.upper
     assert optimum.lower <= found.upper

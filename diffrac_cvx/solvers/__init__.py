@@ -5,7 +5,7 @@ from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored import low_rank
 from diffrac_cvx.solvers.reference import solve
 from diffrac_cvx.solvers.smoothed_dual import fista
-from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping, solve_directions
+from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping, solve_by_iterates
 
 __all__ = [
     "DirectionProblem",
@@ -16,5 +16,5 @@ __all__ = [
     "fista",
     "low_rank",
     "solve",
-    "solve_directions",
+    "solve_by_iterates",
 ]

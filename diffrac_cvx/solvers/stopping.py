@@ -87,14 +87,14 @@ class Stopping:
         return None
 
 
-def solve_directions(
+def solve_by_iterates(
     X: npt.ArrayLike,
     nu: float,
     penalty: Penalty,
     iterates: Callable[[DirectionProblem, Start], Iterable[Iterate]],
     stopping: Stopping,
-    *,
     solver: str,
+    *,
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
 ) -> Result:

@@ -10,7 +10,7 @@ from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored import working_set as growing
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_directions
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 
 WORKING_SET_FROM = 24  # coordinates; below, the whole problem is as quick
 
@@ -78,4 +78,4 @@ def low_rank(
         U = None if first.U is None else growing.with_small_entries(first.U, np.arange(len(first.U)))
         return augmented_lagrangian.iterates(problem, stopping.max_iter, U, first.C)
 
-    return solve_directions(X, nu, penalty, iterates, stopping, solver="low_rank", start=start)
+    return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start)

@@ -11,7 +11,7 @@ from diffrac_cvx.inputs import one_of, positive
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_directions
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 
 
 def fista(
@@ -85,6 +85,4 @@ def fista(
         return published.iterates(problem, eps, first.U, first.C, stopping.max_iter, own_rule=epsilon is not None)
 
     exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
-    return solve_directions(
-        X, nu, penalty, iterates, stopping, solver=f"fista ({variant})", start=start, exhausted=exhausted
-    )
+    return solve_by_iterates(X, nu, penalty, iterates, stopping, f"fista ({variant})", start=start, exhausted=exhausted)

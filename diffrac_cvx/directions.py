@@ -12,6 +12,8 @@ from diffrac_cvx.linalg import inverse_or_one, psd_factor, row_energies, triangu
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import two_means
 
+AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
+
 
 def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
     """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
@@ -33,7 +35,7 @@ def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
 def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:
     """Return directions (k, d) and offsets (k,) with scores_ij = (x_i'v_j + b_j) / sqrt(x_i'Vx_i).
 
-    There are such for all linear functions of the rows of F, which are those of X V^(1/2) at unit norm, turned.
+    They exist for all linear functions of the rows of F, which are those of X V^(1/2) at unit norm, up to a rotation.
     """
     if result.V is None:  # the solver failed
         return np.zeros((scores.shape[1], X.shape[1])), np.zeros(scores.shape[1])
@@ -41,9 +43,9 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     units = inverse_or_one(np.sqrt(np.mean(points**2, axis=0)))
     G = psd_factor(result.V / np.outer(units, units), rtol=1e-16) * units[:, None]
     q = row_energies(points, G)
-    live = q > IDLE * q.mean()
-    turned = np.linalg.lstsq(points[live] @ G / np.sqrt(q[live, None]), scores[live])[0]
-    W = (G @ turned).T
+    nonzero = q > AT_CENTRE * q.mean()
+    coefficients = np.linalg.lstsq(points[nonzero] @ G / np.sqrt(q[nonzero, None]), scores[nonzero])[0]
+    W = (G @ coefficients).T
     return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
 
 
@@ -54,9 +56,6 @@ def threshold(values: Array) -> float:
     if above.all():
         return float(values.max())
     return float((values[above].min() + values[~above].max()) / 2)
-
-
-IDLE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
 def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
@@ -80,7 +79,7 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
         If X cannot be used as given, or V has another shape.
     """
     columns = unit_columns(as_data(X, warn=False))  # the solvers warn
-    return columns.leading_direction(columns.matrix_of(V) if isinstance(V, Result) else as_matrix(V, "V"))
+    return columns.leading_direction(columns.directions_of(V) if isinstance(V, Result) else as_matrix(V, "V"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +100,7 @@ class UnitColumns:
         v = G @ np.linalg.svd(self.R @ G)[2][0]
         return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))
 
-    def matrix_of(self, result: Result) -> Array:
+    def directions_of(self, result: Result) -> Array:
         """Return V, for a result in Y alone the one that is best in (11): X^+ Y X^+'."""
         if result.V is not None:
             return result.V
@@ -112,12 +111,12 @@ class UnitColumns:
 
 
 def unit_columns(X: Array) -> UnitColumns:
-    """Return centred data with their units."""
+    """Return centred data, the units of their columns, and R."""
     units = inverse_or_one(np.sqrt(np.mean(X**2, axis=0)))
-    return UnitColumns(X, units, triangular_root(X * units))
+    return UnitColumns(X=X, units=units, R=triangular_root(X * units))
 
 
-def with_continuous_signs(directions: Array, units: Array) -> Array:
+def align_signs(directions: Array, units: Array) -> Array:
     """Return directions, (m, d), each with the sign that agrees with the one before, the largest entry positive.
 
     Both are decided with the columns at unit variance.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates import certify_y
-from diffrac_cvx.directions import leading_direction, unit_columns, with_continuous_signs
+from diffrac_cvx.directions import align_signs, leading_direction, unit_columns
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, in_unit_interval, nonnegative
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
@@ -18,6 +18,8 @@ from diffrac_cvx.relaxations import constrained_alpha
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import low_rank, solve
+
+__all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
 
 Rounding = Callable[[Array], Array]
 
@@ -118,59 +120,6 @@ class Duality:
         return np.maximum(lines.max(axis=1), 0.0), np.interp(grid, at, upper[order][first])
 
 
-class Row(NamedTuple):
-    """One entry of a Path, without its parameter."""
-
-    value: float
-    lower: float
-    upper: float
-    eigenvalue_ratio: float
-    imbalance: float
-    directions: Array
-    error: float
-    seconds: float
-
-
-class Keeper:
-    """Keep of a result what a path has.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred here.
-    y : (n,) array, optional
-        Labels in {-1, +1} to judge the solutions by, rounded by `rounding`.
-    """
-
-    def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered) -> None:
-        self.X = as_data(X, warn=False)  # the solvers warn
-        self.y = None if y is None else as_labels(y, len(self.X))
-        self.rounding = rounding
-        self.columns = unit_columns(self.X)
-
-    def row(self, result: Result) -> Row:
-        """Return the entry of a path."""
-        error = np.nan if self.y is None else clustering_error(self.y, self.rounding(result.F))
-        ratio, alpha, v = (
-            eigenvalue_ratio(result.F),
-            factor_imbalance(result.F),
-            self.columns.leading_direction(self.columns.matrix_of(result)),
-        )
-        return Row(result.value, result.lower, result.upper, ratio, alpha, v, error, result.seconds)
-
-    def path(self, name: str, grid: Array, rows: Iterable[Row]) -> Path:
-        """Put rows into arrays."""
-        columns: dict[str, Any] = {
-            name: np.array(column) for name, column in zip(Row._fields, zip(*rows, strict=True), strict=True)
-        }
-        columns["directions"] = with_continuous_signs(columns["directions"], self.columns.units)
-        columns["error"] = None if self.y is None else columns["error"]
-        return Path(name, grid, **columns)
-
-
-__all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
-
-
 def nu_path(
     X: npt.ArrayLike,
     nus: npt.ArrayLike,
@@ -193,7 +142,7 @@ def nu_path(
     penalty : Penalty
         Weights a and c.
     y : (n,) array, optional
-        Labels in {-1, +1}, to judge the rounded solutions by.
+        Labels in {-1, +1}, with which the rounded solutions are compared.
     rounding : callable
         From a factor F to labels, used when y is given.
     **options
@@ -205,9 +154,9 @@ def nu_path(
         If an input is not usable; the message names the value and the remedy.
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
-    keep = Keeper(X, y, rounding)
-    results = warm_started(grid[::-1], lambda nu, start: low_rank(keep.X, nu, penalty, start=start, **options))
-    return keep.path("nu", grid, [keep.row(result) for result in results][::-1])
+    recorder = PathRecorder(X, y, rounding)
+    results = warm_started(grid[::-1], lambda nu, start: low_rank(recorder.X, nu, penalty, start=start, **options))
+    return recorder.path("nu", grid, [recorder.row(result) for result in results][::-1])
 
 
 def lambda_path(
@@ -236,7 +185,7 @@ def lambda_path(
     a : float or (d,) array
         Ridge.
     y : (n,) array, optional
-        Labels in {-1, +1}, to judge the rounded solutions by.
+        Labels in {-1, +1}, with which the rounded solutions are compared.
     rounding : callable
         From a factor F to labels, used when y is given.
     **options
@@ -248,9 +197,11 @@ def lambda_path(
         If an input is not usable; the message names the value and the remedy.
     """
     grid = np.sort(as_grid(lams, "lams", nonnegative))
-    keep = Keeper(X, y, rounding)
-    results = warm_started(grid, lambda lam, start: low_rank(keep.X, nu, Penalty.l1(lam, a), start=start, **options))
-    return keep.path("lambda", grid, [keep.row(result) for result in results])
+    recorder = PathRecorder(X, y, rounding)
+    results = warm_started(
+        grid, lambda lam, start: low_rank(recorder.X, nu, Penalty.l1(lam, a), start=start, **options)
+    )
+    return recorder.path("lambda", grid, [recorder.row(result) for result in results])
 
 
 def alpha_path(
@@ -275,7 +226,7 @@ def alpha_path(
     alphas : (m,) array
         Imbalances (1'y/n)^2, in [0, 1]; they come back increasing.
     y : (n,) array, optional
-        Labels in {-1, +1}, to judge the rounded solutions by.
+        Labels in {-1, +1}, with which the rounded solutions are compared.
     rounding : callable
         From a factor F to labels, used when y is given.
     solver : str, optional
@@ -291,13 +242,15 @@ def alpha_path(
         If an n x n matrix would not fit in memory.
     """
     grid = np.sort(as_grid(alphas, "alphas", in_unit_interval))
-    keep = Keeper(X, y, rounding)
-    relaxation = constrained_alpha(keep.X, grid[0])
-    rows = [keep.row(solve(relaxation.at(alpha=alpha), solver, **options)) for alpha in grid]
-    return keep.path("alpha", grid, rows)
+    recorder = PathRecorder(X, y, rounding)
+    relaxation = constrained_alpha(recorder.X, grid[0])
+    rows = [recorder.row(solve(relaxation.at(alpha=alpha), solver, **options)) for alpha in grid]
+    return recorder.path("alpha", grid, rows)
 
 
-def duality(X: npt.ArrayLike, nus: npt.ArrayLike, *, solver: str | None = None, tol: float = 1e-6) -> Duality:
+def duality(
+    X: npt.ArrayLike, nus: npt.ArrayLike, *, solver: str | None = None, tol: float = 1e-6, **solver_options: Any
+) -> Duality:
     r"""Solve (8) along nu, and bracket (7) at the imbalance of each solution.
 
     .. math::
@@ -315,39 +268,98 @@ def duality(X: npt.ArrayLike, nus: npt.ArrayLike, *, solver: str | None = None, 
         A solver of CVXPY that solves (7) anew, with an n x n variable.  By default the bracket of (7) is what
         `certify_y` proves at the solution of (8), in O(n d^2).
     tol : float
-        Proved gap asked of the solvers.
+        Proved gap at which the solvers may stop.
+    **solver_options
+        Options of the named solver itself, as ``eps_abs`` of SCS, passed to `solve`.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is not usable, or there are options without a solver; the message names the remedy.
     ResourceError
         If a solver is named and an n x n matrix would not fit in memory.
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
-    keep = Keeper(X)
-    pairs = [
-        (keep.row(result), keep.row(at_its_imbalance(keep.X, result, solver, tol)))
-        for result in warm_started(grid[::-1], lambda nu, start: low_rank(keep.X, nu, start=start, tol=tol))
-    ]
+    recorder = PathRecorder(X)
+    if solver is None and solver_options:
+        raise ParameterError(f"{', '.join(solver_options)} are options of a solver of (7); name it, as solver='SCS'")
+    pairs = []
+    for result in warm_started(grid[::-1], lambda nu, start: low_rank(recorder.X, nu, start=start, tol=tol)):
+        if solver is None:
+            other = certify_at_own_imbalance(recorder.X, result)
+        else:
+            alpha = factor_imbalance(result.F)
+            other = solve(constrained_alpha(recorder.X, alpha), solver, tol=tol, **solver_options)
+        pairs.append((recorder.row(result), recorder.row(other)))
     penalised, constrained = zip(*pairs[::-1], strict=True)
-    first = keep.path("nu", grid, penalised)
-    return Duality(first, keep.path("alpha", first.imbalance, constrained))
+    first = recorder.path("nu", grid, penalised)
+    return Duality(penalised=first, constrained=recorder.path("alpha", first.imbalance, constrained))
 
 
-def at_its_imbalance(X: Array, penalised: Result, solver: str | None, tol: float) -> Result:
-    """Return a solution of (7) at the imbalance of a solution of (8): that solution itself, or a solver's."""
+def certify_at_own_imbalance(X: Array, penalised: Result) -> Result:
+    """Return a solution of (8) as one of (7) at its own imbalance, with the bracket that it proves there."""
     alpha = factor_imbalance(penalised.F)
-    if solver is not None:
-        return solve(constrained_alpha(X, alpha), solver, tol=tol)
     started = time.perf_counter()
     lower, upper = certify_y(X, penalised.F, alpha=alpha)
     seconds = time.perf_counter() - started
     return replace(penalised, value=upper, lower=lower, upper=upper, seconds=seconds, solver="certify_y")
 
 
+class Row(NamedTuple):
+    """One entry of a Path, without its parameter."""
+
+    value: float
+    lower: float
+    upper: float
+    eigenvalue_ratio: float
+    imbalance: float
+    directions: Array
+    error: float
+    seconds: float
+
+
+class PathRecorder:
+    """Make a path of results: what it keeps of each, and the arrays of all.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    y : (n,) array, optional
+        Labels in {-1, +1}, with which the solutions, rounded by `rounding`, are compared.
+    """
+
+    def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered) -> None:
+        self.X = as_data(X, warn=False)  # the solvers warn
+        self.y = None if y is None else as_labels(y, len(self.X))
+        self.rounding = rounding
+        self.columns = unit_columns(self.X)
+
+    def row(self, result: Result) -> Row:
+        """Return the entry of a path."""
+        return Row(
+            value=result.value,
+            lower=result.lower,
+            upper=result.upper,
+            eigenvalue_ratio=eigenvalue_ratio(result.F),
+            imbalance=factor_imbalance(result.F),
+            directions=self.columns.leading_direction(self.columns.directions_of(result)),
+            error=np.nan if self.y is None else clustering_error(self.y, self.rounding(result.F)),
+            seconds=result.seconds,
+        )
+
+    def path(self, name: str, grid: Array, rows: Iterable[Row]) -> Path:
+        """Put rows into arrays."""
+        columns: dict[str, Any] = {
+            name: np.array(column) for name, column in zip(Row._fields, zip(*rows, strict=True), strict=True)
+        }
+        columns["directions"] = align_signs(columns["directions"], self.columns.units)
+        columns["error"] = None if self.y is None else columns["error"]
+        return Path(name, grid, **columns)
+
+
 def warm_started(grid: Array, solve_at: Callable[[float, Result | None], Result]) -> Iterator[Result]:
-    """Solve at one parameter after the other, each started from the one before where that was computed."""
+    """Solve at one parameter after the other, each started from the last one that was not answered in closed form."""
     start = None
     for parameter in grid:
         result = solve_at(float(parameter), start)

@@ -168,13 +168,13 @@ def test_directions_follow_each_other_with_the_largest_entry_positive(planted):
 
 def test_signs_follow_through_a_turn_of_the_direction():
     X = np.eye(4) - 0.25
-    keep, angles = paths.Keeper(X), np.linspace(0.0, 1.5 * np.pi, 7)
+    recorder, angles = paths.PathRecorder(X), np.linspace(0.0, 1.5 * np.pi, 7)
     spun = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
-    rows = [keep.direction(np.outer(v, v)) for v in spun]
+    rows = [recorder.columns.leading_direction(np.outer(v, v)) for v in spun]
     assert any(row @ v < 0.0 for row, v in zip(rows, spun, strict=True))
     spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
     entry = paths.Row(0.0, 0.0, 0.0, 0.0, 0.0, rows[0], np.nan, 0.0)
-    path = keep.path("nu", angles, [entry._replace(directions=row) for row in rows])
+    path = recorder.path("nu", angles, [entry._replace(directions=row) for row in rows])
     np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last is the largest, and points down
 
 
@@ -197,6 +197,11 @@ def test_the_penalised_value_is_that_of_the_constrained_problem_solved_anew(nois
     np.testing.assert_allclose(found.apart, 0.0, atol=ROUNDING)
     np.testing.assert_allclose(found.constrained.imbalance, found.penalised.imbalance, atol=1e-11)
     assert set(np.diff(found.penalised.parameter) > 0) == {True}
+
+
+def test_options_of_the_named_solver_are_passed_on(noisy):
+    narrow, wide = (paths.duality(noisy, [0.2], solver="SCS", eps_abs=eps, eps_rel=eps) for eps in (1e-9, 1e-2))
+    assert narrow.constrained.gap[0] < 1e-6 < wide.constrained.gap[0]
 
 
 def test_brackets_that_do_not_meet_are_said_to_lie_apart(dual):
@@ -233,6 +238,7 @@ def test_the_paths_of_nu_bound_the_constrained_value_everywhere(noisy):
         (lambda X, y: paths.nu_path(X, [1.0], start=None), TypeError, "start"),
         (lambda X, y: paths.leading_direction(X, np.eye(3)), dc.DataError, r"V has shape \(3, 3\)"),
         (lambda X, y: paths.duality(X, [2.0]), dc.ParameterError, "nus = 2"),
+        (lambda X, y: paths.duality(X, [1.0], eps_abs=1e-9), dc.ParameterError, "eps_abs .*name it"),
     ],
 )
 def test_bad_input_is_named(planted, call, error, message):

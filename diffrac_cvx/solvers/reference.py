@@ -18,7 +18,7 @@ from diffrac_cvx.result import Result, Status
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_ROWS = 100_000  # nonzeros, up to which CLARABEL is as quick as SCS
 
-NEUTRAL: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
+COMMON_OPTIONS: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
     "CLARABEL": lambda tol, max_iter, seconds: {
         **({"tol_gap_abs": 1e-4 * tol, "tol_gap_rel": 1e-4 * tol, "tol_feas": 1e-4 * tol} if tol else {}),
         **({"max_iter": max_iter} if max_iter else {}),
@@ -72,7 +72,7 @@ def solve(
     memory_limit : float, optional
         GB that the solver may need by our estimate; by default what the machine has free.
     **solver_options
-        Passed to the solver as they are, after the neutral ones.
+        Passed to the solver as they are, after those that the parameters above give.
 
     Returns
     -------
@@ -93,33 +93,33 @@ def solve(
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
     time_limit = None if time_limit is None else positive(time_limit, "time_limit")
     memory_limit = None if memory_limit is None else 1e9 * positive(memory_limit, "memory_limit")
-    name = choose_solver(relaxation.size) if solver is None else installed(solver)
+    name = choose_solver(relaxation.size) if solver is None else find_solver(solver)
     answer = relaxation.shortcut()
     if isinstance(answer, Reading):
-        return result_of(answer, Status.CLOSED_FORM, 0, time.perf_counter() - started, "closed form")
-    posed = relaxation if answer is None else answer
-    if name in NEUTRAL:
-        options = NEUTRAL[name](tol, max_iter, time_limit)
+        return make_result(answer, Status.CLOSED_FORM, 0, time.perf_counter() - started, "closed form")
+    relaxation = relaxation if answer is None else answer
+    if name in COMMON_OPTIONS:
+        options = COMMON_OPTIONS[name](tol, max_iter, time_limit)
     elif max_iter is None and time_limit is None:
         options = {}
     else:
         raise ParameterError(f"max_iter and time_limit are not mapped to {name}; pass its own options by name")
-    require_known(name, solver_options)
-    needed = memory_needed(posed.size, name)
-    require_memory(needed, f"{relaxation.name} with {name}", posed.size.instead, memory_limit)
-    n_iter = run(posed.problem, name, verbose, options | solver_options)
-    reading = read(posed)
+    require_options(name, solver_options)
+    needed = memory_needed(relaxation.size, name)
+    require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
+    n_iter = run(relaxation.problem, name, verbose, options | solver_options)
+    reading = read_point(relaxation)
     seconds = time.perf_counter() - started
     if reading is None:
-        trivial = posed.trivial
-        empty = Reading(np.ones((posed.size.points, 1)), None, trivial.upper, trivial)
-        return result_of(empty, Status.FAILED, n_iter, seconds, name)
+        trivial = relaxation.trivial
+        empty = Reading(F=np.ones((relaxation.size.points, 1)), V=None, value=trivial.upper, bracket=trivial)
+        return make_result(empty, Status.FAILED, n_iter, seconds, name)
     limited = (
-        posed.problem.status == "user_limit"
+        relaxation.problem.status == "user_limit"
         or (max_iter is not None and n_iter >= max_iter)
-        or out_of_time(posed, time_limit)
+        or is_out_of_time(relaxation, time_limit)
     )
-    return result_of(reading, status_of(reading, tol, limited), n_iter, seconds, name)
+    return make_result(reading, status_of(reading, tol, limited), n_iter, seconds, name)
 
 
 def choose_solver(size: Size) -> str:
@@ -127,20 +127,20 @@ def choose_solver(size: Size) -> str:
     return "CLARABEL" if size.side <= SMALL_SIDE and size.nonzeros <= SMALL_ROWS else "SCS"
 
 
-def available() -> tuple[str, ...]:
+def installed_solvers() -> tuple[str, ...]:
     """Return the names of the solvers that CVXPY finds."""
     return tuple(cp.installed_solvers())
 
 
-def installed(solver: str) -> str:
+def find_solver(solver: str) -> str:
     """Return the solver's name as CVXPY spells it, or say which there are."""
-    known: dict[str, str] = {name.upper(): name for name in available()}
+    known: dict[str, str] = {name.upper(): name for name in installed_solvers()}
     if not isinstance(solver, str) or solver.upper() not in known:
         raise ParameterError(f"solver = {solver!r} is not installed; CVXPY finds {', '.join(sorted(known.values()))}")
     return known[solver.upper()]
 
 
-def require_known(solver: str, options: Mapping[str, Any]) -> None:
+def require_options(solver: str, options: Mapping[str, Any]) -> None:
     """Raise if a solver whose options we can list does not have one of these."""
     known: tuple[str, ...] | None = None
     if solver == "CLARABEL":
@@ -181,7 +181,7 @@ def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, A
     return int(stats.num_iters or 0) if stats is not None else 0
 
 
-def read(relaxation: Relaxation) -> Reading | None:
+def read_point(relaxation: Relaxation) -> Reading | None:
     """Read the point, or None if there is none or it is not finite."""
     values = [variable.value for variable in relaxation.problem.variables()]
     if any(value is None or not np.all(np.isfinite(value)) for value in values):
@@ -189,7 +189,7 @@ def read(relaxation: Relaxation) -> Reading | None:
     return relaxation.read()
 
 
-def out_of_time(relaxation: Relaxation, time_limit: float | None) -> bool:
+def is_out_of_time(relaxation: Relaxation, time_limit: float | None) -> bool:
     """Whether the solver used up its time limit: SCS does not say so itself."""
     stats = relaxation.problem.solver_stats
     spent = None if stats is None else stats.solve_time
@@ -203,7 +203,17 @@ def status_of(reading: Reading, tol: float, limited: bool) -> Status:
     return Status.LIMIT if limited else Status.INACCURATE
 
 
-def result_of(reading: Reading, status: Status, n_iter: int, seconds: float, solver: str) -> Result:
-    """Put a reading into the common form."""
+def make_result(reading: Reading, status: Status, n_iter: int, seconds: float, solver: str) -> Result:
+    """Return a reading as the result of a solver."""
     lower, upper = reading.bracket
-    return Result(reading.value, lower, upper, reading.F, reading.V, status, n_iter, seconds, solver)
+    return Result(
+        value=reading.value,
+        lower=lower,
+        upper=upper,
+        F=reading.F,
+        V=reading.V,
+        status=status,
+        n_iter=n_iter,
+        seconds=seconds,
+        solver=solver,
+    )

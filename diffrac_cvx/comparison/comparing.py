@@ -13,7 +13,7 @@ from diffrac_cvx import metrics
 from diffrac_cvx.certificates.label_bounds import bracket_alpha
 from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements, label_differences, lower_of
 from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
-from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.tables import pandas_or_error
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_seed, in_unit_interval, positive
@@ -106,11 +106,7 @@ class Comparison:
         return "".join(table.html() for table in [*self.tables(), *agreement]) + f"<ul>{remarks}</ul>"
 
     def __rich__(self) -> Any:
-        tables = [table.rich() for table in self.tables()]
-        from rich.console import Group
-        from rich.text import Text
-
-        return Group(*(part for table in tables for part in (table, Text())), *map(Text, self.remarks()))
+        return rich_group(self.tables(), self.remarks())
 
 
 def compare(

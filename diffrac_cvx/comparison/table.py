@@ -66,18 +66,10 @@ class Table:
         return "\n".join([head, "|" + " --- |" * len(self.head), *body])
 
     def rich(self) -> Any:
-        """Return the table for a terminal; the first column is not folded.
+        """Return the table for a terminal; the first column is not folded."""
+        from rich.table import Table as RichTable
+        from rich.text import Text
 
-        Raises
-        ------
-        ImportError
-            If rich is not installed.
-        """
-        try:
-            from rich.table import Table as RichTable
-            from rich.text import Text
-        except ImportError:
-            raise ImportError("this needs rich: pip install rich; str() gives plain text") from None
         head, *body = self.lines()
         table = RichTable(box=None, padding=(0, 1, 0, 0))
         for j, entry in enumerate(head):
@@ -85,6 +77,22 @@ class Table:
         for line in body:
             table.add_row(*map(Text, line))
         return table
+
+
+def rich_group(tables: Sequence[Table], sentences: Sequence[str]) -> Any:
+    """Return tables, an empty line after each, and sentences for a terminal.
+
+    Raises
+    ------
+    ImportError
+        If rich is not installed.
+    """
+    try:
+        from rich.console import Group
+        from rich.text import Text
+    except ImportError:
+        raise ImportError("this needs rich: pip install rich; str() gives plain text") from None
+    return Group(*(part for table in tables for part in (table.rich(), Text())), *map(Text, sentences))
 
 
 def format_cell(value: Any) -> str:

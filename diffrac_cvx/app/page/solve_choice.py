@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diffrac_cvx import registry
-from diffrac_cvx.app.page.data_choice import Data
+from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.processes import Call
@@ -91,12 +91,11 @@ def plan_solves(data: Data, setting: Setting, forms: Sequence[str], solvers: Seq
 def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
     """Return a solve of (15) without CVXPY."""
     record = registry.SOLVERS[solver]
-    assert record.function is not None
     refusal = registry.refuse_penalty(record.penalty, setting.penalty)
-    given = {"nu": setting.nu, "penalty": setting.penalty, **record.options, "tol": setting.tol}
-    call = None if refusal else Call(record.function, (data.X,), given, reports=True)
+    arguments = (data.X, setting.nu, setting.penalty)
+    call = None if refusal else Call(record.run, arguments, {"tol": setting.tol}, reports=True)
     options = "".join(f", {name}={value!r}" for name, value in record.options.items())
-    code = f"dc.{record.function.__name__}(X, nu=nu, penalty=penalty{options}, tol=tol)"
+    code = f"dc.{getattr(record.function, '__name__', solver)}(X, nu=nu, penalty=penalty{options}, tol=tol)"
     return Solve(f"(15) {solver}", solver, call, code, refusal and f"{solver} cannot solve this: {refusal}")
 
 

@@ -1,0 +1,143 @@
+"""One record makes a relaxation, a solver or a baseline known everywhere: a toy is added, seen and taken away."""
+
+import inspect
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx import registry, relaxations
+from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.app.page.data import Planted
+from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
+from diffrac_cvx.comparison import Task, list_methods
+from diffrac_cvx.processes import Worker
+from diffrac_cvx.registry import BaselineRecord, Parameters, RelaxationRecord, SolverRecord
+
+PLANTED = dc.datasets.make_planted(20, 3, noise=0.1, rng=0)
+
+
+def toy(X, nu=1.0):
+    """Relax as Eq. (8) does."""
+    return replace(dc.penalized_nu(X, nu), name="toy")
+
+
+def toy_solver(X, nu=1.0, penalty=dc.Penalty(), *, tol=1e-4, time_limit=None, callback=None, max_iter=1000):  # noqa: B008
+    """Solve as low_rank does."""
+    found = dc.low_rank(X, nu, penalty, tol=tol, time_limit=time_limit, callback=callback, max_iter=max_iter)
+    return replace(found, solver="toy_solver")
+
+
+def toy_baseline(X, *, rng):
+    """Return labels without looking at the data."""
+    return np.random.default_rng(rng).choice([-1.0, 1.0], size=len(X))
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """One record of each kind, while a test lasts."""
+    record = RelaxationRecord(toy, ("toy (8)",), "imbalance penalised, again", takes=("nu",), penalty=())
+    monkeypatch.setitem(registry.RELAXATIONS, "toy", record)
+    monkeypatch.setitem(registry.SOLVERS, "toy_solver", SolverRecord("low_rank, again", toy_solver, penalty=("ridge",)))
+    monkeypatch.setitem(registry.BASELINES, "coin", BaselineRecord(toy_baseline, "nothing"))
+
+
+def test_compare_runs_a_toy_here_and_in_another_process(toys):
+    methods = ["low_rank", "toy/SCS", "toy/CLARABEL", "toy_solver", "coin"]
+    for memory in (False, True):
+        found = dc.compare(PLANTED.X, methods=methods, nu=0.7, memory=memory)
+        assert list(found.found) == methods
+        assert not any(one.reason for one in found.found.values())
+        assert found.disagreements == ()
+        assert found.found["toy/SCS"].problem == "toy (8)"
+    assert {"toy/SCS", "toy_solver", "coin"} <= set(dc.compare(PLANTED.X, time_limit=0.05).found)
+
+
+def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
+    found = dc.compare(PLANTED.X, methods=["toy/SCS", "toy_solver"], penalty=dc.Penalty(c=0.1))
+    assert found.found == {}
+    assert "toy/SCS, toy_solver are left out: it takes no l1 penalty" in found.notes
+
+
+def test_the_page_offers_a_toy(toys):
+    data, setting = Planted(20, 3, noise=0.1).load(), Setting(nu=0.7, ridge=0.1)
+    assert list_forms()["toy (8)"][0] == "toy"
+    solves = plan_solves(data, setting, ["(15)", "toy (8)"], ["toy_solver", "SCS"])
+    assert [solve.name for solve in solves] == ["(15) toy_solver", "(15) SCS", "toy (8) SCS"]
+    assert solves[-1].code == 'dc.solve(dc.toy(X, nu=nu), "SCS", tol=tol)'
+    worker = Worker()
+    answers = [worker.call(solve.call) for solve in solves]
+    worker.close()
+    assert [answer.error for answer in answers] == [None] * 3
+    assert all(answer.value.status is dc.Status.OPTIMAL for answer in answers)
+    (refused,) = plan_solves(data, replace(setting, lam=0.1), ["(15)"], ["toy_solver"])
+    assert "takes no l1 penalty" in refused.refusal
+
+
+def test_the_estimators_take_a_toy(toys):
+    pytest.importorskip("sklearn")
+    assert dc.DiffracClustering(solver="toy_solver").fit(PLANTED.X).result_.solver == "toy_solver"
+
+
+def test_the_command_line_lists_and_runs_a_toy(toys, tmp_path, capsys):
+    table = tmp_path / "table.csv"
+    np.savetxt(table, PLANTED.X, delimiter=",", header="a,b,c", comments="")
+    assert run(["compare", str(table), "-m", "magic"]) == 2
+    assert "toy/SCS" in capsys.readouterr().err
+    assert run(["compare", str(table), "-m", "toy/SCS", "-m", "toy_solver"]) == 0
+    assert "toy (8)" in capsys.readouterr().out
+
+
+def test_the_tables_of_the_documentation_hold_a_toy(toys, monkeypatch):
+    monkeypatch.syspath_prepend(str(inspect.getfile(dc)).rpartition("diffrac_cvx")[0] + "docs")
+    import generated
+
+    assert "``toy/CLARABEL``" in generated.methods()
+    assert "`toy`" in generated.sizes()
+    assert "``coin``" in generated.methods()
+
+
+def test_a_toy_that_is_taken_away_is_seen_nowhere():
+    assert "toy/SCS" not in list_methods()
+    assert "toy (8)" not in list_forms()
+
+
+def test_every_relaxation_has_one_record_with_the_parameters_of_its_builder():
+    functions = {name: found for name, found in vars(relaxations).items() if inspect.isfunction(found)}
+    builders = {name for name, f in functions.items() if inspect.signature(f).return_annotation is dc.Relaxation}
+    assert set(registry.RELAXATIONS) == builders
+    for name, record in registry.RELAXATIONS.items():
+        assert record.builder is getattr(dc, name)
+        assert record.takes == tuple(inspect.signature(record.builder).parameters)[1:]
+        built = record.build(PLANTED.X, Parameters(alpha=0.2))
+        assert built.name == name
+        assert built.size.side <= record.side(*PLANTED.X.shape)
+        for equation in record.equations:
+            assert equation.strip("()") in inspect.getdoc(record.builder), equation
+
+
+def test_no_two_relaxations_have_one_name_in_tables():
+    names = [record.equation for record in registry.RELAXATIONS.values()]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", registry.RELAXATIONS)
+def test_a_record_takes_the_penalties_that_its_builder_takes(name):
+    record = registry.RELAXATIONS[name]
+    for part, penalty in (("ridge", dc.Penalty(a=0.1)), ("l1", dc.Penalty(c=0.1))):
+        if part in record.penalty:
+            record.build(PLANTED.X, Parameters(penalty=penalty))
+        elif "penalty" in record.takes:
+            with pytest.raises(dc.ParameterError):
+                record.build(PLANTED.X, Parameters(penalty=penalty))
+
+
+def test_all_that_a_method_is_can_be_sent_to_another_process():
+    import pickle
+
+    task = Task(X=PLANTED.X, alpha=0.1)
+    for name, method in list_methods().items():
+        copy, same_task = pickle.loads(pickle.dumps((method, task)))
+        assert copy.problem == method.problem, name
+        np.testing.assert_array_equal(same_task.X, task.X)

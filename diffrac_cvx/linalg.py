@@ -1,4 +1,4 @@
-"""The few pieces of linear algebra that everything else is written in."""
+"""Linear algebra that the rest of the package uses."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -12,11 +12,11 @@ from threadpoolctl import ThreadpoolController
 from diffrac_cvx.inputs import Array
 
 EPS = float(np.finfo(float).eps)
-BLOCK = 2000  # rows that are taken at a time: what is made of them stays in the cache
+BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
 
 
 def row_blocks(X: Array) -> Iterator[Array]:
-    """Yield a matrix by blocks of rows: one pass over the memory, whatever is made of a block, and no large copy."""
+    """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made."""
     for start in range(0, len(X), BLOCK):
         yield X[start : start + BLOCK]
 

@@ -1,4 +1,4 @@
-"""Memory: what the machine has free, what a problem may take, what this process holds."""
+"""Memory: how much the machine has free, how much a problem may take, how much this process has."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ STATUS, CLEAR = "/proc/self/status", "/proc/self/clear_refs"
 
 
 def require_memory(bytes_needed: float, what: str, instead: str, limit: float | None = None) -> None:
-    """Raise ResourceError if so many bytes are not to be had (limit, in bytes, or what the machine has free)."""
+    """Raise ResourceError if so many bytes are more than the limit, in bytes, by default what the machine has free."""
     available = available_memory() if limit is None else limit
     if bytes_needed > available:
         raise ResourceError(
@@ -39,9 +39,9 @@ def available_memory() -> float:
 
 
 def resident(which: str) -> float:
-    """Return the memory of this process in bytes, now ("VmRSS") or at its peak ("VmHWM"); the peak where Linux is not.
+    """Return the memory of this process in bytes, now ("VmRSS") or at its peak ("VmHWM"); only Linux tells them apart.
 
-    On Linux getrusage will not do: its peak starts from that of the process that started this one.
+    Elsewhere both are the peak of getrusage, which on Linux starts from that of the parent process.
     """
     with contextlib.suppress(OSError, StopIteration, ValueError), open(STATUS) as lines:
         return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith(which))

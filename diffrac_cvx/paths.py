@@ -319,15 +319,7 @@ class Row(NamedTuple):
 
 
 class PathRecorder:
-    """Make a path of results: what it keeps of each, and the arrays of all.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred here.
-    y : (n,) array, optional
-        Labels in {-1, +1}, with which the solutions, rounded by `rounding`, are compared.
-    """
+    """Make the entries of a path from results on X, with the clustering error where labels are given."""
 
     def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered) -> None:
         self.X = as_data(X, warn=False)  # the solvers warn

@@ -40,7 +40,7 @@ class Penalty:
 
     @classmethod
     def l1(cls, lam: float, a: float | npt.ArrayLike = 0.0) -> Self:
-        """Return the penalty of the paper's experiments: lam ||v||_1^2, and a ridge if asked for."""
+        """Return the penalty of the paper's experiments: lam ||v||_1^2, and a ridge."""
         return cls(a=_weights(a, "a"), c=nonnegative(lam, "lam") ** 0.5)
 
     def weights(self, d: int) -> tuple[Array, Array]:
@@ -63,7 +63,7 @@ class Penalty:
 
     @property
     def has_l1(self) -> bool:
-        """Whether the l1 part is there at all."""
+        """Whether any c_i > 0."""
         return bool(np.any(np.asarray(self.c) > 0))
 
 

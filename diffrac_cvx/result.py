@@ -67,7 +67,7 @@ class Result:
     seconds : float
         Wall-clock time.
     solver : str
-        Who computed the point.
+        Name of the solver.
     history : tuple of Progress
         (iteration, seconds, lower, upper), oldest first; empty where the solver does not report it.
     C : (d, d) array, or (d + 1, d + 1), or None

@@ -69,7 +69,7 @@ def test_the_l1_part_is_rescaled_until_eq_21_solves_eq_15(variant):
 @pytest.mark.parametrize("nu", [0.5, 1.0])
 @pytest.mark.parametrize("penalty", ["none", "l1"])
 @each_odd_case
-def test_the_gap_is_closed_on_singular_and_on_idle_data(case, penalty, nu):
+def test_the_gap_is_closed_on_singular_data_and_with_zero_rows(case, penalty, nu):
     result = solved(case, nu, penalty)
     assert result.gap <= 1e-3
     assert_brackets(result, oracle(case, nu, penalty))
@@ -80,7 +80,7 @@ def test_the_gap_is_closed_on_singular_and_on_idle_data(case, penalty, nu):
 @not_of_the_test
 @pytest.mark.parametrize("penalty", ["none", "l1"])
 @each_odd_case
-def test_the_published_bracket_holds_on_singular_and_on_idle_data(case, penalty):
+def test_the_published_bracket_holds_on_singular_data_and_with_zero_rows(case, penalty):
     result = solved(case, 0.5, penalty, variant="published", tol=TOL["published"], max_iter=200)
     assert_brackets(result, oracle(case, 0.5, penalty))
     assert (result.status is dc.Status.OPTIMAL) == (result.gap <= TOL["published"])

@@ -27,13 +27,28 @@ class Coordinates(NamedTuple):
     c: Array
 
 
+class L1(NamedTuple):
+    """The l1 part as an expression and the constraints whose multipliers are C of the certificate."""
+
+    value: cp.Expression
+    constraints: list[cp.Constraint]
+
+    def multiplier(self) -> Array | None:
+        """Return C off the diagonal as the solver has it, or None."""
+        values = [constraint.dual_value for constraint in self.constraints]
+        if not values or any(value is None for value in values):
+            return None
+        C = values[0] - values[1]
+        return np.asarray(C + C.T - np.diag(np.diag(C + C.T))) / 2
+
+
 class Terms(NamedTuple):
     """The terms of the V-space problems as CVXPY expressions, their constraints and their parameters."""
 
     V: cp.Variable
     gain: cp.Expression
     quadratic: cp.Expression
-    l1: "L1"
+    l1: L1
     roots: cp.PowCone3D
     nu: cp.Parameter
     scale: cp.Parameter
@@ -87,21 +102,6 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
         nu=weight,
         scale=scale,
     )
-
-
-class L1(NamedTuple):
-    """The l1 part as an expression and the constraints whose multipliers are C of the certificate."""
-
-    value: cp.Expression
-    constraints: list[cp.Constraint]
-
-    def multiplier(self) -> Array | None:
-        """Return C off the diagonal as the solver has it, or None."""
-        values = [constraint.dual_value for constraint in self.constraints]
-        if not values or any(value is None for value in values):
-            return None
-        C = values[0] - values[1]
-        return np.asarray(C + C.T - np.diag(np.diag(C + C.T))) / 2
 
 
 def l1_part(V: cp.Expression, c: Array, scale: cp.Parameter) -> L1:

@@ -8,11 +8,12 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result
-from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored import working_set as growing
+from diffrac_cvx.solvers.factored.augmented_lagrangian import iterates as iterates_on_all
+from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
+from diffrac_cvx.solvers.factored.working_set import with_small_entries
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 
-WORKING_SET_FROM = 24  # coordinates; below, the whole problem is as quick
+WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as long
 
 
 def low_rank(
@@ -74,8 +75,8 @@ def low_rank(
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
         if working_set and problem.has_l1 and problem.X.shape[1] >= WORKING_SET_FROM:
-            return growing.iterates(problem, tol, stopping.max_iter, first.U, first.C)
-        U = None if first.U is None else growing.with_small_entries(first.U, np.arange(len(first.U)))
-        return augmented_lagrangian.iterates(problem, stopping.max_iter, U, first.C)
+            return iterates_on_working_sets(problem, tol, stopping.max_iter, first.U, first.C)
+        U = None if first.U is None else with_small_entries(first.U, np.arange(len(first.U)))
+        return iterates_on_all(problem, stopping.max_iter, U, first.C)
 
     return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start)

@@ -22,7 +22,7 @@ CHECK_EVERY = 20
 MOST_DOUBLINGS = 100
 
 
-class Point(NamedTuple):
+class DualPoint(NamedTuple):
     """A dual point and its matrix D = W'(X' Diag(u) X / (2n) - scale C) W."""
 
     u: Array
@@ -50,12 +50,12 @@ class Stage:
         units = u / u.mean()
         return cls(dual, eps, scale, dual.curvature_u(5, units) / units**2, dual.curvature_C() * scale**2)
 
-    def point(self, u: Array, C: Array) -> Point:
+    def point(self, u: Array, C: Array) -> DualPoint:
         """Return the dual point with its matrix."""
-        return Point(u, C, self.dual.matrix(u, self.scale * C))
+        return DualPoint(u, C, self.dual.matrix(u, self.scale * C))
 
-    def step(self, ahead: Point, here: Smoothed, factor: float) -> tuple[Point, float, float]:
-        """Return the proximal step from an extrapolated point, its smooth value, and the factor that was enough."""
+    def step(self, ahead: DualPoint, here: Smoothed, factor: float) -> tuple[DualPoint, float, float]:
+        """Return the proximal step from an extrapolated point, its smooth value, and the factor that it took."""
         grad_C = self.scale * here.grad_C
         for _ in range(MOST_DOUBLINGS):
             step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
@@ -74,7 +74,7 @@ class Stage:
         """Inner product of two steps in the metric of the two curvatures."""
         return float(np.sum(self.curvature_u * du * eu) + self.curvature_C * np.sum(dC * eC))
 
-    def gap(self, new: Point, value: float, here: Smoothed) -> float:
+    def gap(self, new: DualPoint, value: float, here: Smoothed) -> float:
         """Duality gap of the smoothed problem, entropy included."""
         entropy = -np.sum(here.spectrum * np.log(here.spectrum))
         gain = np.mean(np.sqrt(2 * len(new.u) * here.grad_u))  # grad_u holds q / (2n)
@@ -82,18 +82,18 @@ class Stage:
         return float(self.dual.separable_part(new.u) + value - primal)
 
 
-class End(NamedTuple):
-    """Where a stage ended, or stands: its eps, the dual point, the factor of V and the step-size factor."""
+class StageState(NamedTuple):
+    """A stage so far: its eps, the dual point, the factor of V, the step-size factor, whether its gap is reached."""
 
     eps: float
-    dual: Point
+    dual: DualPoint
     U: Array
     factor: float
     n_iter: int
     finished: bool
 
     def iterate(self) -> Iterate:
-        """Return the point in the common form."""
+        """Return the factor of V with its dual."""
         return Iterate(self.U, self.n_iter, Dual(self.dual.u, self.dual.C))
 
 
@@ -108,8 +108,8 @@ def iterates(
         eps = float(np.clip(bracket(problem, problem.best_scale(U)).gap, 1e-5, FIRST_EPS[1]))
     stage = Stage.at(dual, eps, scale, u)
     start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
-    end = End(eps, start, dual.W, 0.1 / eps, 0, finished=False)
-    ends: list[End] = []
+    end = StageState(eps, start, dual.W, 0.1 / eps, 0, finished=False)
+    ends: list[StageState] = []
     while eps > LAST_EPS and end.n_iter < max_iter:
         for step in run_stage(stage, end, max_iter):
             yield step.iterate()
@@ -124,8 +124,8 @@ def iterates(
         end = end._replace(eps=eps, factor=end.factor / SHRINK, dual=stage.point(end.dual.u, end.dual.C))
 
 
-def run_stage(stage: Stage, start: End, max_iter: int) -> Iterator[End]:
-    """Yield where the stage stands every so often, last of all its end."""
+def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageState]:
+    """Yield the state of the stage every few iterations, and its last one."""
     last = ahead = start.dual
     done, factor, t = start.n_iter, start.factor, 1.0
     while True:
@@ -134,17 +134,17 @@ def run_stage(stage: Stage, start: End, max_iter: int) -> Iterator[End]:
         done += 1
         finished = stage.gap(new, value, here) < STAGE_END * stage.eps
         if finished or done >= max_iter or done % CHECK_EVERY == 0:
-            yield End(stage.eps, new, here.U, factor, done, finished)
+            yield StageState(stage.eps, new, here.U, factor, done, finished)
         if finished or done >= max_iter:
             return
         if stage.inner(ahead.u - new.u, ahead.C - new.C, new.u - last.u, new.C - last.C) > 0:
-            t = 1.0  # the momentum points uphill
+            t = 1.0  # a restart: the momentum would increase the objective
         t, weight = momentum(t)
-        ahead = Point(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
+        ahead = DualPoint(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
         last, factor = new, factor * 0.85
 
 
-def extrapolated(ends: Sequence[End], box: Array) -> Iterate:
+def extrapolated(ends: Sequence[StageState], box: Array) -> Iterate:
     """Return the value at eps = 0 of the polynomial in eps through the last ends of stages (Richardson)."""
     weights = [float(np.prod([-b.eps / (a.eps - b.eps) for b in ends if b is not a])) for a in ends]
     u, C, V = np.zeros_like(ends[0].dual.u), np.zeros_like(box), np.zeros_like(box)

@@ -33,7 +33,7 @@ import cvxpy as cp
 from diffrac_cvx.relaxations import Reading, Relaxation, Size
 
 
-def linked(X, i=0, j=1, b=0.5):
+def linked(X, i, j, b=0.5):
     """Relax the labellings, asking two points to be on the same side."""
     X = X - X.mean(axis=0)
     n = len(X)
@@ -82,7 +82,7 @@ def from_linked(bounds, parameters):
 
 
 dc.registry.RELAXATIONS["linked"] = dc.registry.RelaxationRecord(
-    builder=linked, equations=("(8) linked",), says="imbalance penalised, two points linked", takes=(), penalty=(),
+    builder=lambda X: linked(X, 0, j), equations=("(8) linked",), says="imbalance penalised, two points linked", takes=(), penalty=(),
     rows="n", bounds_15=from_linked,
 )  # fmt: skip
 found = dc.compare(X, planted.y, methods=["low_rank", "penalized_nu/SCS", "linked/SCS"])

@@ -120,6 +120,51 @@ class Duality:
         return np.maximum(lines.max(axis=1), 0.0), np.interp(grid, at, upper[order][first])
 
 
+class Row(NamedTuple):
+    """One entry of a Path, without its parameter."""
+
+    value: float
+    lower: float
+    upper: float
+    eigenvalue_ratio: float
+    imbalance: float
+    directions: Array
+    error: float
+    seconds: float
+
+
+class PathRecorder:
+    """Make the entries of a path from results on X, with the clustering error where labels are given."""
+
+    def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered) -> None:
+        self.X = as_data(X, warn=False)  # the solvers warn
+        self.y = None if y is None else as_labels(y, len(self.X))
+        self.rounding = rounding
+        self.columns = unit_columns(self.X)
+
+    def row(self, result: Result) -> Row:
+        """Return the entry of a path."""
+        return Row(
+            value=result.value,
+            lower=result.lower,
+            upper=result.upper,
+            eigenvalue_ratio=eigenvalue_ratio(result.F),
+            imbalance=factor_imbalance(result.F),
+            directions=self.columns.leading_direction(self.columns.directions_of(result)),
+            error=np.nan if self.y is None else clustering_error(self.y, self.rounding(result.F)),
+            seconds=result.seconds,
+        )
+
+    def path(self, name: str, grid: Array, rows: Iterable[Row]) -> Path:
+        """Put rows into arrays."""
+        columns: dict[str, Any] = {
+            name: np.array(column) for name, column in zip(Row._fields, zip(*rows, strict=True), strict=True)
+        }
+        columns["directions"] = align_signs(columns["directions"], self.columns.units)
+        columns["error"] = None if self.y is None else columns["error"]
+        return Path(name, grid, **columns)
+
+
 def nu_path(
     X: npt.ArrayLike,
     nus: npt.ArrayLike,
@@ -155,7 +200,7 @@ def nu_path(
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
     recorder = PathRecorder(X, y, rounding)
-    results = warm_started(grid[::-1], lambda nu, start: low_rank(recorder.X, nu, penalty, start=start, **options))
+    results = solve_along(grid[::-1], lambda nu, start: low_rank(recorder.X, nu, penalty, start=start, **options))
     return recorder.path("nu", grid, [recorder.row(result) for result in results][::-1])
 
 
@@ -198,9 +243,7 @@ def lambda_path(
     """
     grid = np.sort(as_grid(lams, "lams", nonnegative))
     recorder = PathRecorder(X, y, rounding)
-    results = warm_started(
-        grid, lambda lam, start: low_rank(recorder.X, nu, Penalty.l1(lam, a), start=start, **options)
-    )
+    results = solve_along(grid, lambda lam, start: low_rank(recorder.X, nu, Penalty.l1(lam, a), start=start, **options))
     return recorder.path("lambda", grid, [recorder.row(result) for result in results])
 
 
@@ -284,7 +327,7 @@ def duality(
     if solver is None and solver_options:
         raise ParameterError(f"{', '.join(solver_options)} are options of a solver of (7); name it, as solver='SCS'")
     pairs = []
-    for result in warm_started(grid[::-1], lambda nu, start: low_rank(recorder.X, nu, start=start, tol=tol)):
+    for result in solve_along(grid[::-1], lambda nu, start: low_rank(recorder.X, nu, start=start, tol=tol)):
         if solver is None:
             other = certify_at_own_imbalance(recorder.X, result)
         else:
@@ -305,52 +348,7 @@ def certify_at_own_imbalance(X: Array, penalised: Result) -> Result:
     return replace(penalised, value=upper, lower=lower, upper=upper, seconds=seconds, solver="certify_y")
 
 
-class Row(NamedTuple):
-    """One entry of a Path, without its parameter."""
-
-    value: float
-    lower: float
-    upper: float
-    eigenvalue_ratio: float
-    imbalance: float
-    directions: Array
-    error: float
-    seconds: float
-
-
-class PathRecorder:
-    """Make the entries of a path from results on X, with the clustering error where labels are given."""
-
-    def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered) -> None:
-        self.X = as_data(X, warn=False)  # the solvers warn
-        self.y = None if y is None else as_labels(y, len(self.X))
-        self.rounding = rounding
-        self.columns = unit_columns(self.X)
-
-    def row(self, result: Result) -> Row:
-        """Return the entry of a path."""
-        return Row(
-            value=result.value,
-            lower=result.lower,
-            upper=result.upper,
-            eigenvalue_ratio=eigenvalue_ratio(result.F),
-            imbalance=factor_imbalance(result.F),
-            directions=self.columns.leading_direction(self.columns.directions_of(result)),
-            error=np.nan if self.y is None else clustering_error(self.y, self.rounding(result.F)),
-            seconds=result.seconds,
-        )
-
-    def path(self, name: str, grid: Array, rows: Iterable[Row]) -> Path:
-        """Put rows into arrays."""
-        columns: dict[str, Any] = {
-            name: np.array(column) for name, column in zip(Row._fields, zip(*rows, strict=True), strict=True)
-        }
-        columns["directions"] = align_signs(columns["directions"], self.columns.units)
-        columns["error"] = None if self.y is None else columns["error"]
-        return Path(name, grid, **columns)
-
-
-def warm_started(grid: Array, solve_at: Callable[[float, Result | None], Result]) -> Iterator[Result]:
+def solve_along(grid: Array, solve_at: Callable[[float, Result | None], Result]) -> Iterator[Result]:
     """Solve at one parameter after the other, each started from the last one that was not answered in closed form."""
     start = None
     for parameter in grid:

@@ -158,7 +158,7 @@ def certify_until_stopped(
         bounds = bracket(problem, point, dual)
         best = point if point.value < best.value else best
         lower = min(max(lower, bounds.lower), best.value)
-        history.append(Progress(n_iter, stopping.seconds, lower, best.value))
+        history.append(Progress(iteration=n_iter, seconds=stopping.seconds, lower=lower, upper=best.value))
         status = stopping.reason(history[-1])
         if status is not None:
             break

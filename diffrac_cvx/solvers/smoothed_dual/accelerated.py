@@ -48,7 +48,13 @@ class Stage:
     def at(cls, dual: SmoothedDual, eps: float, scale: float, u: Array) -> "Stage":
         """Return the stage with its curvatures measured at u."""
         units = u / u.mean()
-        return cls(dual, eps, scale, dual.curvature_u(5, units) / units**2, dual.curvature_C() * scale**2)
+        return cls(
+            dual=dual,
+            eps=eps,
+            scale=scale,
+            curvature_u=dual.curvature_u(5, units) / units**2,
+            curvature_C=dual.curvature_C() * scale**2,
+        )
 
     def point(self, u: Array, C: Array) -> DualPoint:
         """Return the dual point with its matrix."""
@@ -108,7 +114,7 @@ def iterates(
         eps = float(np.clip(bracket(problem, problem.best_scale(U)).gap, 1e-5, FIRST_EPS[1]))
     stage = Stage.at(dual, eps, scale, u)
     start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
-    end = StageState(eps, start, dual.W, 0.1 / eps, 0, finished=False)
+    end = StageState(eps=eps, dual=start, U=dual.W, factor=0.1 / eps, n_iter=0, finished=False)
     ends: list[StageState] = []
     while eps > LAST_EPS and end.n_iter < max_iter:
         for step in run_stage(stage, end, max_iter):
@@ -117,7 +123,7 @@ def iterates(
         ends.append(end)
         for order in (2, 3):
             if end.finished and len(ends) >= order:
-                yield extrapolated(ends[-order:], dual.box)
+                yield extrapolate(ends[-order:], dual.box)
         scale = theta(problem, dual, end.U, scale) if problem.has_l1 else scale
         eps *= SHRINK
         stage = Stage.at(dual, eps, scale, end.dual.u)
@@ -134,7 +140,7 @@ def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageS
         done += 1
         finished = stage.gap(new, value, here) < STAGE_END * stage.eps
         if finished or done >= max_iter or done % CHECK_EVERY == 0:
-            yield StageState(stage.eps, new, here.U, factor, done, finished)
+            yield StageState(eps=stage.eps, dual=new, U=here.U, factor=factor, n_iter=done, finished=finished)
         if finished or done >= max_iter:
             return
         if stage.inner(ahead.u - new.u, ahead.C - new.C, new.u - last.u, new.C - last.C) > 0:
@@ -144,7 +150,7 @@ def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageS
         last, factor = new, factor * 0.85
 
 
-def extrapolated(ends: Sequence[StageState], box: Array) -> Iterate:
+def extrapolate(ends: Sequence[StageState], box: Array) -> Iterate:
     """Return the value at eps = 0 of the polynomial in eps through the last ends of stages (Richardson)."""
     weights = [float(np.prod([-b.eps / (a.eps - b.eps) for b in ends if b is not a])) for a in ends]
     u, C, V = np.zeros_like(ends[0].dual.u), np.zeros_like(box), np.zeros_like(box)

@@ -57,8 +57,13 @@ class SmoothedDual:
         """Return phi_eps at the D of (u, C), its gradients in u and C, and the factor of V."""
         value, root = softmax_root(D, eps)
         U = self.W @ root
-        # The paper's appendix drops the minus of the gradient in C.
-        return Smoothed(value, row_energies(self.Z, root) / (2 * len(self.Z)), -(U @ U.T), U, np.sum(root**2, axis=0))
+        return Smoothed(
+            value=value,
+            grad_u=row_energies(self.Z, root) / (2 * len(self.Z)),
+            grad_C=-(U @ U.T),  # the paper's appendix drops this minus
+            U=U,
+            spectrum=np.sum(root**2, axis=0),
+        )
 
     def l1(self, U: Array) -> float:
         """Return sum_ij box_ij |UU'|_ij."""

@@ -152,5 +152,5 @@ assert proof.lower <= best <= proof.objective
 #   arithmetic. A bracket narrower than about 1e-12 means nothing.
 # - A bracket on the value says little about the distance between two solutions. The optimum is flat: points whose values
 #   differ by 1e-7 can differ by 1e-3 in the entries of Y.
-# - The optimum of the model is not the truth about the data. A proved labelling may have nothing to do with the classes
+# - The optimum of the model need not be the true classes. A proved labelling may have nothing to do with the classes
 #   that one had in mind (:doc:`/reproduction`, Table 1).

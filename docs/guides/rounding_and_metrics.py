@@ -48,8 +48,8 @@ for nu in (0.1, 0.3, 1.0):
 
 # %%
 # Here y is the first eigenvector as long as nu is small; which one it is depends on the weights of yy' and 11' in Y, and the
-# centred rules do not have to know (:doc:`/auto/relaxations/constrained_alpha`). At nu = 1 the relaxation wants clusters of
-# equal sizes, which these are not. No rounding repairs that.
+# centred rules do not have to know (:doc:`/auto/relaxations/constrained_alpha`). At nu = 1 the relaxation favours clusters of
+# equal sizes, which these are not. No rounding corrects this.
 #
 # Refining
 # --------
@@ -89,7 +89,7 @@ assert np.isclose(dc.metrics.clustering_error(y, constant), 1 - dc.metrics.imbal
 # Metrics of solutions
 # --------------------
 # `metrics.eigenvalue_ratio` is the second eigenvalue of Y over the first: 0 if the solution is labels. `metrics.numerical_rank`
-# counts eigenvalues above 1 % of the largest. Both are a matter of how far the problem was solved:
+# counts eigenvalues above 1 % of the largest. Both depend on the accuracy of the solution:
 
 data = dc.datasets.make_planted(100, 10, rng=0).X
 for name, result in {

@@ -46,7 +46,7 @@ Beyond the paper. V = UU' with U of d × r, so that V is semidefinite by constru
 4. With an l1 part and 24 features or more, do this on a working set: 8 features at first, then twice as many, chosen by how
    much they violate the certificate on all features. The set grows to all of them if it must.
 
-The problem in U is not convex. The bracket is that of the convex problem, so a bad point shows as a gap that stays open,
+The problem in U is not convex. The bracket is that of the convex problem, so a bad point shows as a gap that does not reach tol,
 with a status that says so, and not as a wrong answer.
 
 fista
@@ -134,7 +134,7 @@ for name in ("cold", "warm"):
 assert sum(counts["warm"]) < sum(counts["cold"])
 
 # %%
-# :func:`diffrac_cvx.paths.lambda_path` and its kin do this (:doc:`plots_and_paths`). For the reference path,
+# :func:`diffrac_cvx.paths.lambda_path` and the other path functions do this (:doc:`plots_and_paths`). For the reference path,
 # ``relaxation.at(nu=...)`` changes a parameter without compiling again; CVXPY's own warm starts are not used.
 #
 # Which solution

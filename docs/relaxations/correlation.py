@@ -51,7 +51,7 @@ labels = dc.rounding.kmeans_centered(dc.low_rank(X).F)
 print(f"squared correlation of labels found by another relaxation: {dc.metrics.squared_correlation(X, labels):.4f}")
 
 # %%
-# A solver runs off towards the unbounded M. What it returns is read as a feasible point, and the bound −n is known:
+# The iterates of a solver grow without bound. What it returns is read as a feasible point, and the bound −n is known:
 
 result = dc.solve(dc.correlation(X), "SCS", tol=1e-2, max_iter=20_000)
 print(f"value {result.value:.3f}, proved at least {result.lower:.0f}")

@@ -41,7 +41,7 @@ for k in (2, 3, 5):
     assert abs(value - nu / k - (1 - 1 / k) * p) < 1e-5
 
 # %%
-# Three classes, from the solution that knows of no k, by a rounding that does:
+# Three classes, from the solution, which does not depend on k, by a rounding that does:
 
 F = dc.low_rank(X, nu).F
 found = KMeans(3, n_init=10, random_state=0).fit_predict(F)

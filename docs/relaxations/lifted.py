@@ -40,7 +40,7 @@ for name, penalty in (("no penalty", dc.Penalty()), ("ridge", dc.Penalty(a=0.2))
 # A constraint of your own
 # ------------------------
 # ``relaxation.problem`` is a `cvxpy.Problem` like any other. Its variable ``YPV`` holds Y first. Here two points that the
-# solution keeps apart are asked to be on the same side rather than not, :math:`Y_{ij} \ge 1/2`. The value can only rise.
+# solution labels differently must be on the same side rather than not, :math:`Y_{ij} \ge 1/2`. The value can only rise.
 
 relaxation = dc.lifted(X, 0.8, sparse)
 free = dc.solve(relaxation, "SCS", tol=1e-5)

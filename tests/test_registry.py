@@ -61,8 +61,15 @@ def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
 
 
 def test_the_page_offers_a_toy(toys):
+    pytest.importorskip("marimo")
+    from diffrac_cvx.app.page.controls import list_meanings, solve_controls
+
     data, setting = Planted(20, 3, noise=0.1).load(), Setting(nu=0.7, ridge=0.1)
     assert list_forms()["toy (8)"][0] == "toy"
+    offered = solve_controls().elements
+    assert "toy (8) toy" in offered["forms"].options
+    assert "toy_solver" in offered["solvers"].options
+    assert "- toy (8) `toy`: imbalance penalised, again, n x n" in list_meanings()
     solves = plan_solves(data, setting, ["(15)", "toy (8)"], ["toy_solver", "SCS"])
     assert [solve.name for solve in solves] == ["(15) toy_solver", "(15) SCS", "toy (8) SCS"]
     assert solves[-1].code == 'dc.solve(dc.toy(X, nu=nu), "SCS", tol=tol)'
@@ -78,6 +85,13 @@ def test_the_page_offers_a_toy(toys):
 def test_the_estimators_take_a_toy(toys):
     pytest.importorskip("sklearn")
     assert dc.DiffracClustering(solver="toy_solver").fit(PLANTED.X).result_.solver == "toy_solver"
+
+
+def test_a_rounding_of_roundings_is_known_to_the_estimators_and_printed_by_compare(monkeypatch):
+    pytest.importorskip("sklearn")
+    monkeypatch.setitem(dc.rounding.ROUNDINGS, "by_row", lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0))
+    assert "error by row" in str(dc.compare(PLANTED.X, PLANTED.y, methods=["low_rank"]))
+    assert dc.DiffracClustering(rounding="by_row").fit(PLANTED.X).labels_.shape == (20,)
 
 
 def test_the_command_line_lists_and_runs_a_toy(toys, tmp_path, capsys):

@@ -83,8 +83,8 @@ class Comparison:
     def tables(self) -> list[Table]:
         """Return what is printed: a table of proofs and one of labels, without the columns that have no value."""
         tables = []
-        for chosen in (PROOFS, LABELS):
-            columns = {key: key.replace("_", " ") for key in ("method", *chosen)}
+        for keys in (PROOFS, (*LABELS, *(f"error_{rounding}" for rounding in ROUNDINGS))):
+            columns = {key: key.replace("_", " ") for key in ("method", *keys)}
             table = Table.from_records(self.rows, columns).without_empty_columns()
             tables += [table] if len(table.head) > 1 else []
         return tables

@@ -15,7 +15,7 @@ RUNTIME = ROOT / "figures" / "runtime.csv"
 N, D = 200, 10  # of the sizes shown
 
 
-def listed(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
+def list_table(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
     """Return a list-table of reStructuredText."""
     lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
     for row in [header, *rows]:
@@ -23,33 +23,33 @@ def listed(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "
     return "\n".join(lines) + "\n"
 
 
-def plain(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return text that begins no list and ends no reference: "J. Platt" is a name."""
     return re.sub(r"^([A-Za-z]|\d+)([.)]) ", r"\1\\\2 ", text).replace("*", r"\*").replace("_ ", r"\_ ")
 
 
-def data_sets(kinds: Sequence[str]) -> str:
+def table_of_data_sets(kinds: Sequence[str]) -> str:
     """Return what is known of each data set: its size and terms, then what it holds and where it comes from."""
     rows = []
     for known in (dc.datasets.describe(name) for kind in kinds for name in dc.datasets.names(kind)):
         where = "shipped" if known.shipped else "``fetch``" if known.url else "by hand"
         size = [f"{known.n}", f"{known.d}"]
-        what = f"{plain(known.description)}. *Source:* {plain(known.source)}. *Licence:* {plain(known.licence)}."
+        what = f"{escape_text(known.description)}. *Source:* {escape_text(known.source)}. *Licence:* {escape_text(known.licence)}."
         rows.append((f"``{known.name}``", *size, where, what))
-    return listed(("name", "n", "d", "file", "what, whose, on which terms"), rows)
+    return list_table(("name", "n", "d", "file", "what, whose, on which terms"), rows)
 
 
-def methods() -> str:
+def table_of_methods() -> str:
     """Return the methods that `compare` runs."""
     rows = []
     for name, method in list_methods().items():
         relaxation = dc.registry.RELAXATIONS.get(name.partition("/")[0])
         side = "none" if relaxation is None else relaxation.rows
         rows.append((f"``{name}``", method.problem, ", ".join(method.penalty) or "no penalty", side))
-    return listed(("method", "problem", "takes", "side of its cone"), rows)
+    return list_table(("method", "problem", "takes", "side of its cone"), rows)
 
 
-def sizes() -> str:
+def table_of_sizes() -> str:
     """Return what each relaxation asks of CVXPY: the cone, and the memory by the rule that `solve` refuses by."""
     X, parameters = dc.datasets.make_planted(N, D, rng=0).X, dc.registry.Parameters(alpha=0.25)
     rows = []
@@ -58,15 +58,15 @@ def sizes() -> str:
         needs = [f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB" for solver in dc.registry.cvxpy_solvers()]
         chosen = f"``{choose_solver(relaxation.size)}``"
         rows.append((f"`{name}`", ", ".join(record.equations), record.shape.replace("x", "×"), *needs, chosen))
-    return listed(("relaxation", "equation", "variable", *dc.registry.cvxpy_solvers(), "chosen"), rows)
+    return list_table(("relaxation", "equation", "variable", *dc.registry.cvxpy_solvers(), "chosen"), rows)
 
 
-def statuses() -> str:
+def table_of_statuses() -> str:
     """Return the reasons for which solvers stop."""
-    return listed(("status", "what it says"), [(f"``{status.name}``", status.value) for status in dc.Status])
+    return list_table(("status", "what it says"), [(f"``{status.name}``", status.value) for status in dc.Status])
 
 
-def equal_gap(lam: float) -> str:
+def table_of_equal_gap(lam: float) -> str:
     """Return the median seconds to a proved gap of 0.001 at d = 50, by method and n, of the runs that reached it."""
     table = pd.read_csv(RUNTIME)
     chosen = table[(table["panel"] == "n") & (table["goal"] == "equal gap") & (table["lam"] == lam)]
@@ -74,10 +74,10 @@ def equal_gap(lam: float) -> str:
     seconds = chosen.groupby(["method", "n"])["seconds"].median().where(reached).unstack("n")
     order = [method for method in dict.fromkeys(table["method"]) if method in seconds.index]
     rows = [(method, *("–" if pd.isna(value) else f"{value:.2g}" for value in seconds.loc[method])) for method in order]
-    return listed(("seconds", *(f"n = {n:,}".replace(",", " ") for n in seconds.columns)), rows)
+    return list_table(("seconds", *(f"n = {n:,}".replace(",", " ") for n in seconds.columns)), rows)
 
 
-def benchmark() -> str:
+def table_of_benchmark() -> str:
     """Return the README's table of the benchmark."""
     lines = (ROOT / "README.md").read_text().splitlines()
     start = lines.index("| method | proved gap | seconds |")
@@ -86,18 +86,18 @@ def benchmark() -> str:
         if not line.startswith("|"):
             break
         rows.append([re.sub(r"`([^`]*)`", r"``\1``", cell.strip()) for cell in line.strip("|").split("|")])
-    return listed(("method", "proved gap", "seconds"), rows)
+    return list_table(("method", "proved gap", "seconds"), rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "two_class": lambda: data_sets(("two-class", "extra")),
-    "multi_label": lambda: data_sets(("multi-label",)),
-    "methods": methods,
-    "sizes": sizes,
-    "statuses": statuses,
-    "equal_gap_plain": lambda: equal_gap(0.0),
-    "equal_gap_sparse": lambda: equal_gap(0.001),
-    "benchmark": benchmark,
+    "two_class": lambda: table_of_data_sets(("two-class", "extra")),
+    "multi_label": lambda: table_of_data_sets(("multi-label",)),
+    "methods": table_of_methods,
+    "sizes": table_of_sizes,
+    "statuses": table_of_statuses,
+    "equal_gap_plain": lambda: table_of_equal_gap(0.0),
+    "equal_gap_sparse": lambda: table_of_equal_gap(0.001),
+    "benchmark": table_of_benchmark,
 }
 
 

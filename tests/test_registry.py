@@ -107,9 +107,9 @@ def test_the_tables_of_the_documentation_hold_a_toy(toys, monkeypatch):
     monkeypatch.syspath_prepend(str(inspect.getfile(dc)).rpartition("diffrac_cvx")[0] + "docs")
     import generated
 
-    assert "``toy/CLARABEL``" in generated.methods()
-    assert "`toy`" in generated.sizes()
-    assert "``coin``" in generated.methods()
+    assert "``toy/CLARABEL``" in generated.TABLES["methods"]()
+    assert "`toy`" in generated.TABLES["sizes"]()
+    assert "``coin``" in generated.TABLES["methods"]()
 
 
 def test_a_toy_that_is_taken_away_is_seen_nowhere():

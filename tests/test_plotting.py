@@ -354,6 +354,17 @@ def test_duality_draws_both_values_and_the_proved_band(planted, dual):
     assert {lower[0], upper[0]} <= set(corners[corners[:, 0] == at, 1])
 
 
+def test_two_dualities_on_the_same_axes_are_told_apart_by_the_colour_of_all_their_marks(planted, dual):
+    more = paths.nu_path(planted.X, [0.0, 0.05, 0.1])
+    axes = plt.figure().subplots(1, 2)
+    found = plotting.DualityDisplay(dual, dual.constrained, more).plot(axes, legend=False, color="k", marker="s")
+    np.testing.assert_array_equal(drawn(found.line_), np.column_stack([more.parameter, more.value]))
+    assert {line.get_color() for line in (found.points_, found.crosses_, found.line_, found.sums_)} == {"k"}
+    assert mpl.colors.to_hex(found.band_.get_facecolor()[0]) == "#000000"
+    assert (found.points_.get_marker(), found.sums_.get_marker(), found.line_.get_linestyle()) == ("s", "s", "-")
+    assert [one.get_legend() for one in axes] == [None, None]
+
+
 def test_duality_is_solved_by_the_display_too(planted, dual):
     found = plotting.DualityDisplay.from_data(planted.X, dual.penalised.parameter, tol=1e-6)
     np.testing.assert_array_equal(found.duality.penalised.value, dual.penalised.value)

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.paths import Duality, Path, duality
-from diffrac_cvx.plotting.canvas import ACCENT, SECOND, Axes, axes_for, line_style, panels_for, scale_x
+from diffrac_cvx.plotting.canvas import ACCENT, Axes, axes_for, line_style, merge_style, panels_for, scale_x
 
 PANELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
+CORNERS = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
 
 
 class DualityDisplay:
@@ -23,6 +24,8 @@ class DualityDisplay:
     duality : Duality
     constrained : Path, optional
         From `alpha_path`: values of (7) solved apart, drawn as crosses.
+    penalised : Path, optional
+        From `nu_path`: more values of (8), which p is drawn through.
 
     Attributes
     ----------
@@ -47,15 +50,18 @@ class DualityDisplay:
     line_: Any
     sums_: Any
 
-    def __init__(self, duality: Duality, constrained: Path | None = None) -> None:
+    def __init__(self, duality: Duality, constrained: Path | None = None, penalised: Path | None = None) -> None:
         self.duality, self.constrained = duality, constrained
+        self.penalised = duality.penalised if penalised is None else penalised
 
     @classmethod
     def from_data(cls, X: npt.ArrayLike, nus: npt.ArrayLike, **options: Any) -> Self:
         """Solve by `duality`, which takes the other arguments and says what it raises."""
         return cls(duality(X, nus, **options))
 
-    def plot(self, ax: Any = None, *, panels: Sequence[str] | str | None = None, **kwargs: Any) -> Self:
+    def plot(
+        self, ax: Any = None, *, panels: Sequence[str] | str | None = None, legend: bool = True, **kwargs: Any
+    ) -> Self:
         """Draw q with its band, and p with the sums that equal it.
 
         Parameters
@@ -64,8 +70,10 @@ class DualityDisplay:
             One for each panel.  By default those of a new figure, side by side.
         panels : str or sequence of str, optional
             Of "constrained" and "penalised"; by default both, or the first where there is one axes.
+        legend : bool
+            Whether the marks are explained on the axes.
         **kwargs
-            Passed to ``Axes.plot`` for q and p.
+            Passed to ``Axes.plot`` for q and p; a colour is that of the band and of the other marks too.
 
         Returns
         -------
@@ -84,33 +92,29 @@ class DualityDisplay:
         for axes, name in zip(self.axes_, asked, strict=True):
             axes.set_ylabel(PANELS[name])
             (self._constrained if name == "constrained" else self._penalised)(axes, kwargs)
+            if legend:
+                axes.legend(frameon=False, loc=CORNERS[name], fontsize="small")
         return self
 
     def _constrained(self, ax: Axes, kwargs: dict[str, Any]) -> None:
         known = self.duality.constrained
         alphas = np.union1d(np.linspace(known.parameter.min(), 1.0, 401), known.parameter)
         lower, upper = self.duality.bounds(alphas)
-        self.band_ = ax.fill_between(alphas, lower, upper, color=SECOND, alpha=0.25, lw=0, label="proved")
         marks = line_style(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
+        self.band_ = ax.fill_between(alphas, lower, upper, color=marks["color"], alpha=0.25, lw=0, label="proved")
         (self.points_,) = ax.plot(known.parameter, known.value, **marks)
         if self.constrained is not None:
+            crosses = merge_style({"color": ACCENT}, kwargs) | {"linestyle": "none", "marker": "x"}
             apart = self.constrained
-            (self.crosses_,) = ax.plot(
-                apart.parameter, apart.value, linestyle="none", marker="x", color=ACCENT, label="solved apart"
-            )
+            (self.crosses_,) = ax.plot(apart.parameter, apart.value, **crosses, label="solved apart")
         ax.set_xlabel(r"$\alpha$")
-        ax.legend(frameon=False, loc="upper right", fontsize="small")
 
     def _penalised(self, ax: Axes, kwargs: dict[str, Any]) -> None:
-        penalised = self.duality.penalised
-        scale_x(ax, penalised.parameter)
-        (self.line_,) = ax.plot(
-            penalised.parameter, penalised.value, **line_style(0, kwargs, marker="", label=r"$p(\nu)$")
-        )
+        scale_x(ax, self.penalised.parameter)
+        line = line_style(0, kwargs, label=r"$p(\nu)$") | {"marker": ""}
+        (self.line_,) = ax.plot(self.penalised.parameter, self.penalised.value, **line)
         _, upper = self.duality.sums
+        marks = merge_style({"color": ACCENT, "marker": "o"}, kwargs) | {"linestyle": "none", "markerfacecolor": "none"}
         sums = r"$q(\alpha) + \nu\alpha$ at its $\alpha$"
-        (self.sums_,) = ax.plot(
-            penalised.parameter, upper, linestyle="none", marker="o", markerfacecolor="none", color=ACCENT, label=sums
-        )
+        (self.sums_,) = ax.plot(self.duality.penalised.parameter, upper, **marks, label=sums)
         ax.set_xlabel(r"$\nu$")
-        ax.legend(frameon=False, loc="upper left", fontsize="small")

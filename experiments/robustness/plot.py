@@ -5,11 +5,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from experiments.harness import ACCENT, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.harness import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
 from experiments.robustness.cells import LAMBDAS, WITHOUT_LAMBDA
 
-LOOKS = {
-    "k-means": ("#1b7837", "v", "-."),
+CURVES = {
+    "k-means": (GREEN, "v", "-."),
     "alternating": ("#b8860b", "s", "--"),
     "FISTA, 1e-2": ("#999999", "o", ":"),
     "FISTA, 1e-3": (GREY, "D", "--"),
@@ -29,7 +29,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         figure, axes = plt.subplots(1, len(LAMBDAS), figsize=(PAGE, 2.7), sharey=True)
         for lam, ax in zip(LAMBDAS, axes, strict=True):
-            for method, (color, marker, line) in LOOKS.items():
+            for method, (color, marker, line) in CURVES.items():
                 mine = table[(table["method"] == method) & table["lam"].isin([lam, *without(method)])]
                 name = NAMES.get(method, method)
                 with_band(ax, mine, "d", "error", label=name, color=color, marker=marker, ls=line)

@@ -7,17 +7,21 @@ from typing import Any
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.rounding import ROUNDINGS
 from experiments.harness.sweep import Row
 
 N, D, ALPHA_STAR = 80, 10, 0.25
 NOISES = (0.0, 0.05, 0.1, 0.3)
 SCS_TOLERANCE, LOW_RANK_TOLERANCE = 1e-9, 1e-8
+SCS_OPTIONS = {"eps_abs": SCS_TOLERANCE, "eps_rel": SCS_TOLERANCE, "max_iters": 20_000}
 RANK_THRESHOLD = 1e-4  # of an eigenvalue of Y to the largest; SCS leaves 1e-6 where an exact solution has 0
 DUAL_NU = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 ALPHAS = [*np.round(np.arange(0.0, 1.0, 0.05), 2).tolist(), 0.975, 1.0]
 NUS = [*(10.0 ** np.arange(-4.0, 0.0, 0.25)).round(9).tolist(), 0.75, 1.0]
-ROUNDINGS = ("sign_leading", "sign_second", "sign_centered")
+SETTINGS = {"scs": SCS_TOLERANCE, "low_rank": LOW_RANK_TOLERANCE, "rank": RANK_THRESHOLD}
+SIGNS = ("sign_leading", "sign_second", "sign_centered")  # roundings
 
 
 def cells_of(grid: str) -> list[dict[str, Any]]:
@@ -43,60 +47,39 @@ def measure(path: str, parameter: float, noise: float, replication: int) -> Row:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
+        if path == "dual":
+            return measure_duality(planted.X, parameter)
         if path == "alpha":
-            return describe(constrained(planted.X, parameter), planted.y)
-        penalised = dc.low_rank(planted.X, parameter, tol=LOW_RANK_TOLERANCE)
-        if path == "nu":
-            return describe(penalised, planted.y)
-        return dual_row(planted, parameter, penalised)
+            result = dc.solve(dc.constrained_alpha(planted.X, parameter), "SCS", tol=1e-6, **SCS_OPTIONS)
+        else:
+            result = dc.low_rank(planted.X, parameter, tol=LOW_RANK_TOLERANCE)
+        return describe(result, planted.y)
 
 
-def constrained(X: np.ndarray, alpha: float) -> dc.Result:
-    """Solve Eq. (7) by SCS to high accuracy."""
-    return dc.solve(
-        dc.constrained_alpha(X, alpha), "SCS", tol=1e-6, eps_abs=SCS_TOLERANCE, eps_rel=SCS_TOLERANCE, max_iters=20_000
-    )
-
-
-def describe(result: dc.Result, y: np.ndarray) -> Row:
+def describe(result: dc.Result, y: Array) -> Row:
     """Return what the table keeps of a solution."""
     return {
         "solver": result.solver,
         "value": result.value,
         "gap": result.gap,
-        "alpha": imbalance_of(result.F),
+        "alpha": dc.metrics.factor_imbalance(result.F),
         "rank": dc.metrics.numerical_rank(result.F, RANK_THRESHOLD),
         "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
-        **{f"error_{name}": dc.metrics.clustering_error(y, rounded(name, result.F)) for name in ROUNDINGS},
+        **{f"error_{name}": dc.metrics.clustering_error(y, ROUNDINGS[name](result.F)) for name in SIGNS},
     }
 
 
-def rounded(name: str, F: np.ndarray) -> np.ndarray:
-    """Round by one of the three ways."""
-    rounding = getattr(dc.rounding, name)
-    return np.asarray(rounding(F))
-
-
-def imbalance_of(F: np.ndarray) -> float:
-    """Return 1'Y1 / n^2."""
-    return float(np.sum(F.mean(axis=0) ** 2))
-
-
-def dual_row(planted: dc.datasets.Planted, nu: float, penalised: dc.Result) -> Row:
+def measure_duality(X: Array, nu: float) -> Row:
     """Compare the penalised value with the constrained one at the penalised solution's own alpha, + nu alpha."""
-    alpha = float(np.clip(imbalance_of(penalised.F), 0.0, 1.0))
-    other = constrained(planted.X, alpha)
-    low, high = other.lower + nu * alpha, other.upper + nu * alpha
-    return {
-        "solver": f"{penalised.solver}, {other.solver}",
+    pair = dc.paths.duality(X, [nu], solver="SCS", tol=LOW_RANK_TOLERANCE, **SCS_OPTIONS)
+    penalised, constrained = pair.penalised, pair.constrained
+    columns = {
         "value": penalised.value,
         "gap": penalised.gap,
-        "alpha": alpha,
-        "constrained_value": other.value,
-        "constrained_gap": other.gap,
-        "difference": other.value + nu * alpha - penalised.value,
-        "apart": max(low - penalised.upper, penalised.lower - high, 0.0),
+        "alpha": constrained.parameter,
+        "constrained_value": constrained.value,
+        "constrained_gap": constrained.gap,
+        "difference": constrained.value + nu * constrained.parameter - penalised.value,
+        "apart": pair.apart,
     }
-
-
-SETTINGS = {"scs": SCS_TOLERANCE, "low_rank": LOW_RANK_TOLERANCE, "rank": RANK_THRESHOLD}
+    return {"solver": "low_rank, SCS", **{name: float(column[0]) for name, column in columns.items()}}

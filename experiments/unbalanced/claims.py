@@ -3,10 +3,10 @@
 import pandas as pd
 
 from experiments.harness.claims import Claim
-from experiments.unbalanced.cells import ALPHA_STAR, ROUNDINGS
+from experiments.unbalanced.cells import ALPHA_STAR, SIGNS
 
 SMALL = 0.01  # a mean error below which the labels count as recovered
-FIRST, SECOND, PROJECTION = (f"error_{name}" for name in ROUNDINGS)
+FIRST, SECOND, PROJECTION = (f"error_{name}" for name in SIGNS)
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:

@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diffrac_cvx import paths
+from diffrac_cvx.plotting import DualityDisplay
 from experiments.harness import ACCENT, GREY, PAGE, SECOND, STYLE, label_lines, save, with_band
 from experiments.unbalanced.cells import ALPHA_STAR
 
-LOOKS = {
+CURVES = {
     "sign_leading": ("first eigenvector", SECOND, "-", "o"),
     "sign_second": ("second eigenvector", GREY, "--", "s"),
     "sign_centered": ("projection", ACCENT, "-", "^"),
 }
-
-STEEPEST = 0.05  # the largest nu whose supporting line is drawn
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -51,7 +51,7 @@ def draw_paths(table: pd.DataFrame, stem: Path, *, ranks: pd.DataFrame | None) -
 
 def errors(axes: Axes, table: pd.DataFrame) -> None:
     """Draw the mean error of the three roundings, with a band of two standard errors."""
-    for name, (label, color, line, marker) in LOOKS.items():
+    for name, (label, color, line, marker) in CURVES.items():
         with_band(axes, table, "parameter", f"error_{name}", label=label, color=color, ls=line, marker=marker)
     axes.set_ylim(-0.03, 1.03)
 
@@ -69,28 +69,40 @@ def rank_panel(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def draw_duality(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the constrained value with the lines that support it, and the penalised value with their intercepts."""
+    """Draw the constrained value between its proved bounds, and the penalised value with the sums that equal it."""
     with plt.rc_context(STYLE):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(PAGE, 2.5))
-        for (noise, color), marker in zip(((0.0, SECOND), (0.3, ACCENT)), "o^", strict=True):
-            first = table[(table["noise"] == noise) & (table["replication"] == 0)]
-            alpha, nu = (first[first["path"] == path].sort_values("parameter") for path in ("alpha", "nu"))
-            left.plot(alpha["parameter"], alpha["value"], color=color, marker=marker, ms=2.5)
-            right.plot(nu["parameter"], nu["value"], color=color)
-            dual = first[first["path"] == "dual"]
-            other = dual["constrained_value"] + dual["parameter"] * dual["alpha"]
-            right.plot(dual["parameter"], other, ls="none", marker=marker, ms=4, color=color, mfc="none")
-            for _, row in dual[dual["parameter"] <= STEEPEST].iterrows():
-                span = np.clip(row["alpha"] + np.array([-0.15, 0.15]), 0.0, row["value"] / row["parameter"])
-                left.plot(span, row["value"] - row["parameter"] * span, color=GREY, lw=0.6)
-                left.plot(row["alpha"], row["constrained_value"], color=color, marker="x", ms=4)
-        left.set_xlabel(r"$\alpha$")
-        left.set_ylabel("constrained value $p(\\alpha)$")
-        label_lines(
-            left, [r"$\sigma = 0$", r"$\sigma = 0.3$", r"grey: slope $-\nu$"], [SECOND, ACCENT, GREY], at=(0.55, 0.75)
-        )
-        right.set_xscale("log")
-        right.set_xlabel(r"$\nu$")
-        right.set_ylabel("penalised value")
-        label_lines(right, [r"line: penalised", r"marks: $p(\alpha) + \nu\alpha$ at its $\alpha$"], [GREY, GREY])
+        figure, axes = plt.subplots(1, 2, figsize=(PAGE, 2.5))
+        for noise, color, marker in ((0.0, SECOND, "o"), (0.3, ACCENT, "^")):
+            first = table[(table["noise"] == noise) & (table["replication"] == 0)].sort_values("parameter")
+            alpha, nu, dual = (first[first["path"] == path] for path in ("alpha", "nu", "dual"))
+            pairs = paths.Duality(
+                penalised=path_of("nu", dual["parameter"], dual["value"], dual["gap"]),
+                constrained=path_of("alpha", dual["alpha"], dual["constrained_value"], dual["constrained_gap"]),
+            )
+            DualityDisplay(
+                pairs,
+                constrained=path_of("alpha", alpha["parameter"], alpha["value"], alpha["gap"]),
+                penalised=path_of("nu", nu["parameter"], nu["value"], nu["gap"]),
+            ).plot(axes, legend=False, color=color, marker=marker, ms=4, lw=1.2)
+        texts = [r"$\sigma = 0$", r"$\sigma = 0.3$", r"marks: solutions of $p(\nu)$", "band: proved by these"]
+        texts.append(r"crosses: solved at this $\alpha$")
+        label_lines(axes[0], texts, [SECOND, ACCENT, GREY, GREY, GREY], at=(0.45, 0.88))
+        label_lines(axes[1], [r"line: penalised", r"marks: $q(\alpha) + \nu\alpha$ at its $\alpha$"], [GREY, GREY])
         save(figure, stem)
+
+
+def path_of(name: str, parameter: pd.Series, value: pd.Series, gap: pd.Series) -> paths.Path:
+    """Return a path with the values of a table; what the table does not hold is NaN."""
+    unknown = np.full(len(value), np.nan)
+    return paths.Path(
+        name=name,
+        parameter=parameter.to_numpy(),
+        value=value.to_numpy(),
+        lower=(value - gap).to_numpy(),
+        upper=value.to_numpy(),
+        eigenvalue_ratio=unknown,
+        imbalance=unknown,
+        directions=np.empty((len(value), 0)),
+        error=None,
+        seconds=unknown,
+    )

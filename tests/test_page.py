@@ -91,7 +91,7 @@ def upload(page, text):
 
 
 def test_every_view_is_there_with_its_picture_or_table(page):
-    from diffrac_cvx.app.page.view_list import VIEWS
+    from diffrac_cvx.app.page.views import VIEWS
 
     for shown in VIEWS:
         view(page, shown.name).locator("table" if shown.is_table else "img").first.wait_for()
@@ -105,8 +105,11 @@ def test_a_narrow_page_is_not_wider_than_its_window(page):
     widths = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
     boxes = page.locator(".view").all()
     assert all(box.bounding_box()["width"] <= 420 for box in boxes)
+    tables = [box.bounding_box() for box in page.locator(".view > .wide-table").all()]
     page.set_viewport_size({"width": 1280, "height": 1000})
     assert widths[0] <= widths[1]
+    assert tables
+    assert all(box["x"] + box["width"] <= 420 for box in tables), "a table is scrolled inside its card"
 
 
 def test_moving_a_slider_changes_picture_caption_and_table(page):
@@ -141,9 +144,9 @@ def test_the_python_of_a_view_is_shown(page):
 
 
 def test_stop_ends_a_long_solve(page):
-    pick(page, "forms", "(23) correlation")
+    pick(page, "forms", "(24) correlation")
     pick(page, "solvers", "SCS")
-    status = page.locator(".status", has_text="(23) SCS")  # takes minutes
+    status = page.locator(".status", has_text="(24) SCS")  # takes minutes
     status.wait_for()
     page.wait_for_timeout(1000)
     started = time.monotonic()
@@ -151,7 +154,7 @@ def test_stop_ends_a_long_solve(page):
     page.locator(".status[data-state=stopped]").wait_for()
     assert time.monotonic() - started < 15
     assert not status.is_visible()
-    pick(page, "forms", "(23) correlation")
+    pick(page, "forms", "(24) correlation")
     page.locator(".status[data-state=done]").wait_for()
 
 
@@ -170,6 +173,7 @@ def test_a_table_with_a_column_of_text_as_label_is_clustered(page):
     rows = [f"{(-1) ** i + 0.1 * (i % 7):.1f},{i % 5},{'cat' if i % 2 else 'dog'}" for i in range(40)]
     upload(page, "\n".join(["height,weight,species", *rows]))
     page.locator(".wrong", has_text="'species' holds text").wait_for()
+    assert "(in the panel: label column or columns left out)" in page.locator(".wrong").inner_text()
     control(page, "label").locator("select").select_option("species")
     page.locator(".summary", has_text="mine.csv: 40 points, 2 features").wait_for()
     view(page, "projection").locator(".note", has_text="mine.csv").wait_for()

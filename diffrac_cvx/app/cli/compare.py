@@ -92,11 +92,11 @@ def write_report(path: Path, compared: Comparison, title: str) -> None:
     sections = [html.section("Methods", compared._repr_html_())]
     runs = {name: result for name, result in compared.results.items() if len(result.history) > 1}
     if runs:
-        display = BracketDisplay.from_result(*runs.values(), names=list(runs))
-        picture = html.picture(display, "Proved bounds on the optimum.", against="seconds")
+        brackets = BracketDisplay.from_result(*runs.values(), names=list(runs))
+        picture = html.picture(brackets, "Proved bounds on the optimum.", against="seconds")
         sections.append(html.section("Brackets", picture))
     best = min(compared.results, key=lambda name: compared.results[name].gap, default=None)
     if best is not None:
-        display = SpectrumDisplay.from_result(compared.results[best])
-        sections.append(html.section("Spectrum", html.picture(display, f"Eigenvalues of Y and V, by {best}.")))
+        spectrum = SpectrumDisplay.from_result(compared.results[best])
+        sections.append(html.section("Spectrum", html.picture(spectrum, f"Eigenvalues of Y and V, by {best}.")))
     html.write(path, title, *sections)

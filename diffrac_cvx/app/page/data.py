@@ -130,8 +130,9 @@ class OwnTable:
         """
         if not self.file:
             raise DataError("choose a file with a table: one point a row, one feature a column")
-        how = {"drop": self.drop, "missing": self.missing, "scaling": self.scaling}
-        table = datasets.read_table(self.content, self.label, **how, name=self.file)
+        table = datasets.read_table(
+            self.content, self.label, drop=self.drop, missing=self.missing, scaling=self.scaling, name=self.file
+        )
         notes = list(table.notes)
         if table.labels is not None and table.y is None:
             notes.append(f"the label has {len(table.classes)} classes and two are needed: it is not used")

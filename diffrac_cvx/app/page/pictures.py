@@ -102,7 +102,7 @@ class Picture:
             return f"<p>{escape(self.says)}</p>"
         if self.view.is_table:
             with DRAWING, apart_from_pyplot():
-                return f'<div class="table">{self.script.execute(self.names)["table"].html()}</div>'
+                return f'<div class="wide-table">{self.script.execute(self.names)["table"].html()}</div>'
         # Inline: a file of the server's would be gone when its cell runs again while the browser asks for it.
         png = self.save("png", dpi=110)
         return f'<img alt="{self.view.name}" src="data:image/png;base64,{b64encode(png).decode()}">'

@@ -84,7 +84,7 @@ VIEWS = (
     View(
         "brackets", "proofs", "Brackets closing",
         "Proved lower and upper bounds on the optimum against time: a solution through CVXPY is one point. Brackets of "
-        "one equation overlap; Eq. (7), (21) and (23) are other problems.",
+        "one equation overlap; Eq. (7), (21) and (24) are other problems.",
         (
             "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))",
             'figure = display.plot(against="seconds").figure_',

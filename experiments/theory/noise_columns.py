@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets import planted
 from diffrac_cvx.inputs import Array
-from experiments.harness import Cell, Row
+from experiments.harness import Row
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness
 
 D = 10  # dimensions of the recovery panel; uniqueness is expected from n = 32.5 on
@@ -51,13 +50,6 @@ def balanced_points(draw: Draw, n: int, d: int, rng: np.random.Generator) -> Arr
     return np.column_stack([y, draw(rng, (most, d - 1))])[:n]
 
 
-def recovery_cells(full: bool) -> list[Cell]:
-    """Return cells over the law and the number of points."""
-    points = [12, 16, 20, 24, 28, 30, 32, 34, 36, 40, 44, 50, 60, 80, 100, 140, 200, 300] if full else [20, 60]
-    laws = list(LAWS) if full else ["three-point 1", "three-point 3"]
-    return [{"law": law, "n": n, "replication": r} for law, n, r in product(laws, points, range(20 if full else 2))]
-
-
 def measure_recovery(law: str, n: int, replication: int) -> Row:
     """Solve a balanced noiseless instance; decide exactly whether yy' is the only solution."""
     beta, draw = LAWS[law]
@@ -78,15 +70,6 @@ def measure_recovery(law: str, n: int, replication: int) -> Row:
         "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
         "gap": result.gap,
     }
-
-
-def sample_size_cells(full: bool) -> list[Cell]:
-    """Return cells over the law of the noise: how many points Proposition 1 asks for, how many it takes."""
-    dimensions = (3, 4, 5, 6) if full else (3,)
-    return [
-        {"d": d, "m": m, "beta": beta, "replication": r}
-        for d, m, beta, r in product(dimensions, (0.5, 1.0), (1.3, 1.8, 3.0, 6.0), range(20 if full else 2))
-    ]
 
 
 def measure_sample_size(d: int, m: float, beta: float, replication: int) -> Row:

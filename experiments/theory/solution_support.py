@@ -1,26 +1,15 @@
 """Sections 5.1.4 and 5.3 in numbers: when all solutions live on the constant vector and the labels."""
 
-from itertools import product
-
 import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
-from experiments.harness import Cell, Row
+from experiments.harness import Row
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension
 
 MOST_POINTS = 400
 SHARE = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: share of the larger cluster
 SCS_TOLERANCE = 1e-9
-
-
-def rank_two_cells(full: bool) -> list[Cell]:
-    """Return cells over dimension and imbalance."""
-    dimensions = (2, 3, 4, 6, 8, 10, 12, 14) if full else (4,)
-    return [
-        {"d": d, "imbalance": imbalance, "replication": r}
-        for d, imbalance, r in product(dimensions, SHARE, range(20 if full else 2))
-    ]
 
 
 def measure_rank_two(d: int, imbalance: float, replication: int) -> Row:
@@ -38,15 +27,6 @@ def unbalanced_points(d: int, imbalance: float, replication: int) -> Array:
     rng = np.random.default_rng([2017, 54, d, int(100 * imbalance), replication])
     y = np.where(rng.random(MOST_POINTS) < SHARE[imbalance], 1.0, -1.0)
     return np.column_stack([np.ones(MOST_POINTS), y, rng.standard_normal((MOST_POINTS, d - 1))])
-
-
-def lemma_cells(full: bool) -> list[Cell]:
-    """Return cells on both sides of the threshold, at several alpha."""
-    points = (12, 16, 26, 60) if full else (12, 40)
-    return [
-        {"d": 6, "n": n, "alpha_step": step, "replication": r}
-        for n, step, r in product(points, (0.0, 0.3, 0.6, 0.9), range(5 if full else 1))
-    ]
 
 
 def measure_lemma(d: int, n: int, alpha_step: float, replication: int) -> Row:
@@ -72,14 +52,6 @@ def measure_lemma(d: int, n: int, alpha_step: float, replication: int) -> Row:
     }
 
 
-def family_cells(full: bool) -> list[Cell]:
-    """Return cells over the number of random labels and of points."""
-    points = [*range(3, 25), 28, 32, 40, 60] if full else [4, 20]
-    return [
-        {"k": k, "n": n, "replication": r} for k, n, r in product((1, 2, 3, 4, 5), points, range(40 if full else 2))
-    ]
-
-
 def measure_family(k: int, n: int, replication: int) -> Row:
     """Compare "1, y_i and y_i y_j are linearly independent" with "diag(y A y') = 1 has only diagonal solutions".
 
@@ -100,14 +72,6 @@ def measure_family(k: int, n: int, replication: int) -> Row:
         "independent": int(independent),
         "diagonal": int(not np.any(np.abs(null[:, rows != columns]) > 1e-9)),
     }
-
-
-def many_labels_cells(full: bool) -> list[Cell]:
-    """Return cells over the number of labels and of dimensions."""
-    dimensions = (6, 8, 10, 12, 14) if full else (6,)
-    return [
-        {"k": k, "d": d, "replication": r} for k, d, r in product((1, 2, 3, 4), dimensions, range(20 if full else 2))
-    ]
 
 
 def measure_many_labels(k: int, d: int, replication: int) -> Row:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.inputs import Array
-from experiments.harness import Cell, Row
+from experiments.harness import Row
 from experiments.theory.unique_solution import quadratic_forms
 
 
@@ -16,15 +16,6 @@ class Spectrum(NamedTuple):
     mu_1: float
     mu_2: float
     c_min: float
-
-
-def spectrum_cells(full: bool) -> list[Cell]:
-    """Return cells over the dimension, the variance and the kurtosis."""
-    dimensions = (3, 4, 5, 6) if full else (3,)
-    return [
-        {"d": d, "m": m, "beta": beta}
-        for d, m, beta in product(dimensions, (0.1, 0.5, 1.0, 2.0), (1.0, 1.3, 1.8, 3.0, 6.0, 9.0, 30.0))
-    ]
 
 
 def measure_spectrum(d: int, m: float, beta: float) -> Row:

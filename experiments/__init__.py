@@ -1,1 +1,1 @@
-"""The paper's experiments: one module per figure, tables first, pictures from tables."""
+"""The paper's experiments: a folder for each figure or table; tables first, figures from tables."""

@@ -37,11 +37,11 @@ def test_every_statement_has_a_number_and_the_table_is_there(section):
 
 
 def test_the_page_is_what_the_tables_say():
-    assert reproduction.PAGE.read_text() == reproduction.page()
+    assert reproduction.PAGE.read_text() == reproduction.format_page()
 
 
 def test_a_missing_table_is_named_and_the_rest_is_written(tmp_path):
-    page = reproduction.page(tmp_path)
+    page = reproduction.format_page(tmp_path)
     assert page.count("Not measured yet") == len(reproduction.SECTIONS)
     assert "make runtime" in page
 

@@ -10,7 +10,7 @@ from diffrac_cvx.paths import Duality, Path, duality
 from diffrac_cvx.plotting.canvas import ACCENT, Axes, axes_for, line_style, merge_style, panels_for, scale_x
 
 PANELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
-CORNERS = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
+CORNERS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
 
 
 class DualityDisplay:

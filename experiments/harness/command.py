@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,7 +111,7 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
         try:
             measure_tables(experiment, stem, values.grid, values.jobs)
         except KeyboardInterrupt:
-            print("\nstopped: the rows so far are in build, and the same command completes them", file=sys.stderr)
+            print("\nstopped: the rows so far are kept in build, and the same command completes them", file=sys.stderr)
             return INTERRUPTED
     return draw_and_report(experiment, stem, values.grid)
 
@@ -118,14 +119,14 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
 def measure_tables(experiment: Experiment, stem: Path, grid: str, jobs: int) -> None:
     """Measure the cells, those of the oracle too, and write the tables."""
     settings = {"grid": grid, **experiment.settings}
-    limits = {"jobs": jobs, "settings": settings, "seconds": experiment.seconds, "memory": experiment.memory}
+    measure_all = partial(sweep, jobs=jobs, settings=settings, seconds=experiment.seconds, memory=experiment.memory)
     log = Path("build") / f"{experiment.name}_{grid}.log"
-    table = sweep(experiment.cells(grid), experiment.measure, log, title=experiment.name, **limits)
+    table = measure_all(experiment.cells(grid), experiment.measure, log, title=experiment.name)
     write_table(table, stem.with_suffix(".csv"))
     oracle = experiment.oracle
     if oracle is not None:
         second_log = log.with_stem(f"{log.stem}_oracle")
-        second = sweep(oracle.cells(grid), oracle.measure, second_log, title="oracle", **limits)
+        second = measure_all(oracle.cells(grid), oracle.measure, second_log, title="oracle")
         write_table(oracle.compare(table, second), agreement_of(stem))
         forget(second_log)
     forget(log)

@@ -1,6 +1,6 @@
 """Write docs/reproduction.md: every statement on the paper's experiments and theory beside our numbers, from tables.
 
-Run ``make reproduction``; no sentence of the page is written by hand except the frame below.
+Run ``make reproduction``; no sentence of the page is written by hand but those in this file.
 """
 
 import sys
@@ -104,21 +104,21 @@ SECTIONS = [
 ]
 
 
-def page(tables: Path = FIGURES) -> str:
+def format_page(tables: Path = FIGURES) -> str:
     """Return the page made from the tables of a folder; a missing table is said to be missing."""
-    bodies, every = [], []
+    parts, every = [], []
     for section in SECTIONS:
         table = tables / f"{section.stem}.csv"
         if not table.exists():
-            bodies.append(f"## {section.title}\n\nNot measured yet: `{section.command}` writes {table}.\n")
+            parts.append(f"## {section.title}\n\nNot measured yet: `{section.command}` writes {table}.\n")
             continue
-        found = section.claims(read_table(table))
-        every += found
-        bodies.append(body(section, found))
-    return "\n".join([HEAD, summary(every), *bodies])
+        claims = section.claims(read_table(table))
+        every += claims
+        parts.append(format_section(section, claims))
+    return "\n".join([HEAD, summarize(every), *parts])
 
 
-def body(section: Section, claims: list[Claim]) -> str:
+def format_section(section: Section, claims: list[Claim]) -> str:
     """Return the text of one section."""
     lines = [
         f"## {section.title}",
@@ -130,19 +130,19 @@ def body(section: Section, claims: list[Claim]) -> str:
     ]
     for claim in claims:
         lines += [
-            f"- **{claim.place}: {claim.verdict}.** {sentence(claim.says)}",
+            f"- **{claim.place}: {claim.verdict}.** {as_sentence(claim.says)}",
             f"  *Measured:* {claim.measured}" + (f" *Why:* {claim.why}" if claim.why else ""),
         ]
     return "\n".join([*lines, ""])
 
 
-def sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
     """Return a phrase as a sentence."""
     opening = text if text[1:2].isspace() or text.startswith("cvx") else text[0].upper() + text[1:]  # not a symbol
     return opening + "."
 
 
-def summary(claims: list[Claim]) -> str:
+def summarize(claims: list[Claim]) -> str:
     """Return how many statements agree, and which do not."""
     agree, differ, new = (sum(c.agrees is kind for c in claims) for kind in (True, False, None))
     places = "; ".join(f"{c.place} ({c.says})" for c in claims if c.agrees is False)
@@ -155,7 +155,7 @@ def summary(claims: list[Claim]) -> str:
 def main() -> int:
     """Write the page."""
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page())
+    PAGE.write_text(format_page())
     print(f"wrote {PAGE}")
     return 0
 

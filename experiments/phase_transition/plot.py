@@ -35,16 +35,16 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             phases = PhaseMapDisplay.from_table(panel[name], column)
             image = phases.plot(ax, level=None, colorbar=False, cmap=colors, vmin=0, vmax=1).mesh_
             fits[f"{name} {success}"] = fit = fit_boundary(panel[name], success)
-            overlay(ax, fit, name)
+            draw_boundary(ax, fit, name)
             ax.set_title(title, loc="left")
             if name == "1-sparse":
                 above.colorbar(image, ax=top[:2], label="share of rank-one solutions", pad=0.02)
         below.colorbar(image, ax=bottom, label="mean clustering error", pad=0.02)
-        boundaries(top[2], fits)
+        draw_boundaries(top[2], fits)
         save(figure, stem)
 
 
-def overlay(ax: Axes, fit: Fit, panel: str) -> None:
+def draw_boundary(ax: Axes, fit: Fit, panel: str) -> None:
     """Draw the 50 % boundary, the curve fitted to it, and the theory where there is one."""
     limits = ax.get_xlim(), ax.get_ylim()
     d = np.linspace(max(limits[0][0], 1.0), limits[0][1], 200)
@@ -61,7 +61,7 @@ def overlay(ax: Axes, fit: Fit, panel: str) -> None:
     ax.legend(loc="upper left", framealpha=0.9, handlelength=1.5, borderpad=0.3, labelspacing=0.25)
 
 
-def boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
+def draw_boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
     """Draw all boundaries on logarithmic axes, where a power law is a line."""
     d = np.geomspace(4, 100, 50)
     ax.plot(d, statistical_dimension(d), "--", color=SECOND, lw=0.8)

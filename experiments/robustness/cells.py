@@ -63,7 +63,7 @@ def alternating(X: Array, lam: float, seed: int) -> Solved:
     return dc.baselines.alternating_optimisation(X, restarts=RESTARTS, rng=seed), np.nan
 
 
-def published(epsilon: float) -> Callable[[Array, float, int], Solved]:
+def fista_published(epsilon: float) -> Callable[[Array, float, int], Solved]:
     """FISTA as published, at epsilon / log d, stopped by the paper's rule."""
 
     def solve(X: Array, lam: float, seed: int) -> Solved:
@@ -96,8 +96,8 @@ def low_rank_alternating(X: Array, lam: float, seed: int) -> Solved:
 METHODS: dict[str, Callable[[Array, float, int], Solved]] = {
     "k-means": kmeans,
     "alternating": alternating,
-    "FISTA, 1e-2": published(1e-2),
-    "FISTA, 1e-3": published(1e-3),
+    "FISTA, 1e-2": fista_published(1e-2),
+    "FISTA, 1e-3": fista_published(1e-3),
     "low_rank": low_rank,
     "low_rank, then alternating": low_rank_alternating,
 }

@@ -14,7 +14,7 @@ from experiments.harness.sweep import Row
 N, D, ALPHA_STAR = 80, 10, 0.25
 NOISES = (0.0, 0.05, 0.1, 0.3)
 SCS_TOLERANCE, LOW_RANK_TOLERANCE = 1e-9, 1e-8
-SCS_OPTIONS = {"eps_abs": SCS_TOLERANCE, "eps_rel": SCS_TOLERANCE, "max_iters": 20_000}
+SCS_OPTIONS: dict[str, Any] = {"eps_abs": SCS_TOLERANCE, "eps_rel": SCS_TOLERANCE, "max_iters": 20_000}
 RANK_THRESHOLD = 1e-4  # of an eigenvalue of Y to the largest; SCS leaves 1e-6 where an exact solution has 0
 DUAL_NU = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 

@@ -33,11 +33,11 @@ def draw_paths(table: pd.DataFrame, stem: Path, *, ranks: pd.DataFrame | None) -
         count = 2 if ranks is None else 3
         figure, axes = plt.subplots(1, count, figsize=(PAGE * (1 if count == 3 else 0.7), 2.3))
         left, right = axes[0], axes[-1]
-        errors(left, table[table["path"] == "alpha"])
+        draw_errors(left, table[table["path"] == "alpha"])
         left.axvline(ALPHA_STAR, color=GREY, lw=0.6, ls=":")
         left.set_xlabel(r"$\alpha$ (constrained)")
         left.set_ylabel("clustering error")
-        errors(right, table[table["path"] == "nu"])
+        draw_errors(right, table[table["path"] == "nu"])
         right.set_xscale("log")
         right.set_xlabel(r"$\nu$ (penalised)")
         right.set_ylabel("clustering error")
@@ -45,18 +45,18 @@ def draw_paths(table: pd.DataFrame, stem: Path, *, ranks: pd.DataFrame | None) -
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
         if ranks is not None:
-            rank_panel(axes[1], ranks[ranks["path"] == "alpha"])
+            draw_ranks(axes[1], ranks[ranks["path"] == "alpha"])
         save(figure, stem)
 
 
-def errors(axes: Axes, table: pd.DataFrame) -> None:
+def draw_errors(axes: Axes, table: pd.DataFrame) -> None:
     """Draw the mean error of the three roundings, with a band of two standard errors."""
     for name, (label, color, line, marker) in CURVES.items():
         with_band(axes, table, "parameter", f"error_{name}", label=label, color=color, ls=line, marker=marker)
     axes.set_ylim(-0.03, 1.03)
 
 
-def rank_panel(axes: Axes, table: pd.DataFrame) -> None:
+def draw_ranks(axes: Axes, table: pd.DataFrame) -> None:
     """Draw the mean rank over alpha, a line for each noise."""
     shades = plt.get_cmap("viridis")(np.linspace(0.0, 0.8, table["noise"].nunique()))
     for (noise, group), shade, marker in zip(table.groupby("noise"), shades, "osv^", strict=False):

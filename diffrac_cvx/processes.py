@@ -105,7 +105,7 @@ Message = Start | Report | Answer
 
 
 def never() -> bool:
-    """Stop never."""
+    """Do not stop."""
     return False
 
 
@@ -215,8 +215,11 @@ class Worker:
         """Send a pickled message to the process."""
         assert self.process is not None
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, and `forward` says so
+        try:
             write(self.process.stdin, content)
+        except BrokenPipeError:  # the process has ended, and `forward` says so
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
 
     def close(self) -> None:
         """Kill the process, whatever it does."""
@@ -295,7 +298,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
                     stopping.set()
                 else:
                     calls.put(message)
-        os._exit(0)  # the caller is gone: nobody waits for the running call
+        os._exit(0)  # the caller has ended: nobody waits for the running call
 
     def send(message: Message) -> None:
         write(sink, pack(message))

@@ -143,6 +143,20 @@ def test_a_process_that_dies_is_an_error_with_its_cause_and_the_next_call_works(
     assert worker.call(Call(abs, (-3,))).value == 3
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_process_that_ended_before_the_call_is_an_error_like_any_other(monkeypatch):
+    worker = Worker()
+    process = worker.start()
+    process.kill()
+    process.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(process, "poll", lambda: None)  # it ended a moment after it was asked
+        with pytest.raises(WorkerDiedError):
+            worker.call(Call(abs, (-3,)))
+    assert worker.call(Call(abs, (-3,))).value == 3
+    worker.close()
+
+
 def test_an_interrupted_call_does_not_answer_the_next_one(worker):
     started = time.perf_counter()
 

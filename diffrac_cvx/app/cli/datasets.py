@@ -7,8 +7,10 @@ import typer
 from diffrac_cvx import datasets
 from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.errors import DataError
 
+COLUMNS = ("name", "kind", "n", "d", "where", "licence")
 app = typer.Typer(help="The data sets that are known by name.", no_args_is_help=True)
 
 
@@ -17,10 +19,7 @@ def list_sets(as_json: options.Json = False) -> None:
     """List the data sets, and which of them are here."""
     console = Console(as_json)
     rows = [describe(name) for kind in ("two-class", "extra", "multi-label") for name in datasets.names(kind)]
-    for row in rows:
-        console.say(
-            f"{row['name']:16} {row['kind']:12} {row['n']:>5} x {row['d']:<4} {row['where']:26} {row['licence']}"
-        )
+    console.say(Table.from_records(rows, {title: title for title in COLUMNS}).text())
     console.give({"datasets": rows})
 
 

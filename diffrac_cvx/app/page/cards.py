@@ -16,7 +16,7 @@ def section(title: str, pictures: Iterable[Picture], above: str = "") -> Any:
 
 
 def card(picture: Picture) -> str:
-    """Return a view as HTML: what it shows, of what, and how to take it home."""
+    """Return a view as HTML: what it shows, of what, its files and its Python."""
     name, view = picture.view.name, picture.view
     kind = "view wide" if view.is_wide else "view"
     head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}{mo.md(view.says).text}'

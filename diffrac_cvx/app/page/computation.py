@@ -130,24 +130,24 @@ class Job:
         tell: Callable[[StatusLine], object],
     ) -> Outcome:
         """Compute one after the other until stopped; `show` the outcome after each, and `tell` the progress."""
-        outcome, teller = self.outcome, Teller(worker, stopped, tell, len(self.solves) + len(self.calls))
+        outcome, reporter = self.outcome, Reporter(worker, stopped, tell, len(self.solves) + len(self.calls))
         try:
             for solve in self.solves:
-                outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, teller)))
+                outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, reporter)))
                 show(outcome)
             for name, call in self.calls.items():
-                answer = teller.call(name, call)
+                answer = reporter.call(name, call)
                 value = answer.value if answer.error is None else describe_error(answer.error)
                 outcome = replace(outcome, extras={**outcome.extras, name: value})
                 show(outcome)
         except StoppedError:
-            teller.end("stopped")
+            reporter.end("stopped")
         else:
-            teller.end("stopped" if stopped() else "done")
+            reporter.end("stopped" if stopped() else "done")
         return outcome
 
 
-class Teller:
+class Reporter:
     """Do calls in another process, and pass on lines of progress, not too many of them."""
 
     def __init__(
@@ -172,7 +172,7 @@ class Teller:
         self.line = replace(self.line, progress=progress)
 
     def count(self) -> None:
-        """Take it that one more is done."""
+        """Count one more as done."""
         self.line = replace(self.line, done=self.line.done + 1)
 
     def poll(self) -> bool:
@@ -184,17 +184,17 @@ class Teller:
         return self.stopped()
 
     def end(self, state: str) -> None:
-        """Say that it is over."""
+        """Report that all is over."""
         seconds = time.perf_counter() - self.started
         self.tell(replace(self.line, doing="", seconds=seconds, progress=None, state=state))
 
 
-def run_solve(solve: Solve, teller: Teller) -> Run:
+def run_solve(solve: Solve, reporter: Reporter) -> Run:
     """Do a solve; what is wrong with it becomes a sentence."""
     if solve.call is None:
-        teller.count()
+        reporter.count()
         return Run(solve, says=solve.refusal)
-    answer = teller.call(solve.name, solve.call)
+    answer = reporter.call(solve.name, solve.call)
     says = "" if answer.error is None else describe_error(answer.error)
     return Run(solve, answer.value, says, answer.warnings)
 

@@ -105,7 +105,7 @@ def _(NamedSet, OwnTable, Planted, READABLE, cards, controls, file, known, mo, o
 
 @app.cell
 def _(StatusLine, mo):
-    # Threads write on the board, and the page looks at it: a state set by a thread can be lost while its cell runs.
+    # Threads write into `board`, and the page reads it: a state set by a thread can be lost while its cell runs.
     board = {"line": StatusLine("starting"), "outcome": None, "labels": {}, "proofs": {}, "paths": {}, "comparison": {}}
     shown, under_way, remembered = {}, {}, {}
     refresh = mo.ui.refresh(default_interval=0.4)

@@ -26,7 +26,7 @@ FINE = (Status.OPTIMAL, Status.CLOSED_FORM)  # about which nothing has to be sai
 
 @dataclass(frozen=True)
 class Script:
-    """The Python of one view: the page executes its last lines for the picture, and a user takes all of them home.
+    """The Python of one view: the page executes its last lines for the picture, and a user saves all of them.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def draw_picture(name: str, outcome: Outcome, run_name: str, rounding: str) -> P
     picture = make_picture(name, outcome, run_name, rounding)
     try:
         return picture if picture.html else Picture(picture.view, says="There is nothing to show.")
-    except Exception as error:  # the other views go on
+    except Exception as error:  # the other views are still drawn
         return Picture(picture.view, says=f"This view could not be drawn: {describe_error(error)}")
 
 

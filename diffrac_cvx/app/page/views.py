@@ -56,7 +56,7 @@ VIEWS = (
     ),
     View(
         "true_labels", "labels", "True labels on the same direction",
-        "The same projection with the true labels, which no solver has seen.",
+        "The same projection with the true labels, which no solver is given.",
         (DIRECTION, "display = dc.plotting.ProjectionDisplay.from_labels(X, y, w)", FIGURE),
         needs_labels=True,
     ),

@@ -64,9 +64,7 @@ def alternating_runs(
     return list(_run_alternations(column_basis(as_data(X)), restarts, rng, max_iter))
 
 
-def _run_alternations(
-    Q: Array, restarts: int, rng: np.random.Generator | int, max_iter: int
-) -> Iterator[Array]:
+def _run_alternations(Q: Array, restarts: int, rng: np.random.Generator | int, max_iter: int) -> Iterator[Array]:
     restarts, max_iter = positive_int(restarts, "restarts"), positive_int(max_iter, "max_iter")
     random = as_generator(rng)
     for _ in range(restarts):

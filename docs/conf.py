@@ -76,7 +76,23 @@ sphinx_gallery_conf = {
 }
 warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasAgg is non-interactive.*")
 
-SPACES = ("", *(f"{name}." for name in "rounding metrics datasets baselines paths plotting registry relaxations solvers".split()))
+SPACES = (
+    "",
+    *(
+        f"{name}."
+        for name in [
+            "rounding",
+            "metrics",
+            "datasets",
+            "baselines",
+            "paths",
+            "plotting",
+            "registry",
+            "relaxations",
+            "solvers",
+        ]
+    ),
+)
 FILES_AS_PAGES = {"../figures/two_class.md": "two_class.rst"}  # links of reproduction.md, which is read in two places
 
 

@@ -200,7 +200,7 @@ def nu_path(
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
     recorder = PathRecorder(X, y, rounding)
-    results = solve_along(grid[::-1], lambda nu, start: low_rank(recorder.X, nu, penalty, start=start, **options))
+    results = solve_along(grid[::-1], lambda nu, start: low_rank(X, nu, penalty, start=start, **options))
     return recorder.path("nu", grid, [recorder.row(result) for result in results][::-1])
 
 
@@ -243,7 +243,7 @@ def lambda_path(
     """
     grid = np.sort(as_grid(lams, "lams", nonnegative))
     recorder = PathRecorder(X, y, rounding)
-    results = solve_along(grid, lambda lam, start: low_rank(recorder.X, nu, Penalty.l1(lam, a), start=start, **options))
+    results = solve_along(grid, lambda lam, start: low_rank(X, nu, Penalty.l1(lam, a), start=start, **options))
     return recorder.path("lambda", grid, [recorder.row(result) for result in results])
 
 
@@ -286,7 +286,7 @@ def alpha_path(
     """
     grid = np.sort(as_grid(alphas, "alphas", in_unit_interval))
     recorder = PathRecorder(X, y, rounding)
-    relaxation = constrained_alpha(recorder.X, grid[0])
+    relaxation = constrained_alpha(X, grid[0])
     rows = [recorder.row(solve(relaxation.at(alpha=alpha), solver, **options)) for alpha in grid]
     return recorder.path("alpha", grid, rows)
 
@@ -327,12 +327,12 @@ def duality(
     if solver is None and solver_options:
         raise ParameterError(f"{', '.join(solver_options)} are options of a solver of (7); name it, as solver='SCS'")
     pairs = []
-    for result in solve_along(grid[::-1], lambda nu, start: low_rank(recorder.X, nu, start=start, tol=tol)):
+    for result in solve_along(grid[::-1], lambda nu, start: low_rank(X, nu, start=start, tol=tol)):
         if solver is None:
-            other = certify_at_own_imbalance(recorder.X, result)
+            other = certify_at_own_imbalance(X, result)
         else:
             alpha = factor_imbalance(result.F)
-            other = solve(constrained_alpha(recorder.X, alpha), solver, tol=tol, **solver_options)
+            other = solve(constrained_alpha(X, alpha), solver, tol=tol, **solver_options)
         pairs.append((recorder.row(result), recorder.row(other)))
     penalised, constrained = zip(*pairs[::-1], strict=True)
     first = recorder.path("nu", grid, penalised)

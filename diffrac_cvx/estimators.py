@@ -124,7 +124,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     a, c : float or (d,) array
         Weights of the ridge and of the squared l1 norm, see `Penalty`.
     solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
-        "auto" is "low_rank"; the last two go through CVXPY.  `registry.SOLVERS` holds them.
+        "auto" is "low_rank"; the last two go through CVXPY.  ``registry.SOLVERS`` holds them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
         From the relaxation to labels.
     refine : bool

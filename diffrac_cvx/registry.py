@@ -95,7 +95,7 @@ def from_constrained(bounds: Bracket, parameters: Parameters) -> Bracket:
 
 @dataclass(frozen=True)
 class RelaxationRecord:
-    """A relaxation; its key in `RELAXATIONS` is the name of its builder.
+    """A relaxation; its key in ``RELAXATIONS`` is the name of its builder.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class RelaxationRecord:
 
 @dataclass(frozen=True)
 class SolverRecord:
-    """A solver; its key in `SOLVERS` is its name.
+    """A solver; its key in ``SOLVERS`` is its name.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class SolverRecord:
 
 @dataclass(frozen=True)
 class BaselineRecord:
-    """A method without a relaxation; its key in `BASELINES` is its name.
+    """A method without a relaxation; its key in ``BASELINES`` is its name.
 
     Attributes
     ----------

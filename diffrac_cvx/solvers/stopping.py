@@ -109,7 +109,7 @@ def solve_by_iterates(
     penalty : Penalty
         Weights a and c.
     iterates : callable
-        From the `DirectionProblem` and the `Start` to the points, each an `Iterate`.
+        From the ``DirectionProblem`` and the `Start` to the points, each an `Iterate`.
     stopping : Stopping
         The tolerance on the proved gap and the limits.
     solver : str

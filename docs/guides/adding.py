@@ -71,7 +71,7 @@ assert linked_result.status is dc.Status.OPTIMAL
 assert linked_result.lower > free.upper
 
 # %%
-# A record in `registry.RELAXATIONS` makes it known to `compare`, to the page and to the tables of these pages: its equation,
+# A record in ``registry.RELAXATIONS`` makes it known to `compare`, to the page and to the tables of these pages: its equation,
 # what it is, what its builder takes, which penalties, the rows of its matrix, and what its bracket proves about Eq. (15).
 # A constraint more makes the minimum larger, so that its upper bound is one of (15) and its lower bound is not.
 

@@ -1,4 +1,4 @@
-"""Self-contained HTML reports: pictures inline, nothing from elsewhere, nothing that runs."""
+"""Self-contained HTML reports: pictures inline, no other files, no scripts."""
 
 import base64
 import io

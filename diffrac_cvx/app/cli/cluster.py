@@ -36,7 +36,7 @@ def cluster(
     lam: options.Lambda = 0.0,
     solver: Annotated[str, typer.Option(help="auto, low_rank, fista, SCS or CLARABEL.")] = "auto",
     refine: Annotated[
-        bool, typer.Option("--refine", help="Alternate directions and splits until nothing is gained.")
+        bool, typer.Option("--refine", help="Alternate directions and splits until nothing changes.")
     ] = False,
     tol: options.Tolerance = 1e-3,
     time_limit: options.Seconds = None,
@@ -79,7 +79,7 @@ def fit_model(table: Table, n_labels: int, refine: bool, **parameters: Any) -> A
     else:
         model = MultiLabelDiffrac(n_labels, **parameters)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # printed as a reservation
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the status is printed
         return model.fit(table.X)
 
 

@@ -1,4 +1,4 @@
-"""What every command prints, and how it ends: 0 done, 1 done with a reservation, 2 not done."""
+"""What every command prints, and its exit status: 0 done; 1 done, but a check failed or tol was not met; 2 not done."""
 
 import json
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Console:
 
 
 def convert(value: Any) -> Any:
-    """Return a value as JSON has it: arrays are lists, and what is not a number is null."""
+    """Return a value in the types of JSON: arrays become lists, infinite numbers and NaN become null."""
     if isinstance(value, Mapping):
         return {str(key): convert(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

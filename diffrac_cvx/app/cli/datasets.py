@@ -16,7 +16,7 @@ app = typer.Typer(help="The data sets that are known by name.", no_args_is_help=
 
 @app.command("list")
 def list_sets(as_json: options.Json = False) -> None:
-    """List the data sets, and which of them are here."""
+    """List the data sets, and say which of them are on this machine."""
     console = Console(as_json)
     rows = [describe(name) for kind in ("two-class", "extra", "multi-label") for name in datasets.names(kind)]
     console.say(Table.from_records(rows, {title: title for title in COLUMNS}).text())
@@ -30,7 +30,7 @@ def fetch_set(name: str, url: Annotated[str | None, typer.Option(help="A mirror 
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Return what is known of a data set, and whether it is here."""
+    """Return what is known of a data set, and whether it is on this machine."""
     record = datasets.describe(name)
     try:
         datasets.load(name)

@@ -66,7 +66,7 @@ def examine() -> dict[str, Any]:
 
 
 def self_test() -> dict[str, bool]:
-    """Solve one small problem by both paths: the brackets must meet, and the planted labels must be found."""
+    """Solve one small problem by both paths: the brackets must overlap, and the planted labels must be found."""
     planted = datasets.make_planted(80, 5, noise=0.1, rng=0)
     penalty = Penalty(c=0.05)
     checks = {}

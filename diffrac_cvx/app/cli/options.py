@@ -1,4 +1,4 @@
-"""The options that several commands share, each said once."""
+"""The options that several commands share, each defined once."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 File = Annotated[
     str, typer.Argument(help="A table .csv, .tsv, .txt, .npz, .npy or .parquet, or the name of a data set.")
 ]
-Label = Annotated[str | None, typer.Option(help="Column with the true labels, numbers or text; used to judge only.")]
+Label = Annotated[str | None, typer.Option(help="Column with the true labels, only to compare with.")]
 Drop = Annotated[
     list[str] | None, typer.Option(help="Column to leave out, such as a sample's number; may be repeated.")
 ]

@@ -115,7 +115,7 @@ def table_of(columns: dict[str, Array], solutions: Path) -> Table:
 
 
 def write_path(file: File, solutions: Path, names: Sequence[str]) -> None:
-    """Write a path as CSV, or as a picture where the name ends like one."""
+    """Write a path as CSV, or as a picture where the name ends in .png, .pdf or .svg."""
     if file.suffix in PICTURES:
         os.environ.setdefault("MPLBACKEND", "Agg")
         from diffrac_cvx.plotting import PathDisplay

@@ -1,4 +1,4 @@
-"""The commands, and how errors leave: one line, no traceback, exit status 2."""
+"""The commands, and how errors are reported: one line, no traceback, exit status 2."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ def explore(
     port: Annotated[int, typer.Option(help="Port on this machine.")] = 2718,
     headless: Annotated[bool, typer.Option("--headless", help="Open no browser.")] = False,
 ) -> None:
-    """Serve the interactive page, for this machine alone, until interrupted."""
+    """Serve the interactive page, to this machine only, until interrupted."""
     flags = ["--port", str(port), *(["--headless"] if headless else [])]
     raise typer.Exit(subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *flags], check=False).returncode)
 

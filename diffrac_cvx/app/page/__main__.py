@@ -1,4 +1,4 @@
-"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, for this machine alone."""
+"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, to this machine only."""
 
 import argparse
 import os
@@ -13,11 +13,11 @@ from diffrac_cvx.processes import Worker
 
 PAGE = Path(__file__).with_name("notebook.py")
 MISSING = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
-ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen; nothing is asked of the network
+ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen, no requests to the network
 
 
 def arguments(port: int, *, browser: bool) -> list[str]:
-    """Return marimo's arguments: reached from this machine only, so that no token is needed."""
+    """Return marimo's arguments: only this machine can reach the page, so that no token is needed."""
     options = ["--host", "127.0.0.1", "--port", str(port), "--no-token", "--no-sandbox", "--no-check"]
     return ["marimo", "--quiet", "run", str(PAGE), *options, *([] if browser else ["--headless"])]
 
@@ -34,7 +34,7 @@ def main() -> None:
     WAITING.append(Worker())
     WAITING[0].start()
     for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
-        import_module(module)  # pages run in this process: none of them has to wait for it
+        import_module(module)  # pages run in this process, and do not wait for the import
     if not options.headless:
         print(f"http://127.0.0.1:{options.port} (Ctrl-C ends it)", flush=True)  # noqa: T201
     sys.argv = arguments(options.port, browser=not options.headless)

@@ -18,7 +18,7 @@ from diffrac_cvx.result import Progress, Result
 READABLE = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
 EVERY = 0.25  # seconds between two lines of progress
 BASELINES = ("k-means", "alternating")  # of `compare`
-PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # as expressions know them
+PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
 EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
     "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y, tol=tol)"),
     "lambda path": ("path", "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, a=penalty.a, y=y, tol=tol)"),
@@ -32,7 +32,7 @@ WAITING: list[Worker] = []  # started before there is a page, so that the first 
 
 
 def take_worker() -> Worker:
-    """Return a worker whose process is starting, or has started ahead of time."""
+    """Return a worker whose process is starting, or was started before."""
     worker = WAITING.pop() if WAITING else Worker()
     worker.start()
     return worker
@@ -40,7 +40,7 @@ def take_worker() -> Worker:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One solve and what became of it: a result, or a sentence that says why there is none."""
+    """One solve and its outcome: a result, or a sentence that says why there is none."""
 
     solve: Solve
     result: Result | None = None
@@ -107,7 +107,7 @@ class StatusLine:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The solves and other calls that are asked for, in order, and where their outcome goes.
+    """The solves and other calls that are asked for, in order, and the outcome that they are added to.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Job:
 
 
 class Reporter:
-    """Do calls in another process, and pass on lines of progress, not too many of them."""
+    """Do calls in another process, and pass on lines of progress, at most one every EVERY seconds."""
 
     def __init__(
         self, worker: Worker, stopped: Callable[[], bool], tell: Callable[[StatusLine], object], total: int
@@ -158,7 +158,7 @@ class Reporter:
         self.line = StatusLine("", total=total, state="running")
 
     def call(self, name: str, call: Call) -> Answer:
-        """Do a call; that its process died is an answer too."""
+        """Do a call; if its process ends, that error is the answer."""
         self.line = replace(self.line, doing=name, progress=None)
         try:
             answer = self.worker.call(call, stopped=self.poll, tell=self.note)
@@ -176,7 +176,7 @@ class Reporter:
         self.line = replace(self.line, done=self.line.done + 1)
 
     def poll(self) -> bool:
-        """Whether to stop; asked many times a second, so this is where the lines come from."""
+        """Whether to stop; called many times a second, so that it passes on the lines too."""
         seconds = time.perf_counter() - self.started
         if seconds - self.last >= EVERY:
             self.last = seconds
@@ -184,13 +184,13 @@ class Reporter:
         return self.stopped()
 
     def end(self, state: str) -> None:
-        """Report that all is over."""
+        """Report that the job has ended."""
         seconds = time.perf_counter() - self.started
         self.tell(replace(self.line, doing="", seconds=seconds, progress=None, state=state))
 
 
 def run_solve(solve: Solve, reporter: Reporter) -> Run:
-    """Do a solve; what is wrong with it becomes a sentence."""
+    """Do a solve; an error becomes a sentence."""
     if solve.call is None:
         reporter.count()
         return Run(solve, says=solve.refusal)

@@ -13,7 +13,7 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 from diffrac_cvx.rounding import ROUNDINGS
 
-# The label of each control, and what is said when the pointer rests on it.
+# The label of each control, and the text that appears when the pointer rests on it.
 CONTROLS: dict[str, tuple[str, str]] = {
     "source": ("Data", "Planted clusters (section 7.1), a data set of Table 1 (section 7.2), or a table of your own."),
     "n": ("$n$, points", "Rows of X, section 2.1."),
@@ -21,20 +21,20 @@ CONTROLS: dict[str, tuple[str, str]] = {
     "sparsity": ("$k$, sparsity", "Nonzero entries of the planted direction v, at most d; section 7.1."),
     "imbalance": ("$\\alpha^*$, imbalance", "(1'y/n)^2 of the planted labels; 0: clusters of equal size. Section 2.2."),
     "noise": ("$\\sigma$, noise", "Standard deviation of the noise added to the labels; section 5.1.2."),
-    "seed": ("seed", "Another seed, another draw of the same law; section 7.1."),
+    "seed": ("seed", "Another seed gives other data of the same distribution; section 7.1."),
     "name": ("data set", "The nine two-class sets of Table 1, section 7.2; three of them have to be fetched first."),
     "scaling": ("scaling", "Of the columns, section 7.2; it matters for lambda and a, not for Eq. (12) alone."),
     "file": ("table", "CSV, TSV, NPZ or Parquet: one point a row, one feature a column (X of section 2.1)."),
-    "label": ("label column", "True labels, numbers or text; only to judge by, Eq. (1) does without them."),
+    "label": ("label column", "True labels, numbers or text; only to compare with, Eq. (1) does not use them."),
     "drop": ("columns left out", "Such as the number of a sample: it would be a feature of X (section 2.1)."),
-    "missing": ("missing values", "Refuse, drop their rows, or put the column's mean: X of section 2.1 has none."),
+    "missing": ("missing values", "Refuse, drop their rows, or take the column's mean: X of section 2.1 has none."),
     "nu": (
         "$\\nu$, weight of the imbalance",
         "Adds nu (1'y/n)^2, Eq. (8) and (9). At 0 one single cluster is optimal; 1 is Eq. (12).",
     ),
     "lam": (
         "$\\lambda$, sparse penalty",
-        "Adds lambda ||v||_1^2, Eq. (15) and (20): fewer features take part in the direction v. 0: none.",
+        "Adds lambda ||v||_1^2, Eq. (15) and (20): fewer features have a nonzero entry in v. 0: no penalty.",
     ),
     "ridge": ("$a$, ridge", "Adds a^2 ||v||^2, Eq. (16): a smaller direction v."),
     "alpha": ("$\\alpha$, fixed imbalance", "Fixes 1'Y1/n^2 = alpha in Eq. (7); the other relaxations do not use it."),
@@ -46,8 +46,8 @@ CONTROLS: dict[str, tuple[str, str]] = {
         "Paths along nu (Eq. 14) and lambda (Eq. 15), duality of alpha and nu (Eq. 7 and 8), and the table of compare.",
     ),
     "rounding": ("rounding", "How labels are read from Y = FF': sections 2.2 and 5.1.4."),
-    "run": ("looked at", "The solution whose labels, direction and spectra are shown below (V of Eq. 15, Y of 8)."),
-    "automatic": ("solve at every change", "Off: only when Run is pressed. A new solve ends the one under way."),
+    "run": ("solution shown", "The solution whose labels, direction and spectra are below (V of Eq. 15, Y of 8)."),
+    "automatic": ("solve at every change", "Off: only when Run is pressed. A new solve ends the one that runs."),
 }
 
 LAMBDAS = (0.0, *(round(m * 10.0**e, 6) for e in (-4, -3, -2, -1) for m in (1, 2, 3, 5)), 1.0)
@@ -59,12 +59,12 @@ TALL = ("forms", "solvers", "extras", "file", "drop")  # controls below their la
 
 
 def slider(value: float, **shape: Any) -> Any:
-    """Return a slider that tells its value when it is let go; its shape is start, stop and step, or steps."""
+    """Return a slider that updates its value when it is released; its shape is start, stop and step, or steps."""
     return mo.ui.slider(value=value, debounce=True, show_value=True, full_width=True, **shape)
 
 
 def label_of(name: str) -> str:
-    """Return the label of a control as Markdown, with what is said when the pointer rests on it."""
+    """Return the label of a control as Markdown, with the text that appears when the pointer rests on it."""
     text, meaning = CONTROLS[name]
     return f'<span data-tooltip="{meaning}">{text}</span>'
 
@@ -137,7 +137,7 @@ def parameter_controls() -> Any:
 
 
 def solve_controls() -> Any:
-    """Return the controls of who solves it, and of what else is computed."""
+    """Return the controls of the solvers, and of what else is computed."""
     forms = {f"{form} {name}": form for form, (name, _) in list_forms().items()}
     return mo.ui.dictionary(
         {
@@ -149,7 +149,7 @@ def solve_controls() -> Any:
 
 
 def rounding_control() -> Any:
-    """Return the control of the rounding, which has nothing solved again."""
+    """Return the control of the rounding, which does not start a new solve."""
     return mo.ui.dropdown(list(ROUNDINGS), value="kmeans_centered")
 
 
@@ -165,7 +165,7 @@ def panel(source: Any, groups: Mapping[str, Mapping[str, Any]]) -> Any:
     for title, elements in groups.items():
         parts.append(mo.Html(f'<div class="side"><h2>{title}</h2></div>'))
         parts += [source] if title == "Data" else []
-        # In a box of their own: other controls keep their places, and the browser does not take one for another.
+        # In a container of their own: other controls keep their places, and the browser does not confuse them.
         inside = "".join(row(name, element) for name, element in elements.items())
         parts.append(mo.Html(f'<div class="group">{inside}</div>'))
     limits = f"Relaxations in n x n matrices take at most {MOST_ON_PAGE} points here."

@@ -61,7 +61,7 @@ class Source(Protocol):
     """A choice of data."""
 
     def load(self) -> Data:
-        """Return the data, or say why they cannot be had."""
+        """Return the data, or raise an error that says why there are none."""
 
     def code(self) -> list[str]:
         """Return the lines of Python that define X, y (perhaps None) and names."""
@@ -100,7 +100,7 @@ class NamedSet:
     scaling: str = "standardise"
 
     def load(self) -> Data:
-        """Return the data set, or say where its file was looked for."""
+        """Return the data set, or raise an error that says where its file was looked for."""
         X, y = datasets.load(self.name, scaling=self.scaling)
         return Data(X, y, number_names(X.shape[1]), self.name)
 

@@ -19,9 +19,9 @@ from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.result import Status
 from diffrac_cvx.rounding import ROUNDINGS
 
-DRAWING = RLock()  # matplotlib is not made for threads
+DRAWING = RLock()  # matplotlib is not safe to use from several threads
 ORIENTED = "labels = -labels if y @ labels < 0 else labels  # which of the clusters is +1 is arbitrary"
-FINE = (Status.OPTIMAL, Status.CLOSED_FORM)  # about which nothing has to be said
+FINE = (Status.OPTIMAL, Status.CLOSED_FORM)  # which need no remark
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Script:
     imports: tuple[str, ...] = ()
 
     def execute(self, names: Mapping[str, Any]) -> dict[str, Any]:
-        """Execute the lines that draw, and return all names that are known then; `figure` is one of them."""
+        """Execute the lines that draw, and return all names that are then defined; `figure` is one of them."""
         known = {**PACKAGES, **names}
         exec("\n".join((*self.imports, *self.draw)), known)
         return known
 
     def text(self, source: Source, setting: Setting, name: str) -> str:
-        """Return a file that runs as it stands, beside the user's own table where that is the data."""
+        """Return a file that runs without changes, beside the user's own table where that is the data."""
         lines = ["import numpy as np", "", "import diffrac_cvx as dc", *self.imports, "", *source.code()]
         lines += [*setting.code(), "", *self.compute, "", *self.draw]
         lines += [f'figure.savefig("{name}.png", dpi=200)', f'figure.savefig("{name}.pdf")']
@@ -58,7 +58,7 @@ class Script:
 
 
 def write_script(view: View, outcome: Outcome, run: Run | None, rounding: str) -> Script:
-    """Return the Python of a view of an outcome, looking at one of its runs."""
+    """Return the Python of a view of an outcome, for one of its runs."""
     if view.of == "all":
         solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
         return Script(view.draw, ("results = {", *solves, "}"), view.imports)
@@ -103,13 +103,13 @@ class Picture:
         if self.view.is_table:
             with DRAWING, apart_from_pyplot():
                 return f'<div class="wide-table">{self.script.execute(self.names)["table"].html()}</div>'
-        # Inline: a file of the server's would be gone when its cell runs again while the browser asks for it.
+        # Inline: the server deletes a cell's files when the cell runs again, and the browser may still ask for them.
         png = self.save("png", dpi=110)
         return f'<img alt="{self.view.name}" src="data:image/png;base64,{b64encode(png).decode()}">'
 
 
 def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str = "kmeans_centered") -> Picture:
-    """Return the picture of a view, to be drawn when it is looked at.
+    """Return the picture of a view, not drawn yet.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
     outcome : Outcome
         What was computed.
     run_name : str
-        Name of the run that views of one result look at; by default the first that has a result.
+        Name of the run that views of one result show; by default the first that has a result.
     rounding : str
         Of `rounding.ROUNDINGS`.
     """
@@ -150,7 +150,7 @@ def cached_picture(
     view: View, script: Script, text: str, data: Data, setting: Setting, runs: tuple[Run, ...], rounding: str,
     extra: Any,
 ) -> Picture:  # fmt: skip
-    """Return the same picture where nothing has changed; the key holds the very objects that are drawn."""
+    """Return the same picture where nothing has changed; the key holds the objects that are drawn, not copies."""
     names = {**names_of(data, setting), "results": {run.name: run.result for run in runs}}
     if view.of in EXTRAS:
         names[EXTRAS[view.of][0]] = extra

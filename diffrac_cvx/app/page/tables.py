@@ -20,7 +20,7 @@ COLUMNS = ("method", "problem", "value", "lower", "upper", "gap", "eigenvalue_ra
 def rounding_table(
     X: Array, result: Result, y: Array | None, nu: float, penalty: Penalty, *, bounds: bool = True
 ) -> Table:
-    """Return what every rounding makes of a result: cluster sizes, clustering error, Eq. (9), and its proved gap.
+    """Return what every rounding of a result gives: cluster sizes, clustering error, Eq. (9), and its proved gap.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What can be looked at: each view has a title, a sentence, and the Python that draws it."""
+"""The views of the page: each has a title, a sentence, and the Python that draws it."""
 
 from dataclasses import dataclass
 
@@ -117,7 +117,7 @@ VIEWS = (
     View(
         "duality", "paths", "Duality of $\\alpha$ and $\\nu$",
         "$p(\\nu)$ of Eq. (8) is the least of $q(\\alpha) + \\nu \\alpha$, with $q(\\alpha)$ that of Eq. (7), without "
-        "penalty. The band is what is proved of $q$.",
+        "penalty. The band is the proved bracket on $q$.",
         ("display = dc.plotting.DualityDisplay(duality)", FIGURE),
         of="duality",
     ),

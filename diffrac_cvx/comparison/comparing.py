@@ -47,7 +47,7 @@ class Comparison:
     found : dict of str to Found
         All that each method found, its `Result` included.
     disagreements : tuple of str
-        Every disagreement beyond the proved gaps; empty when all is well.
+        Every disagreement beyond the proved gaps; empty if there is none.
     notes : tuple of str
         What was left out and why, what is proved about the labels, how problems are compared, warnings.
     """
@@ -128,9 +128,9 @@ def compare(
 
     Values are brought to one scale, that of (15), by what is proved of them: (8), (11) and (15) are equal; (21) is
     -sqrt(1 - (15)) when c = 0 and above that else; the multi-class value, k = 3, is nu/3 + 2/3 of (8); (7) + nu alpha
-    is never below (8).  There, or on their own scale for methods of one problem, no two brackets may lie apart, no
-    value may lie below a lower bound, or above an upper bound by more than its own gap, and no labels may score less
-    in Eq. (9) than a lower bound.
+    is never below (8).  There, or on their own scale for methods of one problem, all brackets must overlap, no
+    value may lie below a lower bound, or above an upper bound by more than its own gap, and no labels may have an
+    objective (9) below a lower bound.
 
     Source: Eq. (7), (8), (11), (15), (21), (24), section 4, and Eq. (2) for the baselines.
 
@@ -139,11 +139,11 @@ def compare(
     X : (n, d) array
         Data; centred here, at its own scale.
     y : (n,) array, optional
-        True labels in {-1, +1}, to judge by.
+        True labels in {-1, +1}, with which the labels found are compared.
     methods : sequence of str, optional
         Names such as "low_rank", "fista published", "lifted/SCS" or "k-means", all of which
-        ``comparison.list_methods()`` returns; by default those that take the penalty and need, at this size, seconds:
-        the notes say which were left out and why.
+        ``comparison.list_methods()`` returns; by default those that take the penalty and take seconds at this
+        size; the notes say which were left out and why.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty, optional
@@ -155,9 +155,9 @@ def compare(
     time_limit : float, optional
         Seconds for each solver.
     memory_limit : float, optional
-        GB that a solver of CVXPY may need by our estimate; by default what the machine has free.
+        GB that a solver of CVXPY may need by our estimate; by default the free memory of the machine.
     memory : bool
-        Whether each method runs in a process of its own, which alone can tell its peak of resident memory, compiled
+        Whether each method runs in a process of its own, so that its peak of resident memory can be measured, compiled
         solvers included; counted from what the process held, data included, before the method began.
     random_state : int
         Seed of the baselines and of the random hyperplanes, at least 0.
@@ -193,7 +193,7 @@ def compare(
         task = with_best_alpha(task)
     found, stopped = run_methods(chosen, task, memory, progress)
     wrong = tuple(find_disagreements(found))
-    # Where brackets contradict each other no bound is to be relied on, and nothing is said of the labels' gap.
+    # Where brackets contradict each other no bound can be relied on, and the labels' gap is left empty.
     lower = -np.inf if wrong else max(map(lower_of, found.values()), default=-np.inf)
     notes = [*explain_left_out(left_out), *stopped, *notes_on(found, task), *([] if wrong else best_labels(found))]
     return Comparison(
@@ -202,7 +202,7 @@ def compare(
 
 
 def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, Method], dict[str, str]]:
-    """Return the methods to run, and why others are left out; their size is no reason where they were asked for."""
+    """Return the methods to run, and why others are left out; one that was asked for is not left out for its size."""
     if isinstance(names, str) or (names is not None and len(names) == 0):
         raise ParameterError(f"methods = {names!r} must be a list of names, such as ['low_rank', 'fista']")
     available = list_methods()
@@ -270,7 +270,7 @@ def notes_on(found: Mapping[str, Found], task: Task) -> Iterator[str]:
     if np.any(task.penalty.a) or np.any(task.penalty.c):
         unaware = [name for name, one in found.items() if one.result is None and one.labels is not None]
         if unaware:
-            yield f"{', '.join(unaware)} know nothing of the penalty; their labels are judged with it"
+            yield f"{', '.join(unaware)} do not use the penalty; the objective of their labels includes it"
     yield from label_differences(found, task.tol)
     for sentence in dict.fromkeys(sentence for one in found.values() for sentence in one.warned):
         yield f"{', '.join(name for name, one in found.items() if sentence in one.warned)}: {sentence}"

@@ -15,7 +15,7 @@ RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as labels
 
 
 class Claim(NamedTuple):
-    """What a method says of an optimum: who, the value it reached (of no width on its own scale), its bounds."""
+    """What a method claims of an optimum: its name, the value it reached (of width 0 on its own scale), its bounds."""
 
     name: str
     value: Bracket
@@ -23,14 +23,14 @@ class Claim(NamedTuple):
 
 
 def own_claim(name: str, result: Result | None) -> Claim | None:
-    """Return what a method says of its own problem."""
+    """Return what a method claims of its own problem."""
     if result is None:
         return None
     return Claim(name, Bracket(result.value, result.value), Bracket(result.lower, result.upper))
 
 
 def common_claim(name: str, found: Found) -> Claim | None:
-    """Return what that says of (15)."""
+    """Return what that implies for (15)."""
     return None if found.value is None or found.bounds is None else Claim(name, found.value, found.bounds)
 
 
@@ -48,7 +48,7 @@ def value_below(claim: Claim, judge: Claim) -> float:
 
 
 def value_above(claim: Claim, judge: Claim) -> float:
-    """Return by how much a value lies above the bracket of another method, its own gap taken off."""
+    """Return by how much a value lies above the bracket of another method, minus its own gap."""
     return claim.value.lower - claim.bounds.gap - judge.bounds.upper
 
 
@@ -64,7 +64,7 @@ def worst_disagreement(found: Mapping[str, Result | Found], judges: Collection[s
         Results for one problem, or for problems of one value, or what `attempt` returns, which is read on the scale
         of (15).
     judges : collection of str, optional
-        The methods whose brackets the values of the others are held to; by default each is held to each.
+        The methods with whose brackets the values of the others are compared; by default all with all.
     """
     claims = [
         claim
@@ -158,7 +158,7 @@ def contradictions_of_labels(name: str, found: Found, other: str, against: Found
 
 
 def rounding_of(*numbers: float) -> float:
-    """Return what rounding may do to numbers of these sizes."""
+    """Return a bound on the rounding error of numbers of these sizes."""
     return SLACK * max(1.0, *(abs(number) if np.isfinite(number) else 0.0 for number in numbers))
 
 

@@ -184,7 +184,7 @@ class Found:
 
 
 def attempt(method: Method, task: Task) -> Found:
-    """Run one method in this process; whatever goes wrong in it becomes its reason."""
+    """Run one method in this process; an error in it becomes its reason."""
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -192,7 +192,7 @@ def attempt(method: Method, task: Task) -> Found:
             outcome = method.run(task)
             seconds = perf_counter() - start
             found = replace(assess(method, outcome, task), seconds=seconds)
-        except Exception as error:  # a solver may raise anything; the others go on
+        except Exception as error:  # a solver may raise anything; the other methods still run
             found = Found(method.problem, seconds=perf_counter() - start, reason=describe_error(error))
     return replace(found, warned=tuple(dict.fromkeys(str(warning.message) for warning in caught)))
 

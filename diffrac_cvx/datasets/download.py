@@ -12,7 +12,7 @@ def fetch(name: str, *, url: str | None = None) -> Path:
     """Download the file of a data set, unless it is there already, and return its path.
 
     The file goes to $DIFFRAC_DATA_HOME, or to diffrac_cvx in the user's cache folder.  It is kept only if its sha256 is
-    the known one.  A download that broke off starts again from the beginning: the files have a few megabytes at most.
+    the known one.  An interrupted download starts again from the beginning: the files have a few megabytes at most.
 
     Parameters
     ----------

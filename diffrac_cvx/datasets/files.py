@@ -30,7 +30,7 @@ def cache_folder() -> Path:
 
 
 def possible_paths(record: DataSet) -> list[Path]:
-    """Return where the file of a set that is not shipped may lie."""
+    """Return where the file of a set that is not shipped may be."""
     return [cache_folder() / folder / record.file for folder in FOLDERS]
 
 
@@ -125,7 +125,7 @@ def read_label_names(packed: bytes) -> tuple[str, ...]:
 
 
 def parse(record: DataSet, packed: bytes) -> tuple[Array, Array]:
-    """Return X and the labels as they stand in the file."""
+    """Return X and the labels as they are in the file."""
     if record.file.endswith(".npz"):
         return read_npz(packed)
     if record.file.endswith(".csv.gz"):

@@ -1,4 +1,4 @@
-"""A user's own table: a file in; a matrix of numbers, labels and names out, or a sentence on what to do."""
+"""A user's own table: a file in; a matrix of numbers, labels and names out, or an error that says what to do."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def read_table(
     drop : sequence of str
         Columns to leave out, such as numbers of samples.
     missing : {"error", "drop", "mean"}
-        What to do about missing values: refuse, drop the rows, or put the column's mean.
+        What to do about missing values: raise an error, drop the rows, or take the column's mean.
     scaling : {"none", "standardise", "min-max"}
         That of the features, as in `load`.
     name : str
@@ -105,7 +105,7 @@ def read_table(
         row, column = infinite[0]
         raise DataError(f"column {names[column]!r} is infinite in {tell_row(row)}", column=names[column], row=int(row))
     notes = [
-        f"column {names[j]!r} numbers the rows and is used as a feature all the same: drop it if it is not one"
+        f"column {names[j]!r} numbers the rows, and is used as a feature: drop it if it is not one"
         for j in np.flatnonzero(np.all(np.diff(X, axis=0) == 1.0, axis=0) & (len(X) > 2))
     ]
     unlabelled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
@@ -129,7 +129,7 @@ def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | 
 
 
 def convert_to_numbers(frame: "pd.DataFrame") -> Array:
-    """Return the columns as numbers, NaN where a value is missing; text is an error that names it."""
+    """Return the columns as numbers, NaN where a value is missing; raise an error that names the text."""
     pandas = pandas_or_error()
     columns = []
     for column in frame.columns:
@@ -193,7 +193,7 @@ def convert_to_text(values: np.ndarray) -> np.ndarray:
 
 
 def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
-    """Return the columns of a file as they stand in it."""
+    """Return the columns of a file as they are in it."""
     pandas = pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
@@ -255,7 +255,7 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
 
 
 def pandas_or_error() -> Any:
-    """Return pandas, or say how to get it."""
+    """Return pandas, or raise an error that says how to install it."""
     try:
         import pandas
     except ImportError:
@@ -264,7 +264,7 @@ def pandas_or_error() -> Any:
 
 
 def has_no_header(frame: "pd.DataFrame") -> bool:
-    """Whether the first line reads like the others: numbers above columns of numbers, and text above text."""
+    """Whether the first line looks like the others: numbers above columns of numbers, and text above text."""
     kinds = [is_number(name) for name in frame.columns]
     return any(kinds) and kinds == [column.dtype.kind in "iuf" for _, column in frame.items()]
 

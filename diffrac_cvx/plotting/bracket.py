@@ -1,4 +1,4 @@
-"""Display of the proved brackets of runs, as they closed."""
+"""Display of the proved brackets of runs, over time."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,7 +16,7 @@ FEW = 40  # points on a line, up to which each is marked
 
 
 class BracketDisplay:
-    """The proved brackets of one run or several, as they closed.
+    """The proved brackets of one run or several, over time.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ APART: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures 
 
 
 class Style(NamedTuple):
-    """A line that is told from others by its colour, and without colours by its dashes and marks."""
+    """A line that differs from others in its colour, and without colours in its dashes and marks."""
 
     color: str
     linestyle: str
@@ -101,7 +101,7 @@ def panels_for(ax: Any, panels: Sequence[str] | str | None, known: Mapping[str, 
 def apart_from_pyplot() -> Iterator[None]:
     """Make figures that pyplot does not know of, inside and in this thread.
 
-    Pyplot is not made for threads: a figure that it closes while another thread draws it comes out distorted.
+    Pyplot is not safe to use from several threads: a figure that it closes while another draws it is distorted.
     """
     token = APART.set(True)
     try:
@@ -134,7 +134,7 @@ def scale_x(ax: Axes, values: Array) -> None:
 def label_ends(
     ax: Axes, heights: Sequence[float], texts: Sequence[str], colors: Sequence[str], size: float = 8.0
 ) -> list[Annotation]:
-    """Write a text right of the axes at each height, moved up or down as far as it takes not to overlap."""
+    """Write a text right of the axes at each height, moved up or down as little as avoids overlaps."""
     ax.figure.canvas.figure.draw_without_rendering()  # the layout and the limits, which the distances depend on
     points = 72.0 / ax.figure.dpi
     left = ax.get_xlim()[0]
@@ -152,7 +152,7 @@ def label_ends(
 def keep_apart(at: Array, distance: float) -> Array:
     """Return the positions nearest to these, in the sense of least squares, that keep their order and a distance.
 
-    Less the room that each needs, that is an isotonic regression.
+    After subtracting the distances from the first, this is an isotonic regression.
     """
     order = np.argsort(at, kind="stable")
     room = distance * np.arange(len(at))

@@ -21,7 +21,7 @@ class DirectionDisplay:
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
     support : (d,) array of bool, optional
-        Which features count; by default those whose coefficients are not 0.
+        Which features are in the support; by default those whose coefficients are not 0.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class DirectionDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, feature_names: npt.ArrayLike | None = None, output: int = 0) -> Self:
-        """Take ``coef_`` of a fitted estimator, and the names of its features where it knows them.
+        """Take ``coef_`` of a fitted estimator, and the names of its features where it has them.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class DirectionDisplay:
         ax : Axes, optional
             By default those of a new figure.
         kind : {"bar", "stem"}
-            Bars lie and carry names; stems show every feature in its place, for many features.
+            Bars are horizontal and have names; stems show every feature at its index, for many features.
         order : {"size", "given"}
             Whether bars come by decreasing size or in the order of the features.
         most : int

@@ -17,13 +17,13 @@ class DualityDisplay:
     r"""The values of (7) along alpha and of (8) along nu, each bounding the other.
 
     Of q convex, the penalised problem proves :math:`q(\alpha) \ge p(\nu) - \nu\alpha` for every nu, and the chords
-    between points of q, with q(1) = 0, lie above: the band is all that is left.
+    between points of q, with q(1) = 0, lie above: q lies in the band.
 
     Parameters
     ----------
     duality : Duality
     constrained : Path, optional
-        From `alpha_path`: values of (7) solved apart, drawn as crosses.
+        From `alpha_path`: values of (7) solved separately, drawn as crosses.
     penalised : Path, optional
         From `nu_path`: more values of (8), which p is drawn through.
 
@@ -36,7 +36,7 @@ class DualityDisplay:
     band_ : artist or None
         The proved bracket of q.
     points_, crosses_ : Line2D or None
-        q at the imbalances of the penalised solutions, and as solved apart.
+        q at the imbalances of the penalised solutions, and as solved separately.
     line_, sums_ : Line2D or None
         p, and q(alpha) + nu alpha.
     """

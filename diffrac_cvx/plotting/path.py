@@ -97,7 +97,7 @@ class PathDisplay:
     ) -> Self:
         """Draw the panels, lambda decreasing to the right, so that coefficients grow.
 
-        The names stand right of the axes: give a figure of your own a layout, such as "constrained", to make room.
+        The names are right of the axes: give a figure of your own a layout, such as "constrained", to make room.
 
         Parameters
         ----------

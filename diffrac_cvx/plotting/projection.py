@@ -58,7 +58,7 @@ class ProjectionDisplay:
         if self.labels.shape != self.projection.shape:
             raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
         if len(self.classes) > len(STYLES):
-            raise DataError(f"there are {len(self.classes)} labels; at most {len(STYLES)} can be told apart")
+            raise DataError(f"there are {len(self.classes)} labels; at most {len(STYLES)} can be distinguished")
         self.threshold = threshold_between(self.projection) if threshold is None else float(threshold)
         self.symbol = symbol
 

@@ -62,7 +62,7 @@ class SpectrumDisplay:
         most : int
             How many eigenvalues are drawn.
         floor : float
-            Where the axis ends: smaller ones are rounding.
+            Where the axis ends: smaller eigenvalues are rounding errors.
         **kwargs
             Passed to ``Axes.plot``.
 
@@ -91,7 +91,7 @@ class SpectrumDisplay:
 
 
 def normalize(values: npt.ArrayLike) -> Array:
-    """Return nonnegative numbers divided by their sum; negative ones are rounding and count as 0."""
+    """Return nonnegative numbers divided by their sum; negative ones are rounding errors and count as 0."""
     kept = np.maximum(np.asarray(values, dtype=float), 0.0)
     if kept.ndim != 1 or len(kept) == 0 or not np.isfinite(kept).all():
         raise DataError("a spectrum must be a 1-d array of finite numbers, at least one")

@@ -17,7 +17,7 @@ from diffrac_cvx.result import Bracket, Result
 
 
 def certify_v(X: npt.ArrayLike, V: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Bracket:
-    r"""Bracket the optimum of (15) from any matrix of directions, whoever computed it.
+    r"""Bracket the optimum of (15) from any matrix of directions, however it was computed.
 
     The upper bound is the objective at the projection of V on the positive semidefinite matrices, best scaled:
     1 - g^2/T.  The lower bound is :math:`1 - t\,\mathrm{mean}(1/u)` with t the largest generalised eigenvalue of

@@ -11,7 +11,8 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import EPS, moment, momentum, row_energies, symmetric
 from diffrac_cvx.result import Bracket
 
-WELL_CONDITIONED = 0.05  # smallest eigenvalue of A + C, in units of A + Diag(c)^2, from which blending only loses
+# Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
+WELL_CONDITIONED = 0.05
 FITTING_STEPS = 300
 THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| to its diagonal, below which a solver may have meant 0
 BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)

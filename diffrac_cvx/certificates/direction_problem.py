@@ -126,7 +126,7 @@ class DirectionProblem:
         if V.shape != (size, size):
             raise DataError(f"V has shape {V.shape}; for these data and this nu it must be ({size}, {size})")
         # Unit columns first: the factor of a badly scaled V keeps its small entries, and where directions are not
-        # determined, least squares drops exactly what X does not see.
+        # determined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
         units = 1.0 / self.scale
         G = psd_factor(V * np.outer(units, units), rtol=1e-16)
         return np.asarray(np.linalg.lstsq(self.L * units[:, None], G)[0])
@@ -155,7 +155,7 @@ def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = Tru
 
 
 def warn_if_uninformative(n: int, d: int, rank: int) -> None:
-    """Warn where an affine-invariant relaxation cannot tell labellings apart, or directions."""
+    """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
     if 0 < rank and rank >= n - 1:
         warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=6)
     elif rank < min(n - 1, d):

@@ -105,7 +105,7 @@ def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
 
 
 def with_imbalance(F: Array, alpha: float) -> Array:
-    """Return unit rows with 1'Y1/n^2 = alpha to 1e-12: the mean is moved, then 11' or a balanced Y mixed in."""
+    """Return unit rows with 1'Y1/n^2 = alpha to 1e-12: the mean is moved, then 11' or a balanced Y added."""
     F = unit_rows(F)
     for _ in range(200):
         mean = F.mean(axis=0)
@@ -125,7 +125,7 @@ def with_imbalance(F: Array, alpha: float) -> Array:
 
 
 def less_unbalanced(F: Array, alpha: float) -> Array:
-    """Return unit rows with 1'Y1/n^2 <= alpha: the signs of F's leading column if they will do, else a balanced Y."""
+    """Return unit rows with 1'Y1/n^2 <= alpha: the signs of F's leading column if feasible, else a balanced Y."""
     signs = np.where(np.linalg.svd(F, full_matrices=False)[0][:, :1] >= 0.0, 1.0, -1.0)
     return signs if factor_imbalance(signs) <= alpha else balanced_factor(len(F))
 

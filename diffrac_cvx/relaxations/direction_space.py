@@ -34,7 +34,7 @@ class L1(NamedTuple):
     constraints: list[cp.Constraint]
 
     def multiplier(self) -> Array | None:
-        """Return C off the diagonal as the solver has it, or None."""
+        """Return C off the diagonal as the solver returns it, or None."""
         values = [constraint.dual_value for constraint in self.constraints]
         if not values or any(value is None for value in values):
             return None
@@ -59,7 +59,7 @@ class Terms(NamedTuple):
         return [self.roots, *self.l1.constraints]
 
     def weights(self) -> Array | None:
-        """Return u as the solver has it: n times the multiplier of q_i in roots_i <= sqrt(q_i)."""
+        """Return u as the solver returns it: n times the multiplier of q_i in roots_i <= sqrt(q_i)."""
         values = self.roots.dual_value
         return None if values is None else len(values[0]) * np.abs(np.asarray(values[0]))
 

@@ -19,13 +19,13 @@ def label_misfit(Y: cp.Expression, Q: Array) -> cp.Expression:
 
 
 def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
-    """Return mu of the constraint diag Y = 1 as the solver has it, or None (CVXPY's sign is the opposite)."""
+    """Return mu of the constraint diag Y = 1 as the solver returns it, or None (CVXPY's sign is the opposite)."""
     value = unit.dual_value
     return None if value is None or not np.all(np.isfinite(value)) else -np.asarray(value)
 
 
 def read_all_ones(n: int) -> Reading:
-    """Return the reading of Y = 11', which is optimal with value 0 where the imbalance costs nothing."""
+    """Return the reading of Y = 11', which is optimal with value 0 where the imbalance has weight 0."""
     return Reading(F=np.ones((n, 1)), V=None, value=0.0, bracket=Bracket(0.0, 0.0))
 
 

@@ -22,7 +22,7 @@ class LabelMixture:
     Attributes
     ----------
     labels : (n, k) array
-        Labels in {-1, +1}, one column a label, the heaviest first, each with its first point at +1.
+        Labels in {-1, +1}, one column a label, by decreasing weight, each with its first point at +1.
     weights : (k + 1,) array
         a_0, ..., a_k of norm 1: Y is about a_0^2 11' + sum_i a_i^2 y_i y_i'.
     objective : float
@@ -55,7 +55,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.G
 
     Given the matrix M on the right, R = UV' of the singular value decomposition of F'M.  Given R, with F R =
     [xi_0, ..., xi_k], y_i = sign(xi_i), and a is proportional to (xi_0'1, ||xi_1||_1, ..., ||xi_k||_1).  The two steps
-    alternate from random rotations of the whitened F, where every label weighs the same; the best fit is returned.
+    alternate from random rotations of the whitened F, where every label has the same weight; the best fit is returned.
 
     Source: the lemma on rounding of section 5.3.  It has a_0 = ||xi_0||_1 and leaves a_0 out of the norm of a; the
     first column is a multiple of 1, so xi_0'1 is right in both places.
@@ -74,7 +74,7 @@ def procrustes(F: npt.ArrayLike, k: int, *, restarts: int = 20, rng: np.random.G
     Returns
     -------
     (n, k) array
-        The labels, the heaviest first, each with its first point at +1.
+        The labels, by decreasing weight, each with its first point at +1.
 
     Warns
     -----
@@ -141,7 +141,7 @@ def _fit_from_random_rotation(lead: Array, whitened: Array, random: np.random.Ge
 
 
 def _fit_from(F: Array, R: Array) -> Fit:
-    """Alternate the two steps from R while they gain; no step makes the fit worse."""
+    """Alternate the two steps from R while the fit improves; no step makes it worse."""
     n, common = len(F), -np.inf
     for _ in range(MOST_ROUNDS):
         rotated = F @ R

@@ -175,7 +175,7 @@ def _principal_component(F: Array) -> Array:
 def _project(G: Array, direction: Array) -> Array:
     """Return G times a unit direction, with entries that are rounding errors set to 0, the first nonzero one positive.
 
-    An error is judged against 1, the size of the entries of F, because G may be F centred and so much smaller.
+    An error is compared with 1, the size of the entries of F, because G may be F centred and so much smaller.
     """
     n, r = G.shape
     projected = G @ direction

@@ -51,7 +51,7 @@ def solve(
     """Solve a relaxation through CVXPY; the bracket is certified by this package, whatever the solver reports.
 
     The data were scaled by the builder.  Parameters of the relaxation may be changed between calls
-    (``relaxation.at(nu=0.5)``) without compiling again.  Cases with a closed form are answered by it.
+    (``relaxation.at(nu=0.5)``) without compiling again.  Where the solution has a closed form, that is returned.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def solve(
     verbose : bool
         Whether the solver prints its progress.
     memory_limit : float, optional
-        GB that the solver may need by our estimate; by default what the machine has free.
+        GB that the solver may need by our estimate; by default the free memory of the machine.
     **solver_options
         Passed to the solver as they are, after those that the parameters above give.
 
@@ -133,7 +133,7 @@ def installed_solvers() -> tuple[str, ...]:
 
 
 def find_solver(solver: str) -> str:
-    """Return the solver's name as CVXPY spells it, or say which there are."""
+    """Return the solver's name as CVXPY spells it, or raise an error that lists those there are."""
     known: dict[str, str] = {name.upper(): name for name in installed_solvers()}
     if not isinstance(solver, str) or solver.upper() not in known:
         raise ParameterError(f"solver = {solver!r} is not installed; CVXPY finds {', '.join(sorted(known.values()))}")
@@ -159,7 +159,7 @@ def memory_needed(size: Size, solver: str) -> float:
 
 
 def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, Any]) -> int:
-    """Solve in place; return the iterations, 0 when the solver gave up without a point."""
+    """Solve in place; return the iterations, 0 when the solver ended without a point."""
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:

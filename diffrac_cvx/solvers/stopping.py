@@ -74,7 +74,7 @@ class Stopping:
         return time.perf_counter() - self.started
 
     def reason(self, progress: Progress) -> Status | None:
-        """Return why to stop now, or None to go on."""
+        """Return why to stop now, or None to continue."""
         stop = bool(self.callback(progress)) if self.callback else False
         if progress.upper - progress.lower <= self.tol:
             return Status.OPTIMAL

@@ -12,7 +12,7 @@ from diffrac_cvx.linalg import inverse_or_one, moment, principal_columns, row_bl
 from diffrac_cvx.solvers.stopping import Iterate
 
 STIFFNESS = 60.0  # times D: too small costs outer rounds, too large makes the inner problem ill conditioned
-INNER = 60  # L-BFGS steps a round; the multiplier need not wait for an exact minimum
+INNER = 60  # L-BFGS steps a round; the multiplier is updated before the minimum is exact
 STALL = 8  # rounds without progress before the rank is allowed to grow again
 
 

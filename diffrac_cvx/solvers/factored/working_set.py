@@ -15,20 +15,20 @@ from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.stopping import Iterate
 
 START = 8
-ROUNDS = 15  # of the augmented Lagrangian on one working set, before it is enlarged all the same
+ROUNDS = 15  # of the augmented Lagrangian on one working set, before it is enlarged even if the gap is not reached
 
 Indices = npt.NDArray[np.intp]
 
 
 def restrict(problem: DirectionProblem, chosen: Indices) -> DirectionProblem:
-    """Return the problem in which V lives on the chosen coordinates."""
+    """Return the problem in which V is zero outside the chosen coordinates."""
     R, c = problem.R[:, chosen], problem.c[chosen]
     W = whitener(np.vstack([R, np.diag(c)]))
     return replace(problem, X=problem.X[:, chosen], R=R, c=c, L=problem.L[:, chosen], W=W)
 
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
-    """Return the coordinates that do best alone, by g_j^2 / (A_jj + c_j^2), and all those without an l1 weight."""
+    """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
     alone = np.mean(np.abs(problem.X), axis=0) ** 2 / np.maximum(np.diag(problem.A) + problem.c**2, 1e-300)
     alone[problem.c == 0.0] = np.inf
     size = max(size, int(np.sum(problem.c == 0.0)))
@@ -87,7 +87,7 @@ def solve_on(
 
 
 def support(U: Array) -> Indices:
-    """Return the coordinates on which a factor lives."""
+    """Return the coordinates on which a factor is not zero."""
     largest = np.abs(U).max(axis=1)
     return np.flatnonzero(largest > 1e-6 * largest.max())
 

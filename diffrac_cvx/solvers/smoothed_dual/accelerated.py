@@ -1,4 +1,4 @@
-"""FISTA made fast: continuation in eps, one step size each for u and C, restarts, extrapolation to eps = 0."""
+"""Faster FISTA: continuation in eps, one step size each for u and C, restarts, extrapolation to eps = 0."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

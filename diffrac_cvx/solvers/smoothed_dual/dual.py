@@ -45,7 +45,7 @@ class SmoothedDual:
         return self.X @ self.W
 
     def separable_part(self, u: Array) -> float:
-        """Return mean(1/u)/2 over the rows that are not zero: the others send their u to infinity."""
+        """Return mean(1/u)/2 over the rows that are not zero: the others have an infinite optimal u."""
         return float(np.sum(1.0 / u[self.Z.any(axis=1)])) / (2 * len(u))
 
     def matrix(self, u: Array, C: Array) -> Array:

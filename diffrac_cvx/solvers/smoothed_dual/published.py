@@ -48,9 +48,9 @@ def relaxed_gap(
 def iterates(
     problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, own_rule: bool
 ) -> Iterator[Iterate]:
-    """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and go on.
+    """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and continue.
 
-    With own_rule, the paper's rule ends it: (21) solved to eps log d, with its l1 part at the right scale.
+    With own_rule, it ends by the paper's rule: (21) solved to eps log d, with its l1 part at the right scale.
     """
     dual = published_dual(problem)
     n, r = dual.Z.shape

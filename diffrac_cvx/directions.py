@@ -61,7 +61,7 @@ def threshold(values: Array) -> float:
 def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     """Return v such that X vv' X' is the best approximation of rank one of X V X'.
 
-    If V = vv' it is v.  It does not depend on the units of the columns, but for its sign: the largest entry is
+    If V = vv' it is v.  It does not depend on the units of the columns, except for its sign: the largest entry is
     positive when all columns are at unit variance.
 
     Source: X V X' is what the labels' matrix is read from, appendix C.2.

@@ -30,4 +30,4 @@ class ResourceError(MemoryError):
 
 
 class DegenerateDataWarning(UserWarning):
-    """The data are degenerate (a constant column, say): the answer is right but may not be what was meant."""
+    """The data are degenerate (for example, a constant column): the answer is right but may not be what was meant."""

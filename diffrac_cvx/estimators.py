@@ -89,9 +89,9 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return projected[:, None] if projected.ndim == 1 else projected
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
-        """Return how well the clusters stand apart on X: the squared correlation of labels and projections, in [0, 1].
+        """Return how well the clusters are separated: the squared correlation of labels and projections, in [0, 1].
 
-        It needs no labels and serves ``GridSearchCV`` as it is; 0 where all points fall in one cluster.  With several
+        It needs no labels, and ``GridSearchCV`` can use it; 0 where all points fall in one cluster.  With several
         labels it is their mean.
         """
         projected, labels = self.transform(X), 2.0 * self.predict(X) - 1.0
@@ -104,7 +104,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
-    r"""Split points in two along the direction that makes the split most visible.
+    r"""Split points in two along the direction that best explains the labels by an affine function.
 
     Solves the relaxation (15), rounds it, takes the direction of the labels found,
 
@@ -113,7 +113,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
 
     and splits the projections on it by exact 2-means: what `fit` finds is an affine function, and ``predict`` on the
     training data gives ``labels_``.  That split is one step of Eq. (2) from the rounded labels: it may
-    move points, and ``label_gap_``, which is about Eq. (9), is then as a rule below that of the rounding, not always.
+    move points, and ``label_gap_``, which is about Eq. (9), is then usually, not always, below that of the rounding.
 
     Source: Eq. (9), (15); sections 2 and 3.
 
@@ -228,7 +228,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         return roundings.goemans_williamson(F, rng=choose_seed(self.random_state))
 
     def _find_direction(self, X: Array, labels: Array) -> Array:
-        """Return the direction of labels; with ``refine``, of the labels that alternating it with splits ends in."""
+        """Return the direction of labels; with ``refine``, of the labels at which the alternation with splits ends."""
         v = self._direction(X, labels)
         for _ in range(MOST_ROUNDS if self.refine else 0):
             split = roundings.two_means(X @ v)
@@ -256,7 +256,7 @@ class MultiLabelDiffrac(_AffineClusterer):
         As for `DiffracClustering`.
     solver : {"auto", "fista", "low_rank", "fista published", "SCS", "CLARABEL"}
         "auto" is "fista": with the loose tolerance of the default its smoothing keeps all labels in the mixture,
-        where an exact solution may leave light ones out.
+        where an exact solution may leave out those of small weight.
     restarts : int
         Random starts of the rounding.
     random_state : int, RandomState or None
@@ -265,7 +265,7 @@ class MultiLabelDiffrac(_AffineClusterer):
     Attributes
     ----------
     labels_ : (n, n_labels) array of int
-        Labels in {0, 1} that the rounding found, heaviest first.
+        Labels in {0, 1} that the rounding found, by decreasing weight.
     signs_ : (n, n_labels) array
         The same in {-1, +1}.
     weights_, objective_ : (n_labels + 1,) array, float
@@ -335,7 +335,7 @@ class MultiLabelDiffrac(_AffineClusterer):
 
 
 def choose_seed(random_state: Any) -> int:
-    """Return a seed: a whole number as it is, so that the functions give the same, else one drawn as usual."""
+    """Return a seed: a whole number as it is, so that the functions of `rounding` give the same, else one drawn."""
     generator = check_random_state(random_state)
     if isinstance(random_state, int | np.integer):
         return int(random_state)

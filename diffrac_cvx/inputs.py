@@ -53,7 +53,7 @@ def require_finite(matrix: Array, name: str) -> None:
 def as_data(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Array:
     """Return the (n, d) data matrix, centred, n >= 2; columns constant up to rounding become exactly zero.
 
-    Warnings are given at the line of the user, so many calls up.
+    Warnings point at the user's line, ``depth`` calls up.
     """
     data = as_matrix(X)
     n = len(data)
@@ -76,7 +76,7 @@ def as_data(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Array:
 
 
 def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
-    """Warn, at the line of the user so many calls up, that the data are degenerate."""
+    """Warn that the data are degenerate, at the user's line, ``depth`` calls up."""
     if warn:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 

@@ -56,7 +56,7 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
 
 
 def principal_columns(U: Array, rtol: float = 0.0) -> Array:
-    """Rotate a factor so that its columns are orthogonal, largest first; the product U U' stays.
+    """Rotate a factor so that its columns are orthogonal, largest first; the product U U' is unchanged.
 
     Columns whose squared norm is below rtol times the largest are dropped (one is always kept).
     """
@@ -124,7 +124,7 @@ class Standardised(NamedTuple):
 def standardise(X: Array) -> Standardised:
     """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1."""
     mean = X.mean(axis=0)
-    # The mean of a constant column is rounded: what is left after centring must not pass for a feature.
+    # The mean of a constant column is rounded: what is left after centring must not be taken for a feature.
     centred = np.where(X.min(axis=0) == X.max(axis=0), 0.0, X - mean)
     unit = inverse_or_one(np.sqrt(np.mean(centred**2, axis=0)))
     return Standardised(centred * unit, mean, unit)
@@ -138,7 +138,7 @@ def momentum(t: float) -> tuple[float, float]:
 
 @cache
 def controller() -> ThreadpoolController:
-    """Return the controller of the libraries loaded by now; looking for them takes milliseconds."""
+    """Return the controller of the libraries loaded by now; finding them takes milliseconds."""
     return ThreadpoolController()
 
 

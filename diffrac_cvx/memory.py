@@ -1,4 +1,4 @@
-"""Memory: how much the machine has free, how much a problem may take, how much this process has."""
+"""Memory: how much is free on the machine, how much a problem may take, how much this process has."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ STATUS, CLEAR = "/proc/self/status", "/proc/self/clear_refs"
 
 
 def require_memory(bytes_needed: float, what: str, instead: str, limit: float | None = None) -> None:
-    """Raise ResourceError if so many bytes are more than the limit, in bytes, by default what the machine has free."""
+    """Raise ResourceError if so many bytes exceed the limit, in bytes, by default the free memory of the machine."""
     available = available_memory() if limit is None else limit
     if bytes_needed > available:
         raise ResourceError(
@@ -39,7 +39,7 @@ def available_memory() -> float:
 
 
 def resident(which: str) -> float:
-    """Return the memory of this process in bytes, now ("VmRSS") or at its peak ("VmHWM"); only Linux tells them apart.
+    """Return the memory of this process in bytes, now ("VmRSS") or at its peak ("VmHWM"); only Linux reports both.
 
     Elsewhere both are the peak of getrusage, which on Linux starts from that of the parent process.
     """

@@ -41,7 +41,8 @@ class Path:
     imbalance : (m,) array
         1'Y1/n^2.
     directions : (m, d) array
-        The `leading_direction` of each solution, with signs that follow each other, the largest entry positive.
+        The `leading_direction` of each solution, with signs that agree with the entry before, the
+        largest entry positive.
     error : (m,) array or None
         Clustering error of the rounded solutions, where labels were given.
     seconds : (m,) array
@@ -91,7 +92,7 @@ class Duality:
 
     @property
     def apart(self) -> Array:
-        """How far the brackets of p(nu) and of q(alpha) + nu alpha lie apart: 0 where they meet, as they must."""
+        """Distance between the brackets of p(nu) and of q(alpha) + nu alpha: 0 where they overlap, as they must."""
         lower, upper = self.sums
         return np.maximum(np.maximum(lower - self.penalised.upper, self.penalised.lower - upper), 0.0)
 
@@ -216,8 +217,8 @@ def lambda_path(
 ) -> Path:
     """Solve problem (15) along weights of the l1 part, by `low_rank`, from the smallest, each started from the last.
 
-    Source: Eq. (15), (20), section 3; lambda is c_i^2 for all i.  Upwards takes fewer steps than downwards: the
-    support shrinks and the start holds it.
+    Source: Eq. (15), (20), section 3; lambda is c_i^2 for all i.  Increasing lambda takes fewer steps than
+    decreasing it: the support shrinks, so that the start contains it.
 
     Parameters
     ----------
@@ -308,7 +309,7 @@ def duality(
     nus : (m,) array
         Weights of the imbalance, in [0, 1]; they come back increasing.
     solver : str, optional
-        A solver of CVXPY that solves (7) anew, with an n x n variable.  By default the bracket of (7) is what
+        A solver of CVXPY that solves (7) separately, with an n x n variable.  By default the bracket of (7) is what
         `certify_y` proves at the solution of (8), in O(n d^2).
     tol : float
         Proved gap at which the solvers may stop.

@@ -68,7 +68,7 @@ class Penalty:
 
 
 def weights_of(penalty: Penalty, d: int) -> tuple[Array, Array]:
-    """Return a and c of a penalty as (d,) arrays, or say how to make one.
+    """Return a and c of a penalty as (d,) arrays, or raise an error that says how to make one.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
 
 
 def ridge_of(penalty: Penalty, d: int) -> Array:
-    """Return the ridge of a penalty without an l1 part, else say which formulation takes one."""
+    """Return the ridge of a penalty without an l1 part, else raise an error that says which formulation takes one."""
     a, c = weights_of(penalty, d)
     if c.any():
         raise ParameterError("an l1 penalty (c > 0) has no formulation in Y alone; use lifted or v_space")

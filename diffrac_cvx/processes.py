@@ -1,4 +1,4 @@
-"""Calls in another process, which can be stopped, limited in time and memory, and survived when they die.
+"""Calls in another process, which can be stopped and limited in time and memory; its end does not end the caller.
 
 The pools of concurrent.futures and multiprocessing cannot end one running call without breaking the pool, and their
 "spawn" imports the caller's script again, which needs a guard in every script.
@@ -30,13 +30,13 @@ PATIENCE = 0.7  # and that a call without one has to end by itself: a new proces
 POLL = 0.05
 IDLE = 1800.0  # seconds without a call after which a process ends by itself
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-PROGRAM = (  # Ctrl-C is the caller's to handle, from the first moment
+PROGRAM = (  # only the caller handles Ctrl-C, so the process ignores it from its start
     "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from diffrac_cvx.processes import main; main()"
 )
 
 
 class StoppedError(Exception):
-    """The call was ended by the stop switch and has no answer."""
+    """The call was ended because it was asked to stop, and has no answer."""
 
 
 class OutOfTimeError(Exception):
@@ -125,7 +125,7 @@ class Worker:
         self.turn = threading.Lock()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start the process unless it runs, and return it; imports go on while the caller does other things."""
+        """Start the process unless it runs, and return it; it imports while the caller does other things."""
         if self.process is None or self.process.poll() is not None:
             self.messages = queue.Queue()
             limit = [] if self.memory_limit is None else [str(int(self.memory_limit))]
@@ -180,7 +180,7 @@ class Worker:
             try:
                 self.send(content)
                 return self.wait(GRACE if call.reports else PATIENCE, stopped, tell, seconds)
-            except BaseException:  # without an answer: it must not come as that of the next call
+            except BaseException:  # a late answer must not be taken for that of the next call
                 self.close()
                 raise
 
@@ -217,7 +217,7 @@ class Worker:
         assert self.process.stdin is not None
         try:
             write(self.process.stdin, content)
-        except BrokenPipeError:  # the process has ended, and `forward` says so
+        except BrokenPipeError:  # the process has ended, and `forward` reports it
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
 
@@ -229,7 +229,7 @@ class Worker:
 
 
 def write(stream: IO[bytes], content: bytes) -> None:
-    """Write a pickled message, itself as one pickle of bytes: what cannot be read there does not spoil the next."""
+    """Write a pickled message, itself as one pickle of bytes: after one that cannot be read, the next still can."""
     pickle.dump(content, stream)
     stream.flush()
 
@@ -244,7 +244,7 @@ def read(stream: IO[bytes]) -> Any:
 
 
 def forward(process: subprocess.Popen[bytes], messages: queue.Queue[Message | None]) -> None:
-    """Pass on what the process says; None when it has ended."""
+    """Pass on the messages of the process, and None when it has ended."""
     assert process.stdout is not None
     try:
         while True:
@@ -265,13 +265,13 @@ def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], b
 
     options = {**call.options, "callback": callback} if call.reports else call.options
     with contextlib.suppress(OSError), open(CLEAR, "w") as file:
-        file.write("5")  # the peak so far is forgotten
+        file.write("5")  # this resets the peak
     before = resident("VmRSS")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             answer = Answer(call.function(*call.arguments, **options))
-        except Exception as error:  # whatever it is, the caller has to know
+        except Exception as error:  # whatever it is, the caller reports it
             answer = Answer(error=error)
     texts = tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is not RuntimeWarning))
     return replace(answer, warnings=texts, peak=resident("VmHWM") - before)
@@ -298,7 +298,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
                     stopping.set()
                 else:
                     calls.put(message)
-        os._exit(0)  # the caller has ended: nobody waits for the running call
+        os._exit(0)  # the caller has ended, so nobody reads the answer
 
     def send(message: Message) -> None:
         write(sink, pack(message))
@@ -321,7 +321,7 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
 def main() -> None:
     """Serve as the process of a worker; the argument, if there is one, is its limit of address space in bytes."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a solver prints must not come between the answers
+    os.dup2(2, 1)  # what a solver prints must not be mixed with the answers
     if sys.argv[1:]:
         import resource
 

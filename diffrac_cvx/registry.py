@@ -32,7 +32,7 @@ from diffrac_cvx.solvers import fista, low_rank
 from diffrac_cvx.solvers.reference import SMALL_ROWS, SMALL_SIDE
 
 BOTH = ("ridge", "l1")  # the parts of a penalty
-MOST_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page: seconds
+MOST_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page: it takes seconds
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -168,12 +168,12 @@ class SolverRecord:
         Solves (15), called as ``function(X, nu, penalty, tol=, time_limit=, callback=, **options)``, and returns a
         `Result`; None for a solver that CVXPY knows by the name of the record, which solves all relaxations.
     options : mapping
-        What it is called with besides.
+        Further options that it is called with.
     penalty : tuple of str
         What it can take of "ridge" and "l1".
     most_rows, most_coefficients, most_operations : float
         Side of the cone, nonzeros of the other rows, and operations in a step, up to which it is run without being
-        asked for by name: seconds each.
+        asked for by name: it then takes seconds.
     most_rows_on_page : float
         Side of the cone up to which the interactive page offers it.
     """
@@ -251,7 +251,7 @@ SOLVERS: dict[str, SolverRecord] = {
     "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank),
     "fista": SolverRecord("accelerated gradient on the smoothed dual", fista),
     "fista published": SolverRecord(
-        "the algorithm as the paper has it: 20 000 steps", fista, {"variant": "published"}, most_operations=1_000_000
+        "the algorithm printed in the paper: 20 000 steps", fista, {"variant": "published"}, most_operations=1_000_000
     ),
     "SCS": SolverRecord("splitting, through CVXPY", most_rows=121, most_coefficients=500_000),
     "CLARABEL": SolverRecord(  # sides that `solve` gives it by default, the row of the offset apart

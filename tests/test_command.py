@@ -6,7 +6,9 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.harness import Claim, Experiment, Oracle, Verdict, read_table, run
+from experiments.harness.claims import Claim
+from experiments.harness.command import Experiment, Oracle, Verdict, run
+from experiments.harness.tables import read_table
 
 
 def cells(grid):

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.harness import read_table, reproduction
+from experiments.harness import reproduction
+from experiments.harness.tables import read_table
 from experiments.robustness import cells as robustness_cells
 from experiments.runtime import cells as runtime_cells
 from experiments.runtime import plot as runtime_plot

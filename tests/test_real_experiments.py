@@ -9,7 +9,8 @@ import pytest
 
 import diffrac_cvx as dc
 from experiments.data.loading import keep_loadable
-from experiments.harness import read_table, run
+from experiments.harness.command import run
+from experiments.harness.tables import read_table
 from experiments.multi_label import cells as multi_label_cells
 from experiments.multi_label import claims as multi_label_claims
 from experiments.multi_label import data as multi_label_data
@@ -195,7 +196,7 @@ def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
     program = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from experiments.harness import read_table\n"
+        "from experiments.harness.tables import read_table\n"
         "from experiments.multi_label.plot import draw as draw_many\n"
         "from experiments.two_class.plot import draw as draw_two\n"
         "draw_many(read_table(Path('figures/multi_label.csv')), Path(sys.argv[1]) / 'm')\n"

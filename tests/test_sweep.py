@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.harness.sweep import forget, read_log, sweep
+from experiments.harness.sweep import read_log, sweep
 from experiments.harness.tables import read_table, write_table
 
 CELLS = [{"n": n, "replication": r} for n in (3, 1, 2) for r in range(2)]
@@ -119,12 +119,6 @@ def test_a_log_of_other_settings_is_not_continued(tmp_path):
     run(log, settings={"tol": 1})
     assert len(read_log(log, {"tol": 1})) == len(CELLS)
     assert read_log(log, {"tol": 2}) == {}
-
-
-def test_a_finished_sweep_leaves_no_log(tmp_path):
-    run(tmp_path / "log")
-    forget(tmp_path / "log")
-    assert not (tmp_path / "log").exists()
 
 
 def test_a_table_with_the_columns_of_older_ones_is_read_by_todays_names(tmp_path):

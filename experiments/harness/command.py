@@ -12,7 +12,7 @@ import pandas as pd
 
 from diffrac_cvx.errors import DataError
 from experiments.harness.claims import Claim, format_claims
-from experiments.harness.sweep import Cell, Row, forget, sweep
+from experiments.harness.sweep import Cell, Row, sweep
 from experiments.harness.tables import read_table, write_table
 
 INTERRUPTED = 130  # the exit status of a command that Ctrl-C ended
@@ -128,8 +128,8 @@ def measure_tables(experiment: Experiment, stem: Path, grid: str, jobs: int) -> 
         second_log = log.with_stem(f"{log.stem}_oracle")
         second = measure_all(oracle.cells(grid), oracle.measure, second_log, title="oracle")
         write_table(oracle.compare(table, second), agreement_of(stem))
-        forget(second_log)
-    forget(log)
+        second_log.unlink(missing_ok=True)
+    log.unlink(missing_ok=True)
 
 
 def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:

@@ -3,22 +3,14 @@
 Run ``make reproduction``; no sentence of the page is written by hand but those in this file.
 """
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 
 from experiments.harness.claims import Claim
 from experiments.harness.tables import read_table
-from experiments.multi_label import claims as multi_label_claims
-from experiments.phase_transition import claims as phase_claims
-from experiments.robustness import claims as robustness_claims
-from experiments.runtime import claims as runtime_claims
-from experiments.theory import claims as theory_claims
-from experiments.two_class import claims as two_class_claims
-from experiments.unbalanced import claims as unbalanced_claims
 
 PAGE = Path("docs/reproduction.md")
 FIGURES = Path("figures")
@@ -37,69 +29,63 @@ JMLR 18(80), 2017. "Error" is the clustering error 1 - (y'ŷ/n)², "gap" a prove
 
 @dataclass(frozen=True)
 class Section:
-    """A figure, its table, and the statements it bears on."""
+    """A figure, its table, and the statements it bears on; the stem of the files is the folder of the experiment."""
 
     title: str
     stem: str
-    command: str
     data: str
-    claims: Callable[[pd.DataFrame], list[Claim]]
+
+    @property
+    def command(self) -> str:
+        """What makes the figure and the table."""
+        return f"make {self.stem.replace('_', '-')}"
+
+    def claims(self, table: pd.DataFrame) -> list[Claim]:
+        """Return what the table says about the statements."""
+        found: list[Claim] = import_module(f"experiments.{self.stem}.claims").claims(table)
+        return found
 
 
 SECTIONS = [
     Section(
         "Figure 1: phase transitions",
         "phase_transition",
-        "make phase-transition",
         "Balanced, noiseless, columns of unit variance; four replications, twelve for d up to 20 in the affine panel.",
-        phase_claims.claims,
     ),
     Section(
         "Figure 2: unbalanced clusters",
         "unbalanced",
-        "make unbalanced",
         "n = 80, d = 10, alpha* = 0.25, ten replications; sigma is the noise on the labels. The constrained relaxation "
         "is solved by SCS to 1e-9, the penalised one by `low_rank` to a gap of 1e-8.",
-        unbalanced_claims.claims,
     ),
     Section(
         "Figure 3: runtime",
         "runtime",
-        "make runtime",
         "A k-sparse direction among Gaussian noise columns, sigma = 0.3 on the labels; n varied at d = 50, k = 6, and "
         "d varied at n = 100, k = 2. One thread each. FISTA without an adjective is the paper's algorithm.",
-        runtime_claims.claims,
     ),
     Section(
         "Figure 4: robustness to noise dimensions",
         "robustness",
-        "make robustness",
         "n = 100, two relevant dimensions, sigma = 0.1, twenty replications.",
-        robustness_claims.claims,
     ),
     Section(
         "Section 5: propositions, lemmas and conjectures",
         "theory",
-        "make theory",
         "Noiseless data [y, Z] unless said otherwise. Whether a solution is the only one is decided exactly "
         "(`experiments/theory/unique_solution.py`), not by the rank of what a solver returns.",
-        theory_claims.claims,
     ),
     Section(
         "Table 1: two-class data",
         "two_class",
-        "make two-class",
         "Nine sets, columns standardised; the best of the paper's grid by the true labels, as the paper chose. "
         "[The tables](../figures/two_class.md) have what frames each figure, and settings chosen without labels.",
-        two_class_claims.claims,
     ),
     Section(
         "Figures 5 and 6: many labels",
         "multi_label",
-        "make multi-label",
         "Corel5k, 2000 images and the 80 most frequent labels, **in place of COCO**, whose features are not public; "
         "three other sets. [Correlations](../figures/multi_label_correlations.png) of true and found labels.",
-        multi_label_claims.claims,
     ),
 ]
 
@@ -152,13 +138,6 @@ def summarize(claims: list[Claim]) -> str:
     )
 
 
-def main() -> int:
-    """Write the page."""
-    PAGE.parent.mkdir(exist_ok=True)
+if __name__ == "__main__":
     PAGE.write_text(format_page())
     print(f"wrote {PAGE}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,8 +4,9 @@ import json
 import threading
 import traceback
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import product
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -18,6 +19,11 @@ from diffrac_cvx.processes import Call, OutOfTimeError, Worker, WorkerDiedError
 
 Cell = Mapping[str, Any]
 Row = dict[str, Any]
+
+
+def cross(**entries: Iterable[Any]) -> list[Cell]:
+    """Return a cell for every combination of the entries, the last one varying fastest."""
+    return [dict(zip(entries, values, strict=True)) for values in product(*entries.values())]
 
 
 def sweep(
@@ -34,14 +40,15 @@ def sweep(
     """Measure every cell and return the table, in the order of the cells whatever the number of jobs.
 
     Each row is appended to `log` as it comes; started again with the same settings, only the missing cells are
-    measured.  The log goes when the caller has written the table (`forget`).  A cell whose process dies, takes more
+    measured.  The log is the caller's to delete once the table is written.  A cell whose process dies, takes more
     than `seconds` or needs more than `memory` GB is a row with a ``reason``; an error in a measurement ends the sweep.
     """
     known = read_log(log, settings)
     missing = [cell for cell in cells if key_of(cell) not in known]
     if len(missing) < len(cells):
         print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log}, going on from there")
-    mixed = sorted(missing, key=hash_of)  # so that the cells measured so far tell how long the others take
+    # In a mixed order, so that the cells measured so far tell how long the others take.
+    mixed = sorted(missing, key=lambda cell: zlib.crc32(key_of(cell).encode()))
     with log.open("a") as file, tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
         for cell, row in measure_cells(mixed, measure, jobs, seconds, memory):
             known[key_of(cell)] = row
@@ -102,11 +109,6 @@ def key_of(cell: Cell) -> str:
     return json.dumps(dict(cell), sort_keys=True)
 
 
-def hash_of(cell: Cell) -> int:
-    """Return a number that depends on the cell alone and mixes the order of cells."""
-    return zlib.crc32(key_of(cell).encode())
-
-
 def read_log(log: Path, settings: Mapping[str, Any]) -> dict[str, Row]:
     """Return the rows of an interrupted run with the same settings; a log of other settings is dropped."""
     header = json.dumps({"settings": dict(settings)}, sort_keys=True)
@@ -124,8 +126,3 @@ def read_log(log: Path, settings: Mapping[str, Any]) -> dict[str, Row]:
         rows[key] = row
     log.write_text("\n".join([header, *(json.dumps([key, row]) for key, row in rows.items())]) + "\n")
     return rows
-
-
-def forget(log: Path) -> None:
-    """Forget the log of a sweep whose table is written, so that the next run measures anew."""
-    log.unlink(missing_ok=True)

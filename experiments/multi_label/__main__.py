@@ -3,11 +3,10 @@
 Run ``make multi-label``; ``make multi-label X=features.npy Y=labels.npy`` does the same with your files (.npy or .csv).
 """
 
-import sys
 from dataclasses import replace
 from functools import partial
 
-from experiments.harness import Experiment, run
+from experiments.harness.command import Experiment, run
 from experiments.multi_label.cells import SETTINGS, cells_of, measure
 from experiments.multi_label.claims import claims
 from experiments.multi_label.data import OWN, load_labelled
@@ -32,4 +31,4 @@ EXPERIMENT = replace(
 )
 
 if __name__ == "__main__":
-    sys.exit(run(EXPERIMENT, __doc__))
+    raise SystemExit(run(EXPERIMENT, __doc__))

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from itertools import product
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -13,7 +12,7 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import LabelMixture
 from experiments.data.loading import keep_loadable
-from experiments.harness import Cell, Row
+from experiments.harness.sweep import Cell, Row, cross
 from experiments.multi_label.data import OWN, load_labelled
 
 SETS = ("corel5k", "yeast", "scene", "digits")
@@ -31,29 +30,19 @@ def cells_of(grid: str, sets: Sequence[str] = SETS) -> list[Cell]:
         sets = [name for name in sets if name == "digits" or OWN in name]
     sets = keep_loadable(sets, load_labelled)
     counts = COUNTS if grid == "full" else COUNTS[:8:3]
-    usual = {"nu": NU, "ridge": RIDGE}
+    usual = {"nu": [NU], "ridge": [RIDGE]}
     cells: list[Cell] = []
     for name in sets:
         data = load_labelled(name)
         most = min(data.X.shape[1] - 1, len(data.X) // 4)
-        cells += [
-            {"data_set": name, "method": method, "k": k, "run": run, **usual}
-            for method, runs in METHODS.items()
-            for k in counts
-            for run in range(runs)
-            if k <= most
-        ]
+        ks = [k for k in counts if k <= most]
+        for method, runs in METHODS.items():
+            cells += cross(data_set=[name], method=[method], k=ks, run=range(runs), **usual)
         if name == sets[0]:  # Figure 6: what the found labels have in common with each true one
-            shown = max(k for k in counts if k <= min(SHOWN, most))
-            cells += [
-                {"data_set": name, "method": "correlations", "k": shown, "run": j, **usual}
-                for j in range(data.Y.shape[1])
-            ]
+            shown, labels = max(k for k in ks if k <= SHOWN), range(data.Y.shape[1])
+            cells += cross(data_set=[name], method=["correlations"], k=[shown], run=labels, **usual)
         if name == SETS[0]:
-            cells += [
-                {"data_set": name, "method": "setting", "k": SHOWN, "run": 0, "nu": nu, "ridge": ridge}
-                for nu, ridge in product(OTHER_NU, OTHER_RIDGE)
-            ]
+            cells += cross(data_set=[name], method=["setting"], k=[SHOWN], run=[0], nu=OTHER_NU, ridge=OTHER_RIDGE)
     return cells
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from experiments.harness import Claim
+from experiments.harness.claims import Claim
 from experiments.multi_label.cells import SETS, SHOWN
 
 STAND_IN = SETS[0]

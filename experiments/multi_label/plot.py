@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
 from experiments.multi_label.claims import correlation_matrix
 from experiments.multi_label.data import OWN
 
@@ -32,7 +32,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                     mine = table[(table["data_set"] == name) & (table["method"] == method)]
                     with_band(ax, mine, "k", quantity, label=method, **style._asdict())
                 ax.set_ylim(bottom=0)
-            axes[0, column].set_title(title_of(name), loc="left")
+            axes[0, column].set_title(title_of(name))
             axes[1, column].set_xlabel("number of found labels $k$")
         axes[0, 0].set_ylabel(r"$\mathrm{tr}\,\Phi_{Y_{true}} \Phi_{Y_k}$")
         axes[1, 0].set_ylabel("the same, labels centred")

@@ -3,10 +3,9 @@
 Run ``make phase-transition``; ``GRID=smoke`` for a small one, ``SOLVER=reference`` to do everything by CVXPY.
 """
 
-import sys
 from dataclasses import replace
 
-from experiments.harness import Experiment, Oracle, run
+from experiments.harness.command import Experiment, Oracle, run
 from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
 from experiments.phase_transition.cells import SETTINGS, cells_of, measure_fast, measure_reference, sample_of
 from experiments.phase_transition.claims import claims
@@ -34,4 +33,4 @@ EXPERIMENT = Experiment(
 )
 
 if __name__ == "__main__":
-    sys.exit(run(EXPERIMENT, __doc__))
+    raise SystemExit(run(EXPERIMENT, __doc__))

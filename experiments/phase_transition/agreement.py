@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from experiments.harness import Verdict
+from experiments.harness.command import Verdict
 from experiments.phase_transition.cells import AMBIGUOUS
 
 VALUE_SLACK = 1e-9  # of rounding, beyond the two proved brackets

@@ -2,7 +2,6 @@
 
 import warnings
 from itertools import product
-from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -10,7 +9,7 @@ import scipy.stats
 
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
-from experiments.harness.sweep import Row
+from experiments.harness.sweep import Cell, Row
 
 RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as rank one
 AMBIGUOUS = (1e-3, 0.2)  # ratios between which a verdict is not held against another solver's
@@ -54,7 +53,7 @@ ORACLE_SIDE = 40  # the oracle is an interior point: cells up to this dimension 
 ORACLE_ROWS = 120_000  # these many nonzeros can be drawn for it
 
 
-def cells_of(grid: str) -> list[dict[str, Any]]:
+def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid, panel by panel; small dimensions get more replications where that is cheap."""
     return [
         {"panel": panel, "n": n, "d": d, "replication": replication}
@@ -64,7 +63,7 @@ def cells_of(grid: str) -> list[dict[str, Any]]:
     ]
 
 
-def sample_of(grid: str) -> list[dict[str, Any]]:
+def sample_of(grid: str) -> list[Cell]:
     """Return the cells that the oracle solves too: drawn at random, the same every time."""
     chosen = []
     for k, panel in enumerate(GRIDS[grid]):

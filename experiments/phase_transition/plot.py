@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting import PhaseMapDisplay
-from experiments.harness import ACCENT, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, PAGE, SECOND, STYLE, save
 from experiments.phase_transition.fit import Fit, fit_boundary, statistical_dimension, wendel
 
 PANELS = (
@@ -36,7 +36,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             image = phases.plot(ax, level=None, colorbar=False, cmap=colors, vmin=0, vmax=1).mesh_
             fits[f"{name} {success}"] = fit = fit_boundary(panel[name], success)
             draw_boundary(ax, fit, name)
-            ax.set_title(title, loc="left")
+            ax.set_title(title)
             if name == "1-sparse":
                 above.colorbar(image, ax=top[:2], label="share of rank-one solutions", pad=0.02)
         below.colorbar(image, ax=bottom, label="mean clustering error", pad=0.02)
@@ -56,8 +56,7 @@ def draw_boundary(ax: Axes, fit: Fit, panel: str) -> None:
         ax.plot(d, fit.slope * d + fit.offset, color=ACCENT, label=f"fit ${fit.slope:.2f}\\,d {fit.offset:+.0f}$")
     if panel == "1-sparse":
         ax.plot(d, wendel(d), "--", color=SECOND, label="$(d + 1)/2$")
-    ax.set_xlim(limits[0])
-    ax.set_ylim(limits[1])
+    ax.set(xlim=limits[0], ylim=limits[1])
     ax.legend(loc="upper left", framealpha=0.9, handlelength=1.5, borderpad=0.3, labelspacing=0.25)
 
 
@@ -74,13 +73,8 @@ def draw_boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
         ("4-sparse, small lambda recovered", "d", "black"),
     ):
         ax.plot(fits[name].d, fits[name].n50, mark, ms=3, mfc="none", mew=0.7, color=color)
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel("dimension $d$")
-    ax.set_ylabel("50 % boundary $n$")
-    ax.set_title("(c) all boundaries", loc="left")
-    ax.set_xlim(3.5, 120)
-    ax.set_ylim(2, 4000)
+    ax.set(xscale="log", yscale="log", xlim=(3.5, 120), ylim=(2, 4000))
+    ax.set(xlabel="dimension $d$", ylabel="50 % boundary $n$", title="(c) all boundaries")
     for x, y, color, text in (
         (4, 330, ACCENT, "affine invariant\nrank \u25a1, error \u00d7\n$d + d(d-1)/4$"),
         (4, 58, "black", "4-sparse, error\n\u25bd $1/\\sqrt{n}$\n\u25c7 $0.03/\\sqrt{n}$"),

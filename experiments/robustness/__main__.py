@@ -3,9 +3,7 @@
 Run ``make robustness``; ``GRID=smoke`` for a small one.
 """
 
-import sys
-
-from experiments.harness import Experiment, run
+from experiments.harness.command import Experiment, run
 from experiments.robustness.cells import SETTINGS, cells_of, measure
 from experiments.robustness.claims import claims
 from experiments.robustness.plot import draw
@@ -13,4 +11,4 @@ from experiments.robustness.plot import draw
 EXPERIMENT = Experiment("robustness", cells_of, measure, draw, claims, SETTINGS)
 
 if __name__ == "__main__":
-    sys.exit(run(EXPERIMENT, __doc__))
+    raise SystemExit(run(EXPERIMENT, __doc__))

@@ -2,8 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from itertools import product
-from typing import Any
+from functools import partial
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -11,7 +10,8 @@ from sklearn.cluster import KMeans
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.linalg import column_basis
-from experiments.harness.sweep import Row
+from experiments.harness.sweep import Cell, Row, cross
+from experiments.runtime.cells import published_fista
 
 N, RELEVANT, NOISE = 100, 2, 0.1
 LAMBDAS = (0.0, 0.001, 0.01)
@@ -25,15 +25,12 @@ SETTINGS = {"noise": NOISE, "relevant": RELEVANT, "tolerance": TOLERANCE, "itera
 Solved = tuple[Array, float]  # labels, and the proved gap or nan
 
 
-def cells_of(grid: str) -> list[dict[str, Any]]:
+def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid; the methods that know no lambda are measured once."""
     dimensions, replications = (DIMENSIONS, REPLICATIONS) if grid == "full" else ((2, 10, 30), 1)
-    return [
-        {"method": method, "lam": lam, "d": d, "replication": r}
-        for method in METHODS
-        for lam in (LAMBDAS if method not in WITHOUT_LAMBDA else (0.0,))
-        for d, r in product(dimensions, range(replications))
-    ]
+    rest = {"d": dimensions, "replication": range(replications)}
+    with_lambda = [method for method in METHODS if method not in WITHOUT_LAMBDA]
+    return cross(method=WITHOUT_LAMBDA, lam=[0.0], **rest) + cross(method=with_lambda, lam=LAMBDAS, **rest)
 
 
 def measure(method: str, lam: float, d: int, replication: int) -> Row:
@@ -63,22 +60,10 @@ def alternating(X: Array, lam: float, seed: int) -> Solved:
     return dc.baselines.alternating_optimisation(X, restarts=RESTARTS, rng=seed), np.nan
 
 
-def fista_published(epsilon: float) -> Callable[[Array, float, int], Solved]:
-    """FISTA as published, at epsilon / log d, stopped by the paper's rule."""
-
-    def solve(X: Array, lam: float, seed: int) -> Solved:
-        result = dc.fista(
-            X,
-            1.0,
-            dc.Penalty.l1(lam),
-            variant="published",
-            epsilon=epsilon / max(np.log(X.shape[1]), 1.0),
-            tol=1e-12,
-            max_iter=MOST_ITERATIONS,
-        )
-        return dc.rounding.kmeans_centered(result.F), result.gap
-
-    return solve
+def fista(X: Array, lam: float, seed: int, *, epsilon: float) -> Solved:
+    """FISTA as published, at epsilon / log d."""
+    result = published_fista(X, lam, seed, epsilon=epsilon, max_iter=MOST_ITERATIONS)
+    return dc.rounding.kmeans_centered(result.F), result.gap
 
 
 def low_rank(X: Array, lam: float, seed: int) -> Solved:
@@ -96,8 +81,8 @@ def low_rank_alternating(X: Array, lam: float, seed: int) -> Solved:
 METHODS: dict[str, Callable[[Array, float, int], Solved]] = {
     "k-means": kmeans,
     "alternating": alternating,
-    "FISTA, 1e-2": fista_published(1e-2),
-    "FISTA, 1e-3": fista_published(1e-3),
+    "FISTA, 1e-2": partial(fista, epsilon=1e-2),
+    "FISTA, 1e-3": partial(fista, epsilon=1e-3),
     "low_rank": low_rank,
     "low_rank, then alternating": low_rank_alternating,
 }

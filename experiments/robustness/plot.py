@@ -5,23 +5,18 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from experiments.harness import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
+from diffrac_cvx.plotting.canvas import Style
+from experiments.harness.style import GREEN, PAGE, SECOND, STYLE, save, with_band
 from experiments.robustness.cells import LAMBDAS, WITHOUT_LAMBDA
+from experiments.runtime import plot as runtime
 
-CURVES = {
-    "k-means": (GREEN, "v", "-."),
-    "alternating": ("#b8860b", "s", "--"),
-    "FISTA, 1e-2": ("#999999", "o", ":"),
-    "FISTA, 1e-3": (GREY, "D", "--"),
-    "low_rank": (ACCENT, "^", "-"),
-    "low_rank, then alternating": (SECOND, "x", "-"),
+STYLES = {
+    "k-means": Style(GREEN, "-.", "v"),
+    "alternating": Style("#b8860b", "--", "s"),
+    **{method: runtime.STYLES[method] for method in ("FISTA, 1e-2", "FISTA, 1e-3", "low_rank")},
+    "low_rank, then alternating": Style(SECOND, "-", "x"),
 }
-NAMES = {
-    "k-means": "k-means, whitened",
-    "alternating": "alternating optimisation",
-    "FISTA, 1e-2": r"FISTA, $\varepsilon = 10^{-2}/\log d$",
-    "FISTA, 1e-3": r"FISTA, $\varepsilon = 10^{-3}/\log d$",
-}
+NAMES = {**runtime.NAMES, "k-means": "k-means, whitened", "alternating": "alternating optimisation"}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -29,20 +24,13 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         figure, axes = plt.subplots(1, len(LAMBDAS), figsize=(PAGE, 2.7), sharey=True)
         for lam, ax in zip(LAMBDAS, axes, strict=True):
-            for method, (color, marker, line) in CURVES.items():
-                mine = table[(table["method"] == method) & table["lam"].isin([lam, *without(method)])]
-                name = NAMES.get(method, method)
-                with_band(ax, mine, "d", "error", label=name, color=color, marker=marker, ls=line)
+            for method, style in STYLES.items():
+                filed = 0.0 if method in WITHOUT_LAMBDA else lam
+                mine = table[(table["method"] == method) & (table["lam"] == filed)]
+                with_band(ax, mine, "d", "error", label=NAMES.get(method, method), **style._asdict())
             ax.set_xscale("log", base=2)
             ax.xaxis.set_major_formatter("{x:g}")
-            ax.set_xlabel("dimension $d$")
-            ax.set_title(rf"$\lambda = {lam:g}$", loc="left")
-        axes[0].set_ylabel("clustering error")
-        axes[0].set_ylim(-0.03, 1.03)
+            ax.set(xlabel="dimension $d$", title=rf"$\lambda = {lam:g}$")
+        axes[0].set(ylabel="clustering error", ylim=(-0.03, 1.03))
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
         save(figure, stem)
-
-
-def without(method: str) -> list[float]:
-    """Return the lambda under which a method that has none is filed."""
-    return [0.0] if method in WITHOUT_LAMBDA else []

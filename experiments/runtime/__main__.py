@@ -3,9 +3,7 @@
 Run ``make runtime``; ``GRID=smoke`` for a small one.  Times depend on the machine, their ratios much less.
 """
 
-import sys
-
-from experiments.harness import Experiment, run
+from experiments.harness.command import Experiment, run
 from experiments.runtime.cells import MEMORY, SECONDS, SETTINGS, cells_of, measure
 from experiments.runtime.claims import claims
 from experiments.runtime.plot import draw
@@ -13,4 +11,4 @@ from experiments.runtime.plot import draw
 EXPERIMENT = Experiment("runtime", cells_of, measure, draw, claims, SETTINGS, SECONDS, MEMORY)
 
 if __name__ == "__main__":
-    sys.exit(run(EXPERIMENT, __doc__))
+    raise SystemExit(run(EXPERIMENT, __doc__))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from experiments.harness import Claim
+from experiments.harness.claims import Claim
 from experiments.runtime.cells import COMPARED, CVXPY_LIMIT, EQUAL_GAP, MAX_CUT, MEMORY
 from experiments.runtime.plot import BEST, exponent, medians
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from diffrac_cvx.plotting.canvas import Style, label_ends
-from experiments.harness import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
 from experiments.runtime.cells import CVXPY, MAX_CUT, SECONDS
 
 BEST = "CVXPY, better solver"
@@ -45,18 +45,16 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             for ax, column in zip(row, ("seconds", "error", "gap"), strict=True):
                 draw_curves(ax, own[(own["lam"] == lam) & (own["panel"] == panel)], panel, column)
             row[0].set_ylabel("seconds")
-            row[1].set_ylabel("clustering error")
-            row[1].set_ylim(-0.03, 1.03)
+            row[1].set(ylabel="clustering error", ylim=(-0.03, 1.03))
             row[2].set_ylabel("proved gap")
-            row[0].set_title(rf"$\lambda = {lam:g}$, {FIXED[panel]}", loc="left")
+            row[0].set_title(rf"$\lambda = {lam:g}$, {FIXED[panel]}")
         draw_legend(figure, own)
         label_exponents(own, list(axes[:, 0]))
         save(figure, stem)
         figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.4))
         for (lam, panel), ax in zip(ROWS, axes.T.ravel(), strict=True):
             draw_curves(ax, equal[(equal["lam"] == lam) & (equal["panel"] == panel)], panel, "seconds")
-            ax.set_ylabel(r"seconds to a gap of $10^{-3}$")
-            ax.set_title(rf"$\lambda = {lam:g}$, {FIXED[panel]}", loc="left")
+            ax.set(ylabel=r"seconds to a gap of $10^{-3}$", title=rf"$\lambda = {lam:g}$, {FIXED[panel]}")
         draw_legend(figure, equal)
         label_exponents(equal, list(axes.T.ravel()))
         save(figure, stem.with_name(f"{stem.name}_equal_gap"))
@@ -90,8 +88,7 @@ def draw_curves(ax: Axes, lines: pd.DataFrame, panel: str, column: str) -> None:
         if not line.empty:
             ax.plot(done[panel], done[column], **style._asdict(), ms=3)
             ax.plot(stopped[panel], stopped[column], color=style.color, marker="x", ls="none", ms=5)
-    ax.set_xscale("log")
-    ax.set_xlabel(WORDS[panel])
+    ax.set(xscale="log", xlabel=WORDS[panel])
     if column != "error":
         ax.set_yscale("log")
     if column == "gap":

@@ -3,9 +3,7 @@
 Run ``make theory``; ``GRID=smoke`` for a small one.
 """
 
-import sys
-
-from experiments.harness import Experiment, run
+from experiments.harness.command import Experiment, run
 from experiments.theory.cells import cells_of, measure
 from experiments.theory.claims import claims
 from experiments.theory.plot import draw
@@ -13,4 +11,4 @@ from experiments.theory.plot import draw
 EXPERIMENT = Experiment("theory", cells_of, measure, draw, claims)
 
 if __name__ == "__main__":
-    sys.exit(run(EXPERIMENT, __doc__))
+    raise SystemExit(run(EXPERIMENT, __doc__))

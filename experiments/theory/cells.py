@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from experiments.harness import Cell, Row
+from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.label_recovery import measure_one_dimension, measure_sparse
 from experiments.theory.noise_columns import LAWS, measure_recovery, measure_sample_size
 from experiments.theory.solution_support import (
@@ -23,11 +23,6 @@ class Part(NamedTuple):
     measure: Callable[..., Row]
     full: list[Cell]
     smoke: list[Cell]
-
-
-def cross(**entries: Iterable[Any]) -> list[Cell]:
-    """Return a cell for every combination of the entries."""
-    return [dict(zip(entries, values, strict=True)) for values in product(*entries.values())]
 
 
 def sparse_cells(dimensions: Iterable[int], multiples: Mapping[int, Sequence[float]], replications: int) -> list[Cell]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from experiments.harness import Claim
+from experiments.harness.claims import Claim
 from experiments.theory.fit import line, sparse_boundaries, sparse_exponents, sparse_slopes, split_parts
 from experiments.theory.unique_solution import statistical_dimension
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets.planted import make_sorted_labels
-from experiments.harness import Row
+from experiments.harness.sweep import Row
 
 OPTIMAL, AMBIGUOUS = 1e-6, 1e-4  # excess of yy' over the proved bound: optimal below the first, not above the second
 

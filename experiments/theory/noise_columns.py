@@ -8,7 +8,7 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.datasets import planted
 from diffrac_cvx.inputs import Array
-from experiments.harness import Row
+from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness
 
 D = 10  # dimensions of the recovery panel; uniqueness is expected from n = 32.5 on

@@ -8,7 +8,7 @@ import pandas as pd
 import scipy.stats
 from matplotlib.axes import Axes
 
-from experiments.harness import ACCENT, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.harness.style import ACCENT, GREY, PAGE, SECOND, STYLE, save, with_band
 from experiments.theory.fit import sparse_boundaries, sparse_slopes, split_parts
 from experiments.theory.spectrum import closed_form
 
@@ -43,11 +43,8 @@ def draw_spectrum(ax: Axes, table: pd.DataFrame) -> None:
     for k, (color, marker) in enumerate(((SECOND, "o"), (ACCENT, "^"))):
         ax.plot(betas, [closed_form(d, 1.0, beta)[k] for beta in betas], color=color, label=rf"$\mu_{k + 1}$")
         ax.plot(table["beta"], table[f"mu_{k + 1}"], color=color, marker=marker, ls="none", ms=4, mfc="none")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel(r"kurtosis $\beta$")
-    ax.set_ylabel(r"eigenvalue of $\mathbb{E}\, T_x$")
-    ax.set_title(rf"(a) $d = {d}$, $m = 1$", loc="left")
+    ax.set(xscale="log", yscale="log", title=rf"(a) $d = {d}$, $m = 1$")
+    ax.set(xlabel=r"kurtosis $\beta$", ylabel=r"eigenvalue of $\mathbb{E}\, T_x$")
     ax.legend(frameon=False, loc="lower right")
 
 
@@ -61,10 +58,8 @@ def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     ax.set_xscale("log")
     ax.set_xticks([10, 30, 100, 300], ["10", "30", "100", "300"])
     ax.minorticks_off()
-    ax.set_ylim(-0.03, 1.03)
-    ax.set_xlabel("$n$")
-    ax.set_ylabel("share with a unique solution")
-    ax.set_title(rf"(a) $d = {table['d'].iloc[0]}$, kurtosis $\beta$", loc="left")
+    ax.set(ylim=(-0.03, 1.03), title=rf"(a) $d = {table['d'].iloc[0]}$, kurtosis $\beta$")
+    ax.set(xlabel="$n$", ylabel="share with a unique solution")
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(-0.02, 0.62), handlelength=1.0)
 
 
@@ -75,9 +70,7 @@ def draw_one_dimension(ax: Axes, table: pd.DataFrame) -> None:
         rate = mine.groupby("noise")["recovered"].mean()
         ax.plot(rate.index, rate, color=color, marker=marker, ls="none", ms=4, mfc="none")
         ax.plot(noise, scipy.stats.norm.cdf(1 / (noise * (1 - 1 / n) ** 0.5)) ** n, color=color, label=f"$n = {n}$")
-    ax.set_xlabel(r"noise $\sigma$ on $y$")
-    ax.set_ylabel("share with $y$ recovered")
-    ax.set_title("(b) one dimension", loc="left")
+    ax.set(xlabel=r"noise $\sigma$ on $y$", ylabel="share with $y$ recovered", title="(b) one dimension")
     ax.legend(frameon=False)
 
 
@@ -93,9 +86,7 @@ def draw_thresholds(ax: Axes, two: pd.DataFrame, many: pd.DataFrame) -> None:
             found.index, found["mean"], 2 * found["std"] / 20**0.5, color=color, marker=marker, ls="none", ms=3,
             elinewidth=0.7, label=label,
         )  # fmt: skip
-    ax.set_xlabel("statistical dimension")
-    ax.set_ylabel("$n$ from which unique")
-    ax.set_title(r"(c, d) support of the solutions", loc="left")
+    ax.set(xlabel="statistical dimension", ylabel="$n$ from which unique", title=r"(c, d) support of the solutions")
     ax.legend(frameon=False, handletextpad=0.1, labelspacing=0.2, loc="upper left", fontsize=6)
 
 
@@ -107,9 +98,7 @@ def draw_family(ax: Axes, table: pd.DataFrame) -> None:
     ax.set_xscale("log")
     ax.set_xticks([3, 10, 30], ["3", "10", "30"])
     ax.minorticks_off()
-    ax.set_xlabel("$n$")
-    ax.set_ylabel("share with a diagonal set")
-    ax.set_title("(d) random labels", loc="left")
+    ax.set(xlabel="$n$", ylabel="share with a diagonal set", title="(d) random labels")
     ax.legend(frameon=False, loc="lower right", handlelength=1.0, fontsize=6)
 
 
@@ -123,7 +112,5 @@ def draw_sparse(ax: Axes, table: pd.DataFrame) -> None:
         ax.plot(d, slopes[sparsity] * d, color=color)
         ax.text(d[1] * 1.05, slopes[sparsity] * d[1], f"$l = {sparsity}$: {slopes[sparsity]:.1f} $d$", color=color,
                 va="center", fontsize=6)  # fmt: skip
-    ax.set_xlim(0, table["d"].max() * 1.5)
-    ax.set_xlabel("dimension $d$")
-    ax.set_ylabel("$n$ at mean error 1/2")
-    ax.set_title(r"(e) $l$-sparse, $\lambda = 0.03/\sqrt{n}$", loc="left")
+    ax.set(xlim=(0, table["d"].max() * 1.5), title=r"(e) $l$-sparse, $\lambda = 0.03/\sqrt{n}$")
+    ax.set(xlabel="dimension $d$", ylabel="$n$ at mean error 1/2")

@@ -4,7 +4,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
-from experiments.harness import Row
+from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension
 
 MOST_POINTS = 400

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.inputs import Array
-from experiments.harness import Row
+from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import quadratic_forms
 
 

@@ -3,9 +3,7 @@
 Run ``make two-class``; ``GRID=smoke`` for a small one.  Sets that are not shipped are looked for in $DIFFRAC_DATA_HOME.
 """
 
-import sys
-
-from experiments.harness import Experiment, run
+from experiments.harness.command import Experiment, run
 from experiments.two_class.cells import SETTINGS, cells_of, measure
 from experiments.two_class.claims import claims
 from experiments.two_class.plot import draw
@@ -13,4 +11,4 @@ from experiments.two_class.plot import draw
 EXPERIMENT = Experiment("two_class", cells_of, measure, draw, claims, SETTINGS)
 
 if __name__ == "__main__":
-    sys.exit(run(EXPERIMENT, __doc__))
+    raise SystemExit(run(EXPERIMENT, __doc__))

@@ -1,7 +1,7 @@
 """The cells of Table 1: nine data sets, the paper's grid of penalties, and two baselines of ten runs each."""
 
 import warnings
-from itertools import product
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -11,7 +11,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.linalg import column_basis
 from experiments.data.loading import keep_loadable
-from experiments.harness import Cell, Row
+from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.unique_solution import statistical_dimension
 
 WEIGHTS = (1e-3, 1e-2, 1e-1)  # the paper's values of a and of c
@@ -32,23 +32,16 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid, over the data sets that are there; the others are named with how to get them."""
     names = keep_loadable(dc.datasets.names() if grid == "full" else ("heart", "liver_disorders"), dc.datasets.load)
     weights, imbalance, runs = (WEIGHTS, IMBALANCE, RUNS) if grid == "full" else (WEIGHTS[1:], IMBALANCE[::4], 2)
-    blank: Cell = {"a": 0.0, "c": 0.0, "nu": 1.0, "run": 0, "scaling": "standardise"}
+    plain: dict[str, Any] = {"a": [0.0], "c": [0.0], "nu": [1.0], "run": [0], "scaling": ["standardise"]}
+    penalties = {**plain, "a": weights, "c": (0.0, *weights), "nu": imbalance}
     cells: list[Cell] = []
     for name in names:
-        cells.append({"data_set": name, "method": "facts", **blank})
-        cells += [
-            {**blank, "data_set": name, "method": "relaxation", "a": a, "c": c, "nu": nu}
-            for a, c, nu in product(weights, (0.0, *weights), imbalance)
-        ]
-        cells += [
-            {**blank, "data_set": name, "method": method, "run": run}
-            for method, run in product(("alternating", "k-means"), range(runs))
-        ]
+        cells += cross(data_set=[name], method=["facts"], **plain)
+        cells += cross(data_set=[name], method=["relaxation"], **penalties)
+        cells += cross(data_set=[name], method=["alternating", "k-means"], **{**plain, "run": range(runs)})
     if grid == "full":
-        cells += [
-            {"data_set": SEARCHED, "method": "search", "a": a, "c": c, "nu": nu, "run": 0, "scaling": scaling}
-            for a, c, nu, scaling in product(WIDER_A, WIDER_C, WIDER_NU, WIDER_SCALINGS)
-        ]
+        wider = {"a": WIDER_A, "c": WIDER_C, "nu": WIDER_NU, "run": [0], "scaling": WIDER_SCALINGS}
+        cells += cross(data_set=[SEARCHED], method=["search"], **wider)
     return cells
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from experiments.harness import Claim
+from experiments.harness.claims import Claim
 from experiments.two_class.cells import SEARCHED
 from experiments.two_class.table import CHOICES, CLOSE, PAPER, summary, two_clusters
 

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.harness import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
 from experiments.two_class.table import latex, markdown, summary, two_clusters
 
 
@@ -38,7 +38,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             )
         ax.set_xticks(place, [name.replace("_", "\n") for name in rows["data_set"]])
         ax.tick_params(axis="x", length=0)
-        ax.set_ylabel("clustering error")
-        ax.set_ylim(0, 1.05)
+        ax.set(ylabel="clustering error", ylim=(0, 1.05))
         figure.legend(loc="outside upper center", ncols=4, frameon=False)
         save(figure, stem)

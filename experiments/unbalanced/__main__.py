@@ -3,9 +3,7 @@
 Run ``make unbalanced``; ``GRID=smoke`` for a small one.
 """
 
-import sys
-
-from experiments.harness import Experiment, run
+from experiments.harness.command import Experiment, run
 from experiments.unbalanced.cells import SETTINGS, cells_of, measure
 from experiments.unbalanced.claims import claims
 from experiments.unbalanced.plot import draw
@@ -13,4 +11,4 @@ from experiments.unbalanced.plot import draw
 EXPERIMENT = Experiment("unbalanced", cells_of, measure, draw, claims, SETTINGS)
 
 if __name__ == "__main__":
-    sys.exit(run(EXPERIMENT, __doc__))
+    raise SystemExit(run(EXPERIMENT, __doc__))

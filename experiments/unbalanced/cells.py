@@ -1,7 +1,6 @@
 """The cells of the unbalanced problem (Figure 2): constrained and penalised relaxations, and their duality."""
 
 import warnings
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.rounding import ROUNDINGS
-from experiments.harness.sweep import Row
+from experiments.harness.sweep import Cell, Row, cross
 
 N, D, ALPHA_STAR = 80, 10, 0.25
 NOISES = (0.0, 0.05, 0.1, 0.3)
@@ -24,19 +23,16 @@ SETTINGS = {"scs": SCS_TOLERANCE, "low_rank": LOW_RANK_TOLERANCE, "rank": RANK_T
 SIGNS = ("sign_leading", "sign_second", "sign_centered")  # roundings
 
 
-def cells_of(grid: str) -> list[dict[str, Any]]:
+def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: a path of alpha, a path of nu, and pairs that are dual to each other."""
-    full = grid == "full"
-    replications = 10 if full else 1
-    alphas = ALPHAS if full else [0.0, ALPHA_STAR, 0.5, 1.0]
-    nus = NUS if full else [0.001, 0.1, 1.0]
-    noises = NOISES if full else (0.0, 0.3)
-    paths = [("alpha", alphas, noises), ("nu", nus, noises), ("dual", DUAL_NU if full else (0.03, 1.0), (0.0, 0.3))]
+    paths = [("alpha", ALPHAS, NOISES, 10), ("nu", NUS, NOISES, 10), ("dual", DUAL_NU, (0.0, 0.3), 4)]
+    if grid != "full":
+        small = {"alpha": (0.0, ALPHA_STAR, 0.5, 1.0), "nu": (0.001, 0.1, 1.0), "dual": (0.03, 1.0)}
+        paths = [(path, parameters, (0.0, 0.3), 1) for path, parameters in small.items()]
     return [
-        {"path": path, "parameter": parameter, "noise": noise, "replication": replication}
-        for path, parameters, levels in paths
-        for parameter, noise in product(parameters, levels)
-        for replication in range(min(replications, 4) if path == "dual" else replications)
+        cell
+        for path, parameters, noises, count in paths
+        for cell in cross(path=[path], parameter=parameters, noise=noises, replication=range(count))
     ]
 
 

@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx import paths
 from diffrac_cvx.plotting import DualityDisplay
-from experiments.harness import ACCENT, GREY, PAGE, SECOND, STYLE, label_lines, save, with_band
+from experiments.harness.style import ACCENT, GREY, PAGE, SECOND, STYLE, label_lines, save, with_band
 from experiments.unbalanced.cells import ALPHA_STAR
 
 CURVES = {
-    "sign_leading": ("first eigenvector", SECOND, "-", "o"),
-    "sign_second": ("second eigenvector", GREY, "--", "s"),
-    "sign_centered": ("projection", ACCENT, "-", "^"),
+    "sign_leading": {"label": "first eigenvector", "color": SECOND, "marker": "o"},
+    "sign_second": {"label": "second eigenvector", "color": GREY, "ls": "--", "marker": "s"},
+    "sign_centered": {"label": "projection", "color": ACCENT, "marker": "^"},
 }
 
 
@@ -36,11 +36,8 @@ def draw_paths(table: pd.DataFrame, stem: Path, *, ranks: pd.DataFrame | None) -
         draw_errors(left, table[table["path"] == "alpha"])
         left.axvline(ALPHA_STAR, color=GREY, lw=0.6, ls=":")
         left.set_xlabel(r"$\alpha$ (constrained)")
-        left.set_ylabel("clustering error")
         draw_errors(right, table[table["path"] == "nu"])
-        right.set_xscale("log")
-        right.set_xlabel(r"$\nu$ (penalised)")
-        right.set_ylabel("clustering error")
+        right.set(xscale="log", xlabel=r"$\nu$ (penalised)")
         left.annotate(r"$\alpha_*$", (ALPHA_STAR, 1.04), ha="center", annotation_clip=False)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
@@ -51,9 +48,9 @@ def draw_paths(table: pd.DataFrame, stem: Path, *, ranks: pd.DataFrame | None) -
 
 def draw_errors(axes: Axes, table: pd.DataFrame) -> None:
     """Draw the mean error of the three roundings, with a band of two standard errors."""
-    for name, (label, color, line, marker) in CURVES.items():
-        with_band(axes, table, "parameter", f"error_{name}", label=label, color=color, ls=line, marker=marker)
-    axes.set_ylim(-0.03, 1.03)
+    for name, style in CURVES.items():
+        with_band(axes, table, "parameter", f"error_{name}", **style)
+    axes.set(ylim=(-0.03, 1.03), ylabel="clustering error")
 
 
 def draw_ranks(axes: Axes, table: pd.DataFrame) -> None:
@@ -62,9 +59,7 @@ def draw_ranks(axes: Axes, table: pd.DataFrame) -> None:
     for (noise, group), shade, marker in zip(table.groupby("noise"), shades, "osv^", strict=False):
         with_band(axes, group, "parameter", "rank", label=rf"$\sigma = {noise:g}$", color=shade, marker=marker)
     axes.axvline(ALPHA_STAR, color=GREY, lw=0.6, ls=":")
-    axes.set_xlabel(r"$\alpha$ (constrained)")
-    axes.set_ylabel("rank of $Y$")
-    axes.set_ylim(0, 9.5)
+    axes.set(xlabel=r"$\alpha$ (constrained)", ylabel="rank of $Y$", ylim=(0, 9.5))
     axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.62, 0.5))
 
 

@@ -3,9 +3,7 @@
 Run ``make validate``; ``GRID=smoke`` for a small one.
 """
 
-import sys
-
-from experiments.harness import Experiment, run
+from experiments.harness.command import Experiment, run
 from experiments.validate.cells import cells_of, measure
 from experiments.validate.check import check_brackets
 from experiments.validate.claims import claims
@@ -14,4 +12,4 @@ from experiments.validate.plot import draw
 EXPERIMENT = Experiment("validation", cells_of, measure, draw, claims, check=check_brackets)
 
 if __name__ == "__main__":
-    sys.exit(run(EXPERIMENT, __doc__))
+    raise SystemExit(run(EXPERIMENT, __doc__))

@@ -2,14 +2,13 @@
 
 import warnings
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import Method, Task, relaxation_method, solver_method, worst_disagreement
 from diffrac_cvx.inputs import Array
-from experiments.harness.sweep import Row
+from experiments.harness.sweep import Cell, Row
 
 SHAPES = [(12, 3), (20, 5), (30, 8), (40, 2), (25, 12), (60, 6), (10, 14), (8, 20), (16, 16), (30, 1)]
 NUS = [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -34,9 +33,9 @@ RELATED = {
 }
 
 
-def cells_of(grid: str) -> list[dict[str, Any]]:
+def cells_of(grid: str) -> list[Cell]:
     """Return the instances: every shape, nu and penalty, and traits such that each occurs with each of the others."""
-    cells = [
+    cells: list[Cell] = [
         {"n": n, "d": d, "nu": nu, "penalty": penalty, "trait": TRAITS[(i + 2 * j + 3 * k) % len(TRAITS)]}
         for i, (n, d) in enumerate(SHAPES)
         for j, nu in enumerate(NUS)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.harness import Verdict
+from experiments.harness.command import Verdict
 from experiments.validate.cells import METHODS, RELATED, instance
 
 KEYS = ["n", "d", "nu", "penalty", "trait"]

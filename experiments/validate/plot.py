@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.harness import ACCENT, GREY, PAGE, STYLE, save
+from experiments.harness.style import ACCENT, GREY, PAGE, STYLE, save
 from experiments.validate.cells import METHODS, RELATED, SLACK
 
 SMALLEST = 1e-16  # gaps and overlaps below are drawn there
@@ -23,8 +23,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         left.set_xlabel("certified gap, $\\log_{10}$")
         signed = table["violation"].to_numpy()
         right.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GREY)
-        right.set_xlabel("least overlap of two brackets, $\\log_{10}$")
-        right.set_ylabel("instances")
+        right.set(xlabel="least overlap of two brackets, $\\log_{10}$", ylabel="instances")
         outside = int(np.sum(signed > SLACK))
         right.text(0.97, 0.95, f"{outside} of {len(signed)} apart", transform=right.transAxes, ha="right", va="top")
         save(figure, stem)

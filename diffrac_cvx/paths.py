@@ -340,7 +340,7 @@ def duality(
     return Duality(penalised=first, constrained=recorder.path("alpha", first.imbalance, constrained))
 
 
-def certify_at_own_imbalance(X: Array, penalised: Result) -> Result:
+def certify_at_own_imbalance(X: npt.ArrayLike, penalised: Result) -> Result:
     """Return a solution of (8) as one of (7) at its own imbalance, with the bracket that it proves there."""
     alpha = factor_imbalance(penalised.F)
     started = time.perf_counter()

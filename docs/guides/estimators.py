@@ -83,7 +83,7 @@ assert error > 0.9
 #
 # Many labels
 # -----------
-# `MultiLabelDiffrac` finds several labels at once, heaviest first, and the direction of each.
+# `MultiLabelDiffrac` finds several labels at once, by decreasing weight, and the direction of each.
 
 X, Y = dc.datasets.load("yeast")
 several = dc.MultiLabelDiffrac(5, nu=0.1, a=0.5, random_state=0).fit(X)

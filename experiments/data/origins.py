@@ -142,8 +142,8 @@ def read_river(packed: bytes) -> Table:
     return Table(table[:, :d], table[:, d:], tuple(names[:d]), tuple(names[d:]))
 
 
-def read_data_frame(packed: bytes) -> Any:
-    """Return the data frame that R's ``save`` wrote."""
+def read_mlbench(packed: bytes, classes: Mapping[str, float], letter: str = "") -> Table:
+    """Read a table of mlbench, a data frame that R's ``save`` wrote, without its incomplete rows."""
     try:
         rdata = importlib.import_module("rdata")
     except ImportError:
@@ -151,16 +151,11 @@ def read_data_frame(packed: bytes) -> Any:
             f"R's tables are read by a package that is not installed: python -m pip install {RDATA}"
         ) from None
     (frame,) = rdata.read_rda(io.BytesIO(packed), default_encoding="ascii").values()
-    return frame
-
-
-def read_mlbench(packed: bytes, classes: Mapping[str, float], letter: str = "") -> Table:
-    """Read a table of mlbench, whose last column is the class, without its incomplete rows."""
-    return table_of_frame(read_data_frame(packed), classes, letter)
+    return table_of_frame(frame, classes, letter)
 
 
 def table_of_frame(frame: Any, classes: Mapping[str, float], letter: str = "") -> Table:
-    """Return a data frame, factors included, as numbers; a letter renames its features."""
+    """Return a data frame, factors included, as numbers; its last column is the class, a letter renames the others."""
     *features, last = (str(name) for name in frame.columns)
     frame = frame.dropna()
     if unknown := set(frame[last]) - set(classes):
@@ -197,5 +192,4 @@ RECORDS = (
     mlbench_origin("dna_all", "DNA", {"ei": 1, "ie": 2, "n": 3}),
     Origin("yeast", ((RIVER, "river/datasets/yeast.csv.gz"),), read_river),
 )
-
 ORIGINS: dict[str, Origin] = {origin.name: origin for origin in RECORDS}

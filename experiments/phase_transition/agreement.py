@@ -7,6 +7,11 @@ from experiments.phase_transition.cells import AMBIGUOUS
 
 VALUE_SLACK = 1e-9  # of rounding, beyond the two proved brackets
 ERROR_SLACK = 0.0  # two rank-one solutions must round to the same error
+COLUMNS = (
+    "value_oracle", "gap_oracle", "lower_fast", "upper_fast", "value_agrees", "ratio_oracle", "ratio_fast",
+    "rank_one_oracle", "rank_one_fast", "ambiguous", "rank_agrees", "error_oracle", "error_fast", "error_compared",
+    "error_agrees",
+)  # fmt: skip
 
 
 def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFrame:
@@ -19,26 +24,16 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
     clear = ((ratios < AMBIGUOUS[0]) | (ratios > AMBIGUOUS[1])).all(axis=1)
     clear |= (both["verdict_fast"] == "uniqueness") & ~both["eigenvalue_ratio_oracle"].between(*AMBIGUOUS)
     sharp = (both["rank_one_fast"] == 1) & (both["rank_one_oracle"] == 1)
-    return pd.DataFrame(
-        {
-            **{key: both[key] for key in keys},
-            "value_oracle": both["value_oracle"],
-            "gap_oracle": both["gap_oracle"],
-            "lower_fast": both["lower_fast"],
-            "upper_fast": both["upper_fast"],
-            "value_agrees": (outside <= VALUE_SLACK).astype(int),
-            "ratio_oracle": both["eigenvalue_ratio_oracle"],
-            "ratio_fast": both["eigenvalue_ratio_fast"],
-            "rank_one_oracle": both["rank_one_oracle"],
-            "rank_one_fast": both["rank_one_fast"],
-            "ambiguous": (~clear).astype(int),
-            "rank_agrees": (both["rank_one_oracle"] == both["rank_one_fast"]).astype(int),
-            "error_oracle": both["error_oracle"],
-            "error_fast": both["error_fast"],
-            "error_compared": sharp.astype(int),
-            "error_agrees": ((both["error_oracle"] - both["error_fast"]).abs() <= ERROR_SLACK).astype(int),
-        }
-    )
+    checks = {
+        "value_agrees": outside <= VALUE_SLACK,
+        "ambiguous": ~clear,
+        "rank_agrees": both["rank_one_oracle"] == both["rank_one_fast"],
+        "error_compared": sharp,
+        "error_agrees": (both["error_oracle"] - both["error_fast"]).abs() <= ERROR_SLACK,
+    }
+    names = {"eigenvalue_ratio_oracle": "ratio_oracle", "eigenvalue_ratio_fast": "ratio_fast"}
+    both = both.assign(**{name: check.astype(int) for name, check in checks.items()}).rename(columns=names)
+    return both[[*keys, *COLUMNS]]
 
 
 def check_agreement(found: pd.DataFrame) -> Verdict:

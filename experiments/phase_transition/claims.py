@@ -6,7 +6,8 @@ import pandas as pd
 from diffrac_cvx.inputs import Array
 from experiments.harness.claims import Claim
 from experiments.phase_transition.cells import AMBIGUOUS
-from experiments.phase_transition.fit import Fit, fit_boundary, statistical_dimension
+from experiments.phase_transition.fit import Fit, fit_boundary
+from experiments.theory.unique_solution import statistical_dimension
 
 RECOVERED = 0.5  # clustering error below which an instance counts as recovered
 LOW = 0.1  # clustering error that counts as low

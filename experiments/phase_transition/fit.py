@@ -20,12 +20,6 @@ class Fit(NamedTuple):
     offset: float
 
 
-def statistical_dimension(d: Array) -> Array:
-    """Return d + d(d-1)/4, of the descent cone of the semidefinite cone at a rank-one matrix."""
-    d = np.asarray(d, dtype=float)
-    return np.asarray(d + d * (d - 1) / 4)
-
-
 def wendel(d: Array) -> Array:
     """Return (d + 1)/2: where d - 1 symmetric random vectors in dimension n - 1 have 0 in their hull half of the time.
 

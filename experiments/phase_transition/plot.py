@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting import PhaseMapDisplay
 from experiments.harness.style import ACCENT, PAGE, SECOND, STYLE, save
-from experiments.phase_transition.fit import Fit, fit_boundary, statistical_dimension, wendel
+from experiments.phase_transition.fit import Fit, fit_boundary, wendel
+from experiments.theory.unique_solution import statistical_dimension
 
 PANELS = (
     ("affine", "rank_one", "(a) rank one, affine invariant"),

@@ -11,7 +11,7 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.result import Result, Status
-from experiments.harness.sweep import Cell, Row
+from experiments.harness.sweep import Cell, Row, cross
 from experiments.runtime.pymanopt_max_cut import HOW_TO_INSTALL, INSTALLED, solve_max_cut
 
 LAMBDAS = (0.0, 0.001)
@@ -26,8 +26,6 @@ DIMENSIONS = (4, 8, 16, 32, 64, 128)  # at n = 100, k = 2
 CVXPY_POINTS = 5000  # beyond, CVXPY is run once only, to show that it is stopped
 COMPARED = 1000  # the number of points at which CVXPY and the fast solvers are compared: more replications there
 LIMITED = (Status.LIMIT, Status.TIME_LIMIT)
-
-
 CVXPY = ("CVXPY + SCS", "CVXPY + CLARABEL")
 MAX_CUT = "max-cut, pymanopt"
 Solver = Callable[[Array, float, int], Result]  # from the data, lambda and a seed
@@ -114,11 +112,9 @@ def cells_of(grid: str) -> list[Cell]:
             goals = [goal for goal, there in (("own", method.own), ("equal gap", method.equal)) if there]
             if n > CVXPY_POINTS and name in CVXPY:
                 goals = ["own"]
-            size = {"n": n, "d": d, "sparsity": k}
-            cells += [
-                {"panel": panel, "lam": lam, "method": name, "goal": goal, **size, "replication": r}
-                for goal, r in product(goals, range(method.replications[n == COMPARED] if full else 1))
-            ]
+            count = method.replications[n == COMPARED] if full else 1
+            size = {"n": [n], "d": [d], "sparsity": [k], "replication": range(count)}
+            cells += cross(panel=[panel], lam=[lam], method=[name], goal=goals, **size)
     return cells
 
 
@@ -128,7 +124,9 @@ def measure(panel: str, lam: float, method: str, goal: str, n: int, d: int, spar
     planted = dc.datasets.make_planted(n, d, sparsity, noise=NOISE, rng=rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = solve_in_turn(solvers_of(method, goal), planted.X, lam, replication)
+        own, equal, *_ = METHODS[method]
+        solvers = equal if goal == "equal gap" or own is None else (own,)
+        result = solve_in_turn(solvers, planted.X, lam, replication)
     return {
         "seconds": result.seconds,
         "error": dc.metrics.clustering_error(planted.y, dc.rounding.kmeans_centered(result.F)),
@@ -138,12 +136,6 @@ def measure(panel: str, lam: float, method: str, goal: str, n: int, d: int, spar
         "reached": int(goal == "own" or result.gap <= EQUAL_GAP),
         "reason": f"stopped after {result.seconds:.0f} s" if result.status in LIMITED else "",
     }
-
-
-def solvers_of(method: str, goal: str) -> tuple[Solver, ...]:
-    """Return the solvers to try in turn."""
-    own = METHODS[method].own
-    return METHODS[method].equal if goal == "equal gap" or own is None else (own,)
 
 
 def solve_in_turn(solvers: tuple[Solver, ...], X: Array, lam: float, seed: int) -> Result:

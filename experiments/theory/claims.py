@@ -104,7 +104,7 @@ def other_laws(table: pd.DataFrame) -> Claim:
     rate = table.groupby(["law", "n"])["unique"].mean().unstack()
     half = {law: row.index[row.to_numpy() >= 0.5].min() for law, row in rate.iterrows()}
     named = [law for law in ("uniform", "gaussian", "laplace", "student") if law in half]
-    needed = statistical_dimension(int(table["d"].iloc[0]), 1)
+    needed = statistical_dimension(int(table["d"].iloc[0]))
     return Claim(
         "Proposition 1, beyond Rademacher",
         "uniqueness for n = O(d^3), the right principal eigenvector for n = O(d^2)",

@@ -29,19 +29,17 @@ def sparse_boundaries(table: pd.DataFrame) -> pd.DataFrame:
 
 def sparse_slopes(boundaries: pd.DataFrame) -> dict[int, float]:
     """Return the slope of n against d through the origin, for each sparsity."""
-    known = boundaries.dropna()
     return {
         int(sparsity): float((mine["n"] @ mine["d"]) / (mine["d"] @ mine["d"]))
-        for sparsity, mine in known.groupby("sparsity")
+        for sparsity, mine in boundaries.dropna().groupby("sparsity")
     }
 
 
 def sparse_exponents(boundaries: pd.DataFrame) -> dict[int, float]:
     """Return the exponent p of n ~ d^p for each sparsity with at least three dimensions."""
-    groups = {int(sparsity): mine for sparsity, mine in boundaries.dropna().groupby("sparsity")}
     return {
-        sparsity: float(np.polyfit(np.log(mine["d"]), np.log(mine["n"]), 1)[0])
-        for sparsity, mine in groups.items()
+        int(sparsity): float(np.polyfit(np.log(mine["d"]), np.log(mine["n"]), 1)[0])
+        for sparsity, mine in boundaries.dropna().groupby("sparsity")
         if len(mine) >= 3
     }
 

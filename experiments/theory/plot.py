@@ -13,6 +13,7 @@ from experiments.theory.fit import sparse_boundaries, sparse_slopes, split_parts
 from experiments.theory.spectrum import closed_form
 
 MARKERS = "osv^Dx"
+SHADES = ("#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b")  # one for each marker
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -27,11 +28,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         draw_family(axes[1, 1], part["family"])
         draw_sparse(axes[1, 2], part["sparse"])
         save(figure, stem)
-
-
-def shades(count: int) -> list[str]:
-    """Return colours from dark to light."""
-    return ["#440154", "#31688e", "#35b779", "#8fa01d", "#c26a0a", "#b2182b"][:count]
 
 
 def draw_spectrum(ax: Axes, table: pd.DataFrame) -> None:
@@ -52,7 +48,7 @@ def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
     """The share of instances with one solution only, over n, for several kurtoses."""
     laws = [law for law in ("three-point 1", "three-point 1.02", "three-point 1.1", "three-point 3", "three-point 9",
                             "three-point 30") if law in set(table["law"])]  # fmt: skip
-    for law, color, marker in zip(laws, shades(6), MARKERS, strict=False):
+    for law, color, marker in zip(laws, SHADES, MARKERS, strict=False):
         mine = table[table["law"] == law]
         with_band(ax, mine, "n", "unique", color=color, marker=marker, label=f"{mine['beta'].iloc[0]:g}")
     ax.set_xscale("log")
@@ -66,7 +62,7 @@ def draw_kurtosis(ax: Axes, table: pd.DataFrame) -> None:
 def draw_one_dimension(ax: Axes, table: pd.DataFrame) -> None:
     """The share of recovered labels over the noise, on the probability that all signs agree."""
     noise = np.linspace(0.2, 1.0, 100)
-    for (n, mine), color, marker in zip(table.groupby("n"), shades(3), MARKERS, strict=False):
+    for (n, mine), color, marker in zip(table.groupby("n"), SHADES, MARKERS, strict=False):
         rate = mine.groupby("noise")["recovered"].mean()
         ax.plot(rate.index, rate, color=color, marker=marker, ls="none", ms=4, mfc="none")
         ax.plot(noise, scipy.stats.norm.cdf(1 / (noise * (1 - 1 / n) ** 0.5)) ** n, color=color, label=f"$n = {n}$")
@@ -80,7 +76,7 @@ def draw_thresholds(ax: Axes, two: pd.DataFrame, many: pd.DataFrame) -> None:
     kinds += [(f"{k} labels", mine) for k, mine in many[many["k"] > 1].groupby("k")]
     top = float(max(two["expected"].max(), many["expected"].max())) * 1.08
     ax.plot([0, top], [0, top], color=GREY, lw=0.7)
-    for (label, mine), color, marker in zip(kinds, shades(6), MARKERS, strict=False):
+    for (label, mine), color, marker in zip(kinds, SHADES, MARKERS, strict=False):
         found = mine.groupby("expected")["n_measured"].agg(["mean", "std"])
         ax.errorbar(
             found.index, found["mean"], 2 * found["std"] / 20**0.5, color=color, marker=marker, ls="none", ms=3,
@@ -92,7 +88,7 @@ def draw_thresholds(ax: Axes, two: pd.DataFrame, many: pd.DataFrame) -> None:
 
 def draw_family(ax: Axes, table: pd.DataFrame) -> None:
     """The probability that the family of random labels is independent, over n."""
-    for (k, mine), color, marker in zip(table.groupby("k"), shades(5), MARKERS, strict=False):
+    for (k, mine), color, marker in zip(table.groupby("k"), SHADES, MARKERS, strict=False):
         with_band(ax, mine, "n", "diagonal", color=color, marker=marker, label=f"$k = {k}$")
         ax.axvline(mine["members"].iloc[0], color=color, lw=0.6, ls=":")
     ax.set_xscale("log")
@@ -106,7 +102,7 @@ def draw_sparse(ax: Axes, table: pd.DataFrame) -> None:
     """The boundary of recovery over the dimension, for several sparsities, with the fits through the origin."""
     boundaries = sparse_boundaries(table).dropna()
     slopes = sparse_slopes(boundaries)
-    for (sparsity, mine), color, marker in zip(boundaries.groupby("sparsity"), shades(4), MARKERS, strict=False):
+    for (sparsity, mine), color, marker in zip(boundaries.groupby("sparsity"), SHADES, MARKERS, strict=False):
         ax.plot(mine["d"], mine["n"], color=color, marker=marker, ls="none", ms=4, mfc="none")
         d = np.array([0.0, mine["d"].max()])
         ax.plot(d, slopes[sparsity] * d, color=color)

@@ -6,10 +6,10 @@ import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
 from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension
+from experiments.unbalanced.cells import SCS_OPTIONS
 
 MOST_POINTS = 400
 SHARE = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: share of the larger cluster
-SCS_TOLERANCE = 1e-9
 
 
 def measure_rank_two(d: int, imbalance: float, replication: int) -> Row:
@@ -35,13 +35,8 @@ def measure_lemma(d: int, n: int, alpha_step: float, replication: int) -> Row:
     y = B[:, 1]
     imbalance = dc.metrics.imbalance(y)
     weight = 1 - alpha_step  # (1 - alpha) / (1 - alpha*)
-    result = dc.solve(
-        dc.constrained_alpha(B[:, 1:], imbalance + alpha_step * (1 - imbalance)),
-        "SCS",
-        eps_abs=SCS_TOLERANCE,
-        eps_rel=SCS_TOLERANCE,
-        max_iters=20_000,
-    )
+    relaxation = dc.constrained_alpha(B[:, 1:], imbalance + alpha_step * (1 - imbalance))
+    result = dc.solve(relaxation, "SCS", **SCS_OPTIONS)
     Y = weight * np.outer(y, y) + (1 - weight)
     return {
         "unique": int(is_unique(B, 2)),

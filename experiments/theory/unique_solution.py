@@ -10,11 +10,14 @@ the planted coordinates if and only if no direction Delta of the tangent cone at
 (up to directions in the closure of the feasible ones alone, which random points meet with probability 0).
 """
 
+from typing import TypeVar
+
 import cvxpy as cp
 import numpy as np
 
 from diffrac_cvx.inputs import Array
 
+Size = TypeVar("Size", float, Array)
 UNIQUE = 1e-7  # least mean of (b_i' Delta b_i)^2 above which there is no such Delta
 
 
@@ -76,11 +79,11 @@ def points_for_uniqueness(B: Array, planted: int) -> int:
     return high
 
 
-def statistical_dimension(D: int, planted: int) -> float:
+def statistical_dimension(D: Size, planted: int = 1) -> Size:
     """Return the statistical dimension of those directions less the planted ones: where random points should suffice.
 
     The tangent cone at a matrix of rank r among the D x D positive semidefinite ones has dimension
-    D(D+1)/2 - (D-r)(D-r+1)/4; r - 1 of its directions stay among the planted solutions.
+    D(D+1)/2 - (D-r)(D-r+1)/4; r - 1 of its directions stay among the planted solutions.  At r = 1 this is D + D(D-1)/4.
     """
     rest = D - planted
     return D * (D + 1) / 2 - rest * (rest + 1) / 4 - (planted - 1)

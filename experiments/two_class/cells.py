@@ -140,7 +140,7 @@ def measure_facts(X: Array, y: Array) -> Row:
         "rank": d,
         "constant_error": 1.0 - dc.metrics.imbalance(y),
         "supervised_error": dc.metrics.clustering_error(y, supervised),
-        "points_needed": statistical_dimension(d, 1),
+        "points_needed": statistical_dimension(d),
         "value": result.value,
         "gap": result.gap,
         "effective_rank": float(spectrum.sum() / spectrum[-1]),

@@ -25,7 +25,8 @@ CHOICES = {  # a column that needs no labels: the best value of it names the set
     "least eigenvalue ratio": ("eigenvalue_ratio", True),
     "largest stability": ("stability", False),
 }
-PAPER = {  # sparse, non-sparse, alternating, k-means
+PAPER_COLUMNS = ("sparse", "non-sparse", "alternating", "k-means")
+PAPER = {
     "heart": (0.52, 0.61, Spread(0.97, 0.03), Spread(0.91, 0.09)),
     "diabetes": (0.88, 0.88, Spread(0.91, 0.05), Spread(0.93, 0.06)),
     "breast_cancer": (0.15, 0.15, Spread(0.48, 0.17), Spread(0.68, 0.24)),
@@ -66,10 +67,7 @@ def row_of(name: str, table: pd.DataFrame) -> dict[str, object]:
         "non-sparse": dense["error"].min(),
         "alternating": spread_of(table, "alternating"),
         "k-means": spread_of(table, "k-means"),
-        "paper sparse": PAPER[name][0],
-        "paper non-sparse": PAPER[name][1],
-        "paper alternating": PAPER[name][2],
-        "paper k-means": PAPER[name][3],
+        **{f"paper {column}": figure for column, figure in zip(PAPER_COLUMNS, PAPER[name], strict=True)},
         "constant": facts["constant_error"],
         "supervised": facts["supervised_error"],
         "rand": best["rand"],

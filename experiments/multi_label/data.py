@@ -34,11 +34,13 @@ class Labelled(NamedTuple):
 
 @cache
 def load_labelled(name: str) -> Labelled:
-    """Return a data set by name, or a user's own from two paths."""
+    """Return a data set by name, or a user's own from two paths; the digits' labels are attributes of the numbers."""
     if OWN in name:
         return read_own(*name.split(OWN))
     if name == "digits":
-        return load_digits()
+        X, digit = sklearn.datasets.load_digits(return_X_y=True)
+        Y = np.stack([np.where(np.isin(digit, members), 1.0, -1.0) for members in ATTRIBUTES.values()], axis=1)
+        return Labelled(standardise_varying(X), Y, tuple(ATTRIBUTES))
     X, Y = dc.datasets.load(name, scaling="standardise")
     names = dc.datasets.label_names(name)
     if name == "corel5k":
@@ -47,13 +49,6 @@ def load_labelled(name: str) -> Labelled:
         frequent = np.argsort(-np.sum(Y > 0, axis=0), kind="stable")[:COREL_LABELS]
         Y, names = Y[:, frequent], tuple(names[j] for j in frequent)
     return Labelled(standardise_varying(X), Y, names)
-
-
-def load_digits() -> Labelled:
-    """Return scikit-learn's digits with attributes of the numbers as labels."""
-    X, digit = sklearn.datasets.load_digits(return_X_y=True)
-    Y = np.stack([np.where(np.isin(digit, members), 1.0, -1.0) for members in ATTRIBUTES.values()], axis=1)
-    return Labelled(standardise_varying(X), Y, tuple(ATTRIBUTES))
 
 
 def read_own(x: str, y: str) -> Labelled:

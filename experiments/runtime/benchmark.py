@@ -6,7 +6,6 @@ tolerances that prove the gap.
 
 import argparse
 import statistics
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -79,16 +78,15 @@ def print_memory() -> None:
         )
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> None:
     """Print the speed ratios and the peak memory of each fast solver."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    values = parser.parse_args(arguments)
+    values = parser.parse_args()
     with threadpool_limits(1):
         print_speed(values.repeats)
         print_memory()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

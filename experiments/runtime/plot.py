@@ -15,8 +15,6 @@ from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, 
 from experiments.runtime.cells import CVXPY, MAX_CUT, SECONDS
 
 BEST = "CVXPY, better solver"
-
-
 STYLES = {
     BEST: Style("black", "-", "s"),
     MAX_CUT: Style(GREEN, "-.", "v"),
@@ -32,6 +30,8 @@ NAMES = {
 }
 ROWS = [(0.0, "n"), (0.0, "d"), (0.001, "n"), (0.001, "d")]
 FIXED = {"n": "$d = 50$, $k = 6$", "d": "$n = 100$, $k = 2$"}
+COLUMNS = {"seconds": "seconds", "error": "clustering error", "gap": "proved gap"}
+LIMITS = {"error": (-0.03, 1.03), "gap": (1e-7, 1)}
 WORDS = {"n": "number of points $n$", "d": "dimension $d$"}
 
 
@@ -42,11 +42,9 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
         figure, axes = plt.subplots(len(ROWS), 3, figsize=(PAGE, 7.6), width_ratios=[1.25, 1, 1])
         for (lam, panel), row in zip(ROWS, axes, strict=True):
-            for ax, column in zip(row, ("seconds", "error", "gap"), strict=True):
+            for ax, (column, label) in zip(row, COLUMNS.items(), strict=True):
                 draw_curves(ax, own[(own["lam"] == lam) & (own["panel"] == panel)], panel, column)
-            row[0].set_ylabel("seconds")
-            row[1].set(ylabel="clustering error", ylim=(-0.03, 1.03))
-            row[2].set_ylabel("proved gap")
+                ax.set_ylabel(label)
             row[0].set_title(rf"$\lambda = {lam:g}$, {FIXED[panel]}")
         draw_legend(figure, own)
         label_exponents(own, list(axes[:, 0]))
@@ -88,11 +86,9 @@ def draw_curves(ax: Axes, lines: pd.DataFrame, panel: str, column: str) -> None:
         if not line.empty:
             ax.plot(done[panel], done[column], **style._asdict(), ms=3)
             ax.plot(stopped[panel], stopped[column], color=style.color, marker="x", ls="none", ms=5)
-    ax.set(xscale="log", xlabel=WORDS[panel])
-    if column != "error":
-        ax.set_yscale("log")
-    if column == "gap":
-        ax.set_ylim(1e-7, 1)
+    ax.set(xscale="log", xlabel=WORDS[panel], yscale="linear" if column == "error" else "log")
+    if column in LIMITS:
+        ax.set_ylim(LIMITS[column])
 
 
 def label_exponents(lines: pd.DataFrame, axes: Sequence[Axes]) -> None:

@@ -57,9 +57,8 @@ def closed_spectrum(d: int, m: float, beta: float) -> Array:
 
 def closed_form(d: int, m: float, beta: float) -> Spectrum:
     """Return mu_1, mu_2 and c_min as the lemma of Appendix D has them; mu_2 where mu_1 is simple."""
-    easy = beta >= 3 and m**2 <= (beta - 3) / (2 * (d + beta - 4))
     t = (d + beta - 2) * m**2 - 1
     c_min = -((t**2 + 4 * (d - 1) * m**2) ** 0.5 - t) / (2 * (d - 1) * m)
-    if easy:
+    if beta >= 3 and m**2 <= (beta - 3) / (2 * (d + beta - 4)):
         return Spectrum(2 * m**2, np.nan, c_min)
     return Spectrum(float(closed_spectrum(d, m, beta)[0]), min(2 * m**2, m**2 * (beta - 1), 2 * m), c_min)

@@ -53,7 +53,7 @@ def penalised_noisy(nu: pd.DataFrame) -> Claim:
     """Statement (b), with noise."""
     noisy = nu[nu["noise"] > 0.0]
     noisy = noisy[noisy["noise"] == noisy["noise"].min()]
-    end = noisy[noisy["parameter"] == noisy["parameter"].min()].iloc[0:]
+    end = noisy[noisy["parameter"] == noisy["parameter"].min()]
     return Claim(
         "Figure 2 (b), with noise",
         "not said whether (b) is meant for noisy labels",

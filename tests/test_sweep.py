@@ -104,7 +104,10 @@ def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path):
     script, log = tmp_path / "script.py", tmp_path / "log"
     script.write_text(code)
     environment = {**os.environ, "PYTHONPATH": "."}
-    child = subprocess.Popen([sys.executable, script, log], env=environment, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, script, log], env=environment, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's background ignores it
+    )  # fmt: skip
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and (not log.exists() or len(log.read_text().splitlines()) < 4):
         time.sleep(0.1)

@@ -34,7 +34,7 @@ def against_kmeans(name: str, table: pd.DataFrame) -> Claim:
         f"k = {k}, {int(table['labels'].iloc[0])} labels, n = {int(table['n'].iloc[0])}, d = {int(table['d'].iloc[0])}; "
         f"trace with / without the constant vector: {words}.",
         bool(ours["overlap"] > theirs["overlap"]) if stands_in else None,
-        f"COCO's features are not public; Corel5k with its 80 most frequent labels and 2000 rows stands in. {FREE}"
+        f"COCO's features are not public; Corel5k with its 80 most frequent labels and 2000 rows is used instead. {FREE}"
         if stands_in
         else "k-means is ahead where few labels, or one, go with a point: its clusters are what is sought."
         if ours["overlap_centred"] < theirs["overlap_centred"]
@@ -55,7 +55,7 @@ def other_settings(table: pd.DataFrame) -> Claim:
         f"constant vector {tried['overlap_centred'].min():.2f} to {tried['overlap_centred'].max():.2f}, above k-means in "
         f"{(tried['overlap_centred'] > kmeans['overlap_centred']).sum()}.",
         None,
-        "The setting of the figure was chosen among these with the true labels in sight; the paper does not say its own.",
+        "The setting of the figure was chosen among these by the true labels; the paper does not say its own.",
     )
 
 

@@ -95,7 +95,7 @@ def direction_first(table: pd.DataFrame) -> Claim:
         f"{100 * near['recovered'].mean():.0f} % at beta = 1.02 (n >= 60: {100 * near[near['n'] >= 60]['recovered'].mean():.0f} %) "
         f"and in {100 * other[other['beta'] < 20]['recovered'].mean():.0f} % for beta from 1.8 to 9.",
         bool(near[near["n"] >= 60]["recovered"].mean() > 0.5),
-        "The regime is real next to the Rademacher law; for other laws uniqueness and recovery come at the same n.",
+        "This happens near the Rademacher law; for other laws uniqueness and recovery come at the same n.",
     )
 
 
@@ -111,7 +111,7 @@ def other_laws(table: pd.DataFrame) -> Claim:
         f"half of the instances are unique from n = {', '.join(f'{half[law]:.0f} ({law})' for law in named)} on; the "
         f"statistical dimension d + d(d-1)/4 is {needed:g}.",
         None,
-        "Uniqueness itself is at n ~ d^2/4, as Figure 1 shows for growing d: the d^3 of part (a) is a proof's.",
+        "Uniqueness itself is at n ~ d^2/4, as Figure 1 shows for growing d: the d^3 of part (a) is needed by the proof only.",
     )
 
 
@@ -216,7 +216,7 @@ def one_sparse(table: pd.DataFrame) -> Claim:
         "1-sparse: uniqueness for n = O(d^2), the right principal eigenvector for n = O(d)",
         f"mean error passes 1/2 at n = {slope:.2f} d.",
         bool(slope < 1.0),
-        "Uniqueness comes at n = (d+1)/2 already (Figure 1): the proposition's d^2 is a proof's.",
+        "Uniqueness comes at n = (d+1)/2 already (Figure 1): the proposition's d^2 is needed by the proof only.",
     )
 
 

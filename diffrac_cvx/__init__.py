@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from diffrac_cvx import baselines, datasets, metrics, paths, plotting, registry, rounding
-from diffrac_cvx.certificates import LabelCertificate, certify_labels, certify_v, certify_y
+from diffrac_cvx.certificates import LabelCertificate, certify_labels, certify_v, certify_y, find_components
 from diffrac_cvx.comparison import Comparison, compare
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.penalty import Penalty
@@ -44,6 +44,7 @@ __all__ = [
     "constrained_alpha",
     "correlation",
     "datasets",
+    "find_components",
     "fista",
     "lifted",
     "low_rank",

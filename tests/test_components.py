@@ -1,0 +1,106 @@
+"""Every optimal V is block diagonal along the components that one solution shows."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+
+
+def instance(seed):
+    """Random data with correlated columns, nu, and a penalty with equal or different weights, some with a ridge."""
+    rng = np.random.default_rng([2017, 10, seed])
+    n, d = int(rng.integers(20, 41)), int(rng.integers(4, 9))
+    X = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    c = rng.uniform(0.02, 0.6) * (np.ones(d) if seed % 2 else rng.uniform(0.6, 1.4, d))
+    if seed % 5 == 0:
+        c[0] = 0.0
+    return X, (1.0, 0.5)[seed // 2 % 2], dc.Penalty(a=0.1 * (seed % 3), c=c)
+
+
+def restricted_value(X, nu, penalty, zero):
+    """The optimum of (15) among the matrices with given zeros, written from Eq. (14) and (15)."""
+    n, d = X.shape
+    a, c = penalty.weights(d)
+    if nu < 1.0:
+        X, a, c = np.column_stack([X, np.ones(n)]), np.append(a, (nu / (1 - nu)) ** 0.5), np.append(c, 0.0)
+        zero = np.pad(zero, (0, 1))
+    V = cp.Variable((len(c), len(c)), PSD=True)
+    energies = cp.sum(cp.multiply(X @ V, X), axis=1)
+    l1 = cp.sum(cp.multiply(np.outer(c, c), cp.abs(V)))
+    value = 1 - 2 * cp.sum(cp.sqrt(energies)) / n + cp.trace((X.T @ X / n + np.diag(a**2)) @ V) + l1
+    constraints = [cp.multiply(zero.astype(float), V) == 0] if zero.any() else []
+    return float(cp.Problem(cp.Minimize(value), constraints).solve(solver="CLARABEL"))
+
+
+def hold_to_the_interior_point(seed):
+    """Compare V between components with 0, and the optimum of the block diagonal matrices with the optimum."""
+    X, nu, penalty = instance(seed)
+    best = dc.solve(dc.v_space(X, nu, penalty), "CLARABEL", **TIGHT)
+    labels = dc.find_components(X, best, nu, penalty)
+    between = (labels[:, None] != labels) & (labels[:, None] >= 0) & (labels >= 0)
+    V = best.V[: len(labels), : len(labels)]
+    size = np.sqrt(np.outer(np.diag(V), np.diag(V))) + 1e-3 * np.abs(V).max()
+    assert np.all(np.abs(V[between]) <= 1e-3 * size[between]), seed
+    assert restricted_value(X, nu, penalty, between) == pytest.approx(best.value, abs=1e-5), seed
+    return labels.max() + 1
+
+
+def test_v_vanishes_between_components_and_nothing_is_lost_by_it():
+    counts = [hold_to_the_interior_point(seed) for seed in range(20)]
+    assert min(counts) <= 2
+    assert max(counts) > 3
+
+
+@pytest.mark.slow
+def test_v_vanishes_between_components_on_two_hundred_instances():
+    counts = [hold_to_the_interior_point(seed) for seed in range(200)]
+    assert len(set(counts)) > 4
+
+
+def test_a_strong_penalty_separates_every_feature():
+    X = dc.datasets.make_planted(60, 12, noise=0.3, rng=0).X
+    penalty = dc.Penalty.l1(60**-0.5)
+    result = dc.low_rank(X, penalty=penalty, tol=1e-7)
+    labels = dc.find_components(X, result, penalty=penalty)
+    np.testing.assert_array_equal(labels, np.arange(12))
+    off_diagonal = result.V - np.diag(np.diag(result.V))
+    assert np.abs(off_diagonal).max() <= 1e-3 * np.abs(result.V).max()
+
+
+def test_components_do_not_depend_on_units_and_follow_the_order_of_the_features():
+    X, nu, penalty = instance(3)
+    result = dc.low_rank(X, nu, penalty, tol=1e-7)
+    labels = dc.find_components(X, result, nu, penalty)
+    units = 10.0 ** np.arange(-2, X.shape[1] - 2)
+    a, c = penalty.weights(X.shape[1])
+    other = dc.Penalty(a * units, c * units)
+    scaled = dc.find_components(X * units, dc.low_rank(X * units, nu, other, tol=1e-7), nu, other)
+    np.testing.assert_array_equal(scaled, labels)
+    order = np.arange(X.shape[1])[::-1]
+    turned = dc.Penalty(a[order], c[order])
+    mirrored = dc.find_components(X[:, order], dc.low_rank(X[:, order], nu, turned, tol=1e-7), nu, turned)
+    assert [[i == j for i in mirrored] for j in mirrored] == [[i == j for i in labels[order]] for j in labels[order]]
+
+
+def test_many_columns_are_taken_in_blocks(monkeypatch):
+    X, nu, penalty = instance(4)
+    result = dc.low_rank(X, nu, penalty, tol=1e-7)
+    whole = dc.find_components(X, result, nu, penalty)
+    monkeypatch.setattr("diffrac_cvx.certificates.components.COLUMNS", 3)
+    np.testing.assert_array_equal(dc.find_components(X, result, nu, penalty), whole)
+
+
+def test_features_without_an_l1_weight_belong_to_no_component():
+    X, nu, penalty = instance(5)
+    assert dc.find_components(X, dc.low_rank(X, nu, penalty), nu, penalty)[0] == -1
+    assert np.all(dc.find_components(X, dc.low_rank(X)) == -1)
+
+
+def test_a_result_without_directions_is_refused():
+    X = instance(0)[0]
+    with pytest.raises(dc.DataError, match="no V"):
+        dc.find_components(X, dc.solve(dc.penalized_nu(X), "SCS"))

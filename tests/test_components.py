@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.components import weights_at
+from diffrac_cvx.certificates.direction_problem import direction_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
@@ -59,6 +61,37 @@ def test_v_vanishes_between_components_and_nothing_is_lost_by_it():
 def test_v_vanishes_between_components_on_two_hundred_instances():
     counts = [hold_to_the_interior_point(seed) for seed in range(200)]
     assert len(set(counts)) > 4
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3])
+def test_a_solution_with_a_wide_gap_separates_nothing_that_belongs_together(tol):
+    separated = 0
+    for seed in range(8):
+        X, nu, penalty = instance(seed)
+        exact = dc.find_components(X, dc.solve(dc.v_space(X, nu, penalty), "CLARABEL", **TIGHT), nu, penalty, rtol=1e-5)
+        for result in (dc.fista(X, nu, penalty, tol=tol), dc.low_rank(X, nu, penalty, tol=tol)):
+            found = dc.find_components(X, result, nu, penalty)
+            together = exact[:, None] == exact
+            assert np.all((found[:, None] == found)[together]), seed
+            separated += len(set(found)) - 1
+            assert len(set(dc.find_components(X, result, nu, penalty, rtol=1e-3))) >= len(set(found))
+    assert separated > 0 or tol > 1e-3  # a loose solution proves little
+
+
+def test_the_gap_bounds_the_distance_to_the_optimal_roots():
+    for seed in range(10):
+        X, nu, penalty = instance(seed)
+        problem = direction_problem(X - X.mean(axis=0), nu, penalty)
+        V = dc.low_rank(X, nu, penalty, tol=1e-8, max_iter=3000).V
+        best = np.sqrt(problem.best_scale(problem.from_user(V)).q)
+        U = np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3))
+        point = problem.best_scale(U)
+        r, gap = np.sqrt(point.q), point.value - problem.best_scale(problem.from_user(V)).value
+        assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
+        u, w, proved = weights_at(problem, U, 0.0)
+        off = np.abs(problem.X.T @ ((u - 1 / best)[:, None] * problem.X)) / len(X)
+        squares = problem.X**2
+        assert np.all(off <= np.sqrt(proved * (squares.T @ (w[:, None] * squares)) / len(X)) + 1e-6)
 
 
 def test_a_strong_penalty_separates_every_feature():

@@ -1,11 +1,13 @@
 """Components of the sparse problem: groups of features between which every optimal V is zero."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.direction_bounds import inverse_roots
+from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval
@@ -14,8 +16,17 @@ from diffrac_cvx.result import Result
 
 UNPENALISED = -1
 COLUMNS = 512  # of X that are multiplied with all others at a time
+LEAST_GAP = 1e-13  # gaps below are rounding
 
 Labels = npt.NDArray[np.int64]
+
+
+class Weights(NamedTuple):
+    """u at a point, and weights w with |G_jk - its optimum|^2 <= gap mean_i w_i x_ij^2 x_ik^2."""
+
+    u: Array
+    w: Array
+    gap: float
 
 
 def find_components(
@@ -24,9 +35,9 @@ def find_components(
     nu: float = 1.0,
     penalty: Penalty = NO_PENALTY,
     *,
-    rtol: float = 1e-3,
+    rtol: float | None = None,
 ) -> Labels:
-    r"""Find the groups of features between which every optimal V of (15) is zero, from one solution.
+    r"""Find groups of features between which every optimal V of (15) is zero, from one solution.
 
     With u = 1/sqrt(q) at an optimum, which is the same for all of them, and
 
@@ -37,22 +48,25 @@ def find_components(
     all.  Where coordinates have c = 0, the offset of nu < 1 among them, G is replaced by its Schur complement, since
     these take part in every component.
 
-    Source: duality, as in the screening rule of the graphical lasso; not in the paper.  O(n d^2), by blocks of columns
-    of which only the joined pairs are kept.
+    The proved gap of V bounds how far its G is from the optimal one, entry by entry; by default every pair that may be
+    joined within that bound is joined.  So what is separated is proved to be, and a smaller gap separates more.
+
+    Source: duality, as in the screening rule of the graphical lasso and in gap-safe screening; not in the paper.
+    O(n d^2), by blocks of columns of which only the joined pairs are kept.
 
     Parameters
     ----------
     X : (n, d) array
         Data; centred here.
     V : Result, or (d, d) array, or (d + 1, d + 1) with the offset last
-        A solution; the graph is as accurate as it is.
+        A solution.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
         Weights a and c.
-    rtol : float
-        Pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` are joined, in [0, 1]: it has to cover the error
-        of u.
+    rtol : float, optional
+        Join the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead, in [0, 1]: nothing is
+        proved, and more is separated.
 
     Returns
     -------
@@ -64,44 +78,76 @@ def find_components(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    data, nu, rtol = as_data(X, warn=False), in_unit_interval(nu, "nu"), in_unit_interval(rtol, "rtol")
+    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     matrix = V.V if isinstance(V, Result) else V
     if matrix is None:
         raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
     problem = direction_problem(data, nu, penalty, warn=False)
-    d = data.shape[1]
-    labels = np.full(d, UNPENALISED)
+    labels = np.full(data.shape[1], UNPENALISED)
     if not problem.has_l1:
         return labels
     penalised = np.flatnonzero(problem.c)
-    q = problem.best_scale(problem.from_user(as_matrix(matrix, "V"))).q
-    labels[penalised] = label_components(problem, inverse_roots(q), penalised, rtol)
+    U = problem.from_user(as_matrix(matrix, "V"))
+    lower = V.lower if isinstance(V, Result) else 0.0
+    labels[penalised] = label_components(problem, weights_at(problem, U, lower), penalised, rtol)
     return labels
 
 
-def label_components(problem: DirectionProblem, u: Array, penalised: npt.NDArray[np.intp], rtol: float) -> Labels:
-    """Return the component of each penalised coordinate, numbered from 0 by first coordinate; 0 for all where none is
-    separated, as far from an optimum."""
-    free = np.flatnonzero(problem.c == 0.0)
-    X, c = problem.X[:, penalised], problem.c[penalised]
-    weights = (u - 1.0) / len(u)  # A and X'X/n differ on the diagonal only
-    root = np.zeros((0, len(penalised)))
-    if len(free):
-        F = problem.X[:, free]
-        S = problem.A[np.ix_(free, free)] - F.T @ (u[:, None] * F) / len(u)
-        values, vectors = np.linalg.eigh(S)
-        if values[0] <= 1e-9 * max(np.abs(S).max(), 1e-300):
-            return np.zeros(len(penalised), dtype=np.int64)
-        root = (vectors / np.sqrt(values)).T @ (F.T @ (weights[:, None] * X))
+def weights_at(problem: DirectionProblem, U: Array, lower: float) -> Weights:
+    r"""Return u at the best scale of a factor, and how its proved gap bounds the distance to the optimal u.
+
+    With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  By Cauchy and
+    Schwarz, :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)`, and
+    r* is bounded from below by the same inequality, row by row.
+    """
+    point = problem.best_scale(U)
+    gap = max(point.value - max(lower, bracket(problem, point).lower), LEAST_GAP)
+    r = np.maximum(np.sqrt(point.q), 1e-100)
+    half = len(r) * gap / 2
+    least = r**2 / (r + half + np.sqrt(2 * half * r + half**2))  # r + half - sqrt(...), without its cancellation
+    return Weights(1.0 / r, 1.0 / (r**2 * np.maximum(least, 1e-100)), gap)
+
+
+def label_components(
+    problem: DirectionProblem, weights: Weights, penalised: npt.NDArray[np.intp], rtol: float | None
+) -> Labels:
+    """Return the component of each penalised coordinate, numbered from 0 by first coordinate.
+
+    All are in one where the others cannot be eliminated, as far from an optimum.
+    """
+    n, m = len(problem.X), len(penalised)
+    used = problem.X[~problem.zero_rows]
+    u, w = weights.u[~problem.zero_rows], weights.w[~problem.zero_rows]
+    X, F, c = used[:, penalised], used[:, problem.c == 0.0], problem.c[penalised]
+    tilt = (u - 1.0) / n  # G off the diagonal: A and X'X/n differ on the diagonal only
+    spread = w * (weights.gap / n)
+    K = F.T @ (tilt[:, None] * X)
+    values, vectors = np.linalg.eigh(problem.A[np.ix_(problem.c == 0.0, problem.c == 0.0)] - F.T @ (u[:, None] * F) / n)
+    error = np.sqrt((F**2).T @ (spread[:, None] * F**2)).sum() if rtol is None else 0.0  # of the eigenvalues
+    least = float(values.min(initial=np.inf)) - error
+    if least <= 1e-9 * np.abs(values).max(initial=0.0):
+        return np.zeros(m, dtype=np.int64)
+    root = (vectors / np.sqrt(values)).T @ K
+    size = np.linalg.norm(K, axis=0)
+    slack = np.sqrt(np.sum((F**2).T @ (spread[:, None] * X**2), axis=0))  # of the columns of K
     rows, columns = [], []
-    for start in range(0, len(penalised), COLUMNS):
+    for start in range(0, m, COLUMNS):
         block = slice(start, start + COLUMNS)
-        G = X[:, block].T @ (weights[:, None] * X) + root[:, block].T @ root
-        j, k = np.nonzero(np.abs(G) >= (1.0 - rtol) * np.outer(c[block], c))
+        G = X[:, block].T @ (tilt[:, None] * X) + root[:, block].T @ root
+        box = np.outer(c[block], c)
+        if rtol is None:
+            off = np.sqrt((X[:, block] ** 2).T @ (spread[:, None] * X**2))
+            if len(K):
+                off += np.outer(size[block], size) * (error / (values[0] * least))
+                off += (np.outer(size[block] + slack[block], size + slack) - np.outer(size[block], size)) / least
+        else:
+            off = rtol * box
+        j, k = np.nonzero(np.abs(G) + off >= box)
         rows.append(j + start)
         columns.append(k)
     j, k = np.concatenate(rows), np.concatenate(columns)
-    graph = scipy.sparse.coo_array((np.ones(len(j)), (j, k)), shape=(len(penalised), len(penalised)))
+    graph = scipy.sparse.coo_array((np.ones(len(j)), (j, k)), shape=(m, m))
     _, labels = connected_components(graph, directed=False)
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)

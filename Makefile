@@ -5,7 +5,8 @@ PYTHON ?= python3
 GRID ?= full
 SOLVER ?= fast
 PORT ?= 2718
-JOBS ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# nproc gives OMP_NUM_THREADS where it is set, as it is below.
+JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 RUN := .venv/bin/python -m
 STAMP := .venv/.stamp

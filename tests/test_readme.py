@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,13 @@ def test_every_make_target_the_readme_names_exists():
     for target in re.findall(r"make ([a-z-]+)", README):
         if target not in {"alone"}:
             assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_make_uses_every_core_whatever_the_threads_of_a_process():
+    outside = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "JOBS"}
+    environment = {**outside, "OMP_NUM_THREADS": "1"}
+    printed = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=Path(__file__).parents[1], env=environment, capture_output=True,
+        text=True, check=True,
+    ).stdout  # fmt: skip
+    assert f"JOBS={len(os.sched_getaffinity(0))} " in printed

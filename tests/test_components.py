@@ -6,6 +6,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.components import weights_at
+from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.direction_problem import direction_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -88,7 +89,7 @@ def test_the_gap_bounds_the_distance_to_the_optimal_roots():
         point = problem.best_scale(U)
         r, gap = np.sqrt(point.q), point.value - problem.best_scale(problem.from_user(V)).value
         assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
-        u, w, proved = weights_at(problem, U, 0.0)
+        u, w, proved = weights_at(point.q, point.value - bracket(problem, point).lower)
         off = np.abs(problem.X.T @ ((u - 1 / best)[:, None] * problem.X)) / len(X)
         squares = problem.X**2
         assert np.all(off <= np.sqrt(proved * (squares.T @ (w[:, None] * squares)) / len(X)) + 1e-6)
@@ -131,6 +132,14 @@ def test_features_without_an_l1_weight_belong_to_no_component():
     X, nu, penalty = instance(5)
     assert dc.find_components(X, dc.low_rank(X, nu, penalty), nu, penalty)[0] == -1
     assert np.all(dc.find_components(X, dc.low_rank(X)) == -1)
+
+
+def test_a_matrix_is_certified_and_separates_no_more_than_its_result():
+    X, nu, penalty = instance(4)
+    result = dc.low_rank(X, nu, penalty, tol=1e-7)
+    of_matrix, of_result = (dc.find_components(X, V, nu, penalty) for V in (result.V, result))
+    assert np.all((of_matrix[:, None] == of_matrix)[of_result[:, None] == of_result])
+    assert len(set(of_matrix)) > 1
 
 
 def test_a_result_without_directions_is_refused():

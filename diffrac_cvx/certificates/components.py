@@ -59,7 +59,8 @@ def find_components(
     X : (n, d) array
         Data; centred here.
     V : Result, or (d, d) array, or (d + 1, d + 1) with the offset last
-        A solution.
+        A solution.  The lower bound of a result, which has to be for the same nu and penalty, is taken as it is; for a
+        matrix it is computed.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
@@ -88,22 +89,23 @@ def find_components(
     if not problem.has_l1:
         return labels
     penalised = np.flatnonzero(problem.c)
-    U = problem.from_user(as_matrix(matrix, "V"))
-    lower = V.lower if isinstance(V, Result) else 0.0
-    labels[penalised] = label_components(problem, weights_at(problem, U, lower), penalised, rtol)
+    point = problem.best_scale(problem.from_user(as_matrix(matrix, "V")))
+    gap = 0.0  # not used where rtol is given
+    if rtol is None:
+        gap = point.value - (V.lower if isinstance(V, Result) else bracket(problem, point).lower)
+    labels[penalised] = label_components(problem, weights_at(point.q, gap), penalised, rtol)
     return labels
 
 
-def weights_at(problem: DirectionProblem, U: Array, lower: float) -> Weights:
-    r"""Return u at the best scale of a factor, and how its proved gap bounds the distance to the optimal u.
+def weights_at(q: Array, gap: float) -> Weights:
+    r"""Return u = 1/sqrt(q), and how the proved gap of the point bounds the distance to the optimal u.
 
     With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  By Cauchy and
     Schwarz, :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)`, and
     r* is bounded from below by the same inequality, row by row.
     """
-    point = problem.best_scale(U)
-    gap = max(point.value - max(lower, bracket(problem, point).lower), LEAST_GAP)
-    r = np.maximum(np.sqrt(point.q), 1e-100)
+    gap = max(gap, LEAST_GAP)
+    r = np.maximum(np.sqrt(q), 1e-100)
     half = len(r) * gap / 2
     least = r**2 / (r + half + np.sqrt(2 * half * r + half**2))  # r + half - sqrt(...), without its cancellation
     return Weights(1.0 / r, 1.0 / (r**2 * np.maximum(least, 1e-100)), gap)

@@ -67,12 +67,12 @@ import diffrac_cvx as dc
 planted = dc.datasets.make_planted(200, 12, sparsity=2, noise=0.2, rng=0)
 X = planted.X
 
-counts = {}
+results, components = {}, {}
 for lam in (1e-3, 1e-2, 3e-2, 1e-1):
     penalty = dc.Penalty.l1(lam)
-    result = dc.low_rank(X, penalty=penalty, tol=1e-7)
-    counts[lam] = dc.find_components(X, result, penalty=penalty)
-    print(f"lambda = {lam:<6g} components {counts[lam]}")
+    results[lam] = dc.low_rank(X, penalty=penalty, tol=1e-7)
+    components[lam] = dc.find_components(X, results[lam], penalty=penalty)
+    print(f"lambda = {lam:<6g} components {components[lam]}")
 
 # %%
 # The larger λ is, the fewer pairs are joined. From some λ on every feature is alone: V is diagonal, and the problem is one in
@@ -80,10 +80,10 @@ for lam in (1e-3, 1e-2, 3e-2, 1e-1):
 
 figure, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
 for ax, lam in zip(axes, (1e-3, 3e-2), strict=True):
-    order = np.argsort(counts[lam], kind="stable")
-    V = dc.low_rank(X, penalty=dc.Penalty.l1(lam), tol=1e-7).V[np.ix_(order, order)]
+    order = np.argsort(components[lam], kind="stable")
+    V = results[lam].V[np.ix_(order, order)]
     image = ax.imshow(np.abs(V) / np.abs(V).max(), cmap="Greys", norm="log", vmin=1e-4, vmax=1)
-    ax.set_title(rf"$\lambda = {lam:g}$, components: {counts[lam].max() + 1}", loc="left")
+    ax.set_title(rf"$\lambda = {lam:g}$, components: {components[lam].max() + 1}", loc="left")
     ax.set(xlabel="feature, by component", xticks=range(0, 12, 2), yticks=range(0, 12, 2))
 figure.colorbar(image, ax=axes, label=r"$|V_{jk}|$ over its largest entry")
 

@@ -64,6 +64,14 @@ def test_draw_only_measures_nothing(tmp_path):
     assert (tmp_path / "figures" / "toy.png").read_text() == "3 points"
 
 
+def test_a_column_of_all_rows_together_is_in_the_table_that_is_written(tmp_path):
+    def complete(table):
+        return table.assign(share=table["value"] / table["value"].sum())
+
+    assert run(replace(EXPERIMENT, complete=complete), None, []) == 0
+    assert read_table(tmp_path / "figures" / "toy.csv")["share"].sum() == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(("by", "status"), [(measure, 0), (measure_wrongly, 1)])
 def test_the_exit_status_says_whether_the_oracle_agrees(tmp_path, capsys, by, status):
     held = replace(EXPERIMENT, oracle=Oracle(cells, by, compare), check=check)

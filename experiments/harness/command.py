@@ -62,6 +62,8 @@ class Experiment:
         What a row depends on beside its cell; rows of other settings are measured again.
     seconds, memory : float, optional
         Limits of a cell, in seconds and GB.
+    complete : callable, optional
+        From the measured table to the one that is written: what needs the rows of several cells.
     oracle : Oracle, optional
         A second sweep that the first is compared with.
     check : callable, optional
@@ -83,6 +85,7 @@ class Experiment:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None
+    complete: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     oracle: Oracle | None = None
     check: Callable[[pd.DataFrame], Verdict] | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -122,6 +125,8 @@ def measure_tables(experiment: Experiment, stem: Path, grid: str, jobs: int) -> 
     measure_all = partial(sweep, jobs=jobs, settings=settings, seconds=experiment.seconds, memory=experiment.memory)
     log = Path("build") / f"{experiment.name}_{grid}.log"
     table = measure_all(experiment.cells(grid), experiment.measure, log, title=experiment.name)
+    if experiment.complete is not None:
+        table = experiment.complete(table)
     write_table(table, stem.with_suffix(".csv"))
     oracle = experiment.oracle
     if oracle is not None:

@@ -81,7 +81,7 @@ theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
 	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
 
 # Where diffrac_cvx.datasets.fetch puts its files, unless told otherwise.
-two-class multi-label: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
+two-class multi-label benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
 
 two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS)
@@ -119,8 +119,10 @@ figures: ## everything above, then docs/reproduction.md
 validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
 	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS)
 
-benchmark: $(STAMP) ## seconds, by solver
-	$(RUN) experiments.runtime.benchmark
+# One solve at a time: side by side they share caches and memory, and disturb each other's times.
+benchmark: JOBS := 1
+benchmark: $(STAMP) ## all solvers: seconds to a proved gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME)
+	$(RUN) experiments.benchmark --grid $(GRID) --jobs $(JOBS)
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(RUN) pip wheel --quiet --no-deps --wheel-dir dist .

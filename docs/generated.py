@@ -9,9 +9,10 @@ import pandas as pd
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
+from experiments.benchmark.table import gap_text, memory_text, pivot, seconds_text
 
 ROOT = Path(__file__).parents[1]
-RUNTIME = ROOT / "figures" / "runtime.csv"
+RUNTIME, BENCHMARK = (ROOT / "figures" / f"{name}.csv" for name in ("runtime", "benchmark"))
 N, D = 200, 10  # of the sizes shown
 
 
@@ -89,6 +90,21 @@ def table_of_benchmark() -> str:
     return list_table(("method", "proved gap", "seconds"), rows)
 
 
+def table_of_large(entry: Callable[[pd.Series], str]) -> str:
+    """Return one of the benchmark's tables, an instance a row and a method a column."""
+    if not BENCHMARK.exists():
+        return "Not measured yet: ``make benchmark``.\n"
+    head, *rows = pivot(pd.read_csv(BENCHMARK), entry).lines()
+    return list_table(head, [["–" if text == "-" else escape_text(text) for text in row] for row in rows])
+
+
+def picture_of_benchmark() -> str:
+    """Return the directive for the benchmark's figure, if it has been drawn."""
+    picture = BENCHMARK.with_suffix(".png")
+    lines = [f".. image:: /../figures/{picture.name}", "   :alt: Seconds to two relative gaps, by instance and method."]
+    return "\n".join([*lines, ""]) if picture.exists() else ""
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "two_class": lambda: table_of_data_sets(("two-class", "extra")),
     "multi_label": lambda: table_of_data_sets(("multi-label",)),
@@ -98,6 +114,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "equal_gap_plain": lambda: table_of_equal_gap(0.0),
     "equal_gap_sparse": lambda: table_of_equal_gap(0.001),
     "benchmark": table_of_benchmark,
+    "large_seconds": lambda: table_of_large(seconds_text),
+    "large_picture": picture_of_benchmark,
+    "large_gaps": lambda: table_of_large(gap_text),
+    "large_memory": lambda: table_of_large(memory_text),
 }
 
 

@@ -1,0 +1,254 @@
+"""The cells of the benchmark: one method on one instance, in a process of its own, its answers judged in this one."""
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import diffrac_cvx as dc
+from diffrac_cvx.errors import ResourceError
+from diffrac_cvx.inputs import Array, as_data
+from diffrac_cvx.processes import Call, OutOfTimeError, Worker, WorkerDiedError
+from diffrac_cvx.result import Result, Status
+from experiments.benchmark.instances import GRIDS, INSTANCES, LIMIT, LONG, data_of
+from experiments.benchmark.methods import GOALS, MEMORY, METHODS
+from experiments.data.loading import keep_loadable
+from experiments.harness.sweep import Cell, Row
+from experiments.runtime.pymanopt_max_cut import HOW_TO_INSTALL, INSTALLED
+
+MAX_CUT = "max-cut, pymanopt"
+GRACE = 5.0  # seconds beyond its limit after which a solve is killed
+QUICK, REPEATS = 1.0, 3  # a solve of less than a second is run three times, and the least time counts
+MOST_JUDGED = 3000  # features: the judge stores matrices of that side
+BLOCK = 500  # columns whose products with all others are timed where d is larger than MOST_JUDGED
+SECONDS = 900.0  # of a cell, all its solves and judgements together
+SETTINGS = {"goals": GOALS, "limits": [LIMIT, LONG, GRACE, MEMORY], "repeats": REPEATS}
+LIMITED = (Status.TIME_LIMIT, Status.LIMIT)
+UNKNOWN = dc.Bracket(np.nan, np.nan)
+TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
+COLUMNS = (
+    "data_MB", "gram_seconds", "seconds", "passes", "peak_MB", "own_lower", "own_upper", "judged_lower", "judged_upper",
+    "status", *TIMES, *(f"upper_{column}" for column in TIMES),
+)  # fmt: skip
+
+
+class Answer(NamedTuple):
+    """What a solve sends to the judge, and what it says of itself.
+
+    Attributes
+    ----------
+    seconds : float
+        Of the solve.
+    own : Bracket
+        Its own bracket.
+    status : Status
+        Why it stopped.
+    reached : tuple of float
+        Seconds to each goal by its own history, NaN where it has none.
+    point : (d, d) array or None
+        The matrix V; None where it is too large to be judged.
+    """
+
+    seconds: float
+    own: dc.Bracket
+    status: Status
+    reached: tuple[float, ...]
+    point: Array | None
+
+
+class Run(NamedTuple):
+    """An answer, the bracket that the judge proves from its V, and the growth of memory during the solve, in bytes."""
+
+    answer: Answer
+    judged: dc.Bracket
+    peak: float
+
+    @property
+    def gap(self) -> float:
+        """The relative gap of its own bracket."""
+        return relative_gap(self.answer.own)
+
+    def seconds_to(self, goal: int, limit: float) -> float:
+        """Seconds to a goal by its own bracket, infinite if it is not reached within the limit."""
+        reached = self.answer.reached[goal]
+        seconds = self.answer.seconds if np.isnan(reached) and self.gap <= GOALS[goal] else reached
+        return seconds if seconds <= limit else np.inf
+
+
+def relative_gap(bracket: dc.Bracket) -> float:
+    """Return (upper - lower) / upper."""
+    return (bracket.upper - bracket.lower) / bracket.upper if bracket.upper > 0.0 else 0.0
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid, over the data that are there and the methods that are installed."""
+    if not INSTALLED:
+        print(HOW_TO_INSTALL)
+    names = {instance.data: instance.name for instance in GRIDS[grid]}
+    there = keep_loadable(names, lambda data: data_of(names[data]))
+    return [
+        {"instance": each.name, "n": each.n, "d": each.d, "lam": each.lam, "limit": each.seconds, "method": name}
+        for each in GRIDS[grid]
+        for name, method in METHODS.items()
+        if each.data in there and (method.takes_l1 or each.lam == 0.0) and (INSTALLED or name != MAX_CUT)
+    ]
+
+
+def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str) -> Row:
+    """Run the ladder of a method on an instance, in a process of its own, and judge its answers in this one."""
+    runs: list[Run] = []
+    row: Row = {"reason": ""}
+    with closing(Worker(1e9 * MEMORY)) as worker:
+        try:
+            row |= perform(worker, Call(prepare, (instance, method)))[0]
+            for run in climb(worker, instance, method, limit):
+                runs.append(run)
+            row["reason"] = f"stopped after {limit:g} s" if is_limited(runs[-1].answer, limit) else ""
+        except (OutOfTimeError, WorkerDiedError, MemoryError, ResourceError, ArithmeticError, ValueError) as error:
+            row["reason"] = explain(error, limit)
+    return row | summarize(runs, limit, float(row.get("gram_seconds", np.nan)))
+
+
+def perform(worker: Worker, call: Call, seconds: float | None = None) -> tuple[Any, float]:
+    """Return what a call in the solver's process gives, and the growth of memory there; raise what it raises."""
+    found = worker.call(call, seconds=seconds)
+    if found.error is not None:
+        raise found.error
+    return found.value, found.peak
+
+
+def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[Run]:
+    """Run the settings of a method from loose to tight, until both goals are met or a limit is."""
+    reached, upper = np.inf, 1.0
+    for k, rung in enumerate(METHODS[method].rungs):
+        if reached <= rung.goal:
+            continue
+        judged = None
+        for _ in range(REPEATS):
+            answer, peak = perform(worker, Call(solve_rung, (instance, method, k, upper)), limit + GRACE)
+            judged = judged or judge(instance, answer)
+            run = Run(answer, judged, peak)
+            yield run
+            if answer.seconds >= QUICK:
+                break
+        reached, upper = min(reached, run.gap), min(upper, answer.own.upper)
+        if is_limited(answer, limit):
+            return
+
+
+def is_limited(answer: Answer, limit: float) -> bool:
+    """Whether a limit ended a solve, or time that the solver does not limit, as that of compilation, went beyond it."""
+    return answer.status in LIMITED or answer.seconds >= limit
+
+
+def judge(instance: str, answer: Answer) -> dc.Bracket:
+    """Bracket the optimum from the V of an answer, whoever computed it; NaN where V is too large."""
+    if answer.point is None:
+        return UNKNOWN
+    return dc.certify_v(data_of(instance), answer.point, 1.0, INSTANCES[instance].penalty)
+
+
+def summarize(runs: list[Run], limit: float, gram_seconds: float) -> Row:
+    """Return the narrowest bracket and its time, the least times to the goals, and the largest growth of memory.
+
+    A time is by the method's own bracket; beside it stands the judge's upper bound of that answer.
+    """
+    if not runs:
+        return {}
+    last = min(runs, key=lambda run: (run.gap, run.answer.seconds))
+    row: Row = {
+        "seconds": last.answer.seconds,
+        "passes": last.answer.seconds / gram_seconds,
+        "peak_MB": max(run.peak for run in runs) / 1e6,
+        "own_lower": last.answer.own.lower,
+        "own_upper": last.answer.own.upper,
+        "judged_lower": max(run.judged.lower for run in runs),
+        "judged_upper": last.judged.upper,
+        "status": str(last.answer.status),
+    }
+    for k, column in enumerate(TIMES):
+        first = min(runs, key=lambda run: run.seconds_to(k, limit))
+        seconds = first.seconds_to(k, limit)
+        row[column] = seconds if np.isfinite(seconds) else np.nan
+        row[f"upper_{column}"] = first.judged.upper
+    return row
+
+
+def confirm(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with its judged relative gaps, and without the times that the judge does not confirm.
+
+    The lower bound of an instance is the best that the judge proves from the answers of all methods; an answer's gap
+    is the distance of its upper bound from that.
+    """
+    table = table.reindex(columns=[*table.columns, *(column for column in COLUMNS if column not in table)])
+    best = table.groupby("instance")["judged_lower"].transform("max")
+    for goal, column in zip(GOALS, TIMES, strict=True):
+        upper = table.pop(f"upper_{column}")
+        table[column] = table[column].mask((upper - best) / upper > goal)
+    return table.assign(best_lower=best, relative_gap=(table["judged_upper"] - best) / table["judged_upper"])
+
+
+def explain(error: Exception, limit: float) -> str:
+    """Return in words why a method has no further answer."""
+    if isinstance(error, OutOfTimeError):
+        return f"killed after {limit + GRACE:g} s without an answer"
+    if isinstance(error, ResourceError):
+        return f"not run: {str(error).partition(';')[0]}"
+    if isinstance(error, MemoryError):
+        return f"out of memory at {MEMORY:g} GB"
+    return str(error) if isinstance(error, WorkerDiedError) else f"failed: {type(error).__name__}: {error}"
+
+
+# In the solver's process
+
+
+def prepare(instance: str, method: str) -> Row:
+    """Make the data, time one product X'X, and run the method once on few points, so that its imports do not count."""
+    X = data_of(instance)
+    few = dc.datasets.make_planted(20, 3, noise=0.3, rng=0).X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        METHODS[method].rungs[0].solve(few, INSTANCES[instance].penalty, 1.0, LIMIT)
+    return {"data_MB": X.nbytes / 1e6, "gram_seconds": time_gram(X)}
+
+
+def time_gram(X: Array) -> float:
+    """Return the least seconds of three products X'X, on one thread; of a part, scaled up, where X'X is large."""
+    d = X.shape[1]
+    block, share = (X, 1.0) if d <= MOST_JUDGED else (X[:, :BLOCK].copy(), d / BLOCK / 2)  # X'X is symmetric
+    seconds = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        np.dot(X.T, block)
+        seconds.append(time.perf_counter() - started)
+    return share * min(seconds)
+
+
+def solve_rung(instance: str, method: str, rung: int, upper: float) -> Answer:
+    """Solve an instance by one setting of a method."""
+    X, chosen = data_of(instance), INSTANCES[instance]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = METHODS[method].rungs[rung].solve(X, chosen.penalty, upper, chosen.seconds)
+    own = dc.Bracket(result.lower, result.upper)
+    return Answer(result.seconds, own, result.status, times_of(result), point_of(X, result))
+
+
+def times_of(result: Result) -> tuple[float, ...]:
+    """Return the seconds to each goal by a result's history, NaN where it has none or never gets there."""
+    gaps = [(relative_gap(dc.Bracket(line.lower, line.upper)), line.seconds) for line in result.history]
+    return tuple(next((seconds for gap, seconds in gaps if gap <= goal), np.nan) for goal in GOALS)
+
+
+def point_of(X: Array, result: Result) -> Array | None:
+    """Return what is sent to the judge: V, or (X^+ F)(X^+ F)' of a factor of Y alone; None above MOST_JUDGED."""
+    if X.shape[1] > MOST_JUDGED:
+        return None
+    if result.V is not None:
+        return result.V
+    G = np.linalg.lstsq(as_data(X, warn=False), result.F)[0]
+    return np.asarray(G @ G.T)

@@ -1,0 +1,83 @@
+"""The methods of the benchmark, each a ladder of settings from loose to tight."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import diffrac_cvx as dc
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.memory import require_memory
+from diffrac_cvx.result import Result
+from experiments.runtime.pymanopt_max_cut import solve_max_cut
+
+GOALS = (1e-2, 1e-4)  # relative gaps, (upper - lower) / upper
+MEMORY = 8.0  # GB that the process of a solve may take, its libraries and the data included
+MATRICES = 20.0  # of size d x d that FISTA holds at its peak, at least: 12 to 35 were measured at d = 300 to 1000
+Solver = Callable[[Array, dc.Penalty, float, float], Result]  # from X, the penalty, an upper bound, seconds
+
+
+class Rung(NamedTuple):
+    """One setting of a method, and the largest goal that it is meant for: not run where that is reached."""
+
+    goal: float
+    solve: Solver
+
+
+class Method(NamedTuple):
+    """A ladder of settings, and whether the method takes an l1 part."""
+
+    rungs: tuple[Rung, ...]
+    takes_l1: bool = True
+
+
+def to_gap(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: Any, gap: float) -> Result:
+    """Run a solver of this package to a share of the best upper bound so far: its tolerance is an absolute gap."""
+    result: Result = solver(X, 1.0, penalty, tol=gap * upper, max_iter=10**7, time_limit=seconds)
+    return result
+
+
+def fista(X: Array, *arguments: Any, variant: str, **options: Any) -> Result:
+    """Run FISTA where its matrices fit in memory."""
+    require_memory(MATRICES * 8.0 * X.shape[1] ** 2, "FISTA", "take low_rank", 1e9 * MEMORY)
+    return dc.fista(X, *arguments, variant=variant, **options)
+
+
+def through_cvxpy(
+    X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, solver: str, **options: Any
+) -> Result:
+    """Build and solve Eq. (15) through CVXPY; its compilation is part of the time."""
+    relaxation = dc.v_space(X, 1.0, penalty)
+    return dc.solve(relaxation, solver, tol=GOALS[-1], time_limit=seconds, memory_limit=MEMORY, **options)
+
+
+def on_manifold(X: Array, penalty: dc.Penalty, upper: float, seconds: float, *, gradient_norm: float) -> Result:
+    """Run pymanopt on the max-cut form, which has no l1 part, and certify its point."""
+    return solve_max_cut(X, gradient_norm, seconds, seed=0)
+
+
+def gap_ladder(solver: Any) -> Method:
+    """Return the ladder of a solver that takes a gap: an absolute one first, which shows how large the optimum is."""
+    rungs = ((GOALS[0], GOALS[0]), (GOALS[0], 0.5 * GOALS[0]), (GOALS[1], 0.5 * GOALS[1]))
+    return Method(tuple(Rung(goal, partial(to_gap, solver=solver, gap=gap)) for goal, gap in rungs))
+
+
+def tolerance_ladder(solve: Callable[..., Result], *settings: dict[str, Any], takes_l1: bool = True) -> Method:
+    """Return the ladder of a solver whose tolerance is not the gap: every setting counts for both goals."""
+    return Method(tuple(Rung(GOALS[-1], partial(solve, **options)) for options in settings), takes_l1)
+
+
+METHODS = {
+    "low_rank": gap_ladder(dc.low_rank),
+    "accelerated FISTA": gap_ladder(partial(fista, variant="accelerated")),
+    "FISTA as published": gap_ladder(partial(fista, variant="published")),
+    "CVXPY + SCS": tolerance_ladder(
+        partial(through_cvxpy, solver="SCS"), *({"eps_abs": eps, "eps_rel": eps} for eps in (1e-3, 1e-4, 1e-5, 1e-6))
+    ),
+    "CVXPY + CLARABEL": tolerance_ladder(
+        partial(through_cvxpy, solver="CLARABEL"),
+        *({"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol} for tol in (1e-3, 1e-6, 1e-8)),
+    ),
+    "max-cut, pymanopt": tolerance_ladder(
+        on_manifold, *({"gradient_norm": norm} for norm in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)), takes_l1=False
+    ),
+}

@@ -1,0 +1,243 @@
+"""The benchmark: what is run on what, how its answers are judged, and how failures are shown."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.processes import OutOfTimeError, WorkerDiedError
+from experiments.benchmark import cells, instances, methods, plot, table
+from experiments.benchmark.check import check_brackets
+from experiments.benchmark.claims import claims
+from experiments.runtime.pymanopt_max_cut import solve_max_cut
+
+SMALL = instances.SMOKE[0]
+FULL = pd.DataFrame(
+    [{"instance": each.name, "n": each.n, "d": each.d, "lam": each.lam} for each in instances.FULL]
+).set_index("instance")
+
+
+def row_of(method="low_rank", instance=SMALL.name, **entries):
+    usual = {
+        "instance": instance, "n": 80, "d": 6, "lam": 0.1, "limit": 20.0, "method": method, "reason": "",
+        "data_MB": 1.0, "gram_seconds": 0.01, "seconds": 0.5, "passes": 50.0, "peak_MB": 3.0, "own_lower": 0.1,
+        "own_upper": 0.100001, "judged_lower": 0.1, "judged_upper": 0.100001, "status": "met",
+        "time_to_1e-2": 0.2, "time_to_1e-4": 0.5, "upper_time_to_1e-2": 0.1001, "upper_time_to_1e-4": 0.100001,
+    }  # fmt: skip
+    return usual | entries
+
+
+NO_ANSWER = dict.fromkeys(
+    ("own_lower", "own_upper", "judged_lower", "judged_upper", "seconds", "peak_MB", *cells.TIMES), np.nan
+)
+STOPPED = {"time_to_1e-2": np.nan, "time_to_1e-4": np.nan, "reason": "stopped after 20 s"}
+TABLE = cells.confirm(
+    pd.DataFrame(
+        [
+            row_of(),
+            row_of("accelerated FISTA", **{"time_to_1e-4": np.nan}),
+            row_of("FISTA as published", **STOPPED),
+            row_of("CVXPY + SCS", **NO_ANSWER, reason="not run: the problem needs about 30 GB"),
+            row_of("CVXPY + CLARABEL", **NO_ANSWER, reason="out of memory at 8 GB"),
+        ]
+    )
+)
+
+
+# The grid
+
+
+def test_the_instances_are_those_that_were_asked_for():
+    asked = [
+        (500, 300, 500**-0.5), (1500, 400, 0.3 * 1500**-0.5), (2000, 1000, 2000**-0.5), (500, 5000, 500**-0.5),
+        (1000, 50, 0.01), (100_000, 50, 0.001), (1500, 400, 0.03 * 1500**-0.5), (2000, 200, 0.001),
+        (2000, 1000, 0.03 * 2000**-0.5), (500, 20_000, 500**-0.5), (100, 10_000, 0.1), (10_000, 50, 0.001),
+        (1_000_000, 50, 0.001), (1_000_000, 50, 0.0),
+    ]  # fmt: skip
+    have = FULL[FULL.index.str.startswith("planted")].to_numpy()
+    for instance in asked:
+        assert np.isclose(have, instance, rtol=1e-12, atol=0.0).all(axis=1).any(), instance
+    for data in ("breast_cancer", "a1a", "w1a", "corel5k", "dense"):
+        assert FULL.index.str.startswith(data).any()
+
+
+def test_no_cell_is_there_twice_and_max_cut_has_no_l1_part(monkeypatch, tmp_path):
+    monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(cells, "data_of", lambda name: None)
+    found = pd.DataFrame(cells.cells_of("full"))
+    assert not found.duplicated(["instance", "method"]).any()
+    assert set(found["method"]) == set(methods.METHODS) == set(plot.MARKS)
+    assert set(found.loc[found["method"] == cells.MAX_CUT, "lam"]) == {0.0}
+    assert (found.groupby("instance")["limit"].nunique() == 1).all(), "a limit is the same for all methods"
+
+
+def test_data_that_are_not_there_are_left_out_and_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(instances, "FULL", None)
+    real = tuple(each for each in instances.INSTANCES.values() if each.data in ("w1a", "breast_cancer"))
+    monkeypatch.setitem(cells.GRIDS, "full", real)
+    instances.data_of.cache_clear()
+    assert {cell["instance"].split()[0] for cell in cells.cells_of("full")} == {"breast_cancer"}
+    assert "w1a is left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [SMALL.name, "breast_cancer 683 x 10, 0", "dense 1000 x 100, 0"])
+def test_the_columns_have_mean_zero_and_variance_one_and_the_size_of_the_name(name):
+    X = instances.data_of(name)
+    assert X.shape == instances.INSTANCES[name][1:3]
+    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-10)
+    np.testing.assert_allclose((X**2).mean(axis=0), 1.0)
+
+
+def test_neighbouring_columns_of_the_dense_instance_are_correlated():
+    X = instances.data_of("dense 1000 x 100, 0")
+    assert np.mean(np.sum(X[:, 1:] * X[:, :-1], axis=0)) / len(X) == pytest.approx(instances.CORRELATION, abs=0.05)
+
+
+# One cell
+
+
+def test_a_cell_is_solved_elsewhere_and_judged_here():
+    cell = next(cell for cell in cells.cells_of("smoke") if cell["method"] == "low_rank")
+    row = cells.measure(**cell)
+    assert row["reason"] == ""
+    assert row["judged_lower"] <= row["own_upper"] + 1e-9
+    assert row["own_lower"] <= row["judged_upper"] + 1e-9
+    assert row["judged_upper"] == pytest.approx(row["own_upper"], abs=1e-9)
+    assert 0 < row["time_to_1e-2"] <= row["time_to_1e-4"] <= 2 * row["seconds"]
+    assert row["passes"] == row["seconds"] / row["gram_seconds"]
+
+
+def test_a_factor_of_y_alone_is_judged_like_a_v():
+    instance = instances.SMOKE[1]
+    X = instances.data_of(instance.name)
+    result = solve_max_cut(X, 1e-6, 10.0, 0)
+    answer = cells.Answer(1.0, dc.Bracket(0, 1), result.status, (np.nan, np.nan), cells.point_of(X, result))
+    bracket = cells.judge(instance.name, answer)
+    assert bracket.gap < 1e-5
+    assert bracket.upper == pytest.approx(result.upper, abs=1e-6)
+
+
+def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan)):
+    return cells.Answer(seconds, dc.Bracket(1.0 - gap, 1.0), status, reached, None)
+
+
+def climb(monkeypatch, answers, method="CVXPY + SCS"):
+    given = iter(answers)
+    asked = []
+
+    def perform(worker, call, seconds=None):
+        asked.append(call.arguments[2:])
+        return next(given), 1e6
+
+    monkeypatch.setattr(cells, "perform", perform)
+    runs = list(cells.climb(None, SMALL.name, method, 20.0))
+    return runs, asked
+
+
+def test_a_ladder_ends_once_the_tighter_goal_is_reached(monkeypatch):
+    runs, asked = climb(monkeypatch, [answer_of(1e-1), answer_of(1e-3), answer_of(1e-5)])
+    assert [rung for rung, _ in asked] == [0, 1, 2]
+    row = cells.summarize(runs, 20.0, 0.1)
+    assert row["time_to_1e-2"] == row["time_to_1e-4"] == 5.0
+    assert row["own_lower"] == 1.0 - 1e-5
+
+
+def test_a_setting_for_a_goal_that_is_reached_is_passed_over_and_the_tolerance_follows_the_optimum(monkeypatch):
+    quarter = answer_of(0.0)._replace(own=dc.Bracket(0.249, 0.25))
+    _, asked = climb(monkeypatch, [quarter, answer_of(0.0)], "low_rank")
+    assert asked == [(0, 1.0), (2, 0.25)]
+
+
+@pytest.mark.parametrize("limited", [answer_of(0.5, 20.0, dc.Status.TIME_LIMIT), answer_of(0.5, 23.0)])
+def test_a_limit_ends_the_ladder(monkeypatch, limited):
+    runs, _ = climb(monkeypatch, [limited])
+    assert len(runs) == 1
+    assert np.isnan(cells.summarize(runs, 20.0, 0.1)["time_to_1e-2"])
+
+
+def test_a_quick_solve_is_run_three_times_and_the_least_time_counts(monkeypatch):
+    runs, _ = climb(monkeypatch, [answer_of(1e-5, seconds) for seconds in (0.3, 0.1, 0.2)])
+    assert cells.summarize(runs, 20.0, 0.1)["time_to_1e-4"] == 0.1
+
+
+def test_a_goal_on_the_way_has_the_time_of_the_history(monkeypatch):
+    runs, _ = climb(monkeypatch, [answer_of(1e-5, 5.0, reached=(1.0, 4.0))])
+    row = cells.summarize(runs, 20.0, 0.1)
+    assert (row["time_to_1e-2"], row["time_to_1e-4"]) == (1.0, 4.0)
+
+
+def test_fista_whose_matrices_do_not_fit_is_refused_before_it_starts():
+    with pytest.raises(dc.ResourceError, match="GB are available"):
+        methods.fista(np.zeros((2, 20_000)), 1.0, dc.Penalty(), variant="accelerated")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OutOfTimeError(25.0), "killed after 25 s without an answer"),
+        (MemoryError(), "out of memory at 8 GB"),
+        (dc.ResourceError("it needs 30 GB and 8 GB are available; take low_rank"), "not run: it needs 30 GB"),
+        (WorkerDiedError(-9), "the process died: SIGKILL"),
+        (np.linalg.LinAlgError("no convergence"), "failed: LinAlgError: no convergence"),
+    ],
+)  # fmt: skip
+def test_every_failure_has_its_words(error, said):
+    assert cells.explain(error, 20.0).startswith(said)
+
+
+# The judge over all methods
+
+
+def test_a_time_that_the_judge_does_not_confirm_is_dropped():
+    optimistic = row_of("FISTA as published", own_lower=0.0999, judged_upper=0.11, **{"upper_time_to_1e-2": 0.11})
+    found = cells.confirm(pd.DataFrame([row_of(), optimistic])).set_index("method")
+    assert np.isnan(found.loc["FISTA as published", "time_to_1e-2"])
+    assert found.loc["low_rank", "time_to_1e-4"] == 0.5
+    assert found.loc["FISTA as published", "relative_gap"] == pytest.approx(0.01 / 0.11)
+
+
+def test_an_answer_too_large_for_the_judge_keeps_its_times_and_has_no_judged_gap():
+    unjudged = {name: np.nan for name in row_of() if name.startswith(("judged", "upper"))}
+    found = cells.confirm(pd.DataFrame([row_of(**unjudged)])).iloc[0]
+    assert found["time_to_1e-4"] == 0.5
+    assert np.isnan(found["relative_gap"])
+    assert table.OWN in table.gap_text(found)
+
+
+def test_a_cell_that_was_killed_has_every_column():
+    killed = {name: row_of()[name] for name in ("instance", "n", "d", "lam", "limit", "method")}
+    found = cells.confirm(pd.DataFrame([killed | {"reason": "stopped after 900 s"}]))
+    assert set(TABLE) == set(found)
+
+
+def test_brackets_that_lie_apart_fail_the_command():
+    assert check_brackets(TABLE).passed
+    wrong = cells.confirm(pd.DataFrame([row_of(), row_of("CVXPY + SCS", own_lower=0.2, own_upper=0.3)]))
+    verdict = check_brackets(wrong)
+    assert not verdict.passed
+    assert "CVXPY + SCS own_lower is 0.2" in verdict.text
+
+
+# What a reader sees
+
+
+def test_times_limits_and_failures_have_their_words():
+    words = {row["method"]: table.seconds_text(row) for _, row in TABLE.iterrows()}
+    assert words == {
+        "low_rank": "0.2; 0.5",
+        "accelerated FISTA": "0.2; no",
+        "FISTA as published": "> 20",
+        "CVXPY + SCS": "not run",
+        "CVXPY + CLARABEL": "out of memory",
+    }
+    text = table.markdown(TABLE)
+    assert "- CVXPY + SCS: not run: the problem needs about 30 GB (" in text
+    assert "stopped after" not in text
+
+
+def test_the_figure_and_the_tables_are_written_from_the_table_alone(tmp_path):
+    plot.draw(TABLE, tmp_path / "benchmark")
+    assert {path.name for path in tmp_path.iterdir()} == {f"benchmark.{kind}" for kind in ("md", "pdf", "png")}
+    for claim in claims(TABLE):
+        assert "nan" not in claim.measured

@@ -14,6 +14,13 @@ Array = npt.NDArray[np.float64]
 
 def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
     """Return a fresh, finite, C-ordered float64 (n, d) copy of a matrix-like input."""
+    matrix = np.array(as_table(X, name), dtype=np.float64, order="C")
+    require_finite(matrix, name)
+    return matrix
+
+
+def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
+    """Return a matrix-like input as a real (n, d) array, which may have infinite entries; a numeric one as it is."""
     if hasattr(X, "toarray"):
         raise DataError(f"{name} is a sparse matrix; pass {name}.toarray()")
     if np.ma.is_masked(X):
@@ -28,16 +35,14 @@ def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
         raise DataError(f"{name} has entries of type {raw.dtype}; encode them as numbers first")
     if raw.ndim != 2:
         raise DataError(f"{name} has shape {raw.shape}; pass a 2-d array (one feature: {name}.reshape(-1, 1))")
+    if raw.size == 0:
+        raise DataError(f"{name} is empty, its shape is {raw.shape}; at least two rows and one column are needed")
     try:
-        matrix = np.array(raw, dtype=np.float64, order="C")
+        return raw.astype(np.float64) if raw.dtype.kind == "O" else raw
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"{name} holds entries that are not real numbers ({error}); encode them as numbers first"
         ) from None
-    if matrix.size == 0:
-        raise DataError(f"{name} is empty, its shape is {matrix.shape}; at least two rows and one column are needed")
-    require_finite(matrix, name)
-    return matrix
 
 
 def require_finite(matrix: Array, name: str) -> None:
@@ -60,19 +65,36 @@ def as_data(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Array:
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")
     largest = np.abs(data).max(axis=0)
-    extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))  # whose squares leave the range of doubles
+    require_moderate(largest)
+    data -= data.mean(axis=0)
+    data -= data.mean(axis=0)
+    constant = find_constant(np.abs(data).max(axis=0), largest, n)
+    data[:, constant] = 0.0
+    warn_constant(constant, warn, depth + 1)
+    return data
+
+
+def require_moderate(largest: Array) -> None:
+    """Raise DataError where the squares of a column, given its largest absolute value, leave the range of doubles."""
+    extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))
     if extreme.any():
         raise DataError(f"columns {list_some(extreme)} of X have entries beyond 1e-100..1e100; rescale them")
-    data -= data.mean(axis=0)
-    data -= data.mean(axis=0)
-    # After centring, a constant column holds the rounding error of its mean, which must not be taken for a feature.
-    constant = np.abs(data).max(axis=0) <= 8 * n**0.5 * np.finfo(float).eps * largest
-    data[:, constant] = 0.0
+
+
+def find_constant(centred: Array, largest: Array, n: int) -> npt.NDArray[np.bool_]:
+    """Return which columns are constant up to rounding, from the largest absolute values after and before centring.
+
+    After centring, a constant column holds the rounding error of its mean, which must not be taken for a feature.
+    """
+    return np.asarray(centred <= 8 * n**0.5 * np.finfo(float).eps * largest)
+
+
+def warn_constant(constant: npt.NDArray[np.bool_], warn: bool, depth: int) -> None:
+    """Warn about constant columns, at the user's line, ``depth`` calls up."""
     if constant.all():
         warn_degenerate("every column of X is constant: there is nothing to cluster on", warn, depth)
     elif constant.any():
         warn_degenerate(f"columns {list_some(constant)} of X are constant and carry no information", warn, depth)
-    return data
 
 
 def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:

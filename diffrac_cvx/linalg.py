@@ -10,23 +10,26 @@ import scipy.linalg
 from threadpoolctl import ThreadpoolController
 
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.rows import BLOCK, Rows
 
 EPS = float(np.finfo(float).eps)
-BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
 
 
-def row_blocks(X: Array) -> Iterator[Array]:
+def row_blocks(X: Array | Rows) -> Iterator[Array]:
     """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made."""
+    if isinstance(X, Rows):
+        yield from X.blocks()
+        return
     for start in range(0, len(X), BLOCK):
         yield X[start : start + BLOCK]
 
 
-def row_energies(X: Array, U: Array) -> Array:
+def row_energies(X: Array | Rows, U: Array) -> Array:
     """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
     return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in row_blocks(X))])
 
 
-def moment(X: Array, u: Array) -> Array:
+def moment(X: Array | Rows, u: Array) -> Array:
     """Return M(u) = X' Diag(u) X / n."""
     total = np.zeros((X.shape[1], X.shape[1]))
     for block, weights in zip(row_blocks(X), row_blocks(u), strict=True):
@@ -82,7 +85,7 @@ def whitener(M: Array) -> Array:
 
     M should have columns of comparable norm, so that the rank does not depend on their units.
     """
-    _, singular, right = np.linalg.svd(triangular_root(M))
+    _, singular, right = np.linalg.svd(M if len(M) < M.shape[1] else triangular_root(M), full_matrices=False)
     keep = singular > 8 * max(M.shape) * EPS * max(singular[0], np.finfo(float).tiny)
     return np.asarray(right[keep].T / singular[keep])
 

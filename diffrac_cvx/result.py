@@ -2,8 +2,14 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from diffrac_cvx.factors import Factor, squared
 from diffrac_cvx.inputs import Array
 
 
@@ -46,6 +52,37 @@ class Progress(NamedTuple):
     upper: float
 
 
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Groups of features between which V is zero, numbered from 0 by first feature; -1 for features with c = 0.
+
+    Attributes
+    ----------
+    found : (d,) array of int
+        The components of the V returned, which is zero between them.
+    proved : (d,) array of int, or None
+        Components between which every optimal V is proved zero; None where the gap proves nothing.
+    """
+
+    found: Labels
+    proved: Labels | None = None
+
+    def __str__(self) -> str:
+        sizes = np.bincount(self.found[self.found >= 0])
+        if sizes.max(initial=0) <= 1:
+            if self.proved is not None and np.bincount(self.proved[self.proved >= 0]).max(initial=0) <= 1:
+                return "V is diagonal, and every optimal V is proved to be"
+            return "V is diagonal"
+        words = f"V has {len(sizes)} components, the largest of {sizes.max()} features"
+        proved = np.bincount(self.proved[self.proved >= 0]) if self.proved is not None else np.zeros(1)
+        if len(proved) <= 1:
+            return words
+        return f"{words}; every optimal V is proved to have {len(proved)}, the largest of {proved.max()} at most"
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """A point, the proved bracket on the optimum, and how they were found.
@@ -58,8 +95,6 @@ class Result:
         Proved bracket on the optimal value, certified by this package whatever the solver said.
     F : (n, r) array
         Factor of the labels' matrix, Y = F F', with unit rows.
-    V : (d, d) array, or (d + 1, d + 1) with the offset last, or None
-        Matrix of directions; None for relaxations in Y alone.
     status : Status
         Why the solver stopped, as a sentence.
     n_iter : int
@@ -71,20 +106,39 @@ class Result:
     history : tuple of Progress
         (iteration, seconds, lower, upper), oldest first; empty where the solver does not report it.
     C : (d, d) array, or (d + 1, d + 1), or None
-        Last multiplier of the l1 part off the diagonal, from the fast solvers when c > 0: for warm starts.
+        Last multiplier of the l1 part off the diagonal, from the fast solvers when c > 0: for warm starts.  Sparse,
+        with the entries inside the components, where V was found by components.
+    G : (d, r) array or sparse array, or (d + 1, r) with the offset last, or None
+        Factor of the matrix of directions, V = GG'; None for relaxations in Y alone.
+    components : Components or None
+        Where V was found by components: which they are, and in words whether V is proved diagonal.
     """
 
     value: float
     lower: float
     upper: float
     F: Array
-    V: Array | None
     status: Status
     n_iter: int
     seconds: float
     solver: str
     history: tuple[Progress, ...] = field(default=(), repr=False)
-    C: Array | None = field(default=None, repr=False)
+    C: Array | scipy.sparse.csr_array | None = field(default=None, repr=False)
+    G: Factor | None = field(default=None, repr=False)
+    components: Components | None = field(default=None, repr=False)
+
+    @cached_property
+    def V(self) -> Array | None:
+        """Matrix of directions, (d, d), or (d + 1, d + 1) with the offset last; None for relaxations in Y alone.
+
+        Made when it is asked for, and kept.
+
+        Raises
+        ------
+        ResourceError
+            If it would not fit in memory; use G.
+        """
+        return None if self.G is None else squared(self.G)
 
     @property
     def gap(self) -> float:
@@ -92,8 +146,9 @@ class Result:
         return self.upper - self.lower
 
     def __repr__(self) -> str:
+        structure = "" if self.components is None else f", components={str(self.components)!r}"
         return (
             f"Result(value={self.value:.6g}, bracket=[{self.lower:.6g}, {self.upper:.6g}], gap={self.gap:.1e}, "
             f"rank<={self.F.shape[1]}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
-            f"status={str(self.status)!r})"
+            f"status={str(self.status)!r}{structure})"
         )

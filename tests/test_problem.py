@@ -48,7 +48,7 @@ def test_at_the_best_scale_gain_and_cost_are_one_minus_the_objective(nu, penalty
     problem = direction_problem(centred(), nu, penalty)
     U = factor_of(problem)
     best, value, q = problem.best_scale(U)
-    np.testing.assert_array_equal(q, row_energies(problem.X, best))
+    np.testing.assert_allclose(q, row_energies(problem.X, best), rtol=1e-12)
     assert value == pytest.approx(1 - problem.gain(U) ** 2 / problem.cost(U), rel=1e-12)
     assert value == pytest.approx(objective(problem, best), rel=1e-12)
     assert problem.gain(best) == pytest.approx(1 - value, rel=1e-12)

@@ -4,24 +4,33 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
-from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.block_bounds import bracket_any
+from diffrac_cvx.certificates.block_problem import factor_by_blocks
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.directions import best_direction
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse, scale_rows
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.linalg import column_basis, psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of, weights_of
 from diffrac_cvx.result import Bracket, Result
 
+SMALL = 400  # coordinates up to which a block diagonal V is certified as one block, too
 
-def certify_v(X: npt.ArrayLike, V: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Bracket:
+
+def certify_v(
+    X: npt.ArrayLike, V: npt.ArrayLike | Sparse | Result, nu: float = 1.0, penalty: Penalty = NO_PENALTY
+) -> Bracket:
     r"""Bracket the optimum of (15) from any matrix of directions, however it was computed.
 
     The upper bound is the objective at the projection of V on the positive semidefinite matrices, best scaled:
     1 - g^2/T.  The lower bound is :math:`1 - t\,\mathrm{mean}(1/u)` with t the largest generalised eigenvalue of
-    :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, u and C read off V.
+    :math:`(X^\top \mathrm{Diag}(u) X / n,\ A + C)`, u and C read off V.  Where V is zero between groups of features, t
+    comes from the groups, and the pairs of features in different groups are looked at without a d x d matrix.
 
     Source: duality; it proves what appendix G.1 computes.
 
@@ -29,8 +38,9 @@ def certify_v(X: npt.ArrayLike, V: npt.ArrayLike, nu: float = 1.0, penalty: Pena
     ----------
     X : (n, d) array
         Data; centred here.
-    V : (d, d) array, or (d + 1, d + 1) with the offset last
-        Any matrix.  For nu < 1 a (d, d) matrix is completed by a zero offset.
+    V : (d, d) array or sparse array, or (d + 1, d + 1) with the offset last, or Result
+        Any matrix.  For nu < 1 a (d, d) matrix is completed by a zero offset.  Of a result its factor and multiplier
+        are used, and nothing that it says of its bracket.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
@@ -45,11 +55,35 @@ def certify_v(X: npt.ArrayLike, V: npt.ArrayLike, nu: float = 1.0, penalty: Pena
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
+    ResourceError
+        If V is one block and a matrix of its size would not fit in memory.
     """
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
     problem = direction_problem(data, nu, penalty, warn=False)
-    point = problem.best_scale(problem.from_user(as_matrix(V, "V")))
-    return Bracket(0.0, point.value) if nu == 0.0 else bracket(problem, point)
+    U, dual = read_matrix(problem, V)
+    point = problem.best_scale(U)
+    if nu == 0.0:
+        return Bracket(0.0, point.value)
+    found = bracket_any(problem, point, dual)
+    size = len(problem.c)
+    if not is_sparse(U) or size > SMALL:
+        return found
+    whole = bracket(problem, point._replace(U=dense(U)), None)
+    return Bracket(max(found.lower, whole.lower), found.upper)
+
+
+def read_matrix(problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result) -> tuple[Factor, Dual | None]:
+    """Return the factor of a matrix or a result in the problem's coordinates, sparse where it has blocks; and C."""
+    if isinstance(V, Result):
+        if V.G is None:
+            raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
+        size, C = len(problem.c), V.C
+        if C is None or not problem.has_l1 or C.shape != (size, size):
+            return problem.from_user_factor(V.G), None
+        return problem.from_user_factor(V.G), Dual(C=scale_rows(scale_rows(C, problem.scale).T, problem.scale))
+    matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
+    blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.has_l1 else None
+    return (problem.from_user(dense(matrix)) if blocks is None else blocks), None
 
 
 def certify_y(

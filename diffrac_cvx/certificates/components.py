@@ -12,13 +12,11 @@ from diffrac_cvx.certificates.direction_problem import DirectionProblem, directi
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
-from diffrac_cvx.result import Result
+from diffrac_cvx.result import Labels, Result
 
 UNPENALISED = -1
 COLUMNS = 512  # of X that are multiplied with all others at a time
 LEAST_GAP = 1e-13  # gaps below are rounding
-
-Labels = npt.NDArray[np.int64]
 
 
 class Weights(NamedTuple):
@@ -81,15 +79,15 @@ def find_components(
     """
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
-    matrix = V.V if isinstance(V, Result) else V
-    if matrix is None:
+    if isinstance(V, Result) and V.G is None:
         raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
     problem = direction_problem(data, nu, penalty, warn=False)
     labels = np.full(data.shape[1], UNPENALISED)
     if not problem.has_l1:
         return labels
     penalised = np.flatnonzero(problem.c)
-    point = problem.best_scale(problem.from_user(as_matrix(matrix, "V")))
+    U = problem.from_user_factor(V.G) if isinstance(V, Result) else problem.from_user(as_matrix(V, "V"))
+    point = problem.best_scale(U)
     gap = 0.0  # not used where rtol is given
     if rtol is None:
         gap = point.value - (V.lower if isinstance(V, Result) else bracket(problem, point).lower)
@@ -125,7 +123,8 @@ def label_components(
     tilt = (u - 1.0) / n  # G off the diagonal: A and X'X/n differ on the diagonal only
     spread = w * (weights.gap / n)
     K = F.T @ (tilt[:, None] * X)
-    values, vectors = np.linalg.eigh(problem.A[np.ix_(problem.c == 0.0, problem.c == 0.0)] - F.T @ (u[:, None] * F) / n)
+    right = F.T @ F / n + np.diag(problem.a[problem.c == 0.0] ** 2)
+    values, vectors = np.linalg.eigh(right - F.T @ (u[:, None] * F) / n)
     error = np.sqrt((F**2).T @ (spread[:, None] * F**2)).sum() if rtol is None else 0.0  # of the eigenvalues
     least = float(values.min(initial=np.inf)) - error
     if least <= 1e-9 * np.abs(values).max(initial=0.0):
@@ -133,7 +132,7 @@ def label_components(
     root = (vectors / np.sqrt(values)).T @ K
     size = np.linalg.norm(K, axis=0)
     slack = np.sqrt(np.sum((F**2).T @ (spread[:, None] * X**2), axis=0))  # of the columns of K
-    rows, columns = [], []
+    labels = np.arange(m)
     for start in range(0, m, COLUMNS):
         block = slice(start, start + COLUMNS)
         G = X[:, block].T @ (tilt[:, None] * X) + root[:, block].T @ root
@@ -146,10 +145,21 @@ def label_components(
         else:
             off = rtol * box
         j, k = np.nonzero(np.abs(G) + off >= box)
-        rows.append(j + start)
-        columns.append(k)
-    j, k = np.concatenate(rows), np.concatenate(columns)
-    graph = scipy.sparse.coo_array((np.ones(len(j)), (j, k)), shape=(m, m))
-    _, labels = connected_components(graph, directed=False)
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse].astype(np.int64)
+        labels = join_labels(labels, j + start, k)
+    return number_by_first(labels)
+
+
+def join_labels(labels: Labels, j: npt.NDArray[np.intp], k: npt.NDArray[np.intp]) -> Labels:
+    """Return the labels with the groups of these pairs of coordinates joined."""
+    size = int(labels.max(initial=-1)) + 1
+    graph = scipy.sparse.coo_array((np.ones(len(j), dtype=bool), (labels[j], labels[k])), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1][labels])
+
+
+def number_by_first(labels: Labels) -> Labels:
+    """Return labels >= 0 numbered from 0 by first appearance; -1 stays."""
+    numbered = np.full(len(labels), UNPENALISED)
+    some = labels >= 0
+    _, first, inverse = np.unique(labels[some], return_index=True, return_inverse=True)
+    numbered[some] = np.argsort(np.argsort(first))[inverse]
+    return numbered

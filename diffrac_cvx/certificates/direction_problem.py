@@ -1,17 +1,28 @@
 """Problem (15) of the directions, in coordinates where its solvers and its certificates are well conditioned."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.factors import (
+    Factor,
+    Sparse,
+    dense,
+    order_columns,
+    products,
+    scale_rows,
+    squared,
+    squared_norm,
+    sum_of_absolute_products,
+)
 from diffrac_cvx.inputs import Array, warn_degenerate
 from diffrac_cvx.linalg import (
     inverse_or_one,
-    principal_columns,
     psd_factor,
     row_energies,
     triangular_root,
@@ -19,12 +30,15 @@ from diffrac_cvx.linalg import (
     whitener,
 )
 from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.rows import Rows
+
+LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
 
 
 class Scaled(NamedTuple):
     """A factor U at its best scale, the objective of (15) there, and the energies q_i = x_i'UU'x_i, shape (n,)."""
 
-    U: Array
+    U: Factor
     value: float
     q: Array
 
@@ -34,38 +48,59 @@ class DirectionProblem:
     r"""Hold the data of min 1 - 2 g(V) + tr VA + sum_ij c_i c_j |V_ij| over V >= 0, with g(V) = mean_i sqrt(x_i'Vx_i).
 
     The user's matrix is ``L V L'``: a change of coordinates that gives the columns unit scale when c > 0, and
-    whitens them when c = 0 (where only the range of A matters, and A becomes the identity).
+    whitens them when c = 0 (where only the range of A matters, and A becomes the identity).  Where c > 0, nothing of
+    size D x D is computed before it is asked for.
 
     Attributes
     ----------
-    X : (n, D) array
+    X : (n, D) array, or Rows
         Data in these coordinates, the offset's column included when nu < 1.
-    R : (D, D) array
-        A = R'R, with A = X'X/n + Diag(a)^2.
+    a : (D,) array
+        Ridge in these coordinates; 0 when whitened, where it is part of the identity.
     c : (D,) array
-        Weights of the l1 part.
-    L : (d or d + 1, D) array
-        The user's coordinates from these.
-    W : (D, r) array
-        W'(A + Diag(c)^2)W = I, on the range of A + Diag(c)^2.
+        Weights of the l1 part; with them A_jj + c_j^2 = 1, but for columns of zeros.
     scale : (d or d + 1,) array
         Units that give the user's columns norm one.
     has_offset : bool
         Whether the last column is the offset's, that is nu < 1.
+    basis : (d or d + 1, D) array, optional
+        L, where the coordinates are whitened; None where L = Diag(scale).
+    root : (k, D) array, optional
+        Any root of A, where it is known.
     """
 
     X: Array
-    R: Array
+    a: Array
     c: Array
-    L: Array
-    W: Array
     scale: Array
     has_offset: bool
+    basis: Array | None = None
+    root: Array | None = None
+
+    @cached_property
+    def R(self) -> Array:
+        """Upper triangular R with A = R'R, shape (D, D)."""
+        if self.basis is not None:
+            return np.eye(len(self.c))
+        root = np.vstack([self.X / len(self.X) ** 0.5, np.diag(self.a)]) if self.root is None else self.root
+        return triangular_root(root)
 
     @cached_property
     def A(self) -> Array:
         """A = X'X/n + Diag(a)^2, shape (D, D)."""
         return self.R.T @ self.R
+
+    @cached_property
+    def W(self) -> Array:
+        """W'(A + Diag(c)^2)W = I, on the range of A + Diag(c)^2, shape (D, r)."""
+        if self.basis is not None:
+            return np.eye(len(self.c))
+        return whitener(np.vstack([self.R, np.diag(self.c)]))
+
+    @cached_property
+    def L(self) -> Array:
+        """The user's coordinates from these, shape (d or d + 1, D)."""
+        return np.diag(self.scale) if self.basis is None else self.basis
 
     @cached_property
     def box(self) -> Array:
@@ -77,63 +112,104 @@ class DirectionProblem:
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows are zero, shape (n,): they count in the means and nowhere else."""
-        return np.asarray(~self.X.any(axis=1))
+        return self.X.zero_rows() if isinstance(self.X, Rows) else np.asarray(~self.X.any(axis=1))
 
     @cached_property
     def Z(self) -> Array:
         """Whitened data X W, shape (n, r)."""
-        return self.X @ self.W if self.has_l1 else self.X
+        if not self.has_l1:
+            return self.X
+        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, Rows) else self.X @ self.W
 
     @property
     def has_l1(self) -> bool:
         """Whether any c_i > 0."""
         return bool(self.c.any())
 
-    def gain(self, U: Array) -> float:
+    def restrict(self, chosen: npt.NDArray[np.intp]) -> "DirectionProblem":
+        """Return the problem in which V is zero outside the chosen coordinates; there has to be an l1 part."""
+        known = "R" in self.__dict__
+        return replace(
+            self,
+            X=self.X[:, chosen],
+            a=self.a[chosen],
+            c=self.c[chosen],
+            scale=self.scale[chosen],
+            has_offset=self.has_offset and len(self.c) - 1 in chosen,
+            root=self.R[:, chosen] if known else None,
+        )
+
+    def gain(self, U: Factor) -> float:
         """g(UU') = mean_i sqrt(x_i'UU'x_i)."""
         return float(np.mean(np.sqrt(row_energies(self.X, U))))
 
-    def cost(self, U: Array) -> float:
-        """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, as a sum of nonnegative terms."""
-        quadratic = np.sum((self.R @ U) ** 2)
-        if not self.has_l1:
-            return float(quadratic)
-        cU = self.c[:, None] * U
-        return float(quadratic + np.abs(cU @ cU.T).sum())
+    def cost(self, U: Factor, q: Array | None = None) -> float:
+        """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms; q_i = x_i'UU'x_i if it is known."""
+        if self.basis is not None:
+            return squared_norm(U)
+        q = row_energies(self.X, U) if q is None else q
+        total = float(np.mean(q)) + squared_norm(scale_rows(U, self.a))
+        return total + sum_of_absolute_products(scale_rows(U, self.c)) if self.has_l1 else total
 
-    def best_scale(self, U: Array) -> Scaled:
+    def best_scale(self, U: Factor, q: Array | None = None) -> Scaled:
         """Return the best multiple of a factor; its objective is 1 - g^2/T, and there g = T = 1 - objective."""
-        gain, cost = self.gain(U), self.cost(U)
+        q = row_energies(self.X, U) if q is None else q
+        gain, cost = float(np.mean(np.sqrt(q))), self.cost(U, q)
         if cost == 0.0 or gain == 0.0:
-            return Scaled(np.zeros_like(U), 1.0, np.zeros(len(self.X)))
-        U = U * (gain / cost)
-        return Scaled(U, max(1.0 - gain**2 / cost, 0.0), row_energies(self.X, U))
+            return Scaled(U * 0.0, 1.0, np.zeros(len(self.X)))
+        multiple = gain / cost
+        return Scaled(U * multiple, max(1.0 - gain**2 / cost, 0.0), q * multiple**2)
 
-    def directions(self, U: Array) -> Array:
+    def user_factor(self, U: Factor) -> Factor:
+        """Return G with V = GG' in the user's coordinates."""
+        return scale_rows(U, self.scale) if self.basis is None else np.asarray(self.basis @ U)
+
+    def directions(self, U: Factor) -> Array:
         """Return V in the user's coordinates."""
-        LU = self.L @ U
-        return LU @ LU.T
+        return squared(self.user_factor(U))
 
-    def labels_factor(self, U: Array) -> Array:
+    def labels_factor(self, U: Factor) -> Array:
         """Return F, shape (n, r), with Y = FF' optimal for V = UU' (appendix C.2): the rows of X U at unit norm."""
-        return unit_rows(self.X @ principal_columns(U, rtol=1e-16))
+        return unit_rows(products(self.X, order_columns(U, rtol=1e-16)))
 
     def from_user(self, V: Array) -> Array:
         """Return the factor, in these coordinates, of the user's V."""
-        size = len(self.L)
+        return dense(self.from_unit_columns(psd_factor(dense(self.unit_matrix(V)), rtol=1e-16)))
+
+    def unit_matrix(self, V: Array | Sparse) -> Array | Sparse:
+        """Return the user's V for columns of norm one, in which the factor of a badly scaled V keeps small entries."""
+        size = len(self.scale)
         if self.has_offset and V.shape == (size - 1, size - 1):
-            V = np.pad(V, (0, 1))
+            V = np.pad(dense(V), (0, 1))
         if V.shape != (size, size):
             raise DataError(f"V has shape {V.shape}; for these data and this nu it must be ({size}, {size})")
-        # Unit columns first: the factor of a badly scaled V keeps its small entries, and where directions are not
-        # determined, least squares drops exactly the part in the null space of X'X/n + Diag(a)^2.
-        units = 1.0 / self.scale
-        G = psd_factor(V * np.outer(units, units), rtol=1e-16)
-        return np.asarray(np.linalg.lstsq(self.L * units[:, None], G)[0])
+        return scale_rows(scale_rows(V, 1.0 / self.scale).T, 1.0 / self.scale)
+
+    def from_user_factor(self, G: Factor) -> Factor:
+        """Return the factor, in these coordinates, of the user's V = GG'."""
+        size = len(self.scale)
+        if self.has_offset and G.shape[0] == size - 1:
+            G = scipy.sparse.csc_array(scipy.sparse.vstack([G, scipy.sparse.csc_array((1, G.shape[1]))]))
+        if G.shape[0] != size:
+            raise DataError(f"V has {G.shape[0]} rows; for these data and this nu it must have {size}")
+        return self.from_unit_columns(scale_rows(G, 1.0 / self.scale))
+
+    def from_unit_columns(self, G: Factor) -> Factor:
+        """Return the factor in these coordinates from one for columns of norm one."""
+        if self.basis is None:
+            return G
+        # Where directions are not determined, least squares drops exactly the part in the null space of
+        # X'X/n + Diag(a)^2.
+        return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
 
-def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = True) -> DirectionProblem:
+def direction_problem(X: Array | Rows, nu: float, penalty: Penalty, *, warn: bool = True) -> DirectionProblem:
     """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
+    if isinstance(X, Rows):
+        problem = problem_of_rows(X, nu, penalty)
+        if problem is not None:
+            return problem
+        X = X.array()
     n, d = X.shape
     a, c = weights_of(penalty, d)
     if nu < 1.0:
@@ -142,15 +218,53 @@ def direction_problem(X: Array, nu: float, penalty: Penalty, *, warn: bool = Tru
         c = np.append(c, 0.0)
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     X, a, c = X * scale, a * scale, c * scale
-    W = whitener(np.vstack([X / n**0.5, np.diag(a), np.diag(c)]))
     if c.any():
-        R = triangular_root(np.vstack([X / n**0.5, np.diag(a)]))
-        return DirectionProblem(X=X, R=R, c=c, L=np.diag(scale), W=W, scale=scale, has_offset=nu < 1.0)
+        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0)
+    W = whitener(np.vstack([X / n**0.5, np.diag(a)[a > 0.0]]))
     r = W.shape[1]
     if warn and not a[:d].any():
         warn_if_uninformative(n, int(X[:, :d].any(axis=0).sum()), r - (nu < 1.0))
     return DirectionProblem(
-        X=X @ W, R=np.eye(r), c=np.zeros(r), L=scale[:, None] * W, W=np.eye(r), scale=scale, has_offset=nu < 1.0
+        X=X @ W, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=nu < 1.0, basis=scale[:, None] * W
+    )
+
+
+def as_if_array(X: Rows) -> Array:
+    """Return rows as what takes their place: they are read by the functions that read a matrix by blocks of rows."""
+    return cast(Array, X)
+
+
+def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | None:
+    """Return problem (15) for centred rows, none of them copied; None if they are too ill conditioned for that.
+
+    The factors come from the Gram matrix, whose rounding is that of X times its condition number.
+    """
+    offset = nu < 1.0
+    a, c = weights_of(penalty, X.shape[1])
+    if offset:
+        a, c = np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
+    centred = replace(X, offset=float(offset))
+    gram = centred.second_moment()
+    scale = inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2))
+    a, c = a * scale, c * scale
+    A = gram * np.outer(scale, scale) + np.diag(a**2)
+    B = A + np.diag(c**2)
+    used = np.diag(B) > 0.0
+    values, Q = np.linalg.eigh(B[np.ix_(used, used)])
+    if values[0] * LARGEST_CONDITION < values[-1]:
+        return None
+    d = X.shape[1]
+    X = replace(X, units=X.units * scale[:d], offset=float(scale[-1]) if offset else 0.0)
+    if c.any():
+        values, Q = np.linalg.eigh(A)
+        root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
+        return DirectionProblem(X=as_if_array(X), a=a, c=c, scale=scale, has_offset=offset, root=root)
+    W = np.zeros((len(a), len(values)))
+    W[used] = Q / np.sqrt(values)
+    r = W.shape[1]
+    X = as_if_array(X.in_basis(W))
+    return DirectionProblem(
+        X=X, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=offset, basis=scale[:, None] * W
     )
 
 
@@ -162,12 +276,11 @@ def warn_if_uninformative(n: int, d: int, rank: int) -> None:
         warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=6)
 
 
-def offset_only(X: Array, nu: float) -> Array | None:
-    """Return V where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features; else None."""
+def offset_only(X: Array | Rows, nu: float) -> Array | None:
+    """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features."""
     if nu > 0.0 and X.any():
         return None
-    size = X.shape[1] + int(nu < 1.0)
-    V = np.zeros((size, size))
+    G = np.zeros((X.shape[1] + int(nu < 1.0), 1))
     if nu < 1.0:
-        V[-1, -1] = (1.0 - nu) ** 2
-    return V
+        G[-1] = 1.0 - nu
+    return G

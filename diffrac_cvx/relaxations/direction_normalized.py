@@ -62,14 +62,14 @@ def v_space_normalized(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_
         U = problem.from_user(V)
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, dual_of(problem, coordinates, terms.l1))
-        return Reading(F=problem.labels_factor(U), V=problem.directions(U), value=bounds.upper, bracket=bounds)
+        return Reading(F=problem.labels_factor(U), G=problem.user_factor(U), value=bounds.upper, bracket=bounds)
 
     def shortcut() -> Reading | None:
         answer = read_offset_only(data, value_of(terms.nu))
-        if answer is None or answer.V is None:
+        if answer is None or answer.G is None:
             return None
         size = (1.0 - value_of(terms.nu)) ** 0.5
-        return answer._replace(V=answer.V / max(size, 1e-300) ** 2, value=-size, bracket=Bracket(-size, -size))
+        return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
 
     return Relaxation(
         name="v_space_normalized",

@@ -119,7 +119,7 @@ def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Arra
     C = l1.multiplier()
     if C is not None:
         D = len(C)
-        ratio = np.diag(problem.L)[:D] / np.diag(coordinates.L)
+        ratio = problem.scale[:D] / np.diag(coordinates.L)
         full = np.zeros_like(problem.box)
         full[:D, :D] = C * np.outer(ratio, ratio)
         C = full
@@ -136,7 +136,7 @@ def read_directions(problem: DirectionProblem, V: Array, dual: Dual) -> Reading:
     U, value, _ = problem.best_scale(problem.from_user(V))
     return Reading(
         F=problem.labels_factor(U),
-        V=problem.directions(U),
+        G=problem.user_factor(U),
         value=value,
         bracket=bracket(problem, problem.best_scale(U), dual),
     )
@@ -159,8 +159,8 @@ def positive_semidefinite_part(V: Array) -> Array:
 
 def read_offset_only(X: Array, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
-    V = offset_only(X, nu)
-    return None if V is None else Reading(F=np.ones((len(X), 1)), V=V, value=nu, bracket=Bracket(nu, nu))
+    G = offset_only(X, nu)
+    return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=nu, bracket=Bracket(nu, nu))
 
 
 def direction_size(coordinates: Coordinates) -> Size:

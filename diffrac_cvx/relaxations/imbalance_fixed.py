@@ -94,4 +94,4 @@ def read_at_imbalance(Q: Array, F: Array, alpha: float, mu: Array | None) -> Rea
     """Read a factor of a solution of (7) as its nearest feasible point."""
     F = with_imbalance(F, alpha)
     bounds = bracket_alpha(Q, F, alpha, mu)
-    return Reading(F=F, V=None, value=bounds.upper, bracket=bounds)
+    return Reading(F=F, value=bounds.upper, bracket=bounds)

@@ -26,7 +26,7 @@ def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
 
 def read_all_ones(n: int) -> Reading:
     """Return the reading of Y = 11', which is optimal with value 0 where the imbalance has weight 0."""
-    return Reading(F=np.ones((n, 1)), V=None, value=0.0, bracket=Bracket(0.0, 0.0))
+    return Reading(F=np.ones((n, 1)), value=0.0, bracket=Bracket(0.0, 0.0))
 
 
 def require_label_memory(n: int, name: str) -> None:

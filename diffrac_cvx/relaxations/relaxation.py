@@ -15,12 +15,12 @@ UNIT = Bracket(0.0, 1.0)
 
 
 class Reading(NamedTuple):
-    """A solution in the form that all relaxations share: factor of Y, V if there is one, objective, proved bracket."""
+    """A solution in the form that all relaxations share: factor of Y, objective, proved bracket, G with V = GG'."""
 
     F: Array
-    V: Array | None
     value: float
     bracket: Bracket
+    G: Array | None = None
 
 
 class Size(NamedTuple):

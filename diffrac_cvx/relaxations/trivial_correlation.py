@@ -61,4 +61,4 @@ def read_correlation(M: Array, Q: Array) -> Reading:
     value = -float(np.sum((Q.T @ F) ** 2)) / spread if spread > 0 else 0.0
     lower = -float(n) if Q.shape[1] else 0.0
     value = max(value, lower)
-    return Reading(F=F, V=None, value=value, bracket=Bracket(lower, value))
+    return Reading(F=F, value=value, bracket=Bracket(lower, value))

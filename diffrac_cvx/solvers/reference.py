@@ -112,7 +112,7 @@ def solve(
     seconds = time.perf_counter() - started
     if reading is None:
         trivial = relaxation.trivial
-        empty = Reading(F=np.ones((relaxation.size.points, 1)), V=None, value=trivial.upper, bracket=trivial)
+        empty = Reading(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
         return make_result(empty, Status.FAILED, n_iter, seconds, name)
     limited = (
         relaxation.problem.status == "user_limit"
@@ -211,7 +211,7 @@ def make_result(reading: Reading, status: Status, n_iter: int, seconds: float, s
         lower=lower,
         upper=upper,
         F=reading.F,
-        V=reading.V,
+        G=reading.G,
         status=status,
         n_iter=n_iter,
         seconds=seconds,

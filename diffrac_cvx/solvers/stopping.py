@@ -1,5 +1,6 @@
 """What the fast solvers share: from X and a generator of points to a result, stopped by the proved gap."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -7,15 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.block_bounds import bracket_any
+from diffrac_cvx.certificates.components import number_by_first
+from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, direction_problem, offset_only
+from diffrac_cvx.factors import Factor, Sparse, dense, squared_norm
 from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.result import Progress, Result, Status
+from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
+from diffrac_cvx.solvers.watching import watch
 
 Callback = Callable[[Progress], object]
+
+NOTHING = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
 
 
 class Iterate(NamedTuple):
@@ -31,19 +39,46 @@ class Iterate(NamedTuple):
         The solver's multipliers, where it has them; the bracket is narrower with them.
     scaled : Scaled, optional
         ``problem.best_scale(U)``, where the solver has computed it.
+    bounds : Bracket, optional
+        The proved bracket, where the solver has computed it; else it is ``bracket(problem, scaled, dual)``.
+    groups : Components, optional
+        Groups of coordinates between which UU' is zero, and between which every optimal V is proved to be.
     """
 
-    U: Array
+    U: Factor
     n_iter: int
     dual: Dual | None = None
     scaled: Scaled | None = None
+    bounds: Bracket | None = None
+    groups: Components | None = None
 
 
 class Start(NamedTuple):
     """A warm start in the problem's coordinates: the factor and the multiplier, or None for what it lacks."""
 
-    U: Array | None = None
-    C: Array | None = None
+    U: Factor | None = None
+    C: Array | Sparse | None = None
+
+    @property
+    def as_dense(self) -> "DenseStart":
+        """The same as dense arrays."""
+        C = self.C.toarray() if scipy.sparse.issparse(self.C) else self.C
+        return DenseStart(None if self.U is None else dense(self.U), C)
+
+
+class DenseStart(NamedTuple):
+    """A warm start as dense arrays, or None for what it lacks."""
+
+    U: Array | None
+    C: Array | None
+
+
+class LeaveError(Exception):
+    """Raised inside a solver that has to leave, with the reason."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -61,6 +96,7 @@ class Stopping:
     time_limit: float | None = None
     callback: Callback | None = None
     started: float = field(default_factory=time.perf_counter)
+    left: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         positive(self.tol, "tol")
@@ -72,6 +108,22 @@ class Stopping:
     def seconds(self) -> float:
         """Seconds since the solver was called."""
         return time.perf_counter() - self.started
+
+    @property
+    def late(self) -> bool:
+        """Whether the time limit is reached."""
+        return self.time_limit is not None and self.seconds >= self.time_limit
+
+    def poll(self) -> None:
+        """Raise LeaveError where the solver has to leave: solvers call it at every evaluation."""
+        if self.left.is_set() or self.late:
+            raise LeaveError(Status.TIME_LIMIT)
+
+    def tick(self, progress: Progress) -> None:
+        """Raise LeaveError where the solver has to leave: called while an evaluation is under way."""
+        self.poll()
+        if self.callback and self.callback(progress._replace(seconds=self.seconds)):
+            raise LeaveError(Status.STOPPED)
 
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop now, or None to continue."""
@@ -125,14 +177,14 @@ def solve_by_iterates(
         If an input is not usable; the message names the value and the remedy.
     """
     data, nu = as_data(X, depth=5), in_unit_interval(nu, "nu")
-    V = offset_only(data, nu)
-    if V is not None:
+    G = offset_only(data, nu)
+    if G is not None:
         return Result(
             value=nu,
             lower=nu,
             upper=nu,
             F=np.ones((len(data), 1)),
-            V=V,
+            G=G,
             status=Status.CLOSED_FORM,
             n_iter=0,
             seconds=stopping.seconds,
@@ -149,19 +201,31 @@ def certify_until_stopped(
     problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stopping, solver: str, exhausted: Status
 ) -> Result:
     """Certify each iterate until the stopping rule is met; return the best point and the bracket."""
-    lower, best = 0.0, problem.best_scale(np.zeros((problem.X.shape[1], 1)))
+    best = problem.best_scale(np.zeros((problem.X.shape[1], 1)))
+    lower = 0.0
+    found: Labels | None = None
+    proved: Labels | None = None
     history: list[Progress] = []
     status: Status | None = None
     dual: Dual | None = None
-    for U, n_iter, dual, scaled in iterates:
-        point = problem.best_scale(U) if scaled is None else scaled
-        bounds = bracket(problem, point, dual)
-        best = point if point.value < best.value else best
-        lower = min(max(lower, bounds.lower), best.value)
-        history.append(Progress(iteration=n_iter, seconds=stopping.seconds, lower=lower, upper=best.value))
-        status = stopping.reason(history[-1])
-        if status is not None:
-            break
+    steps: Iterator[Certified] = certified(problem, iterates, stopping)
+    if is_large(problem):
+        steps = watch(steps, lambda: stopping.tick(history[-1] if history else NOTHING), stopping.left)
+    try:
+        for iterate, point, bounds in steps:
+            dual = iterate.dual
+            if point.value < best.value:
+                best, found = point, None if iterate.groups is None else iterate.groups.found
+            proved = proved if iterate.groups is None or iterate.groups.proved is None else iterate.groups.proved
+            lower = min(max(lower, bounds.lower), best.value)
+            history.append(Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=lower, upper=best.value))
+            status = stopping.reason(history[-1])
+            if status is not None:
+                break
+    except LeaveError as leave:
+        status = leave.status
+    finally:
+        stopping.left.set()
     if status is None:
         status = Status.OPTIMAL if best.value - lower <= stopping.tol else exhausted
     return Result(
@@ -169,22 +233,55 @@ def certify_until_stopped(
         lower=min(lower, best.value),
         upper=best.value,
         F=problem.labels_factor(best.U),
-        V=problem.directions(best.U),
         status=status,
         n_iter=history[-1].iteration if history else 0,
         seconds=stopping.seconds,
         solver=solver,
         history=tuple(history),
         C=user_multiplier(problem, dual),
+        G=problem.user_factor(best.U),
+        components=None if found is None else user_components(problem, found, proved),
     )
 
 
-def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Array | None:
+class Certified(NamedTuple):
+    """An iterate, its point at the best scale, and its bracket."""
+
+    iterate: Iterate
+    point: Scaled
+    bounds: Bracket
+
+
+def certified(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stopping) -> Iterator[Certified]:
+    """Yield the iterates with their points and brackets."""
+    for iterate in iterates:
+        point = problem.best_scale(iterate.U) if iterate.scaled is None else iterate.scaled
+        if iterate.bounds is None:
+            stopping.poll()
+        yield Certified(iterate, point, iterate.bounds or bracket_any(problem, point, iterate.dual))
+
+
+def is_large(problem: DirectionProblem) -> bool:
+    """Whether a single product or decomposition may take longer than the limits may be exceeded by."""
+    n, D = problem.X.shape
+    return n * D >= 2e7 or n * D * D >= 1e9 or (D >= 700)
+
+
+def user_components(problem: DirectionProblem, found: Labels, proved: Labels | None) -> Components:
+    """Return the components of the features alone, without the offset, numbered by first feature."""
+    d = len(problem.scale) - int(problem.has_offset)
+    return Components(number_by_first(found[:d]), None if proved is None else number_by_first(proved[:d]))
+
+
+def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Array | scipy.sparse.csr_array | None:
     """Return the multiplier C of the l1 part in the user's coordinates, if there is one."""
     if dual is None or dual.C is None or not problem.has_l1:
         return None
-    inverse = 1.0 / np.diag(problem.L)
-    return dual.C * np.outer(inverse, inverse)
+    inverse = 1.0 / problem.scale
+    if scipy.sparse.issparse(dual.C):
+        inverse = scipy.sparse.diags_array(inverse)
+        return scipy.sparse.csr_array(inverse @ dual.C @ inverse)
+    return np.asarray(dual.C * np.outer(inverse, inverse))
 
 
 def with_start(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
@@ -196,13 +293,17 @@ def with_start(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
 
 def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | None) -> Start:
     """Return a warm start in the problem's coordinates."""
-    V = start.V if isinstance(start, Result) else start
-    if V is None:
+    if start is None or (isinstance(start, Result) and start.G is None):
         return Start()
-    U = problem.best_scale(problem.from_user(as_matrix(V, "start"))).U
-    if not U.any():
+    given = problem.from_user_factor(start.G) if isinstance(start, Result) else problem.from_user(as_matrix(start, "start"))
+    U = problem.best_scale(given).U
+    if squared_norm(U) == 0.0:
         return Start()
     C = start.C if isinstance(start, Result) else None
-    if C is None or not problem.has_l1 or C.shape != problem.box.shape:
+    size = len(problem.c)
+    if C is None or not problem.has_l1 or C.shape != (size, size):
         return Start(U)
-    return Start(U, np.clip(problem.L.T @ C @ problem.L, -problem.box, problem.box))
+    if scipy.sparse.issparse(C):
+        scale = scipy.sparse.diags_array(problem.scale)
+        return Start(U, scipy.sparse.csr_array(scale @ C @ scale))
+    return Start(U, np.clip(C * np.outer(problem.scale, problem.scale), -problem.box, problem.box))

@@ -54,7 +54,7 @@ def linked(X, i, j, b=0.5):
         mu, t = -unit.dual_value, max(float(link.dual_value), 0.0)
         least = np.linalg.eigvalsh(K - np.diag(mu) - t * E)[0]
         lower = mu.sum() + t * b + n * min(0.0, least)
-        return Reading(F=F, V=None, value=upper, bracket=dc.Bracket(min(lower, upper), upper))
+        return Reading(F=F, value=upper, bracket=dc.Bracket(min(lower, upper), upper))
 
     size = Size(points=n, side=n, nonzeros=2 * n * n, instead="use penalized_nu")
     return Relaxation("linked", "Eq. (8) with a link", problem, read, size)

@@ -6,14 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result
-from diffrac_cvx.solvers.factored.augmented_lagrangian import iterates as iterates_on_all
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components
 from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
 from diffrac_cvx.solvers.factored.working_set import with_small_entries
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 
 WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as long
+MATRICES = 16  # of the size of V, that the solver holds where V is one block
 
 
 def low_rank(
@@ -74,9 +76,32 @@ def low_rank(
     stopping = Stopping(tol, max_iter, time_limit, callback)
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
-        if working_set and problem.has_l1 and problem.X.shape[1] >= WORKING_SET_FROM:
-            return iterates_on_working_sets(problem, tol, stopping.max_iter, first.U, first.C)
-        U = None if first.U is None else with_small_entries(first.U, np.arange(len(first.U)))
-        return iterates_on_all(problem, stopping.max_iter, U, first.C)
+        if not working_set or not problem.has_l1:
+            yield from iterates_on_all(problem, first, stopping)
+            return
+        done = 0
+        if components.pays(problem, first):
+            for iterate in components.iterates(problem, tol, stopping.max_iter, first, stopping.poll):
+                yield iterate
+                done = iterate.n_iter
+        for iterate in iterates_dense(problem, first, stopping, done):
+            yield iterate._replace(n_iter=iterate.n_iter + done)
 
     return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start)
+
+
+def iterates_dense(problem: DirectionProblem, first: Start, stopping: Stopping, done: int) -> Iterator[Iterate]:
+    """Yield points whose V is one block, by working sets where there are many coordinates."""
+    size = problem.X.shape[1]
+    require_memory(MATRICES * 8.0 * size**2, f"V as one block of {size} features", "take a larger lambda")
+    if size < WORKING_SET_FROM:
+        return iterates_on_all(problem, first, stopping, done)
+    U, C = first.as_dense
+    return iterates_on_working_sets(problem, stopping.tol, stopping.max_iter - done, U, C)
+
+
+def iterates_on_all(problem: DirectionProblem, first: Start, stopping: Stopping, done: int = 0) -> Iterator[Iterate]:
+    """Yield points of the problem on all coordinates."""
+    U, C = first.as_dense
+    U = None if U is None else with_small_entries(U, np.arange(len(U)))
+    return augmented_lagrangian.iterates(problem, stopping.max_iter - done, U, C)

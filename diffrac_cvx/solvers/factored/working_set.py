@@ -1,7 +1,6 @@
 """Solve a sparse problem on few coordinates, certify on all, add the coordinates that violate the most."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, whitener
+from diffrac_cvx.linalg import moment
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.stopping import Iterate
 
@@ -18,13 +17,6 @@ START = 8
 ROUNDS = 15  # of the augmented Lagrangian on one working set, before it is enlarged even if the gap is not reached
 
 Indices = npt.NDArray[np.intp]
-
-
-def restrict(problem: DirectionProblem, chosen: Indices) -> DirectionProblem:
-    """Return the problem in which V is zero outside the chosen coordinates."""
-    R, c = problem.R[:, chosen], problem.c[chosen]
-    W = whitener(np.vstack([R, np.diag(c)]))
-    return replace(problem, X=problem.X[:, chosen], R=R, c=c, L=problem.L[:, chosen], W=W)
 
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
@@ -77,7 +69,7 @@ def solve_on(
     problem: DirectionProblem, chosen: Indices, target: float, max_iter: int, U: Array | None, C: Array | None
 ) -> Iterate:
     """Return the iterate of the problem on the chosen coordinates after a few rounds, or at its target gap."""
-    small = restrict(problem, chosen)
+    small = problem.restrict(chosen)
     U = None if U is None else U[chosen]
     C = None if C is None else C[np.ix_(chosen, chosen)]
     for iterate in islice(augmented_lagrangian.iterates(small, max_iter, U, C), ROUNDS):

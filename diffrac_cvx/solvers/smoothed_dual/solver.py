@@ -78,7 +78,8 @@ def fista(
         positive(epsilon, "epsilon")
     stopping = Stopping(tol, max_iter, time_limit, callback)
 
-    def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
+    def iterates(problem: DirectionProblem, start: Start) -> Iterator[Iterate]:
+        first = start.as_dense
         if variant == "accelerated":
             return accelerated.iterates(problem, first.U, first.C, stopping.max_iter, tol)
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon

@@ -1,0 +1,492 @@
+"""Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition, block_problem
+from diffrac_cvx.certificates.components import join_labels, weights_at
+from diffrac_cvx.certificates.direction_bounds import (
+    BLENDS,
+    WELL_CONDITIONED,
+    Dual,
+    bracket,
+    candidate_matrices,
+    inverse_roots,
+    top_eigenvalue,
+)
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.factors import Sparse, dense, is_sparse
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import EPS, symmetric
+from diffrac_cvx.result import Bracket, Labels
+
+COLUMNS = 512  # of X that are multiplied with the others at a time
+NEAR = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at again without the others
+MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
+FLOORS = (1e-12, 1e-4, 1e-2)  # on q, over its mean
+
+Poll = Callable[[], None]
+
+
+class Pairs(NamedTuple):
+    """Pairs of coordinates j < k in different groups, G_jk, and the side t c_j c_k of its box."""
+
+    j: Indices
+    k: Indices
+    G: Array
+    side: Array
+
+    @property
+    def excess(self) -> Array:
+        """G_jk less its box, with its sign; 0 inside."""
+        return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.side, 0.0))
+
+    def take(self, chosen: Indices) -> "Pairs":
+        """Return some of the pairs."""
+        return Pairs(*(field[chosen] for field in self))
+
+    def beyond(self) -> "Pairs":
+        """Return the pairs beyond their box."""
+        return self.take(np.flatnonzero(np.abs(self.G) > self.side))
+
+
+def empty_pairs() -> Pairs:
+    """Return no pairs."""
+    none = np.zeros(0, dtype=np.intp)
+    return Pairs(none, none, np.zeros(0), np.zeros(0))
+
+
+class BlockRatios(NamedTuple):
+    """Largest generalised eigenvalues of (M, A + C + Diag(c)^2) on single coordinates and on blocks, at weights u.
+
+    Attributes
+    ----------
+    u : (n,) array
+        Weights of the rows.
+    inverse_mean : float
+        mean(1/u).
+    single : (m1,) array
+        Those of the single coordinates, each with F.
+    block : list of float
+        Those of the blocks, each with F.
+    C : list of (s, s) array
+        The multipliers with which they hold: those given, shrunk where A + C is nearly singular.
+    """
+
+    u: Array
+    inverse_mean: float
+    single: Array
+    block: list[float]
+    C: list[Array]
+
+    @property
+    def largest(self) -> float:
+        """The largest of all: t at which the bound of the block diagonal problem is 1 - t mean(1/u)."""
+        return float(max([*self.block, self.single.max(initial=0.0)]))
+
+    @property
+    def bound(self) -> float:
+        """What would be the lower bound if no pair in different groups violated its box."""
+        return 1.0 - self.largest * self.inverse_mean
+
+
+class Blocks:
+    """The blocks of a partition with what every certificate needs of them."""
+
+    def __init__(self, problem: BlockProblem, partition: Partition) -> None:
+        self.problem, self.partition = problem, partition
+        self.data = [problem.data_of(block) for block in partition.blocks]
+        self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
+        self.whiteners = [whiten(right) for right in self.right]
+
+    def ratios(self, q: Array, C: list[Array]) -> BlockRatios:
+        """Return the ratios at u = 1/sqrt(q), q kept above the floor with which the bound is best."""
+        best: BlockRatios | None = None
+        zero = self.problem.problem.zero_rows
+        for floor in FLOORS:
+            u = inverse_roots(q, floor)
+            inverse_mean = float(np.mean(np.where(zero, 0.0, 1.0 / u)))
+            found = self.ratios_at(np.where(zero, 0.0, u), inverse_mean, C)
+            if best is None or found.bound > best.bound:
+                best = found
+            if q[~zero].min(initial=np.inf) >= 1e-2 * q.mean():
+                break
+        assert best is not None  # there is at least one floor
+        return best
+
+    def ratios_at(self, u: Array, inverse_mean: float, C: list[Array]) -> BlockRatios:
+        """Return the ratios at weights u of the rows."""
+        n = len(u)
+        single = single_ratios(self.problem, u, self.partition.singles)
+        largest, shrunk = [], []
+        for data, W, matrix in zip(self.data, self.whiteners, C, strict=True):
+            t, multiplier = block_ratio(symmetric(W.T @ (data.T @ (u[:, None] * data) / n) @ W), W, matrix)
+            largest.append(t)
+            shrunk.append(multiplier)
+        return BlockRatios(u, inverse_mean, single, largest, shrunk)
+
+
+def whiten(right: Array) -> Array:
+    """Return W with W' right W = I for a positive semidefinite matrix; null directions, where M is null too, go."""
+    values, vectors = np.linalg.eigh(right)
+    keep = values > 8 * len(right) * EPS * values[-1]
+    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
+
+
+def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
+    """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with F, shape (m1,)."""
+    n = len(u)
+    M = (u @ problem.squares / n)[singles]
+    right = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
+    if problem.F.shape[1] == 0:
+        return np.asarray(M / right) * (1 + 8 * EPS)
+    uF = u[:, None] * problem.F
+    MF, Mcross, r = problem.F.T @ uF / n, (problem.X.T @ uF / n)[singles], problem.cross[singles]
+    # Coordinates e_j - r_j on F, in which A + Diag(c)^2 is diagonal.
+    right = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
+    rest = Mcross - r @ MF
+    pencil = np.empty((len(singles), 1 + len(MF), 1 + len(MF)))
+    pencil[:, 0, 0] = (M - np.sum((Mcross + rest) * r, axis=1)) / right
+    pencil[:, 0, 1:] = pencil[:, 1:, 0] = rest / np.sqrt(right)[:, None]
+    pencil[:, 1:, 1:] = MF
+    return np.asarray(np.linalg.eigvalsh(pencil)[:, -1]) * (1 + 32 * EPS)
+
+
+def block_ratio(M: Array, W: Array, C: Array) -> tuple[float, Array]:
+    """Return t with M <= t (I + W'CW) and the multiplier C, shrunk towards 0 as far as that makes t smaller.
+
+    M is in the coordinates W; C has no entries for F, whose rows are the last of W.
+    """
+    s = len(C)
+    shifts, Q = np.linalg.eigh(symmetric(W[:s].T @ C @ W[:s]))
+    M = Q.T @ M @ Q
+    best, chosen = np.inf, C
+    for blend in BLENDS:
+        right = 1.0 + (1.0 - blend) * shifts
+        if right.min() < 1e-9:
+            continue
+        root = 1.0 / np.sqrt(right)
+        t = top_eigenvalue(M * np.outer(root, root)) * (1 + 8 * len(M) * EPS / min(right.min(), 1.0))
+        if t > best:
+            break
+        best, chosen = t, (1.0 - blend) * C
+        if right.min() > WELL_CONDITIONED:
+            break
+    return best, chosen
+
+
+class Elimination(NamedTuple):
+    """Schur complement of F at t: K, shape (f, m), with S_jF S_FF^-1 S_Fk = K_j'K_k; tilt = (u - t)/n."""
+
+    t: float
+    tilt: Array
+    K: Array
+
+
+def eliminate(problem: BlockProblem, u: Array, t: float) -> Elimination | None:
+    """Eliminate F from S = t (A + C + Diag(c)^2) - M; None where S is not positive definite on F."""
+    if not np.isfinite(t):
+        return None
+    n, tilt = len(u), (u - t) / len(u)
+    if problem.F.shape[1] == 0:
+        return Elimination(t, tilt, np.zeros((0, len(problem.c))))
+    values, vectors = np.linalg.eigh(t * np.eye(problem.F.shape[1]) - problem.F.T @ (u[:, None] * problem.F) / n)
+    if values[0] <= 64 * EPS * t:
+        return None
+    K = (vectors / np.sqrt(values)).T @ (problem.F.T @ (tilt[:, None] * problem.X))
+    return Elimination(t, tilt, K)
+
+
+class Scan(NamedTuple):
+    """Pairs j < k in different groups with |G_jk| > share t c_j c_k, and the components that a gap proves, or None."""
+
+    pairs: Pairs
+    proved: Labels | None
+
+
+def scan(
+    problem: BlockProblem, labels: Labels, at: Elimination, share: float, spread: "Spread | None", poll: Poll
+) -> Scan:
+    """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2)."""
+    X, m = problem.X, len(problem.c)
+    parts = []
+    proved = None if spread is None else np.arange(m)
+    for start in range(0, m, COLUMNS):
+        poll()
+        block = slice(start, min(start + COLUMNS, m))
+        G = (X[:, block] * at.tilt[:, None]).T @ X[:, start:] + at.K[:, block].T @ at.K[:, start:]
+        size, side = np.abs(G), np.outer(problem.c[block], problem.c[start:])
+        j, k = np.nonzero(size > (share * at.t) * side)
+        apart = (k > j) & (labels[j + start] != labels[k + start])
+        j, k = j[apart], k[apart]
+        parts.append(Pairs(j + start, k + start, G[j, k], at.t * side[j, k]))
+        if spread is not None and proved is not None:
+            j, k = np.nonzero(size + spread.between(block, slice(start, m)) >= side)
+            proved = None if len(j) > size.size // 4 else join_labels(proved, j + start, k + start)
+    return Scan(Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4))), proved)
+
+
+class Spread(NamedTuple):
+    """How far G_jk at t may be from the optimal one: near_j near_k + |t - 1| scale_j scale_k."""
+
+    near: Array
+    scale: Array
+    off: float
+
+    def between(self, first: slice, second: slice) -> Array:
+        """Return it for all pairs of two ranges of coordinates."""
+        return np.outer(self.near[first], self.near[second]) + self.off * np.outer(
+            self.scale[first], self.scale[second]
+        )
+
+
+def spread_of(problem: BlockProblem, q: Array, gap: float, t: float) -> Spread | None:
+    r"""Return the distance to the optimal G that a proved gap leaves; None with unpenalised coordinates.
+
+    As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
+    """
+    if problem.F.shape[1]:
+        return None
+    weights = weights_at(q, gap)
+    used = np.where(problem.problem.zero_rows, 0.0, weights.w)
+    fourth = np.einsum("ij,i,ij->j", problem.squares, used, problem.squares) / len(q)
+    return Spread((weights.gap**2 * fourth) ** 0.25, np.sqrt(problem.diagonal), abs(t - 1.0))
+
+
+def look_again(problem: BlockProblem, at: Elimination, pairs: Pairs, poll: Poll) -> Pairs:
+    """Return the same pairs at other weights."""
+    G = np.empty(len(pairs.j))
+    step = max(1, 2**22 // len(problem.X))
+    for start in range(0, len(G), step):
+        poll()
+        j, k = pairs.j[start : start + step], pairs.k[start : start + step]
+        G[start : start + step] = np.einsum("ip,i,ip->p", problem.X[:, j], at.tilt, problem.X[:, k])
+        G[start : start + step] += np.sum(at.K[:, j] * at.K[:, k], axis=0)
+    return Pairs(pairs.j, pairs.k, G, at.t * problem.c[pairs.j] * problem.c[pairs.k])
+
+
+class Together(NamedTuple):
+    """A component of groups and leftover pairs: its coordinates, S on them, and the coordinates' groups."""
+
+    members: Indices
+    S: Array
+
+
+def matrices(blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs) -> Iterator[Together]:
+    """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
+
+    Between the groups C is G/t clipped to its box, so that S is minus the pairs' excess there.
+    """
+    problem, partition = blocks.problem, blocks.partition
+    joined = partition.join(pairs.j, pairs.k)
+    excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
+    diagonal = at.t * problem.diagonal - ratios.u @ problem.squares / len(ratios.u) - np.sum(at.K**2, axis=0)
+    number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
+    for group in involved_groups(joined, pairs):
+        position[group] = np.arange(len(group))
+        S = np.diag(diagonal[group])
+        for label in np.unique(partition.labels[group]):
+            if int(label) in number:
+                i = number[int(label)]
+                place = position[partition.blocks[i]]
+                S[np.ix_(place, place)] = block_matrix(blocks, ratios, at, i)
+        inside = joined.labels[pairs.j] == joined.labels[group[0]]
+        j, k = position[pairs.j[inside]], position[pairs.k[inside]]
+        S[j, k] = S[k, j] = -excess[inside]
+        yield Together(group, S)
+
+
+def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
+    """Return the groups of the joined partition that have a pair inside."""
+    return [joined.groups[label] for label in np.unique(joined.labels[pairs.j])]
+
+
+def block_matrix(blocks: Blocks, ratios: BlockRatios, at: Elimination, i: int) -> Array:
+    """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
+    block, data = blocks.partition.blocks[i], blocks.data[i]
+    s = len(block)
+    M = data[:, :s].T @ (ratios.u[:, None] * data[:, :s]) / len(data)
+    K = at.K[:, block]
+    return np.asarray(at.t * (blocks.right[i][:s, :s] + ratios.C[i]) - M - K.T @ K)
+
+
+def is_positive(S: Array) -> bool:
+    """Whether a symmetric matrix is positive definite beyond the rounding of its Cholesky factorisation."""
+    shift = 8 * len(S) * EPS * float(np.abs(np.diag(S)).max(initial=0.0))
+    try:
+        scipy.linalg.cholesky(S - shift * np.eye(len(S)), lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+class Failure(NamedTuple):
+    """Where the bound does not hold at t: coordinates, the direction w of least w'Sw there, and that value."""
+
+    members: Indices
+    direction: Array
+    value: float
+
+
+class Finding(NamedTuple):
+    """What one look at all pairs found.
+
+    Attributes
+    ----------
+    lower : float or None
+        The proved bound.
+    pairs : Pairs
+        Pairs in different groups, near their box or beyond it.
+    failures : list of Failure
+        Where the bound does not hold.
+    too_large : list of arrays
+        Components too large to be looked at.
+    proved : (m,) array of int, or None
+        Components that are proved, where there is a bound.
+    """
+
+    lower: float | None
+    pairs: Pairs
+    failures: list[Failure]
+    too_large: list[Indices]
+    proved: Labels | None = None
+
+    @property
+    def failing(self) -> Indices:
+        """The coordinates of the components where the bound does not hold."""
+        groups = [*(failure.members for failure in self.failures), *self.too_large]
+        return np.concatenate(groups) if groups else np.zeros(0, dtype=np.intp)
+
+
+class Claim(NamedTuple):
+    """A point of value `value` and energies q, and the ratios of its certificate."""
+
+    ratios: BlockRatios
+    q: Array
+    value: float
+
+    def bound(self, t: float) -> float:
+        """Return the bound that t gives."""
+        return 1.0 - t * self.ratios.inverse_mean
+
+    @property
+    def least_t(self) -> float:
+        """The largest of the ratios, and a little more, so that S is positive definite beyond rounding."""
+        return self.ratios.largest * (1.0 + 1e-10)
+
+
+def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll, enough: float = np.inf) -> Finding:
+    """Prove a lower bound from one look at all pairs in different groups, at the least t at which that succeeds.
+
+    Pairs near their boxes are kept, those with |G_jk| > NEAR t c_j c_k, so that larger t, up to so many, need no other
+    look.  A bound below ``value - enough`` is not tried for.  The pairs returned are those at the first t.
+    """
+    problem, ratios, t = blocks.problem, claim.ratios, claim.least_t
+    at = eliminate(problem, ratios.u, t)
+    if at is None:
+        return Finding(None, empty_pairs(), [], [])
+    spread = spread_of(problem, claim.q, max(claim.value - claim.bound(t), 0.0), t)
+    found = scan(problem, blocks.partition.labels, at, NEAR, spread, poll)
+    first = attempt(blocks, claim, at, found.pairs, found.proved, poll)
+    finding, safe = first, largest_safe_t(problem, t)
+    for _ in range(tries):
+        if finding.lower is not None or finding.too_large:
+            break
+        t = larger_t(blocks, ratios, t, finding.failures)
+        at = eliminate(problem, ratios.u, t)
+        if at is None or claim.value - claim.bound(t) > enough:
+            break
+        if t <= safe:
+            pairs = look_again(problem, at, found.pairs, poll)
+        else:
+            pairs = scan(problem, blocks.partition.labels, at, 1.0, None, poll).pairs
+        finding = attempt(blocks, claim, at, pairs, None, poll)
+    return first._replace(lower=finding.lower, proved=finding.proved)
+
+
+def attempt(blocks: Blocks, claim: Claim, at: Elimination, pairs: Pairs, proved: Labels | None, poll: Poll) -> Finding:
+    """Return the bound at t if S is positive semidefinite there, or where it is not."""
+    failures, too_large = check_pairs(blocks, claim.ratios, at, pairs, poll)
+    if failures or too_large:
+        return Finding(None, pairs, failures, too_large)
+    return Finding(claim.bound(at.t), pairs, [], [], proved)
+
+
+def largest_safe_t(problem: BlockProblem, t: float) -> float:
+    """Return the largest t at which all pairs beyond their box are among those kept at a smaller one.
+
+    |G_jk| changes by at most the change of t, times A_jk.  With unpenalised coordinates it may change by more.
+    """
+    if problem.F.shape[1]:
+        return t
+    return t * (1.0 + (1.0 - NEAR) * float(np.min(problem.c**2 / np.maximum(problem.diagonal, 1e-300), initial=np.inf)))
+
+
+def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failure]) -> float:
+    """Return a larger t at which the bound may hold, by one step of Newton's method where it fails."""
+    X, largest = blocks.problem.X, t
+    for members, direction, value in failures:
+        M = float(np.mean(ratios.u * (X[:, members] @ direction) ** 2))
+        largest = max(largest, t + 1.1 * abs(value) * t / max(M + value, abs(value)))
+    return largest
+
+
+def check_pairs(
+    blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs, poll: Poll
+) -> tuple[list[Failure], list[Indices]]:
+    """Return where S is not positive semidefinite on the components that pairs beyond their box make, and the rest.
+
+    The rest are components too large to be looked at.
+    """
+    violated = pairs.beyond()
+    joined = blocks.partition.join(violated.j, violated.k)
+    too_large = [group for group in involved_groups(joined, violated) if len(group) > MOST_TOGETHER]
+    if too_large:
+        large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
+        violated = violated.take(np.flatnonzero(~large))
+    failures = []
+    for members, S in matrices(blocks, ratios, at, violated):
+        poll()
+        if not is_positive(S):
+            values, vectors = scipy.linalg.eigh(S, subset_by_index=[0, 0], check_finite=False)
+            failures.append(Failure(members, vectors[:, 0], float(values[0])))
+    return failures, too_large
+
+
+def bracket_blocks(
+    problem: DirectionProblem, point: Scaled, C: Sparse | None = None, poll: Poll = lambda: None
+) -> Bracket:
+    """Bracket the optimum of (15) from a sparse factor of V, and multipliers inside its blocks, if there are any."""
+    split = block_problem(problem)
+    blocks = Blocks(split, split.partition_of(point.U))
+    ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
+    if C is None:
+        ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
+    lower = prove(blocks, Claim(ratios, point.q, point.value), 3, lambda: None).lower or 0.0
+    return Bracket(float(min(max(lower, 0.0), point.value)), float(point.value))
+
+
+def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
+    """Return, for each block, the candidate for C with the least ratio."""
+    split, rows = blocks.problem, scipy.sparse.csr_array(point.U)
+    chosen = []
+    for block, data, W in zip(blocks.partition.blocks, blocks.data, blocks.whiteners, strict=True):
+        s = len(block)
+        small = split.problem.restrict(split.penalised[block])
+        U = dense(rows[split.penalised[block]])
+        M = symmetric(W.T @ (data.T @ (u[:, None] * data) / len(data)) @ W)
+        candidates = [C for C in candidate_matrices(small, U, u, None) if C is not None]
+        chosen.append(min(candidates, key=lambda C: block_ratio(M, W, C)[0]))
+        assert chosen[-1].shape == (s, s)
+    return chosen
+
+
+def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
+    """Bracket the optimum of (15): block by block where the factor is sparse, else at once."""
+    if not is_sparse(point.U):
+        return bracket(problem, point, dual)
+    return bracket_blocks(problem, point, None if dual is None else dual.C)

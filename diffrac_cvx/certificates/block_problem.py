@@ -1,0 +1,219 @@
+"""Problem (15) with V block diagonal: single coordinates, blocks of them, and coordinates that are in every block."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from diffrac_cvx.certificates.components import join_labels
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.factors import Sparse, dense
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import psd_factor, symmetric, whitener
+
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Coordinates in groups: blocks of two or more, and single ones."""
+
+    labels: Indices
+
+    @cached_property
+    def groups(self) -> tuple[Indices, ...]:
+        """Coordinates by label, each group increasing."""
+        order = np.argsort(self.labels, kind="stable")
+        ends = np.flatnonzero(np.diff(self.labels[order])) + 1
+        return tuple(np.split(order, ends))
+
+    @cached_property
+    def blocks(self) -> tuple[Indices, ...]:
+        """The groups of two or more."""
+        return tuple(group for group in self.groups if len(group) > 1)
+
+    @cached_property
+    def singles(self) -> Indices:
+        """The coordinates in groups of one, increasing."""
+        alone = [group for group in self.groups if len(group) == 1]
+        return np.sort(np.concatenate(alone)) if alone else np.zeros(0, dtype=np.intp)
+
+    @property
+    def largest(self) -> int:
+        """Size of the largest group."""
+        return max((len(group) for group in self.groups), default=0)
+
+    def join(self, j: Indices, k: Indices) -> "Partition":
+        """Return the partition in which the groups of these pairs of coordinates are joined."""
+        return Partition(np.unique(join_labels(self.labels, j, k), return_inverse=True)[1])
+
+
+@dataclass(frozen=True, eq=False)
+class BlockProblem:
+    """Problem (15), its penalised coordinates apart from the others, which take part in every block.
+
+    A matrix V that is zero between blocks is a sum of positive semidefinite matrices, one for each block with the
+    unpenalised coordinates, for the graph of its entries is chordal.
+
+    Attributes
+    ----------
+    X : (n, m) array
+        The penalised columns.
+    F : (n, f) array
+        The unpenalised ones, in coordinates in which A is the identity on them.
+    a, c : (m,) array
+        Ridge and weights.
+    basis : (f0, f) array
+        The problem's unpenalised coordinates from those of F.
+    penalised, free : (m,) and (f0,) array of int
+        Which coordinates of the problem they are.
+    problem : DirectionProblem
+        The problem.
+    """
+
+    X: Array
+    F: Array
+    a: Array
+    c: Array
+    basis: Array
+    penalised: Indices
+    free: Indices
+    problem: DirectionProblem
+
+    @cached_property
+    def cross(self) -> Array:
+        """A between the penalised and the other coordinates, shape (m, f)."""
+        return self.X.T @ self.F / len(self.X)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """A_jj + c_j^2, shape (m,): 1 but for columns of zeros."""
+        return np.asarray(np.einsum("ij,ij->j", self.X, self.X) / len(self.X) + self.a**2 + self.c**2)
+
+    @cached_property
+    def squares(self) -> Array:
+        """The squared entries of X, shape (n, m)."""
+        return np.square(self.X)
+
+    def data_of(self, block: Indices) -> Array:
+        """Return the columns of a block and those of F, shape (n, s + f)."""
+        return np.hstack([self.X[:, block], self.F])
+
+    def right_of(self, block: Indices, data: Array) -> Array:
+        """Return A + Diag(c)^2 on a block and F, shape (s + f, s + f)."""
+        right = data.T @ data / len(data)
+        s = len(block)
+        right[:s, :s] += np.diag(self.a[block] ** 2 + self.c[block] ** 2)
+        right[s:, s:] = np.eye(right.shape[0] - s)
+        return np.asarray(right)
+
+    def box_of(self, block: Indices) -> Array:
+        """Return c_i c_j off the diagonal, 0 on it, on a block."""
+        box = np.outer(self.c[block], self.c[block])
+        np.fill_diagonal(box, 0.0)
+        return box
+
+    def factor(self, partition: Partition, weights: Array, intercepts: Array, factors: list[Array]) -> Sparse:
+        """Return the factor of V in the problem's coordinates, one column for each single coordinate.
+
+        weights (m1,) and intercepts (m1, f) are those of the single coordinates; factors (s + f, r) those of blocks.
+        """
+        D, f = len(self.problem.c), self.F.shape[1]
+        rows, columns, entries = [self.penalised[partition.singles]], [np.arange(len(weights))], [weights]
+        done = len(weights)
+        if f:
+            lifted = intercepts @ self.basis.T
+            rows.append(np.tile(self.free, len(weights)))
+            columns.append(np.repeat(np.arange(len(weights)), len(self.free)))
+            entries.append(lifted.ravel())
+        for block, U in zip(partition.blocks, factors, strict=True):
+            s, r = len(block), U.shape[1]
+            full = np.vstack([U[:s], self.basis @ U[s:]])
+            rows.append(np.repeat(np.concatenate([self.penalised[block], self.free]), r))
+            columns.append(np.tile(np.arange(done, done + r), len(full)))
+            entries.append(full.ravel())
+            done += r
+        triples = (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns)))
+        return scipy.sparse.csc_array(triples, shape=(D, done))
+
+    def multiplier(self, partition: Partition, C: list[Array]) -> scipy.sparse.csr_array:
+        """Return the multipliers of the blocks as one sparse matrix in the problem's coordinates."""
+        D = len(self.problem.c)
+        rows = [np.repeat(self.penalised[block], len(block)) for block in partition.blocks]
+        columns = [np.tile(self.penalised[block], len(block)) for block in partition.blocks]
+        if not rows:
+            return scipy.sparse.csr_array((D, D))
+        entries = np.concatenate([matrix.ravel() for matrix in C])
+        return scipy.sparse.csr_array((entries, (np.concatenate(rows), np.concatenate(columns))), shape=(D, D))
+
+    def partition_of(self, U: Sparse) -> Partition:
+        """Return the groups of penalised coordinates between which UU' is zero."""
+        rows = scipy.sparse.csr_array(U)[self.penalised]
+        linked = scipy.sparse.coo_array(rows @ rows.T)
+        return Partition(np.arange(len(self.penalised))).join(linked.row, linked.col)
+
+    def restrict_multiplier(self, partition: Partition, C: Sparse | None) -> list[Array]:
+        """Return the entries of a multiplier inside the blocks, clipped to their box; 0 where there is none."""
+        if C is None:
+            return [np.zeros((len(block), len(block))) for block in partition.blocks]
+        inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[self.penalised][:, self.penalised])
+        return [
+            np.clip(symmetric(dense(inside[block][:, block])), -self.box_of(block), self.box_of(block))
+            for block in partition.blocks
+        ]
+
+
+def block_problem(problem: DirectionProblem) -> BlockProblem:
+    """Return the problem with its unpenalised coordinates apart."""
+    penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
+    # The offset comes last, so that without other free columns the penalised ones are a view.
+    contiguous = len(penalised) == 0 or penalised[-1] == len(penalised) - 1
+    X = problem.X[:, : len(penalised)] if contiguous else problem.X[:, penalised]
+    F = problem.X[:, free]
+    root = np.vstack([F / len(F) ** 0.5, np.diag(problem.a[free])])
+    basis = whitener(root) if len(free) else np.zeros((0, 0))
+    return BlockProblem(
+        X=X,
+        F=F @ basis,
+        a=problem.a[penalised],
+        c=problem.c[penalised],
+        basis=basis,
+        penalised=penalised,
+        free=free,
+        problem=problem,
+    )
+
+
+def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | None:
+    """Return a sparse factor of a matrix that is zero between groups, none of more than half of the coordinates.
+
+    V is in the problem's coordinates.  A matrix that is not positive semidefinite is projected, block by block.
+    """
+    if not problem.has_l1:
+        return None
+    penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
+    V = scipy.sparse.csr_array(V)
+    inside = V[penalised][:, penalised]
+    linked = scipy.sparse.coo_array(inside)
+    partition = Partition(np.arange(len(penalised))).join(linked.row, linked.col)
+    if 2 * partition.largest > len(penalised):
+        return None
+    rest = dense(V[free][:, free])
+    columns = []
+    for group in partition.groups:
+        U = psd_factor(dense(inside[group][:, group]), rtol=1e-16)
+        cross = dense(V[free][:, penalised[group]]) @ U / np.maximum(np.sum(U**2, axis=0), 1e-300)
+        rest -= cross @ cross.T
+        rows = np.concatenate([penalised[group], free])
+        columns.append(scatter(np.vstack([U, cross]), rows, len(problem.c)))
+    if len(free):
+        columns.append(scatter(psd_factor(rest), free, len(problem.c)))
+    return scipy.sparse.csc_array(scipy.sparse.hstack(columns))
+
+
+def scatter(U: Array, rows: Indices, size: int) -> Sparse:
+    """Return a factor with these rows and zeros elsewhere."""
+    place = (np.repeat(rows, U.shape[1]), np.tile(np.arange(U.shape[1]), len(rows)))
+    return scipy.sparse.csc_array((U.ravel(), place), shape=(size, U.shape[1]))

@@ -1,0 +1,69 @@
+"""Factors U of V = UU', dense or sparse: a sparse one has a few nonzeros a column, as where V is block diagonal."""
+
+import numpy as np
+import scipy.sparse
+
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import principal_columns, row_blocks
+from diffrac_cvx.memory import require_memory
+
+Sparse = scipy.sparse.csc_array
+Factor = Array | Sparse
+
+ROWS = 512  # of UU' that are made at a time
+
+
+def is_sparse(U: Factor) -> bool:
+    """Whether a factor is sparse."""
+    return bool(scipy.sparse.issparse(U))
+
+
+def dense(U: Factor) -> Array:
+    """Return a factor as a dense array."""
+    return np.asarray(U.toarray() if is_sparse(U) else U)
+
+
+def scale_rows(U: Factor, s: Array) -> Factor:
+    """Return Diag(s) U."""
+    if is_sparse(U):
+        return scipy.sparse.csc_array(scipy.sparse.diags_array(s) @ U)
+    return np.asarray(s[:, None] * U)
+
+
+def squared_norm(U: Factor) -> float:
+    """Return the sum of the squared entries, tr UU'."""
+    entries = U.data if is_sparse(U) else U
+    return float(np.sum(np.square(entries)))
+
+
+def products(X: Array, U: Factor) -> Array:
+    """Return X U, shape (n, r)."""
+    if not is_sparse(U):
+        return np.asarray(X @ U)
+    return np.concatenate([np.asarray(block @ U) for block in row_blocks(X)])
+
+
+def sum_of_absolute_products(U: Factor) -> float:
+    """Return sum_ij |UU'|_ij, without a matrix of that size."""
+    if is_sparse(U):
+        return float(abs(U @ U.T).sum())
+    return float(sum(np.abs(U[start : start + ROWS] @ U.T).sum() for start in range(0, len(U), ROWS)))
+
+
+def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
+    """Return a factor of the same UU', its columns by decreasing norm; orthogonal if it is dense.
+
+    Columns whose squared norm is below rtol times the largest are dropped (one is always kept).
+    """
+    if not is_sparse(U):
+        return principal_columns(U, rtol)
+    size = np.asarray(U.multiply(U).sum(axis=0)).ravel()
+    order = np.argsort(-size, kind="stable")
+    return U[:, order[: max(int(np.sum(size > rtol * size.max(initial=0.0))), 1)]]
+
+
+def squared(G: Factor) -> Array:
+    """Return GG' as a dense array, after a look at the memory."""
+    size = G.shape[0]
+    require_memory(8.0 * size**2, f"a dense {size} x {size} matrix", "use the factor G of the result, V = GG'")
+    return np.asarray((G @ G.T).toarray() if is_sparse(G) else G @ G.T)

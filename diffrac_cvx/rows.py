@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +31,8 @@ class Rows:
         Entry of a last column of constants; 0 where there is no such column.
     basis : (d or d + 1, D) array, optional
         Change of coordinates; None for the identity.
+    gram: (d, d) array, optional
+        Mean of the squares and products of the centred columns, where it is known.
     """
 
     table: npt.NDArray[np.number]
@@ -40,6 +41,7 @@ class Rows:
     units: Array
     offset: float = 0.0
     basis: Array | None = None
+    gram: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -96,6 +98,17 @@ class Rows:
             np.matmul(block, T, out=found[start : start + BLOCK])
         return found
 
+    def second_moment(self) -> Array:
+        """Return X'X/n, shape (D, D)."""
+        gram = self.gram
+        if gram is None:
+            gram = sum(block.T @ block for block in replace(self, offset=0.0).centred_blocks()) / len(self)
+        if self.offset > 0.0:
+            gram = np.pad(gram, (0, 1))
+            gram[-1, -1] = 1.0
+        T = self.transform
+        return T.T @ gram @ T
+
     def zero_rows(self) -> Mask:
         """Return which rows are zero, shape (n,)."""
         if self.offset > 0.0:
@@ -115,15 +128,8 @@ class Rows:
         return found
 
 
-class Table(NamedTuple):
-    """Centred rows in the user's units, and their Gram matrix X'X/n, shape (d, d)."""
-
-    rows: Rows
-    gram: Array
-
-
-def as_rows(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Table:
-    """Return a table of many rows, checked and centred as by `as_data`, and its Gram matrix; it is read twice.
+def as_rows(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Rows:
+    """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
 
     A numeric array is not copied, whatever its type.
 
@@ -159,4 +165,4 @@ def as_rows(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Table:
     constant = find_constant(np.maximum(largest - mean, mean - smallest), size, n)
     warn_constant(constant, warn, depth + 1)
     gram[constant] = gram[:, constant] = 0.0
-    return Table(replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0)), gram)
+    return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)

@@ -1,5 +1,7 @@
 """Factors U of V = UU', dense or sparse: a sparse one has a few nonzeros a column, as where V is block diagonal."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 
@@ -7,13 +9,13 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import principal_columns, row_blocks
 from diffrac_cvx.memory import require_memory
 
-Sparse = scipy.sparse.csc_array
-Factor = Array | Sparse
+Sparse = Any  # a scipy.sparse array; the types of SciPy's operations on them are too narrow to be of use
+Factor = Any  # an Array or a Sparse
 
 ROWS = 512  # of UU' that are made at a time
 
 
-def is_sparse(U: Factor) -> bool:
+def is_sparse(U: object) -> bool:
     """Whether a factor is sparse."""
     return bool(scipy.sparse.issparse(U))
 

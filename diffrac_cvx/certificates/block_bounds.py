@@ -47,7 +47,7 @@ class Pairs(NamedTuple):
 
     def take(self, chosen: Indices) -> "Pairs":
         """Return some of the pairs."""
-        return Pairs(*(field[chosen] for field in self))
+        return Pairs(self.j[chosen], self.k[chosen], self.G[chosen], self.side[chosen])
 
     def beyond(self) -> "Pairs":
         """Return the pairs beyond their box."""
@@ -457,9 +457,7 @@ def check_pairs(
     return failures, too_large
 
 
-def bracket_blocks(
-    problem: DirectionProblem, point: Scaled, C: Sparse | None = None, poll: Poll = lambda: None
-) -> Bracket:
+def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> Bracket:
     """Bracket the optimum of (15) from a sparse factor of V, and multipliers inside its blocks, if there are any."""
     split = block_problem(problem)
     blocks = Blocks(split, split.partition_of(point.U))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from diffrac_cvx.factors import Sparse, dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import psd_factor, symmetric, whitener
 
-Indices = npt.NDArray[np.intp]
+Indices = npt.NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,20 +195,19 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
     if not problem.has_l1:
         return None
     penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
-    V = scipy.sparse.csr_array(V)
-    inside = V[penalised][:, penalised]
+    rows = scipy.sparse.csr_array(V)
+    inside = rows[penalised][:, penalised]
     linked = scipy.sparse.coo_array(inside)
     partition = Partition(np.arange(len(penalised))).join(linked.row, linked.col)
     if 2 * partition.largest > len(penalised):
         return None
-    rest = dense(V[free][:, free])
+    rest = dense(rows[free][:, free])
     columns = []
     for group in partition.groups:
         U = psd_factor(dense(inside[group][:, group]), rtol=1e-16)
-        cross = dense(V[free][:, penalised[group]]) @ U / np.maximum(np.sum(U**2, axis=0), 1e-300)
+        cross = dense(rows[free][:, penalised[group]]) @ U / np.maximum(np.sum(U**2, axis=0), 1e-300)
         rest -= cross @ cross.T
-        rows = np.concatenate([penalised[group], free])
-        columns.append(scatter(np.vstack([U, cross]), rows, len(problem.c)))
+        columns.append(scatter(np.vstack([U, cross]), np.concatenate([penalised[group], free]), len(problem.c)))
     if len(free):
         columns.append(scatter(psd_factor(rest), free, len(problem.c)))
     return scipy.sparse.csc_array(scipy.sparse.hstack(columns))

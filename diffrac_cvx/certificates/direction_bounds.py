@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.factors import Factor
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import EPS, moment, momentum, row_energies, symmetric
 from diffrac_cvx.result import Bracket
@@ -22,7 +23,7 @@ class Dual(NamedTuple):
     """A solver's multipliers, for the lower bound: u, or None for 1/sqrt(q), and C off the diagonal, or None."""
 
     u: Array | None = None
-    C: Array | None = None
+    C: Factor | None = None
 
 
 def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:

@@ -211,7 +211,7 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
         look = Look(None, None)
         if value - claim.ratios.bound <= max(CLOSE, tol):
             look = look_at_pairs(state, claim, tol, poll)
-        yield make_iterate(split, state, done, Scaled(None, value, q), look)
+        yield make_iterate(split, state, done, value, q, look)
         if look.joins is not None:
             if is_giant(state, look.joins):
                 return
@@ -227,28 +227,24 @@ def diagonal_start(problem: BlockProblem) -> State:
 
 def warm_start(problem: BlockProblem, first: Start) -> State:
     """Return the state of a sparse factor and its multipliers; every coordinate gets a small weight at least."""
-    penalised = scipy.sparse.csr_array(first.U)[problem.penalised]
-    free = np.linalg.lstsq(problem.basis, dense(scipy.sparse.csr_array(first.U)[problem.free]))[0]
+    rows = scipy.sparse.csr_array(first.U)
+    penalised, free = rows[problem.penalised], np.linalg.lstsq(problem.basis, dense(rows[problem.free]))[0]
     m, f = problem.X.shape[1], problem.F.shape[1]
-    linked = scipy.sparse.coo_array(penalised @ penalised.T)
-    partition = Partition(np.arange(m)).join(linked.row, linked.col)
-    C = scipy.sparse.csr_array((m, m)) if first.C is None else scipy.sparse.csr_array(first.C)
-    C = scipy.sparse.csr_array(C[problem.penalised][:, problem.penalised])
-    weights, intercepts, factors, multipliers = np.zeros(m), np.zeros((m, f)), [], []
+    partition = problem.partition_of(first.U)
+    weights, intercepts, factors = np.zeros(m), np.zeros((m, f)), []
     for group in partition.groups:
-        rows = penalised[group]
-        used = np.unique(rows.indices)
-        U = np.vstack([dense(rows[:, used]), free[:, used]])
+        inside = penalised[group]
+        used = np.unique(inside.indices)
+        U = np.vstack([dense(inside[:, used]), free[:, used]])
         if len(group) == 1:
             # One column: with more, the rest of the intercept is not needed.
             size = float(np.linalg.norm(U[0]))
             weights[group[0]], intercepts[group[0]] = size, U[1:] @ U[0] / size if size else 0.0
         else:
             factors.append(full_rank(U, len(group)))
-            multipliers.append(np.clip(dense(C[group][:, group]), -problem.box_of(group), problem.box_of(group)))
     weights = at_least_small(weights)
     point = Point(weights[partition.singles], intercepts[partition.singles], factors)
-    return State(Blocks(problem, partition), point, multipliers)
+    return State(Blocks(problem, partition), point, problem.restrict_multiplier(partition, first.C))
 
 
 def at_least_small(weights: Array) -> Array:
@@ -350,7 +346,7 @@ def apart(pairs: Pairs, partition: Partition) -> Pairs:
     return pairs.take(np.flatnonzero(partition.labels[pairs.j] != partition.labels[pairs.k]))
 
 
-def make_iterate(problem: BlockProblem, state: State, done: int, scaled: Scaled, look: Look) -> Iterate:
+def make_iterate(problem: BlockProblem, state: State, done: int, value: float, q: Array, look: Look) -> Iterate:
     """Return the state as an iterate of the whole problem."""
     partition = state.blocks.partition
     U = problem.factor(partition, *state.point)
@@ -359,8 +355,8 @@ def make_iterate(problem: BlockProblem, state: State, done: int, scaled: Scaled,
         U=U,
         n_iter=done,
         dual=Dual(C=problem.multiplier(partition, state.C)),
-        scaled=scaled._replace(U=U),
-        bounds=Bracket(min(lower, scaled.value), scaled.value),
+        scaled=Scaled(U, value, q),
+        bounds=Bracket(min(lower, value), value),
         groups=Components(
             spread_labels(problem, partition.labels),
             None if look.bound is None or look.bound.proved is None else spread_labels(problem, look.bound.proved),

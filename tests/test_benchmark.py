@@ -81,7 +81,7 @@ def test_data_that_are_not_there_are_left_out_and_named(monkeypatch, tmp_path, c
     assert "w1a is left out" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [SMALL.name, "breast_cancer 683 x 10, 0", "dense 1000 x 100, 0"])
+@pytest.mark.parametrize("name", [SMALL.name, "breast_cancer 683 x 10, 0", "dense 1000 x 40, 0"])
 def test_the_columns_have_mean_zero_and_variance_one_and_the_size_of_the_name(name):
     X = instances.data_of(name)
     assert X.shape == instances.INSTANCES[name][1:3]
@@ -90,7 +90,7 @@ def test_the_columns_have_mean_zero_and_variance_one_and_the_size_of_the_name(na
 
 
 def test_neighbouring_columns_of_the_dense_instance_are_correlated():
-    X = instances.data_of("dense 1000 x 100, 0")
+    X = instances.data_of("dense 1000 x 40, 0")
     assert np.mean(np.sum(X[:, 1:] * X[:, :-1], axis=0)) / len(X) == pytest.approx(instances.CORRELATION, abs=0.05)
 
 
@@ -119,7 +119,7 @@ def test_a_factor_of_y_alone_is_judged_like_a_v():
 
 
 def answer_of(gap, seconds=5.0, status=dc.Status.OPTIMAL, reached=(np.nan, np.nan)):
-    return cells.Answer(seconds, dc.Bracket(1.0 - gap, 1.0), status, reached, None)
+    return cells.Answer(seconds, dc.Bracket(1.0 - gap, 1.0), status, reached, None)  # no point: it is not judged
 
 
 def climb(monkeypatch, answers, method="CVXPY + SCS"):
@@ -131,6 +131,7 @@ def climb(monkeypatch, answers, method="CVXPY + SCS"):
         return next(given), 1e6
 
     monkeypatch.setattr(cells, "perform", perform)
+    monkeypatch.setattr(cells, "judge", lambda instance, answer: cells.UNKNOWN)
     runs = list(cells.climb(None, SMALL.name, method, 20.0))
     return runs, asked
 
@@ -138,7 +139,7 @@ def climb(monkeypatch, answers, method="CVXPY + SCS"):
 def test_a_ladder_ends_once_the_tighter_goal_is_reached(monkeypatch):
     runs, asked = climb(monkeypatch, [answer_of(1e-1), answer_of(1e-3), answer_of(1e-5)])
     assert [rung for rung, _ in asked] == [0, 1, 2]
-    row = cells.summarize(runs, 20.0, 0.1)
+    row = cells.summarize(SMALL.name, runs, 20.0, 0.1)
     assert row["time_to_1e-2"] == row["time_to_1e-4"] == 5.0
     assert row["own_lower"] == 1.0 - 1e-5
 
@@ -153,17 +154,17 @@ def test_a_setting_for_a_goal_that_is_reached_is_passed_over_and_the_tolerance_f
 def test_a_limit_ends_the_ladder(monkeypatch, limited):
     runs, _ = climb(monkeypatch, [limited])
     assert len(runs) == 1
-    assert np.isnan(cells.summarize(runs, 20.0, 0.1)["time_to_1e-2"])
+    assert np.isnan(cells.summarize(SMALL.name, runs, 20.0, 0.1)["time_to_1e-2"])
 
 
 def test_a_quick_solve_is_run_three_times_and_the_least_time_counts(monkeypatch):
     runs, _ = climb(monkeypatch, [answer_of(1e-5, seconds) for seconds in (0.3, 0.1, 0.2)])
-    assert cells.summarize(runs, 20.0, 0.1)["time_to_1e-4"] == 0.1
+    assert cells.summarize(SMALL.name, runs, 20.0, 0.1)["time_to_1e-4"] == 0.1
 
 
 def test_a_goal_on_the_way_has_the_time_of_the_history(monkeypatch):
     runs, _ = climb(monkeypatch, [answer_of(1e-5, 5.0, reached=(1.0, 4.0))])
-    row = cells.summarize(runs, 20.0, 0.1)
+    row = cells.summarize(SMALL.name, runs, 20.0, 0.1)
     assert (row["time_to_1e-2"], row["time_to_1e-4"]) == (1.0, 4.0)
 
 
@@ -175,7 +176,7 @@ def test_fista_whose_matrices_do_not_fit_is_refused_before_it_starts():
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OutOfTimeError(25.0), "killed after 25 s without an answer"),
+        (OutOfTimeError(23.0), "killed after 23 s without an answer"),
         (MemoryError(), "out of memory at 8 GB"),
         (dc.ResourceError("it needs 30 GB and 8 GB are available; take low_rank"), "not run: it needs 30 GB"),
         (WorkerDiedError(-9), "the process died: SIGKILL"),
@@ -217,6 +218,21 @@ def test_brackets_that_lie_apart_fail_the_command():
     verdict = check_brackets(wrong)
     assert not verdict.passed
     assert "CVXPY + SCS own_lower is 0.2" in verdict.text
+
+
+def test_what_is_not_run_has_to_fail_on_a_smaller_instance():
+    (method, larger), smaller = next(iter(methods.FAILED.items()))
+    skipped = row_of(method, larger, **NO_ANSWER, reason="not run: not within the limit")
+    for times, passed in (({"time_to_1e-2": np.nan, "time_to_1e-4": np.nan}, True), ({}, False)):
+        found = cells.confirm(pd.DataFrame([row_of(method, smaller, **times), skipped]))
+        assert check_brackets(found).passed is passed
+    assert not check_brackets(cells.confirm(pd.DataFrame([skipped]))).passed
+
+
+def test_what_is_not_run_is_no_smaller_than_what_failed():
+    for (method, larger), smaller in methods.FAILED.items():
+        assert method in methods.METHODS
+        assert (FULL.loc[larger, ["n", "d"]] >= FULL.loc[smaller, ["n", "d"]]).all()
 
 
 # What a reader sees

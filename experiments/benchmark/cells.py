@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +15,18 @@ from diffrac_cvx.errors import ResourceError
 from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.processes import Call, OutOfTimeError, Worker, WorkerDiedError
 from diffrac_cvx.result import Result, Status
-from experiments.benchmark.instances import GRIDS, INSTANCES, LIMIT, LONG, data_of
-from experiments.benchmark.methods import GOALS, MEMORY, METHODS
+from experiments.benchmark.instances import GRIDS, INSTANCES, LIMIT, LONG, MEDIUM, data_of
+from experiments.benchmark.methods import FAILED, GOALS, MEMORY, METHODS
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row
 from experiments.runtime.pymanopt_max_cut import HOW_TO_INSTALL, INSTALLED
 
 MAX_CUT = "max-cut, pymanopt"
-GRACE = 5.0  # seconds beyond its limit after which a solve is killed
+GRACE = 3.0  # seconds beyond its limit after which a solve is killed
 QUICK, REPEATS = 1.0, 3  # a solve of less than a second is run three times, and the least time counts
-MOST_JUDGED = 3000  # features: the judge stores matrices of that side
-BLOCK = 500  # columns whose products with all others are timed where d is larger than MOST_JUDGED
+MOST_AT_ONCE, BLOCK = 3000, 500  # features: of more, the products of a block of columns with all are timed
 SECONDS = 900.0  # of a cell, all its solves and judgements together
-SETTINGS = {"goals": GOALS, "limits": [LIMIT, LONG, GRACE, MEMORY], "repeats": REPEATS}
+SETTINGS = {"goals": GOALS, "limits": [LIMIT, MEDIUM, LONG, GRACE, MEMORY], "repeats": REPEATS}
 LIMITED = (Status.TIME_LIMIT, Status.LIMIT)
 UNKNOWN = dc.Bracket(np.nan, np.nan)
 TIMES = tuple(f"time_to_1e{round(np.log10(goal))}" for goal in GOALS)  # columns, in seconds
@@ -49,22 +49,21 @@ class Answer(NamedTuple):
         Why it stopped.
     reached : tuple of float
         Seconds to each goal by its own history, NaN where it has none.
-    point : (d, d) array or None
-        The matrix V; None where it is too large to be judged.
+    point : Result
+        The result without its F, of which the judge reads the factor of V and the multiplier alone.
     """
 
     seconds: float
     own: dc.Bracket
     status: Status
     reached: tuple[float, ...]
-    point: Array | None
+    point: Result
 
 
 class Run(NamedTuple):
-    """An answer, the bracket that the judge proves from its V, and the growth of memory during the solve, in bytes."""
+    """An answer, and the growth of memory during the solve, in bytes."""
 
     answer: Answer
-    judged: dc.Bracket
     peak: float
 
     @property
@@ -100,6 +99,9 @@ def cells_of(grid: str) -> list[Cell]:
 
 def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str) -> Row:
     """Run the ladder of a method on an instance, in a process of its own, and judge its answers in this one."""
+    smaller = FAILED.get((method, instance))
+    if smaller is not None:
+        return {"reason": f"not run: not within the limit on {smaller}"}
     runs: list[Run] = []
     row: Row = {"reason": ""}
     with closing(Worker(1e9 * MEMORY)) as worker:
@@ -110,7 +112,7 @@ def measure(instance: str, n: int, d: int, lam: float, limit: float, method: str
             row["reason"] = f"stopped after {limit:g} s" if is_limited(runs[-1].answer, limit) else ""
         except (OutOfTimeError, WorkerDiedError, MemoryError, ResourceError, ArithmeticError, ValueError) as error:
             row["reason"] = explain(error, limit)
-    return row | summarize(runs, limit, float(row.get("gram_seconds", np.nan)))
+    return row | summarize(instance, runs, limit, float(row.get("gram_seconds", np.nan)))
 
 
 def perform(worker: Worker, call: Call, seconds: float | None = None) -> tuple[Any, float]:
@@ -127,11 +129,9 @@ def climb(worker: Worker, instance: str, method: str, limit: float) -> Iterator[
     for k, rung in enumerate(METHODS[method].rungs):
         if reached <= rung.goal:
             continue
-        judged = None
         for _ in range(REPEATS):
-            answer, peak = perform(worker, Call(solve_rung, (instance, method, k, upper)), limit + GRACE)
-            judged = judged or judge(instance, answer)
-            run = Run(answer, judged, peak)
+            run = Run(*perform(worker, Call(solve_rung, (instance, method, k, upper)), limit + GRACE))
+            answer = run.answer
             yield run
             if answer.seconds >= QUICK:
                 break
@@ -146,35 +146,42 @@ def is_limited(answer: Answer, limit: float) -> bool:
 
 
 def judge(instance: str, answer: Answer) -> dc.Bracket:
-    """Bracket the optimum from the V of an answer, whoever computed it; NaN where V is too large."""
-    if answer.point is None:
+    """Bracket the optimum from an answer, whoever computed it; NaN where V does not fit in memory.
+
+    Nothing that the answer says of its own bracket is used.
+    """
+    try:
+        return dc.certify_v(data_of(instance), answer.point, 1.0, INSTANCES[instance].penalty)
+    except ResourceError:
         return UNKNOWN
-    return dc.certify_v(data_of(instance), answer.point, 1.0, INSTANCES[instance].penalty)
 
 
-def summarize(runs: list[Run], limit: float, gram_seconds: float) -> Row:
+def summarize(instance: str, runs: list[Run], limit: float, gram_seconds: float) -> Row:
     """Return the narrowest bracket and its time, the least times to the goals, and the largest growth of memory.
 
-    A time is by the method's own bracket; beside it stands the judge's upper bound of that answer.
+    A time is by the method's own bracket; beside it stands the judge's upper bound of that answer.  The judge may take
+    longer than a solver: other answers are not judged.
     """
     if not runs:
         return {}
     last = min(runs, key=lambda run: (run.gap, run.answer.seconds))
+    firsts = [min(runs, key=lambda run: run.seconds_to(k, limit)) for k in range(len(GOALS))]
+    reached = [run for k, run in enumerate(firsts) if np.isfinite(run.seconds_to(k, limit))]
+    judged = {id(run): judge(instance, run.answer) for run in {id(run): run for run in (last, *reached)}.values()}
     row: Row = {
         "seconds": last.answer.seconds,
         "passes": last.answer.seconds / gram_seconds,
         "peak_MB": max(run.peak for run in runs) / 1e6,
         "own_lower": last.answer.own.lower,
         "own_upper": last.answer.own.upper,
-        "judged_lower": max(run.judged.lower for run in runs),
-        "judged_upper": last.judged.upper,
+        "judged_lower": float(np.fmax.reduce([bracket.lower for bracket in judged.values()])),
+        "judged_upper": judged[id(last)].upper,
         "status": str(last.answer.status),
     }
-    for k, column in enumerate(TIMES):
-        first = min(runs, key=lambda run: run.seconds_to(k, limit))
+    for k, (column, first) in enumerate(zip(TIMES, firsts, strict=True)):
         seconds = first.seconds_to(k, limit)
         row[column] = seconds if np.isfinite(seconds) else np.nan
-        row[f"upper_{column}"] = first.judged.upper
+        row[f"upper_{column}"] = judged.get(id(first), UNKNOWN).upper
     return row
 
 
@@ -219,7 +226,7 @@ def prepare(instance: str, method: str) -> Row:
 def time_gram(X: Array) -> float:
     """Return the least seconds of three products X'X, on one thread; of a part, scaled up, where X'X is large."""
     d = X.shape[1]
-    block, share = (X, 1.0) if d <= MOST_JUDGED else (X[:, :BLOCK].copy(), d / BLOCK / 2)  # X'X is symmetric
+    block, share = (X, 1.0) if d <= MOST_AT_ONCE else (X[:, :BLOCK].copy(), d / BLOCK / 2)  # X'X is symmetric
     seconds = []
     for _ in range(REPEATS):
         started = time.perf_counter()
@@ -244,11 +251,7 @@ def times_of(result: Result) -> tuple[float, ...]:
     return tuple(next((seconds for gap, seconds in gaps if gap <= goal), np.nan) for goal in GOALS)
 
 
-def point_of(X: Array, result: Result) -> Array | None:
-    """Return what is sent to the judge: V, or (X^+ F)(X^+ F)' of a factor of Y alone; None above MOST_JUDGED."""
-    if X.shape[1] > MOST_JUDGED:
-        return None
-    if result.V is not None:
-        return result.V
-    G = np.linalg.lstsq(as_data(X, warn=False), result.F)[0]
-    return np.asarray(G @ G.T)
+def point_of(X: Array, result: Result) -> Result:
+    """Return what is sent to the judge: the factor G of V and the multiplier; of a Y alone, V = (X^+ F)(X^+ F)'."""
+    G = np.linalg.lstsq(as_data(X, warn=False), result.F)[0] if result.G is None else result.G
+    return replace(result, F=np.zeros((1, 1)), G=G, history=())

@@ -1,7 +1,9 @@
-"""Whether all proved brackets of an instance meet: the solvers' own, and the judge's of every answer."""
+"""Whether all proved brackets of an instance meet, the solvers' and the judge's, and whether what was not run fails."""
 
 import pandas as pd
 
+from experiments.benchmark.cells import TIMES
+from experiments.benchmark.methods import FAILED
 from experiments.harness import Verdict
 
 SLACK = 1e-8  # of rounding, in the solvers and in the digits of the table
@@ -22,7 +24,17 @@ def check_brackets(table: pd.DataFrame) -> Verdict:
                 f"APART on {name}: {' '.join(lowers.idxmax())} is {lowers.max():.9g}, "
                 f"{' '.join(uppers.idxmin())} is {uppers.min():.9g}"
             )
+    lines += [
+        f"{method} is not run on {larger}, but gets there on {smaller}" for method, larger, smaller in mistaken(table)
+    ]
     judged = int(table["judged_upper"].notna().sum())
-    words = "all meet" if not lines else "some do not meet"
+    words = "all meet" if apart <= SLACK else "some do not meet"
     first = f"{count} brackets, {judged} of them the judge's, on {table['instance'].nunique()} instances: {words}"
     return Verdict("\n".join([first, *lines]), not lines)
+
+
+def mistaken(table: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """Return what was not run for a failure on a smaller instance that is none: the method, and both instances."""
+    times = table.set_index(["method", "instance"])[TIMES[0]]
+    skipped = ((method, larger, smaller) for (method, larger), smaller in FAILED.items() if (method, larger) in times)
+    return [entry for entry in skipped if times.get((entry[0], entry[2]), default=0.0) >= 0.0]

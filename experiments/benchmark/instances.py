@@ -11,7 +11,7 @@ from diffrac_cvx.linalg import standardise
 
 SPARSITY, NOISE = 10, 0.3  # of the planted direction; the standard deviation of each cluster, centres at -1 and 1
 CORRELATION = 0.7  # of neighbouring columns of the dense instance
-LIMIT, LONG = 20.0, 60.0  # seconds of one solve, the same for every method
+LIMIT, MEDIUM, LONG = 15.0, 40.0, 60.0  # seconds of one solve, the same for every method
 
 
 class Instance(NamedTuple):
@@ -51,8 +51,8 @@ FULL = (
     Instance("planted", 1500, 400, "0.03/sqrt(n)"),
     Instance("planted", 2000, 200, "0.001"),
     Instance("planted", 2000, 1000, "0.03/sqrt(n)", LONG),
-    Instance("planted", 1000, 50, "0", LONG),
-    Instance("planted", 1000, 50, "0.01", LONG),
+    Instance("planted", 1000, 50, "0", MEDIUM),
+    Instance("planted", 1000, 50, "0.01", MEDIUM),
     Instance("planted", 10_000, 50, "0.001"),
     Instance("planted", 100_000, 50, "0.001"),
     Instance("planted", 1_000_000, 50, "0.001", LONG),
@@ -63,8 +63,8 @@ FULL = (
     Instance("w1a", 2270, 290, "0"),
     Instance("w1a", 2270, 290, "0.01"),
     Instance("corel5k", 5000, 499, "0.01"),
-    Instance("dense", 1000, 100, "0"),
-    Instance("dense", 1000, 100, "0.001"),
+    Instance("dense", 1000, 40, "0"),
+    Instance("dense", 1000, 40, "0.001"),
 )
 SMOKE = (
     Instance("planted", 80, 6, "1/sqrt(n)", 2.0),

@@ -1,9 +1,10 @@
 """Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
@@ -27,6 +28,8 @@ from diffrac_cvx.result import Bracket, Labels
 COLUMNS = 512  # of X that are multiplied with the others at a time
 NEAR = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at again without the others
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
+SINGLE_FROM = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
+SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
 FLOORS = (1e-12, 1e-4, 1e-2)  # on q, over its mean
 
 Poll = Callable[[], None]
@@ -211,23 +214,53 @@ class Scan(NamedTuple):
 def scan(
     problem: BlockProblem, labels: Labels, at: Elimination, share: float, spread: "Spread | None", poll: Poll
 ) -> Scan:
-    """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2)."""
-    X, m = problem.X, len(problem.c)
-    parts = []
+    """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
+
+    The columns are divided by c_j first, so that the boxes are all equal.  Single precision is used where its rounding
+    is small beside a box: pairs within that rounding of the share are kept too, and G of those kept is computed again.
+    """
+    columns = scaled_columns(problem, at)
+    m, least = len(problem.c), share * at.t - columns.rounding
+    largest = np.inf if spread is None else spread.largest(problem.c) + columns.rounding
+    parts = [empty_pairs()]
     proved = None if spread is None else np.arange(m)
     for start in range(0, m, COLUMNS):
         poll()
         block = slice(start, min(start + COLUMNS, m))
-        G = (X[:, block] * at.tilt[:, None]).T @ X[:, start:] + at.K[:, block].T @ at.K[:, start:]
-        size, side = np.abs(G), np.outer(problem.c[block], problem.c[start:])
-        j, k = np.nonzero(size > (share * at.t) * side)
-        apart = (k > j) & (labels[j + start] != labels[k + start])
-        j, k = j[apart], k[apart]
-        parts.append(Pairs(j + start, k + start, G[j, k], at.t * side[j, k]))
-        if spread is not None and proved is not None:
-            j, k = np.nonzero(size + spread.between(block, slice(start, m)) >= side)
+        size = np.abs(columns.left[:, block].T @ columns.right[:, start:])
+        np.fill_diagonal(size, 0.0)
+        most = float(size.max(initial=0.0))
+        if most > least:
+            j, k = np.nonzero(size > least)
+            j, k = j + start, k + start
+            apart = (k > j) & (labels[j] != labels[k])
+            parts.append(Pairs(j[apart], k[apart], np.zeros(0), np.zeros(0)))
+        if proved is not None and spread is not None and most + largest >= 1.0:
+            j, k = np.nonzero(size + spread.between(block, slice(start, m), problem.c) + columns.rounding >= 1.0)
             proved = None if len(j) > size.size // 4 else join_labels(proved, j + start, k + start)
-    return Scan(Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4))), proved)
+    kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in (0, 1)), np.zeros(0), np.zeros(0))
+    kept = look_again(problem, at, kept, poll)
+    return Scan(kept.take(np.flatnonzero(np.abs(kept.G) > share * kept.side)), proved)
+
+
+class Columns(NamedTuple):
+    """Arrays with left' right = G_jk / (c_j c_k) off the diagonal, up to `rounding`."""
+
+    left: npt.NDArray[np.floating[Any]]
+    right: npt.NDArray[np.floating[Any]]
+    rounding: float
+
+
+def scaled_columns(problem: BlockProblem, at: Elimination) -> Columns:
+    """Return the columns of the products that `scan` needs, in single precision where that is exact enough."""
+    X, K = problem.X / problem.c, at.K / problem.c
+    left, right = np.vstack([X * at.tilt[:, None], K]), np.vstack([X, K])
+    # |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
+    size = float(np.max(np.abs(at.tilt) @ np.square(X) + np.sum(K**2, axis=0), initial=0.0))
+    rounding = 1.1 * (len(left) + 4) * float(np.finfo(np.float32).eps) * size
+    if len(problem.c) < SINGLE_FROM or rounding > SINGLE_ROUNDING:
+        return Columns(left, right, 0.0)
+    return Columns(left.astype(np.float32), right.astype(np.float32), rounding)
 
 
 class Spread(NamedTuple):
@@ -237,11 +270,15 @@ class Spread(NamedTuple):
     scale: Array
     off: float
 
-    def between(self, first: slice, second: slice) -> Array:
-        """Return it for all pairs of two ranges of coordinates."""
-        return np.outer(self.near[first], self.near[second]) + self.off * np.outer(
-            self.scale[first], self.scale[second]
-        )
+    def between(self, first: slice, second: slice, c: Array) -> Array:
+        """Return it, over c_j c_k, for all pairs of two ranges of coordinates."""
+        near, scale = self.near / c, self.scale / c
+        return np.outer(near[first], near[second]) + self.off * np.outer(scale[first], scale[second])
+
+    def largest(self, c: Array) -> float:
+        """Return the most that it can be over c_j c_k."""
+        near, scale = np.max(self.near / c, initial=0.0), np.max(self.scale / c, initial=0.0)
+        return float(near**2 + self.off * scale**2)
 
 
 def spread_of(problem: BlockProblem, q: Array, gap: float, t: float) -> Spread | None:

@@ -1,5 +1,6 @@
 """What every solver returns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -94,7 +95,8 @@ class Result:
     lower, upper : float
         Proved bracket on the optimal value, certified by this package whatever the solver said.
     F : (n, r) array
-        Factor of the labels' matrix, Y = F F', with unit rows.
+        Factor of the labels' matrix, Y = F F', with unit rows.  Where n is large, it is made from X when it is first
+        read: X must not have changed then.
     status : Status
         Why the solver stopped, as a sentence.
     n_iter : int
@@ -145,10 +147,36 @@ class Result:
         """Proved gap, upper - lower."""
         return self.upper - self.lower
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "F": self.F}
+
     def __repr__(self) -> str:
+        made = self.__dict__["F"]
+        rank = made.shape[1] if self.G is None or not callable(made) else self.G.shape[1]
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         return (
             f"Result(value={self.value:.6g}, bracket=[{self.lower:.6g}, {self.upper:.6g}], gap={self.gap:.1e}, "
-            f"rank<={self.F.shape[1]}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
+            f"rank<={rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
             f"status={str(self.status)!r}{structure})"
         )
+
+
+class Deferred:
+    """A field of a record that may be given as a function, which is called when the field is first read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, record: object, owner: type) -> Array:
+        if record is None:
+            raise AttributeError(self.name)
+        value = record.__dict__[self.name]
+        if callable(value):
+            value = record.__dict__[self.name] = value()
+        return np.asarray(value)
+
+    def __set__(self, record: object, value: Array | Callable[[], Array]) -> None:
+        record.__dict__[self.name] = value
+
+
+Result.F = Deferred("F")  # type: ignore[assignment]  # set here, for in the class it would be the field's default

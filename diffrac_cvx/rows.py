@@ -100,9 +100,11 @@ class Rows:
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
-        gram = self.gram
-        if gram is None:
-            gram = sum(block.T @ block for block in replace(self, offset=0.0).centred_blocks()) / len(self)
+        d = self.table.shape[1]
+        gram = np.zeros((d, d)) if self.gram is None else self.gram
+        if self.gram is None:
+            for block in replace(self, offset=0.0).centred_blocks():
+                gram += block.T @ block / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
             gram[-1, -1] = 1.0

@@ -24,7 +24,9 @@ from diffrac_cvx.inputs import Array, warn_degenerate
 from diffrac_cvx.linalg import (
     inverse_or_one,
     psd_factor,
+    row_blocks,
     row_energies,
+    row_products,
     triangular_root,
     unit_rows,
     whitener,
@@ -172,6 +174,23 @@ class DirectionProblem:
         """Return F, shape (n, r), with Y = FF' optimal for V = UU' (appendix C.2): the rows of X U at unit norm."""
         return unit_rows(products(self.X, order_columns(U, rtol=1e-16)))
 
+    def labels_factor_of_rows(self, point: Scaled) -> Array:
+        """Return `labels_factor` of a point of many rows, in the memory of F alone.
+
+        Raises
+        ------
+        DataError
+            If the user's table has changed since the point was found.
+        """
+        F = products(self.X, order_columns(point.U, rtol=1e-16))
+        gain = 0.0
+        for block in row_blocks(F):
+            gain += float(np.sqrt(row_products(block, block)).sum()) / len(F)
+            block[:] = unit_rows(block)
+        if abs(gain - np.mean(np.sqrt(point.q))) > 1e-9:
+            raise DataError("X has changed since this result was found, and F is made of it when first read; keep X")
+        return F
+
     def from_user(self, V: Array) -> Array:
         """Return the factor, in these coordinates, of the user's V."""
         return dense(self.from_unit_columns(psd_factor(dense(self.unit_matrix(V)), rtol=1e-16)))
@@ -263,9 +282,7 @@ def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | 
     W[used] = Q / np.sqrt(values)
     r = W.shape[1]
     X = as_if_array(X.in_basis(W))
-    return DirectionProblem(
-        X=X, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=offset, basis=scale[:, None] * W
-    )
+    return DirectionProblem(X=X, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=offset, basis=scale[:, None] * W)
 
 
 def warn_if_uninformative(n: int, d: int, rank: int) -> None:

@@ -4,21 +4,22 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.components import number_by_first
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, direction_problem, offset_only
-from diffrac_cvx.factors import Factor, Sparse, dense, squared_norm
+from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
+from diffrac_cvx.rows import Rows
 from diffrac_cvx.solvers.watching import watch
 
 Callback = Callable[[Progress], object]
@@ -57,13 +58,12 @@ class Start(NamedTuple):
     """A warm start in the problem's coordinates: the factor and the multiplier, or None for what it lacks."""
 
     U: Factor | None = None
-    C: Array | Sparse | None = None
+    C: Factor | None = None
 
     @property
     def as_dense(self) -> "DenseStart":
         """The same as dense arrays."""
-        C = self.C.toarray() if scipy.sparse.issparse(self.C) else self.C
-        return DenseStart(None if self.U is None else dense(self.U), C)
+        return DenseStart(*(None if part is None else dense(part) for part in self))
 
 
 class DenseStart(NamedTuple):
@@ -140,7 +140,7 @@ class Stopping:
 
 
 def solve_by_iterates(
-    X: npt.ArrayLike,
+    X: npt.ArrayLike | Rows,
     nu: float,
     penalty: Penalty,
     iterates: Callable[[DirectionProblem, Start], Iterable[Iterate]],
@@ -154,8 +154,8 @@ def solve_by_iterates(
 
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred here.
+    X : (n, d) array, or Rows
+        Data; an array is centred here.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
@@ -176,7 +176,7 @@ def solve_by_iterates(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    data, nu = as_data(X, depth=5), in_unit_interval(nu, "nu")
+    data, nu = X if isinstance(X, Rows) else as_data(X, depth=5), in_unit_interval(nu, "nu")
     G = offset_only(data, nu)
     if G is not None:
         return Result(
@@ -193,7 +193,9 @@ def solve_by_iterates(
     with one_thread():
         problem = direction_problem(data, nu, penalty)
         first = starting_point(problem, start)
-        points = with_start(first, iterates(problem, first))
+        points = iterates(problem, first)
+        if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
+            points = with_start(first, points)
         return certify_until_stopped(problem, points, stopping, solver, exhausted)
 
 
@@ -201,8 +203,8 @@ def certify_until_stopped(
     problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stopping, solver: str, exhausted: Status
 ) -> Result:
     """Certify each iterate until the stopping rule is met; return the best point and the bracket."""
-    best = problem.best_scale(np.zeros((problem.X.shape[1], 1)))
-    lower = 0.0
+    n, D = problem.X.shape
+    best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(n)), 0.0
     found: Labels | None = None
     proved: Labels | None = None
     history: list[Progress] = []
@@ -232,7 +234,7 @@ def certify_until_stopped(
         value=best.value,
         lower=min(lower, best.value),
         upper=best.value,
-        F=problem.labels_factor(best.U),
+        F=labels_factor(problem, best),
         status=status,
         n_iter=history[-1].iteration if history else 0,
         seconds=stopping.seconds,
@@ -242,6 +244,13 @@ def certify_until_stopped(
         G=problem.user_factor(best.U),
         components=None if found is None else user_components(problem, found, proved),
     )
+
+
+def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:
+    """Return the factor F of the labels or, where it would take as much memory as X, the function that makes it."""
+    if isinstance(problem.X, Rows):
+        return cast(Array, partial(problem.labels_factor_of_rows, point))
+    return problem.labels_factor(point.U)
 
 
 class Certified(NamedTuple):
@@ -273,14 +282,13 @@ def user_components(problem: DirectionProblem, found: Labels, proved: Labels | N
     return Components(number_by_first(found[:d]), None if proved is None else number_by_first(proved[:d]))
 
 
-def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Array | scipy.sparse.csr_array | None:
+def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Factor | None:
     """Return the multiplier C of the l1 part in the user's coordinates, if there is one."""
     if dual is None or dual.C is None or not problem.has_l1:
         return None
     inverse = 1.0 / problem.scale
-    if scipy.sparse.issparse(dual.C):
-        inverse = scipy.sparse.diags_array(inverse)
-        return scipy.sparse.csr_array(inverse @ dual.C @ inverse)
+    if is_sparse(dual.C):
+        return scale_rows(scale_rows(dual.C, inverse).T, inverse)
     return np.asarray(dual.C * np.outer(inverse, inverse))
 
 
@@ -295,7 +303,9 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
     """Return a warm start in the problem's coordinates."""
     if start is None or (isinstance(start, Result) and start.G is None):
         return Start()
-    given = problem.from_user_factor(start.G) if isinstance(start, Result) else problem.from_user(as_matrix(start, "start"))
+    given = (
+        problem.from_user_factor(start.G) if isinstance(start, Result) else problem.from_user(as_matrix(start, "start"))
+    )
     U = problem.best_scale(given).U
     if squared_norm(U) == 0.0:
         return Start()
@@ -303,7 +313,6 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
     size = len(problem.c)
     if C is None or not problem.has_l1 or C.shape != (size, size):
         return Start(U)
-    if scipy.sparse.issparse(C):
-        scale = scipy.sparse.diags_array(problem.scale)
-        return Start(U, scipy.sparse.csr_array(scale @ C @ scale))
+    if is_sparse(C):
+        return Start(U, scale_rows(scale_rows(C, problem.scale).T, problem.scale))
     return Start(U, np.clip(C * np.outer(problem.scale, problem.scale), -problem.box, problem.box))

@@ -4,14 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy
+import scipy.optimize
+import scipy.sparse.linalg
 
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.factors import Factor, dense, products, scale_rows
 from diffrac_cvx.inputs import Array, as_data, as_matrix
 from diffrac_cvx.linalg import inverse_or_one, psd_factor, row_energies, triangular_root
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import two_means
 
+DENSE = 400  # rows or columns of X G from which on one singular vector is computed, and not all
 AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
@@ -37,11 +40,10 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
 
     They exist for all linear functions of the rows of F, which are those of X V^(1/2) at unit norm, up to a rotation.
     """
-    if result.V is None:  # the solver failed
+    if result.G is None:  # the solver failed
         return np.zeros((scores.shape[1], X.shape[1])), np.zeros(scores.shape[1])
-    points = X if len(result.V) == X.shape[1] else np.column_stack([X, np.ones(len(X))])
-    units = inverse_or_one(np.sqrt(np.mean(points**2, axis=0)))
-    G = psd_factor(result.V / np.outer(units, units), rtol=1e-16) * units[:, None]
+    G = dense(result.G)
+    points = X if len(G) == X.shape[1] else np.column_stack([X, np.ones(len(X))])
     q = row_energies(points, G)
     nonzero = q > AT_CENTRE * q.mean()
     coefficients = np.linalg.lstsq(points[nonzero] @ G / np.sqrt(q[nonzero, None]), scores[nonzero])[0]
@@ -79,41 +81,53 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
         If X cannot be used as given, or V has another shape.
     """
     columns = unit_columns(as_data(X, warn=False))  # the solvers warn
-    return columns.leading_direction(columns.directions_of(V) if isinstance(V, Result) else as_matrix(V, "V"))
+    return columns.leading_direction(columns.factor_of(V))
 
 
 @dataclass(frozen=True, eq=False)
 class UnitColumns:
-    """Centred data X (n, d), the units that give its columns mean square one, and R with R'R = (X units)'(X units)."""
+    """Centred data X (n, d), and the units that give its columns mean square one."""
 
     X: Array
     units: Array
-    R: Array
 
-    def leading_direction(self, V: Array) -> Array:
-        """Return the leading direction of V, (d, d) or with the offset last."""
-        d = self.X.shape[1]
-        if V.shape not in ((d, d), (d + 1, d + 1)):
-            raise DataError(f"V has shape {V.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
-        # Unit columns first: the factor of a badly scaled V keeps its small entries.
-        G = psd_factor(V[:d, :d] / np.outer(self.units, self.units))
-        v = G @ np.linalg.svd(self.R @ G)[2][0]
+    def leading_direction(self, G: Factor) -> Array:
+        """Return the leading direction of V = GG', G with d rows, for columns at unit variance."""
+        points = products(self.X * self.units, G)
+        if min(points.shape) <= DENSE:
+            weights = np.linalg.svd(points, full_matrices=False)[2][0]
+        else:
+            start = np.random.default_rng(0).standard_normal(min(points.shape))
+            weights = scipy.sparse.linalg.svds(points, k=1, v0=start)[2][0]
+        v = np.asarray(G @ weights)
         return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))
 
-    def directions_of(self, result: Result) -> Array:
-        """Return V, for a result in Y alone the one that is best in (11): X^+ Y X^+'."""
-        if result.V is not None:
-            return result.V
-        if len(result.F) != len(self.X):
-            raise DataError(f"the result is for {len(result.F)} points, X has {len(self.X)}")
-        G = self.units[:, None] * np.linalg.lstsq(self.X * self.units, result.F - result.F.mean(axis=0))[0]
-        return np.asarray(G @ G.T)
+    def factor_of(self, V: npt.ArrayLike | Result) -> Factor:
+        """Return G with V = GG' for columns at unit variance, without the offset; in Y alone, V = X^+ Y X^+'."""
+        d = self.X.shape[1]
+        if isinstance(V, Result):
+            if V.G is None:
+                return self.factor_of_labels(V.F)
+            G = scale_rows(V.G[:d], 1.0 / self.units) if V.G.shape[0] in (d, d + 1) else None
+            if G is None:
+                raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}")
+            return G
+        matrix = as_matrix(V, "V")
+        if matrix.shape not in ((d, d), (d + 1, d + 1)):
+            raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
+        # Unit columns first: the factor of a badly scaled V keeps its small entries.
+        return psd_factor(matrix[:d, :d] / np.outer(self.units, self.units))
+
+    def factor_of_labels(self, F: Array) -> Array:
+        """Return G of the V that is best in (11) for a result in Y alone."""
+        if len(F) != len(self.X):
+            raise DataError(f"the result is for {len(F)} points, X has {len(self.X)}")
+        return np.asarray(np.linalg.lstsq(self.X * self.units, F - F.mean(axis=0))[0])
 
 
 def unit_columns(X: Array) -> UnitColumns:
-    """Return centred data, the units of their columns, and R."""
-    units = inverse_or_one(np.sqrt(np.mean(X**2, axis=0)))
-    return UnitColumns(X=X, units=units, R=triangular_root(X * units))
+    """Return centred data and the units of their columns."""
+    return UnitColumns(X=X, units=inverse_or_one(np.sqrt(np.mean(X**2, axis=0))))
 
 
 def align_signs(directions: Array, units: Array) -> Array:

@@ -5,10 +5,13 @@ A function of a factor F measures the matrix F F'.  For a positive semidefinite 
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, in_unit_interval
 from diffrac_cvx.linalg import column_basis, standardise
+
+DENSE = 200  # rows or columns of a factor from which on two eigenvalues are computed, and not all singular values
 
 
 def clustering_error(y: npt.ArrayLike, y_hat: npt.ArrayLike) -> float:
@@ -117,7 +120,13 @@ def eigenvalue_ratio(F: npt.ArrayLike) -> float:
     DataError
         If F is not a finite matrix.
     """
-    return float(np.append(_relative_eigenvalues(F), 0.0)[1])
+    factor = as_matrix(F, "F")
+    size = min(factor.shape)
+    if size <= DENSE:
+        return float(np.append(_relative_eigenvalues(factor), 0.0)[1])
+    gram = factor @ factor.T if size == len(factor) else factor.T @ factor
+    second, first = scipy.linalg.eigh(gram, eigvals_only=True, subset_by_index=[size - 2, size - 1])
+    return float(max(second, 0.0) / (first or 1.0))
 
 
 def _relative_eigenvalues(F: npt.ArrayLike) -> Array:

@@ -151,7 +151,7 @@ class PathRecorder:
             upper=result.upper,
             eigenvalue_ratio=eigenvalue_ratio(result.F),
             imbalance=factor_imbalance(result.F),
-            directions=self.columns.leading_direction(self.columns.directions_of(result)),
+            directions=self.columns.leading_direction(self.columns.factor_of(result)),
             error=np.nan if self.y is None else clustering_error(self.y, self.rounding(result.F)),
             seconds=result.seconds,
         )

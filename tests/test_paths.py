@@ -170,7 +170,8 @@ def test_signs_follow_through_a_turn_of_the_direction():
     X = np.eye(4) - 0.25
     recorder, angles = paths.PathRecorder(X), np.linspace(0.0, 1.5 * np.pi, 7)
     spun = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
-    rows = [recorder.columns.leading_direction(np.outer(v, v)) for v in spun]
+    columns = recorder.columns
+    rows = [columns.leading_direction(columns.factor_of(np.outer(v, v))) for v in spun]
     assert any(row @ v < 0.0 for row, v in zip(rows, spun, strict=True))
     spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
     entry = paths.Row(0.0, 0.0, 0.0, 0.0, 0.0, rows[0], np.nan, 0.0)

@@ -238,7 +238,8 @@ def scan(
         if proved is not None and spread is not None and most + largest >= 1.0:
             j, k = np.nonzero(size + spread.between(block, slice(start, m), problem.c) + columns.rounding >= 1.0)
             proved = None if len(j) > size.size // 4 else join_labels(proved, j + start, k + start)
-    kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in (0, 1)), np.zeros(0), np.zeros(0))
+    j, k = np.concatenate([part.j for part in parts]), np.concatenate([part.k for part in parts])
+    kept = Pairs(j, k, np.zeros(0), np.zeros(0))
     kept = look_again(problem, at, kept, poll)
     return Scan(kept.take(np.flatnonzero(np.abs(kept.G) > share * kept.side)), proved)
 
@@ -405,6 +406,11 @@ class Claim(NamedTuple):
     ratios: BlockRatios
     q: Array
     value: float
+
+    @property
+    def gap(self) -> float:
+        """The gap of the block diagonal problem: that of (15) if no pair in different groups is beyond its box."""
+        return self.value - self.ratios.bound
 
     def bound(self, t: float) -> float:
         """Return the bound that t gives."""

@@ -19,7 +19,7 @@ from diffrac_cvx.linalg import column_basis, psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of, weights_of
 from diffrac_cvx.result import Bracket, Result
 
-SMALL = 400  # coordinates up to which a block diagonal V is certified as one block, too
+SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
 
 
 def certify_v(

@@ -293,8 +293,11 @@ def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Factor | No
 
 
 def with_start(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
-    """Yield a warm start as it is, at no iterations, and then the iterates."""
-    if start.U is not None:
+    """Yield a warm start as it is, at no iterations, and then the iterates.
+
+    One with blocks is certified by the solver that takes them.
+    """
+    if start.U is not None and not is_sparse(start.U):
         yield Iterate(start.U, 0, Dual(C=start.C))
     yield from iterates
 

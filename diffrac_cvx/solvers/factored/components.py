@@ -34,6 +34,8 @@ STIFFNESS = 60.0  # of the augmented Lagrangian, times the size of a block
 STEPS = 60  # L-BFGS steps a round
 MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every block
 LEAST_PENALISED = 4
+CHECK = 10  # L-BFGS steps between looks at the gap, while blocks are at most QUICK
+QUICK = 64
 FAR = 1.5  # times c_j c_k: pairs so far beyond their box will be joined
 CLOSE = 0.02  # gap of the block diagonal problem below which pairs are looked at
 TRIES = 2  # of larger t where the certificate fails
@@ -161,22 +163,39 @@ class BlockLagrangian:
             return point, 1.0, q
         return point.times(gain / cost), max(1.0 - gain**2 / cost, 0.0), q * (gain / cost) ** 2
 
-    def minimise(self, point: Point, steps: int, poll: Poll) -> tuple[Point, int]:
-        """Return the point after at most so many L-BFGS steps, and how many there were."""
+    def claim(self, point: Point, C: list[Array]) -> tuple[Point, Claim]:
+        """Return a point at its best scale, and the ratios that bound the block diagonal problem from below."""
+        point, value, q = self.best_scale(point)
+        return point, Claim(self.blocks.ratios(q, C), q, value)
+
+    def minimise(self, point: Point, steps: int, enough: float, poll: Poll) -> tuple[Point, int]:
+        """Return the point after at most so many L-BFGS steps, fewer if the gap is small enough, and how many."""
 
         def flat(entries: Array) -> tuple[float, Array]:
             poll()
             return self.value_and_gradient(point.like(entries))
+
+        taken = 0
+
+        def look(intermediate_result: scipy.optimize.OptimizeResult) -> None:
+            nonlocal taken
+            taken += 1
+            if taken % CHECK == 0 and self.partition.largest <= QUICK:
+                current = point.like(intermediate_result.x)
+                _, claim = self.claim(current, self.multipliers(current))
+                if claim.gap <= enough:
+                    raise StopIteration
 
         found = scipy.optimize.minimize(
             flat,
             point.flat(),
             jac=True,
             method="L-BFGS-B",
+            callback=look,
             options={"maxcor": 10, "maxiter": steps, "maxfun": 3 * steps, "ftol": 0.0, "gtol": 1e-14},
         )
         point = point.like(found.x)
-        return point._replace(factors=[principal_columns(U, rtol=1e-12) for U in point.factors]), int(found.nit)
+        return point._replace(factors=[principal_columns(U, rtol=1e-12) for U in point.factors]), max(int(found.nit), 1)
 
 
 @dataclass
@@ -200,18 +219,20 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
     """Yield points with their certificates, until half of the coordinates should be in one component."""
     split = block_problem(problem)
     state = diagonal_start(split) if first.U is None else warm_start(split, first)
-    done = 0
+    done, steps = 0, 0 if is_sparse(first.U) else STEPS
     while done < max_iter:
         lagrangian = BlockLagrangian(state.blocks, state.C)
-        point, taken = lagrangian.minimise(lagrangian.best_scale(state.point)[0], min(STEPS, max_iter - done), poll)
-        done += max(taken, 1)
-        state.C = lagrangian.multipliers(point)
-        state.point, value, q = lagrangian.best_scale(point)
-        claim = Claim(state.blocks.ratios(q, state.C), q, value)
+        if steps:
+            point = lagrangian.best_scale(state.point)[0]
+            state.point, taken = lagrangian.minimise(point, min(steps, max_iter - done), tol / 2, poll)
+            state.C = lagrangian.multipliers(state.point)
+            done += taken
+        state.point, claim = lagrangian.claim(state.point, state.C)
         look = Look(None, None)
-        if value - claim.ratios.bound <= max(CLOSE, tol):
+        if claim.gap <= (max(CLOSE, tol) if steps else tol):
             look = look_at_pairs(state, claim, tol, poll)
-        yield make_iterate(split, state, done, value, q, look)
+        yield make_iterate(split, state, done, claim, look)
+        steps = STEPS
         if look.joins is not None:
             if is_giant(state, look.joins):
                 return
@@ -229,20 +250,15 @@ def warm_start(problem: BlockProblem, first: Start) -> State:
     """Return the state of a sparse factor and its multipliers; every coordinate gets a small weight at least."""
     rows = scipy.sparse.csr_array(first.U)
     penalised, free = rows[problem.penalised], np.linalg.lstsq(problem.basis, dense(rows[problem.free]))[0]
-    m, f = problem.X.shape[1], problem.F.shape[1]
     partition = problem.partition_of(first.U)
-    weights, intercepts, factors = np.zeros(m), np.zeros((m, f)), []
-    for group in partition.groups:
-        inside = penalised[group]
+    weights = np.sqrt(np.asarray(penalised.multiply(penalised).sum(axis=1)).ravel())
+    # One intercept for each single coordinate: what is left of the free part is not needed at an optimum.
+    intercepts = (penalised @ free.T) * inverse_or_one(weights)[:, None]
+    weights, factors = at_least_small(weights), []
+    for block in partition.blocks:
+        inside = penalised[block]
         used = np.unique(inside.indices)
-        U = np.vstack([dense(inside[:, used]), free[:, used]])
-        if len(group) == 1:
-            # One column: with more, the rest of the intercept is not needed.
-            size = float(np.linalg.norm(U[0]))
-            weights[group[0]], intercepts[group[0]] = size, U[1:] @ U[0] / size if size else 0.0
-        else:
-            factors.append(full_rank(U, len(group)))
-    weights = at_least_small(weights)
+        factors.append(full_rank(np.vstack([dense(inside[:, used]), free[:, used]]), len(block)))
     point = Point(weights[partition.singles], intercepts[partition.singles], factors)
     return State(Blocks(problem, partition), point, problem.restrict_multiplier(partition, first.C))
 
@@ -268,13 +284,12 @@ class Look(NamedTuple):
 
 def look_at_pairs(state: State, claim: Claim, tol: float, poll: Poll) -> Look:
     """Look at the pairs that were near their box last; at all where these are in order and the gap is small."""
-    gap = claim.value - claim.ratios.bound
     if state.near is not None:
         found = look_at_near(state, claim, poll)
         t = larger_t(state.blocks, claim.ratios, claim.least_t, found.failures)
         if len(found.failing) and claim.value - claim.bound(t) > tol:
             return Look(None, strongest(found))
-        if gap > tol:
+        if claim.gap > tol:
             return Look(None, None)
     found = prove(state.blocks, claim, TRIES, poll)
     state.near = found.pairs
@@ -346,7 +361,7 @@ def apart(pairs: Pairs, partition: Partition) -> Pairs:
     return pairs.take(np.flatnonzero(partition.labels[pairs.j] != partition.labels[pairs.k]))
 
 
-def make_iterate(problem: BlockProblem, state: State, done: int, value: float, q: Array, look: Look) -> Iterate:
+def make_iterate(problem: BlockProblem, state: State, done: int, claim: Claim, look: Look) -> Iterate:
     """Return the state as an iterate of the whole problem."""
     partition = state.blocks.partition
     U = problem.factor(partition, *state.point)
@@ -355,8 +370,8 @@ def make_iterate(problem: BlockProblem, state: State, done: int, value: float, q
         U=U,
         n_iter=done,
         dual=Dual(C=problem.multiplier(partition, state.C)),
-        scaled=Scaled(U, value, q),
-        bounds=Bracket(min(lower, value), value),
+        scaled=Scaled(U, claim.value, claim.q),
+        bounds=Bracket(min(lower, claim.value), claim.value),
         groups=Components(
             spread_labels(problem, partition.labels),
             None if look.bound is None or look.bound.proved is None else spread_labels(problem, look.bound.proved),

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.factors import is_sparse
 from diffrac_cvx.inputs import one_of, positive
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result, Status
@@ -80,10 +82,13 @@ def fista(
 
     def iterates(problem: DirectionProblem, start: Start) -> Iterator[Iterate]:
         first = start.as_dense
+        if first.U is not None and is_sparse(start.U):
+            yield Iterate(first.U, 0, Dual(C=first.C))
         if variant == "accelerated":
-            return accelerated.iterates(problem, first.U, first.C, stopping.max_iter, tol)
+            yield from accelerated.iterates(problem, first.U, first.C, stopping.max_iter, tol)
+            return
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
-        return published.iterates(problem, eps, first.U, first.C, stopping.max_iter, own_rule=epsilon is not None)
+        yield from published.iterates(problem, eps, first.U, first.C, stopping.max_iter, own_rule=epsilon is not None)
 
     exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
     return solve_by_iterates(X, nu, penalty, iterates, stopping, f"fista ({variant})", start=start, exhausted=exhausted)

@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
 
-from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.inputs import as_data
+from diffrac_cvx.linalg import moment
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
+from diffrac_cvx.solvers.factored import augmented_lagrangian, quasi_newton
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, rotation_to_fewer
+from diffrac_cvx.solvers.factored.polishing import closer_to_feasible, polish
+from diffrac_cvx.solvers.factored.quasi_newton import Memory, take_step
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
 
@@ -69,3 +72,124 @@ def test_a_rank_that_is_too_small_grows_until_the_gap_is_closed(penalty):
     assert ranks[0] == 1
     assert max(ranks) > 2
     assert min(bracket(problem, point.scaled, point.dual).gap for point in points) < 1e-5
+
+
+def correlated(n, d, rho, seed=1):
+    """Columns of which neighbours have correlation rho, and a clustering along a dense direction."""
+    rng = np.random.default_rng(seed)
+    X, noise = rng.standard_normal((2, n, d))
+    for j in range(1, d):
+        X[:, j] = rho * X[:, j - 1] + (1 - rho**2) ** 0.5 * noise[:, j]
+    return X + np.outer(np.sign(rng.standard_normal(n)), rng.standard_normal(d)) / d**0.5
+
+
+def values_to(gap, X, nu, penalty):
+    """How many function values it takes until the bracket is that narrow."""
+    problem = direction_problem(as_data(X), nu, penalty)
+    values, lower, upper = [], 0.0, 1.0
+    for iterate in augmented_lagrangian.iterates(problem, 5000, poll=lambda: values.append(1)):
+        bounds = iterate.bounds or bracket(problem, iterate.scaled, iterate.dual)
+        lower, upper = max(lower, bounds.lower), min(upper, bounds.upper)
+        if upper - lower <= gap:
+            return len(values)
+    return np.inf
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "rho", "nu", "lam", "limit"),
+    [
+        (400, 40, 0.0, 1.0, 0.001, 120),
+        (120, 60, 0.5, 1.0, 0.05, 300),
+        (150, 50, 0.9, 1.0, 0.1, 400),
+        (47, 50, 0.5, 1.0, 0.005, 900),
+        (90, 40, 0.5, 0.5, 0.02, 1000),
+    ],
+)
+def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit):
+    """Before the metric, the kept memory and the polished bounds it took three to twenty times as many."""
+    assert values_to(1e-5, correlated(n, d, rho), nu, Penalty.l1(lam)) <= limit
+
+
+def test_the_update_of_the_multiplier_gives_the_value_and_the_gradient_there():
+    problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
+    lagrangian = Lagrangian(problem)
+    U = 0.1 * gaussian(5, 3)
+    at = lagrangian.update(lagrangian.point(U))
+    assert np.any(lagrangian.C0 != 0.0)
+    value, gradient = Lagrangian(problem, lagrangian.C0).value_and_gradient(U)
+    assert at.value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(at.gradient, gradient, atol=1e-12)
+
+
+def test_the_steps_do_not_depend_on_a_rotation_of_the_factor():
+    problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES["l1"])
+    lagrangian = Lagrangian(problem)
+    Q = np.linalg.qr(gaussian(4, 4, seed=5))[0]
+    start, memory = lagrangian.point(0.1 * gaussian(4, 4, seed=2)), Memory()
+    at, _ = lagrangian.minimise(start, 6, memory)
+    memory.rotate(Q)
+    turned, _ = lagrangian.minimise(lagrangian.point(at.U @ Q), 1, memory)
+    plain, memory = start, Memory()
+    plain, _ = lagrangian.minimise(plain, 6, memory)
+    plain, _ = lagrangian.minimise(plain, 1, memory)
+    np.testing.assert_allclose(turned.U, plain.U @ Q, atol=1e-10)
+
+
+def test_columns_are_dropped_only_where_they_are_negligible():
+    U = gaussian(6, 4)
+    assert rotation_to_fewer(U) is None
+    wide = np.column_stack([U, U @ gaussian(4, 3, seed=1), 1e-9 * gaussian(6, 1, seed=2)])
+    fewer = wide @ rotation_to_fewer(wide)
+    assert fewer.shape == (6, 4)
+    np.testing.assert_allclose(fewer @ fewer.T, wide @ wide.T, atol=1e-9)
+
+
+def test_the_steps_reach_the_minimum_of_a_quadratic_and_stop_there():
+    H = np.diag([1.0, 10.0, 100.0])
+
+    def function(U):
+        return quasi_newton.Point(U, float(np.sum(U * (H @ U)) / 2), H @ U)
+
+    at, memory = function(np.ones((3, 2))), Memory()
+    for _ in range(60):
+        new = take_step(function, at, memory, lambda Z: Z)
+        if new is None:
+            break
+        assert new.value <= at.value
+        at = new
+    assert new is None
+    np.testing.assert_allclose(at.U, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.0])
+@pytest.mark.parametrize("penalty", ["l1", "both"])
+def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
+    problem = direction_problem(as_data(correlated(60, 12, 0.5)), nu, PENALTIES[penalty])
+    exact = [it.bounds for it in augmented_lagrangian.iterates(problem, 2000)]
+    lower, upper = max(b.lower for b in exact), min(b.upper for b in exact)
+    assert upper - lower <= 1e-6
+    lagrangian = Lagrangian(problem)
+    at, _ = lagrangian.minimise(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
+    point, C = problem.best_scale(at.U), lagrangian.multiplier(at.U)
+    polished, bounds = polish(problem, point, C)
+    plain = bracket(problem, point, Dual(C=C))
+    assert bounds.lower <= upper + 1e-12
+    assert bounds.upper >= lower - 1e-12
+    assert bounds.upper <= plain.upper
+    assert polished.value == bounds.upper == pytest.approx(problem.best_scale(polished.U).value, abs=1e-12)
+    moved = closer_to_feasible(problem, moment(problem.X, 1 / np.sqrt(point.q)), C)
+    assert np.all(np.abs(moved) <= problem.box)
+
+
+def test_poll_is_called_at_each_function_value_and_may_leave():
+    problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES["l1"])
+    calls = []
+
+    def poll():
+        calls.append(1)
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(augmented_lagrangian.iterates(problem, 1000, poll=poll))
+    assert len(calls) == 7

@@ -1,19 +1,33 @@
 """Augmented Lagrangian of the l1 part in the factor U of V = UU', minimised by L-BFGS: no eigendecomposition."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
-import scipy.optimize
+import scipy.linalg
 
 from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, moment, principal_columns, row_blocks, row_energies, row_products
+from diffrac_cvx.linalg import inverse_or_one, moment, row_blocks, row_energies, row_products
+from diffrac_cvx.solvers.factored.polishing import polish
+from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, Point, inner, take_step
 from diffrac_cvx.solvers.stopping import Iterate
 
-STIFFNESS = 60.0  # times D: too small costs outer rounds, too large makes the inner problem ill conditioned
-INNER = 60  # L-BFGS steps a round; the multiplier is updated before the minimum is exact
-STALL = 8  # rounds without progress before the rank is allowed to grow again
+STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
+STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
+STEPS = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
+ROUNDS = 2  # of them before the point is certified, and one more for each hundred steps that were done
+STEPS_WITHOUT_L1 = 60  # before the point is certified; then twice as many, and so on
+STALL = 8  # certificates without progress before the rank is allowed to grow again
+SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric of the steps
+CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
+NEGLIGIBLE = 1e-12  # squared norm of a column of U, relative to the largest, below which it is dropped
+
+Poll = Callable[[], None]
+
+
+def do_nothing() -> None:
+    """Let the solver go on."""
 
 
 def roots_and_pull(X: Array, U: Array) -> tuple[float, Array]:
@@ -41,12 +55,21 @@ class Lagrangian:
         self.B = problem.A + np.diag(problem.c**2)
         size = len(self.B)
         self.C0 = np.zeros((size, size)) if C0 is None else C0
-        self.sigma = STIFFNESS * size * problem.box
+        stiffness = min(STIFFNESS * size, STIFFEST / max(problem.box.max(initial=0.0), 1e-300))
+        self.sigma = stiffness * problem.box
         self.inverse_sigma = np.where(self.sigma > 0, inverse_or_one(self.sigma), 0.0)
+        # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
+        self.left = None
+        if np.sum(self.B**2) > CORRELATED * np.trace(self.B):
+            self.left = scipy.linalg.inv(self.B + np.eye(size), check_finite=False)
 
     def multiplier(self, U: Array) -> Array:
         """Return the maximiser C at U."""
-        return np.asarray(np.clip(self.C0 + self.sigma * (U @ U.T), -self.problem.box, self.problem.box))
+        return self.clip(self.C0 + self.sigma * (U @ U.T))
+
+    def clip(self, C: Array) -> Array:
+        """Return C inside its box."""
+        return np.asarray(np.clip(C, -self.problem.box, self.problem.box))
 
     def value_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return the value at U and its gradient 2 (A + C - M) U, M = X' Diag(1/sqrt(q)) X / n."""
@@ -56,34 +79,87 @@ class Lagrangian:
         if not self.problem.has_l1:
             BU = self.B @ U
             return float(1 - 2 * gain + np.sum(U * BU)), 2 * BU - (2 / n) * pull
-        V = U @ U.T
-        C = np.clip(self.C0 + self.sigma * V, -self.problem.box, self.problem.box)
-        change = C - self.C0
+        C = self.multiplier(U)
         KU = (self.B + C) @ U
-        value = 1 - 2 * gain + np.sum(U * KU) - np.sum(change * change * self.inverse_sigma) / 2
+        value = 1 - 2 * gain + inner(U, KU) - self.distance(C)
         return float(value), 2 * KU - (2 / n) * pull
 
-    def minimise(self, U: Array, steps: int) -> tuple[Array, int]:
-        """Return U after at most so many L-BFGS steps, and how many there were."""
+    def distance(self, C: Array) -> float:
+        """Return |C - C0|^2 / (2 sigma)."""
+        change = C - self.C0
+        return inner(change, change * self.inverse_sigma) / 2
 
-        def flat(entries: Array) -> tuple[float, Array]:
-            value, gradient = self.value_and_gradient(entries.reshape(U.shape))
-            return value, gradient.ravel()
+    def point(self, U: Array) -> Point:
+        """Return U with the value and the gradient there."""
+        return Point(U, *self.value_and_gradient(U))
 
-        found = scipy.optimize.minimize(
-            flat,
-            U.ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxcor": 10, "maxiter": steps, "maxfun": 3 * steps, "ftol": 0.0, "gtol": 1e-14},
-        )
-        return np.asarray(found.x).reshape(U.shape), int(found.nit)
+    def update(self, at: Point) -> Point:
+        """Take the maximiser C at a point for the multiplier; return the point's new value and gradient.
+
+        The products with X are not needed again.
+        """
+        V = at.U @ at.U.T
+        C = self.clip(self.C0 + self.sigma * V)
+        before, self.C0 = self.distance(C), C
+        new = self.clip(C + self.sigma * V)
+        value = at.value + inner(new - C, V) - self.distance(new) + before
+        return Point(at.U, value, at.gradient + 2 * (new - C) @ at.U)
+
+    def metric(self, U: Array) -> Metric:
+        """Return the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1, the first guess of the inverse of the Hessian.
+
+        Along a direction with a small part in UU', the value depends on that part's square: scaled so, it changes as
+        fast as along the others (Tong, Ma, Chi, JMLR 2021).
+        """
+        G = U.T @ U
+        top = top_energy(G)
+        right = scipy.linalg.inv(G / top + SHRINKAGE * np.eye(len(G)), check_finite=False)
+        left = self.left
+        return (lambda Z: Z @ right) if left is None else (lambda Z: left @ (Z @ right))
+
+    def minimise(self, at: Point, steps: int, memory: Memory, poll: Poll = do_nothing) -> tuple[Point, int]:
+        """Return the point after at most so many L-BFGS steps, and how many there were; ``poll`` may raise to leave."""
+        metric = self.metric(at.U)
+
+        def function(U: Array) -> Point:
+            poll()
+            return self.point(U)
+
+        for taken in range(steps):
+            new = take_step(function, at, memory, metric)
+            if new is None:
+                memory.pairs.clear()
+                return at, taken
+            at = new
+        return at, steps
 
     def escape(self, U: Array) -> Array:
         """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
         M = moment(self.problem.X, inverse_roots(row_energies(self.problem.X, U)))
         _, vectors = np.linalg.eigh(M - self.B - self.multiplier(U))
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
+
+
+def top_energy(G: Array) -> float:
+    """Return nearly the largest eigenvalue of G = U'U, by power steps; it is at least the largest diagonal entry."""
+    z = G[:, np.argmax(np.diag(G))]
+    for _ in range(8):
+        z = G @ (z / max(float(np.linalg.norm(z)), 1e-300))
+    return max(float(np.linalg.norm(z)), float(np.diag(G).max()), 1e-300)
+
+
+def rotation_to_fewer(U: Array) -> Array | None:
+    """Return Q, with orthonormal columns, such that U Q has no negligible column; None if U has none."""
+    G = U.T @ U
+    limit = NEGLIGIBLE * top_energy(G)
+    try:
+        np.linalg.cholesky(G - limit * np.eye(len(G)))
+        return None
+    except np.linalg.LinAlgError:
+        values, Q = np.linalg.eigh(G)
+        keep = values > limit
+        keep[-1] = True
+        return None if keep.all() else np.asarray(Q[:, keep][:, ::-1])
 
 
 def spread_start(problem: DirectionProblem) -> Array:
@@ -95,24 +171,62 @@ def spread_start(problem: DirectionProblem) -> Array:
 
 
 def iterates(
-    problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
+    problem: DirectionProblem,
+    max_iter: int,
+    U: Array | None = None,
+    C: Array | None = None,
+    poll: Poll = do_nothing,
 ) -> Iterator[Iterate]:
-    """Yield a point and its multiplier after every round, until so many L-BFGS steps are done."""
-    point = problem.best_scale(spread_start(problem) if U is None else U)
-    done, best, rounds_since = 0, np.inf, 0
-    steps = INNER
+    """Yield a point and its multiplier every few rounds, until so many L-BFGS steps are done.
+
+    The memory of L-BFGS is kept when the multiplier changes.  ``poll`` is called at each function value; it may raise
+    to leave.
+    """
+    start = problem.best_scale(spread_start(problem) if U is None else U).U
+    lagrangian, memory = Lagrangian(problem, C), Memory()
+    at = lagrangian.point(start if start.any() else spread_start(problem))
+    done, best, since, steps = 0, np.inf, 0, STEPS_WITHOUT_L1
     while done < max_iter:
-        objective = point.value
-        lagrangian = Lagrangian(problem, C)
-        U = point.U if point.U.any() else spread_start(problem)
-        U, taken = lagrangian.minimise(U, min(steps, max_iter - done))
-        C = lagrangian.multiplier(U) if problem.has_l1 else None
+        if problem.has_l1:
+            rounds = ROUNDS + done // 100
+            at, taken = follow_multiplier(lagrangian, at, min(rounds * STEPS, max_iter - done), memory, poll)
+        else:
+            at, taken = lagrangian.minimise(at, min(steps, max_iter - done), memory, poll)
+            steps = min(2 * steps, 1000)
         done += max(taken, 1)
-        U = principal_columns(U, rtol=1e-12)
-        point = problem.best_scale(U)
-        yield Iterate(U, done, Dual(C=C), point)
-        steps = INNER if problem.has_l1 else min(2 * steps, 1000)
-        rounds_since = 0 if objective < best - 1e-3 * abs(best) else rounds_since + 1
-        best = min(best, objective)
-        if rounds_since >= STALL and U.shape[1] < len(U):
-            point, rounds_since = problem.best_scale(lagrangian.escape(U)), 0
+        Q = rotation_to_fewer(at.U)
+        if Q is not None:
+            memory.rotate(Q)
+            at = lagrangian.point(at.U @ Q)
+        iterate = proposal(lagrangian, at.U, done)
+        yield iterate
+        if problem.has_l1:
+            at = lagrangian.update(at)
+        value = iterate.scaled.value if iterate.scaled else at.value
+        since = 0 if value < best - 1e-3 * abs(best) else since + 1
+        best = min(best, value)
+        if since >= STALL and at.U.shape[1] < len(at.U):
+            at, since = lagrangian.point(lagrangian.escape(at.U)), 0
+            memory = Memory()
+
+
+def follow_multiplier(lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, poll: Poll) -> tuple[Point, int]:
+    """Return the point after at most so many steps, with the multiplier updated every few, and how many there were."""
+    done = 0
+    while True:
+        at, taken = lagrangian.minimise(at, min(STEPS, steps - done), memory, poll)
+        done += taken
+        if done >= steps or taken == 0:
+            return at, done
+        at = lagrangian.update(at)
+
+
+def proposal(lagrangian: Lagrangian, U: Array, done: int) -> Iterate:
+    """Return what is proposed at U: where there is an l1 part, with a bracket that is narrower than U's alone."""
+    problem = lagrangian.problem
+    point = problem.best_scale(U)
+    if not problem.has_l1:
+        return Iterate(U, done, Dual(), point)
+    C = lagrangian.multiplier(U)
+    polished, bounds = polish(problem, point, C)
+    return Iterate(U, done, Dual(u=inverse_roots(point.q), C=C), polished, bounds)

@@ -8,15 +8,18 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.factors import dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment
+from diffrac_cvx.linalg import moment, psd_factor
 from diffrac_cvx.solvers.factored import augmented_lagrangian
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Poll, do_nothing
 from diffrac_cvx.solvers.stopping import Iterate
 
 START = 8
-ROUNDS = 15  # of the augmented Lagrangian on one working set, before it is enlarged even if the gap is not reached
+ROUNDS = 45  # certified points on one working set, before it is enlarged even if the gap is not reached
 
 Indices = npt.NDArray[np.intp]
+Warm = tuple[Array | None, Array | None]  # U and C to start from
 
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
@@ -37,21 +40,27 @@ def extend_multiplier(problem: DirectionProblem, q: Array, chosen: Indices, C: A
 
 
 def iterates(
-    problem: DirectionProblem, tol: float, max_iter: int, U: Array | None = None, C: Array | None = None
+    problem: DirectionProblem,
+    tol: float,
+    max_iter: int,
+    U: Array | None = None,
+    C: Array | None = None,
+    poll: Poll = do_nothing,
 ) -> Iterator[Iterate]:
     """Yield points of the whole problem from doubling working sets, until half of the coordinates should enter."""
     size = problem.X.shape[1]
-    warm = (None, None) if U is None else (with_small_entries(U, np.arange(size)), C)
+    warm: Warm = (None, None) if U is None else (with_small_entries(U, np.arange(size)), C)
     chosen = most_promising(problem, START) if U is None else support(U)
     done, n_entering, target = 0, 0, tol / 4
     while 2 * max(len(chosen), n_entering) < size and done < max_iter:
-        small = solve_on(problem, chosen, target, max_iter - done, U, C)
+        small = solve_on(problem, chosen, target, max_iter - done, (U, C), poll)
         done += small.n_iter
-        U = np.zeros((size, small.U.shape[1]))
-        U[chosen] = small.U
-        point = problem.best_scale(U)
-        C, violation = extend_multiplier(problem, point.q, chosen, small.dual.C if small.dual else None)
-        yield Iterate(U, done, Dual(C=C), point)
+        U = lift(small.U, chosen, size)
+        # The multiplier belongs to the energies at U, and the value to the point that was made of it.
+        q = problem.best_scale(U).q
+        C, violation = extend_multiplier(problem, q, chosen, small.dual.C if small.dual else None)
+        point = problem.best_scale(U if small.scaled is None else lift(dense(small.scaled.U), chosen, size))
+        yield Iterate(U, done, Dual(u=inverse_roots(q), C=C), point)
         score = violation.max(axis=1)
         score[chosen] = -np.inf
         n_entering = int(np.sum(score > 0.1 * problem.box.max()))
@@ -61,21 +70,30 @@ def iterates(
         entering = np.argsort(-score, kind="stable")[: len(chosen)]
         chosen = np.sort(np.append(chosen, entering))
         U = with_small_entries(U, chosen)
-    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *warm):
+    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *warm, poll):
         yield iterate._replace(n_iter=iterate.n_iter + done)
 
 
 def solve_on(
-    problem: DirectionProblem, chosen: Indices, target: float, max_iter: int, U: Array | None, C: Array | None
+    problem: DirectionProblem, chosen: Indices, target: float, max_iter: int, warm: Warm, poll: Poll
 ) -> Iterate:
     """Return the iterate of the problem on the chosen coordinates after a few rounds, or at its target gap."""
     small = problem.restrict(chosen)
+    U, C = warm
     U = None if U is None else U[chosen]
     C = None if C is None else C[np.ix_(chosen, chosen)]
-    for iterate in islice(augmented_lagrangian.iterates(small, max_iter, U, C), ROUNDS):
-        if bracket(small, iterate.scaled or small.best_scale(iterate.U), iterate.dual).gap <= target:
+    for iterate in islice(augmented_lagrangian.iterates(small, max_iter, U, C, poll), ROUNDS):
+        bounds = iterate.bounds or bracket(small, iterate.scaled or small.best_scale(iterate.U), iterate.dual)
+        if bounds.gap <= target:
             break
     return iterate
+
+
+def lift(U: Array, chosen: Indices, size: int) -> Array:
+    """Return the factor on all coordinates, zero outside the chosen ones."""
+    full = np.zeros((size, U.shape[1]))
+    full[chosen] = U
+    return full
 
 
 def support(U: Array) -> Indices:
@@ -86,6 +104,6 @@ def support(U: Array) -> Indices:
 
 def with_small_entries(U: Array, chosen: Indices) -> Array:
     """Return U with a small full-rank part on the chosen coordinates, so that every one of them can enter."""
-    extra = np.zeros((len(U), len(chosen)))
-    extra[chosen] = 1e-2 * np.sqrt(np.sum(U**2)) / len(chosen) * np.eye(len(chosen))
-    return np.column_stack([U, extra])
+    small = 1e-2 * np.sqrt(np.sum(U**2)) / len(chosen)
+    wide = np.column_stack([U, lift(small * np.eye(len(chosen)), chosen, len(U))])
+    return wide if wide.shape[1] <= len(U) else psd_factor(wide @ wide.T, rtol=1e-14)

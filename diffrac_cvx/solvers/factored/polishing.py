@@ -1,0 +1,49 @@
+"""From an inexact minimum of the augmented Lagrangian to a sharper point and a sharper bound, by two factorisations."""
+
+import numpy as np
+
+from diffrac_cvx.certificates.direction_bounds import candidate_weights, clip_to_box, lower_bound
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import inverse_or_one, moment, psd_factor
+from diffrac_cvx.result import Bracket
+
+
+def polish(problem: DirectionProblem, point: Scaled, C: Array) -> tuple[Scaled, Bracket]:
+    """Return the better of a point and its thresholded form, and the bracket, for the multiplier C at the point.
+
+    The bound uses the energies of the point given: C belongs to them, and not to those of the thresholded one.
+    """
+    thresholded = without_inactive(problem, point.U, C)
+    better = thresholded if thresholded.value < point.value else point
+    lower = 0.0
+    C = clip_to_box(problem, C)
+    for u, inverse_mean in candidate_weights(problem, point.q):
+        for candidate in (C, closer_to_feasible(problem, moment(problem.X, u), C)):
+            lower = max(lower, lower_bound(problem, u, inverse_mean, candidate))
+    return better, Bracket(float(min(lower, better.value)), float(better.value))
+
+
+def without_inactive(problem: DirectionProblem, U: Array, C: Array) -> Scaled:
+    """Return the point with V_ij = 0 where C_ij is strictly inside its box, projected on V >= 0 where it has to be.
+
+    At an optimum V_ij is 0 there; before, what is left of it costs c_i c_j |V_ij|, much more than it gains.
+    """
+    V = U @ U.T
+    active = np.abs(C) >= problem.box * (1.0 - 1e-12)
+    V = np.where(active, V, 0.0)
+    scale = inverse_or_one(np.sqrt(np.diag(V)))
+    correlations = V * np.outer(scale, scale)
+    try:
+        factor = np.linalg.cholesky(correlations) / scale[:, None]
+    except np.linalg.LinAlgError:
+        factor = psd_factor(V, rtol=1e-14)
+    return problem.best_scale(factor)
+
+
+def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
+    """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
+    S = problem.A + C + np.diag(problem.c**2) - M
+    values, vectors = np.linalg.eigh(S)
+    negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
+    return clip_to_box(problem, C - negative)

@@ -1,0 +1,92 @@
+"""Limited-memory quasi-Newton steps (L-BFGS) on matrices, whose memory survives a change of the function minimised."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.inputs import Array
+
+PAIRS = 10
+BACKTRACKS = 12
+NOISE = 1e-13  # of a function value, relative to 1 + |value|: below it, slopes decide
+FLAT = 1e-23  # decrease that a step promises, relative to 1 + |value|, below which gradients are rounding
+
+Metric = Callable[[Array], Array]
+
+
+class Point(NamedTuple):
+    """A point, the value there and the gradient there."""
+
+    U: Array
+    value: float
+    gradient: Array
+
+
+class Memory:
+    """Hold the last steps and the changes of the gradient along them, as matrices of the shape of the unknown."""
+
+    def __init__(self) -> None:
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=PAIRS)
+
+    def add(self, step: Array, change: Array) -> None:
+        """Keep a pair where the curvature along it is positive."""
+        curvature = inner(step, change)
+        if curvature > 1e-10 * np.sqrt(inner(step, step) * inner(change, change)):
+            self.pairs.append((step, change, curvature))
+
+    def direction(self, gradient: Array, metric: Metric) -> Array:
+        """Return minus the inverse Hessian of the pairs, begun from a multiple of the metric, times the gradient."""
+        G = gradient.copy()
+        weights = []
+        for step, change, curvature in reversed(self.pairs):
+            weights.append(inner(step, G) / curvature)
+            G -= weights[-1] * change
+        G = metric(G)
+        if self.pairs:
+            _, change, curvature = self.pairs[-1]
+            G *= curvature / inner(change, metric(change))
+        for (step, change, curvature), weight in zip(self.pairs, reversed(weights), strict=True):
+            G += (weight - inner(change, G) / curvature) * step
+        return -G
+
+    def rotate(self, Q: Array) -> None:
+        """Follow a change of the unknown from U to UQ."""
+        turned = [(step @ Q, change @ Q) for step, change, _ in self.pairs]
+        self.pairs.clear()
+        for step, change in turned:
+            self.add(step, change)
+
+
+def inner(X: Array, Y: Array) -> float:
+    """Return tr X'Y."""
+    return float(np.vdot(X, Y))
+
+
+def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, metric: Metric) -> Point | None:
+    """Return the next point, by a backtracking search along the quasi-Newton direction; None if there is none.
+
+    A step is taken if the value decreases in proportion to it (Armijo) or, where rounding hides the decrease, if the
+    slopes say so (Hager and Zhang, SIAM J. Optim. 16, 2005).
+    """
+    D = memory.direction(at.gradient, metric)
+    slope = inner(D, at.gradient)
+    if not slope < 0.0:
+        memory.pairs.clear()
+        D = -metric(at.gradient)
+        slope = inner(D, at.gradient)
+    if not slope < -FLAT * (1.0 + abs(at.value)):
+        return None
+    length = 1.0 if memory.pairs else min(1.0, 0.3 * (inner(at.U, at.U) / inner(D, D)) ** 0.5)
+    for _ in range(BACKTRACKS):
+        new = function(at.U + length * D)
+        change = new.value - at.value
+        hidden = change <= NOISE * (1.0 + abs(at.value)) and inner(D, new.gradient) <= -0.8 * slope
+        if change <= 1e-4 * length * slope or hidden:
+            memory.add(new.U - at.U, new.gradient - at.gradient)
+            return new
+        # The minimum of the parabola through what is known, kept away from both ends.
+        parabola = -length * slope / (2.0 * (change - length * slope))
+        length *= min(max(parabola, 0.1), 0.5) if np.isfinite(parabola) else 0.1
+    return None

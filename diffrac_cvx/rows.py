@@ -166,5 +166,4 @@ def as_rows(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Rows:
     mean = rows.mean + rest
     constant = find_constant(np.maximum(largest - mean, mean - smallest), size, n)
     warn_constant(constant, warn, depth + 1)
-    gram[constant] = gram[:, constant] = 0.0
     return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)

@@ -6,10 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.linalg import one_thread
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result
-from diffrac_cvx.solvers.factored import augmented_lagrangian, components
+from diffrac_cvx.rows import Rows, as_rows
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling
 from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
 from diffrac_cvx.solvers.factored.working_set import with_small_entries
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
@@ -76,6 +78,9 @@ def low_rank(
     stopping = Stopping(tol, max_iter, time_limit, callback)
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
+        if isinstance(problem.X, Rows):
+            yield from sampling.iterates(problem, tol, stopping.max_iter, *first.as_dense, stopping.poll)
+            return
         if not working_set or not problem.has_l1:
             yield from iterates_on_all(problem, first, stopping)
             return
@@ -87,6 +92,11 @@ def low_rank(
         for iterate in iterates_dense(problem, first, stopping, done):
             yield iterate._replace(n_iter=iterate.n_iter + done)
 
+    shape = getattr(X, "shape", ())
+    if len(shape) == 2 and sampling.many_rows(*shape):
+        with one_thread():
+            rows = as_rows(X)
+        return solve_by_iterates(rows, nu, penalty, iterates, stopping, "low_rank", start=start)
     return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start)
 
 

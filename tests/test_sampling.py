@@ -1,0 +1,221 @@
+"""Many rows: read block by block without a copy, solved on samples, certified on all of them."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.errors import DataError, DegenerateDataWarning
+from diffrac_cvx.inputs import as_data
+from diffrac_cvx.linalg import moment
+from diffrac_cvx.rows import Rows, as_rows
+from diffrac_cvx.solvers.factored import sampling
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
+
+RNG = np.random.default_rng(10)
+PENALTIES = {
+    "none": dc.Penalty(),
+    "l1": dc.Penalty.l1(1e-2),
+    "ridge": dc.Penalty(a=0.3),
+    "both, with zeros": dc.Penalty(a=np.array([0.0, 0.1, 0.2, 0.0, 0.5]), c=np.array([0.1, 0.0, 0.2, 0.05, 0.0])),
+}
+every_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+every_nu = pytest.mark.parametrize("nu", [1.0, 0.6])
+
+
+def data(n=3000, d=5, noise=0.5):
+    rng = np.random.default_rng([n, d])
+    X = rng.standard_normal((n, d)) @ rng.standard_normal((d, d))
+    X[:, 0] = np.sign(rng.standard_normal(n)) + noise * rng.standard_normal(n)
+    return X + rng.standard_normal(d)
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """A hundred rows are many, so that small data take the way of large ones."""
+    monkeypatch.setattr(sampling, "FROM", 100)
+    monkeypatch.setattr(sampling, "FEWEST", 50)
+
+
+def both_problems(nu, penalty):
+    X = data()
+    return direction_problem(as_data(X), nu, penalty), direction_problem(as_rows(X), nu, penalty)
+
+
+def factor(problem, seed=0):
+    size = len(problem.c)
+    return np.random.default_rng(seed).standard_normal((size, size))
+
+
+@every_nu
+@every_penalty
+def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
+    dense, rows = both_problems(nu, penalty)
+    assert isinstance(rows.X, Rows)
+    V = dense.directions(factor(dense))
+    one, other = (problem.best_scale(problem.from_user(V)) for problem in (dense, rows))
+    assert other.value == pytest.approx(one.value, abs=1e-12)
+    np.testing.assert_allclose(other.q, one.q, rtol=1e-10)
+    assert bracket(rows, other).lower == pytest.approx(bracket(dense, one).lower, abs=1e-9)
+    found = sampling.look(rows, other.U, None, float(other.q.mean()), lambda: None)
+    np.testing.assert_allclose(found.M, moment(rows.X.array(), 1 / np.sqrt(other.q)), atol=1e-10)
+
+
+def test_centring_in_blocks_is_as_accurate_as_in_one_piece():
+    X = RNG.standard_normal((5001, 4)) * [1.0, 1e3, 1e-3, 1.0] + [1e7, 0.0, 5.0, 0.1]
+    X[:, 3] = 0.1
+    with pytest.warns(DegenerateDataWarning, match=r"\[3\]"):
+        rows = as_rows(X)
+    expected = as_data(X, warn=False)
+    size = np.maximum(np.abs(expected).max(axis=0), 1e-300)
+    np.testing.assert_allclose(rows.array() / size, expected / size, atol=1e-14)
+    assert not rows.array()[:, 3].any()
+    np.testing.assert_allclose(rows.second_moment(), expected.T @ expected / len(X), rtol=1e-9, atol=1e-9)
+
+
+def test_a_constant_column_is_exactly_zero_though_its_mean_is_rounded():
+    X = data(3001, 3)
+    X[:, 1] = 0.1
+    rows = as_rows(X, warn=False)
+    assert rows.mean[1] != 0.1
+    assert not rows.array()[:, 1].any()
+    assert not rows.second_moment()[:, 1].any()
+
+
+def test_rows_take_tables_of_any_numeric_type_and_order():
+    X = RNG.integers(0, 9, (2500, 3))
+    expected = as_data(X)
+    for table in (X, X.astype(np.float32), np.asfortranarray(X, dtype=float), X > 4):
+        np.testing.assert_allclose(as_rows(table).array(), as_data(table), atol=1e-12)
+    rows = as_rows(X)
+    np.testing.assert_allclose(rows.take(np.array([3, 2400])), expected[[3, 2400]], atol=1e-12)
+    np.testing.assert_allclose(rows @ np.eye(3), expected, atol=1e-12)
+    assert rows.zero_rows().sum() == (~expected.any(axis=1)).sum()
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"), [(np.nan, "row 2400, column 1"), (np.inf, "row 2400, column 1"), (1e120, "rescale")]
+)
+def test_entries_that_cannot_be_used_are_named(entry, words):
+    X = data()
+    X[2400, 1] = entry
+    with pytest.raises(DataError, match=words):
+        as_rows(X)
+
+
+@every_nu
+@every_penalty
+def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
+    rows = direction_problem(as_rows(data()), nu, penalty)
+    U = rows.best_scale(factor(rows)).U
+    last = sampling.look(rows, U, None, 1.0, lambda: None)
+    sample = sampling.take_rows(rows, np.arange(0, 3000, 3))
+    small = sampling.surrogate(rows, sample, last)
+    _, expected = Lagrangian(rows).value_and_gradient(last.point.U)
+    _, gradient = Lagrangian(small).value_and_gradient(last.point.U)
+    np.testing.assert_allclose(gradient, expected, atol=1e-12)
+
+
+@every_nu
+@every_penalty
+def test_samples_lead_to_the_optimum_of_all_rows(few_are_many, nu, penalty):
+    X = data()
+    found = dc.low_rank(X, nu, penalty, tol=1e-6)
+    reference = dc.fista(X, nu, penalty, tol=1e-4)
+    assert found.gap <= 1e-6
+    assert found.lower <= reference.upper + 1e-12
+    assert reference.lower <= found.upper + 1e-12
+    lower, upper = dc.certify_v(X, found.V, nu=nu, penalty=penalty)
+    assert upper == pytest.approx(found.value, abs=1e-9)
+    assert lower <= found.upper
+    np.testing.assert_allclose(np.sum(found.F**2, axis=1), 1.0, atol=1e-12)
+
+
+def test_every_bracket_on_the_way_is_valid(few_are_many):
+    X, penalty = data(n=2000, d=4), dc.Penalty.l1(0.02)
+    reference = dc.fista(X, penalty=penalty, tol=1e-4)
+    for line in dc.low_rank(X, penalty=penalty, tol=1e-8).history:
+        assert line.lower <= reference.upper + 1e-12
+        assert line.upper >= reference.lower - 1e-12
+
+
+WHOLE = RNG.integers(0, 5, (400, 3))
+ODD = {
+    "two points": np.array([[0.0, 1.0], [1.0, 3.0]]),
+    "a constant column": np.column_stack([data(3001, 3), np.full(3001, 0.1)]),
+    "a column twice": data(400, 3)[:, [0, 1, 2, 2]],
+    "every row twice": np.repeat(data(200, 3), 2, axis=0),
+    "outliers": data(400, 3) * np.where(np.arange(400) % 97 == 0, 1e6, 1.0)[:, None],
+    "rows of zeros": np.concatenate([WHOLE - 1, 1 - WHOLE, np.zeros((100, 3))]),
+    "two values": np.sign(data(400, 3)),
+    "labels without noise": data(400, 3, noise=0.0),
+    "units": data(400, 3) * [1e-30, 1.0, 1e30],
+    "whole numbers": WHOLE,
+}
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.errors.DegenerateDataWarning")
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+@pytest.mark.parametrize("penalty", [dc.Penalty(), dc.Penalty.l1(0.05)], ids=["none", "l1"])
+@pytest.mark.parametrize("X", ODD.values(), ids=ODD)
+def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
+    plain = dc.low_rank(X, nu, penalty, tol=1e-5)
+    monkeypatch.setattr(sampling, "FROM", 2)
+    monkeypatch.setattr(sampling, "FEWEST", 20)
+    monkeypatch.setattr(sampling, "ROWS_PER_SQUARE", 2)
+    monkeypatch.setattr(sampling, "many_rows", lambda n, d: True)
+    found = dc.low_rank(X, nu, penalty, tol=1e-5)
+    assert found.gap <= 1e-5
+    assert found.lower <= plain.upper + 1e-10
+    assert plain.lower <= found.upper + 1e-10
+    assert np.isfinite(found.F).all()
+
+
+def test_a_warm_start_is_certified_by_the_first_pass(few_are_many):
+    X, penalty = data(), dc.Penalty.l1(1e-2)
+    first = dc.low_rank(X, penalty=penalty, tol=1e-6)
+    again = dc.low_rank(X, penalty=penalty, tol=1e-5, start=first)
+    assert again.n_iter == 0
+    assert again.gap <= 1e-5
+
+
+def test_a_limit_is_kept_inside_a_pass(few_are_many):
+    left = []
+
+    def poll():
+        left.append(None)
+        if len(left) > 3:
+            raise TimeoutError
+
+    problem = direction_problem(as_rows(data(n=20_000)), 1.0, dc.Penalty.l1(1e-2))
+    with pytest.raises(TimeoutError):
+        next(sampling.iterates(problem, 1e-5, 100, poll=poll))
+    result = dc.low_rank(data(), tol=1e-12, time_limit=1e-9)
+    assert 0.0 <= result.lower <= result.upper <= 1.0
+
+
+def test_F_is_made_when_it_is_read_and_not_from_a_table_that_has_changed(few_are_many):
+    X = data()
+    result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-2), tol=1e-4)
+    copy = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(copy.F, result.F)
+    assert result.F is result.F
+    changed = dc.low_rank(X, penalty=dc.Penalty.l1(1e-2), tol=1e-4)
+    assert "rank" in repr(changed)
+    X[:] = RNG.standard_normal(X.shape)
+    with pytest.raises(DataError, match="changed"):
+        _ = changed.F
+
+
+def test_the_memory_is_that_of_the_table_and_not_of_copies():
+    X = data(n=60_000, d=20)
+    tracemalloc.start()
+    result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-2), tol=1e-3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.gap <= 1e-3
+    assert peak <= 0.6 * X.nbytes

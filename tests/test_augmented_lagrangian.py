@@ -110,6 +110,11 @@ def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit):
     assert values_to(1e-5, correlated(n, d, rho), nu, Penalty.l1(lam)) <= limit
 
 
+@pytest.mark.parametrize(("n", "d", "nu", "limit"), [(2000, 30, 1.0, 60), (500, 40, 0.5, 300)])
+def test_without_an_l1_part_the_gap_closes_in_few_function_values(n, d, nu, limit):
+    assert values_to(1e-5, correlated(n, d, 0.5), nu, Penalty()) <= limit
+
+
 def test_the_update_of_the_multiplier_gives_the_value_and_the_gradient_there():
     problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
     lagrangian = Lagrangian(problem)

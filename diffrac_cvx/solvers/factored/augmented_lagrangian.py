@@ -9,6 +9,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, moment, row_blocks, row_energies, row_products
+from diffrac_cvx.rows import Rows
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, Point, inner, take_step
 from diffrac_cvx.solvers.stopping import Iterate
@@ -17,9 +18,10 @@ STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large mak
 STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
 STEPS = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
 ROUNDS = 2  # of them before the point is certified, and one more for each hundred steps that were done
-STEPS_WITHOUT_L1 = 60  # before the point is certified; then twice as many, and so on
+STEPS_WITHOUT_L1 = 20  # before the point is certified, or a quarter of those that were done
 STALL = 8  # certificates without progress before the rank is allowed to grow again
 SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric of the steps
+SHRINKAGE_WITHOUT_L1 = 1e-1
 CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
 NEGLIGIBLE = 1e-12  # squared norm of a column of U, relative to the largest, below which it is dropped
 
@@ -32,8 +34,17 @@ def do_nothing() -> None:
 
 def roots_and_pull(X: Array, U: Array) -> tuple[float, Array]:
     """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, q_i = ||x_i'U||^2, in one pass over X."""
+    if isinstance(X, Rows):  # a change of coordinates is cheaper for U than for X
+        T = X.transform
+        total, pull = add_roots_and_pull(X.centred_blocks(), T @ U)
+        return total, np.asarray(T.T @ pull)
+    return add_roots_and_pull(row_blocks(X), U)
+
+
+def add_roots_and_pull(blocks: Iterator[Array], U: Array) -> tuple[float, Array]:
+    """Return the sums of `roots_and_pull` over blocks of rows."""
     total, pull = 0.0, np.zeros_like(U)
-    for block in row_blocks(X):
+    for block in blocks:
         XU = block @ U
         roots = np.sqrt(row_products(XU, XU))
         total += float(roots.sum())
@@ -113,7 +124,8 @@ class Lagrangian:
         """
         G = U.T @ U
         top = top_energy(G)
-        right = scipy.linalg.inv(G / top + SHRINKAGE * np.eye(len(G)), check_finite=False)
+        shrinkage = SHRINKAGE if self.problem.has_l1 else SHRINKAGE_WITHOUT_L1
+        right = scipy.linalg.inv(G / top + shrinkage * np.eye(len(G)), check_finite=False)
         left = self.left
         return (lambda Z: Z @ right) if left is None else (lambda Z: left @ (Z @ right))
 
@@ -185,14 +197,14 @@ def iterates(
     start = problem.best_scale(spread_start(problem) if U is None else U).U
     lagrangian, memory = Lagrangian(problem, C), Memory()
     at = lagrangian.point(start if start.any() else spread_start(problem))
-    done, best, since, steps = 0, np.inf, 0, STEPS_WITHOUT_L1
+    done, best, since = 0, np.inf, 0
     while done < max_iter:
         if problem.has_l1:
             rounds = ROUNDS + done // 100
             at, taken = follow_multiplier(lagrangian, at, min(rounds * STEPS, max_iter - done), memory, poll)
         else:
+            steps = max(STEPS_WITHOUT_L1, done // 4)
             at, taken = lagrangian.minimise(at, min(steps, max_iter - done), memory, poll)
-            steps = min(2 * steps, 1000)
         done += max(taken, 1)
         Q = rotation_to_fewer(at.U)
         if Q is not None:
@@ -202,9 +214,10 @@ def iterates(
         yield iterate
         if problem.has_l1:
             at = lagrangian.update(at)
-        value = iterate.scaled.value if iterate.scaled else at.value
-        since = 0 if value < best - 1e-3 * abs(best) else since + 1
-        best = min(best, value)
+        # The gap narrows long after the value has settled.
+        missing = iterate.bounds.gap if iterate.bounds else at.value
+        since = 0 if missing < best - 1e-3 * abs(best) else since + 1
+        best = min(best, missing)
         if since >= STALL and at.U.shape[1] < len(at.U):
             at, since = lagrangian.point(lagrangian.escape(at.U)), 0
             memory = Memory()

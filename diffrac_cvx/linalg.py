@@ -26,15 +26,28 @@ def row_blocks(X: Array | Rows) -> Iterator[Array]:
 
 def row_energies(X: Array | Rows, U: Array) -> Array:
     """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
-    return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in row_blocks(X))])
+    if isinstance(X, Rows):  # a change of coordinates is cheaper for U than for X
+        blocks, U = X.centred_blocks(), X.transform @ U
+    else:
+        blocks = row_blocks(X)
+    return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in blocks)])
 
 
 def moment(X: Array | Rows, u: Array) -> Array:
     """Return M(u) = X' Diag(u) X / n."""
-    total = np.zeros((X.shape[1], X.shape[1]))
-    for block, weights in zip(row_blocks(X), row_blocks(u), strict=True):
+    if isinstance(X, Rows):
+        T = X.transform
+        total = sum_of_moments(X.centred_blocks(), u, len(T))
+        return np.asarray(T.T @ total @ T) / len(X)
+    return sum_of_moments(row_blocks(X), u, X.shape[1]) / len(X)
+
+
+def sum_of_moments(blocks: Iterator[Array], u: Array, size: int) -> Array:
+    """Return the sum of u_i x_i x_i' over the rows of all blocks."""
+    total = np.zeros((size, size))
+    for block, weights in zip(blocks, row_blocks(u), strict=True):
         total += block.T @ (weights[:, None] * block)
-    return total / len(X)
+    return total
 
 
 def row_products(X: Array, Y: Array) -> Array:

@@ -61,7 +61,7 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     assert other.value == pytest.approx(one.value, abs=1e-12)
     np.testing.assert_allclose(other.q, one.q, rtol=1e-10)
     assert bracket(rows, other).lower == pytest.approx(bracket(dense, one).lower, abs=1e-9)
-    found = sampling.look(rows, other.U, None, float(other.q.mean()), lambda: None)
+    found = sampling.look(rows, other.U, None)
     np.testing.assert_allclose(found.M, moment(rows.X.array(), 1 / np.sqrt(other.q)), atol=1e-10)
 
 
@@ -112,7 +112,7 @@ def test_entries_that_cannot_be_used_are_named(entry, words):
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
     U = rows.best_scale(factor(rows)).U
-    last = sampling.look(rows, U, None, 1.0, lambda: None)
+    last = sampling.look(rows, U, None)
     sample = sampling.take_rows(rows, np.arange(0, 3000, 3))
     small = sampling.surrogate(rows, sample, last)
     _, expected = Lagrangian(rows).value_and_gradient(last.point.U)

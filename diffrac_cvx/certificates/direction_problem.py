@@ -280,9 +280,8 @@ def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | 
         return DirectionProblem(X=as_if_array(X), a=a, c=c, scale=scale, has_offset=offset, root=root)
     W = np.zeros((len(a), len(values)))
     W[used] = Q / np.sqrt(values)
-    r = W.shape[1]
-    X = as_if_array(X.in_basis(W))
-    return DirectionProblem(X=X, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=offset, basis=scale[:, None] * W)
+    whitened, zeros = as_if_array(X.in_basis(W)), np.zeros(W.shape[1])
+    return DirectionProblem(X=whitened, a=zeros, c=zeros, scale=scale, has_offset=offset, basis=scale[:, None] * W)
 
 
 def warn_if_uninformative(n: int, d: int, rank: int) -> None:

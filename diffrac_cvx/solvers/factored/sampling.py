@@ -13,7 +13,7 @@ Source: multigrid optimisation (Nash, A multigrid approach to discretized optimi
 Srebro, Zhang, Communication-efficient distributed optimization using an approximate Newton-type method, 2014).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,18 +27,19 @@ from diffrac_cvx.linalg import EPS, moment, principal_columns, row_blocks, row_e
 from diffrac_cvx.result import Bracket
 from diffrac_cvx.rows import Indices, Rows
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Poll, do_nothing, spread_start
 from diffrac_cvx.solvers.factored.polishing import closer_to_feasible, without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.stopping import Iterate
 
 FROM = 40_000  # rows; below, all rows at once are as quick
-ROWS_PER_SQUARE = 8  # rows of the first sample, over D^2
 FEWEST = 2000  # rows of the first sample
+ROWS_PER_SQUARE = 8  # of the first sample, over D^2
+ROWS_PER_SQUARE_L1 = 3  # the same with an l1 part, where many entries of V are 0; more where they are cheap
+CHEAP = 0.02  # share of the rows that is cheap beside a pass over all of them
 LARGEST_SHARE = 0.5  # of all rows, in a sample
 GROWTH = 2.5  # of the sample
 PROGRESS = 3.0  # factor by which a pass should shrink the gap; the sample is enlarged where it does not
-LEAST_PROGRESS = 1.5  # the same for the largest sample; below it, all rows are used at once
 FIRST_TARGET = 1e-3  # gap on the first sample, whose own error is larger
 INNER = 0.1  # gap of a surrogate, over that of the last pass
 ROUNDS = 12  # of the augmented Lagrangian on one surrogate
@@ -47,17 +48,20 @@ FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) do
 SMALLEST_EIGENVALUE = 0.1  # of the surrogate's A + Diag(c)^2, in units of that of all rows
 SMALL = 1e-2  # size of columns by which a factor grows, over its own
 
-Poll = Callable[[], None]
-
 
 def many_rows(n: int, d: int) -> bool:
     """Whether a sample is so much smaller than the data that the surrogates pay."""
-    return n >= FROM and first_size(n, d) * GROWTH <= LARGEST_SHARE * n
+    return n >= FROM and GROWTH * ROWS_PER_SQUARE * d**2 <= LARGEST_SHARE * n
 
 
-def first_size(n: int, D: int) -> int:
-    """Return the number of rows of the first sample: as many as V has entries, times a few."""
-    return min(max(FEWEST, ROWS_PER_SQUARE * D**2), n)
+def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
+    """Yield the numbers of rows of the samples: in proportion to the entries of V, growing; last, all rows."""
+    most = ROWS_PER_SQUARE * D**2
+    m = max(FEWEST, min(most, max(ROWS_PER_SQUARE_L1 * D**2, int(CHEAP * n))) if has_l1 else most)
+    while m <= LARGEST_SHARE * n:
+        yield m
+        m = int(GROWTH * m)
+    yield n
 
 
 class Pass(NamedTuple):
@@ -67,6 +71,8 @@ class Pass(NamedTuple):
     ----------
     point : Scaled
         The factor, the objective, and the energies.
+    C : (D, D) array, or None
+        The multiplier.
     floor : float
         The smallest energy used in u = 1/sqrt(max(q, floor)).
     M : (D, D) array
@@ -76,9 +82,14 @@ class Pass(NamedTuple):
     """
 
     point: Scaled
+    C: Array | None
     floor: float
     M: Array
     bounds: Bracket
+
+    def iterate(self, n_iter: int) -> Iterate:
+        """Return it as what the solver proposes."""
+        return Iterate(self.point.U, n_iter, Dual(C=self.C), self.point, self.bounds)
 
 
 @dataclass
@@ -124,10 +135,10 @@ def sum_over_rows(X: Array | Rows, U: Array, floors: Array, poll: Poll) -> Sums:
     return sums
 
 
-def look(problem: DirectionProblem, U: Array, C: Array | None, typical: float, poll: Poll) -> Pass:
-    """Return what one pass over all rows proves and gives at a factor; ``typical`` is about its mean energy."""
+def look(problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = do_nothing) -> Pass:
+    """Return what one pass over all rows proves and gives at a factor."""
     n = len(problem.X)
-    floors = np.array(FLOORS) * max(typical, 1e-300)
+    floors = np.array(FLOORS) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean energy, or a little more
     sums = sum_over_rows(problem.X, U, floors, poll)
     q = np.concatenate(sums.energies)
     point = problem.best_scale(U, q)
@@ -138,7 +149,7 @@ def look(problem: DirectionProblem, U: Array, C: Array | None, typical: float, p
     t = [[ratio(problem, sums.moments[i] / n, candidate) for candidate in candidates] for i in different]
     lower = max(1.0 - min(t[i]) * sums.inverses[i] / n for i in different)
     bounds = Bracket(float(min(max(lower, 0.0), point.value)), float(point.value))
-    return Pass(point, floors[0] * multiple**2, M, bounds)
+    return Pass(point, C, floors[0] * multiple**2, M, bounds)
 
 
 def ratio(problem: DirectionProblem, M: Array, C: Array | None) -> float:
@@ -167,7 +178,9 @@ class Surrogate(DirectionProblem):
 
 def surrogate(problem: DirectionProblem, sample: Array, last: Pass | None) -> Surrogate | None:
     """Return the problem on a sample with the gradient of all rows at the last pass; None where it is unbounded."""
-    if last is None:
+    if sample is problem.X:
+        A = problem.A
+    elif last is None:
         X = problem.X
         mean = X.second_moment() if isinstance(X, Rows) else moment(X, np.ones(len(X)))
         A = problem.A + moment(sample, np.ones(len(sample))) - mean
@@ -201,13 +214,13 @@ def solve(small: Surrogate, U: Array, C: Array | None, target: float, poll: Poll
     return dense((thresholded if thresholded.value < point.value else point).U), C, done
 
 
-def grow(problem: DirectionProblem, last: Pass, C: Array | None) -> Array:
+def grow(problem: DirectionProblem, last: Pass) -> Array:
     """Return the factor without columns of no energy, with small ones where the certificate is violated."""
     U = principal_columns(dense(last.point.U), rtol=1e-10)
     free = len(U) - U.shape[1]
     if free == 0:
         return U
-    violation = last.M - problem.A - np.diag(problem.c**2) - (0.0 if C is None else C)
+    violation = last.M - problem.A - np.diag(problem.c**2) - (0.0 if last.C is None else last.C)
     values, vectors = np.linalg.eigh(symmetric(violation))
     new = vectors[:, values > 0.0][:, -free:]
     return np.column_stack([U, SMALL * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
@@ -218,13 +231,19 @@ def take_rows(problem: DirectionProblem, chosen: Indices) -> Array:
     return problem.X.take(chosen) if isinstance(problem.X, Rows) else problem.X[chosen]
 
 
+def take_sample(problem: DirectionProblem, m: int) -> Array:
+    """Return m rows; a larger sample contains the smaller ones."""
+    n = len(problem.X)
+    return problem.X if m == n else take_rows(problem, np.sort(np.random.default_rng(0).permutation(n)[:m]))
+
+
 def iterates(
     problem: DirectionProblem,
     tol: float,
     max_iter: int,
     U: Array | None = None,
     C: Array | None = None,
-    poll: Poll = lambda: None,
+    poll: Poll = do_nothing,
 ) -> Iterator[Iterate]:
     """Yield a point, its multiplier and its proved bracket after every pass over all rows.
 
@@ -242,33 +261,34 @@ def iterates(
         Called once per block of rows and evaluation; it may raise to leave.
     """
     n, D = problem.X.shape
-    order = np.random.default_rng(0).permutation(n)
-    m, done, gap = first_size(n, D), 0, np.inf
-    best: Pass | None = None
-    best_C = C
-    if U is not None:
-        best = look(problem, U, C, float(np.mean(row_energies(take_rows(problem, order[:m]), U))), poll)
-        gap = best.bounds.gap
-        yield Iterate(best.point.U, 0, Dual(C=C), best.point, best.bounds)
-    sample = take_rows(problem, np.sort(order[:m]))
-    while done < max_iter:
-        small = surrogate(problem, sample, best)
-        if small is not None:
-            start = spread_start(problem) if best is None else grow(problem, best, best_C)
-            target = FIRST_TARGET if best is None else max(INNER * gap, tol / 4)
-            U, C, taken = solve(small, start, best_C, target, poll)
+    done, best = 0, None
+    for m in sample_sizes(n, D, problem.has_l1):
+        sample = take_sample(problem, m)
+        if best is None and U is not None:
+            best = look(problem, U, C, poll)
+            yield best.iterate(0)
+        shrinks = True
+        while shrinks and done < max_iter:
+            small = surrogate(problem, sample, best)
+            if small is None:
+                break
+            U, C, taken = solve(small, *start_from(problem, best), wanted(best, tol, m == n), poll)
             done += taken
-            found = look(problem, U, C, float(np.mean(row_energies(sample, U))), poll)
-            yield Iterate(found.point.U, done, Dual(C=C), found.point, found.bounds)
-            if best is None or found.point.value <= best.point.value or found.bounds.gap < gap:
-                best, best_C, previous, gap = found, C, gap, found.bounds.gap
-                largest = m * GROWTH > LARGEST_SHARE * n
-                if gap * (LEAST_PROGRESS if largest else PROGRESS) <= previous:
-                    continue
-        m = int(GROWTH * m)
-        if m > LARGEST_SHARE * n:
-            break
-        sample = take_rows(problem, np.sort(order[:m]))
-    U = None if best is None else grow(problem, best, best_C)
-    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, U, best_C, poll):
+            found = look(problem, U, C, poll)
+            yield found.iterate(done)
+            shrinks = best is None or PROGRESS * found.bounds.gap <= best.bounds.gap
+            best = found if best is None or found.bounds.gap < best.bounds.gap else best
+    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best), poll):
         yield iterate._replace(n_iter=iterate.n_iter + done)
+
+
+def wanted(last: Pass | None, tol: float, whole: bool) -> float:
+    """Return the gap to which a surrogate is solved: no smaller than the next pass can show."""
+    if whole:
+        return tol / 2
+    return FIRST_TARGET if last is None else max(INNER * last.bounds.gap, tol / 4)
+
+
+def start_from(problem: DirectionProblem, last: Pass | None) -> tuple[Array, Array | None]:
+    """Return the factor and the multiplier to start from."""
+    return (spread_start(problem), None) if last is None else (grow(problem, last), last.C)

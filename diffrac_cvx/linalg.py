@@ -162,3 +162,8 @@ def one_thread() -> AbstractContextManager[object]:
     """Limit the linear algebra to one thread inside."""
     limiter: AbstractContextManager[object] = controller().limit(limits=1, user_api="blas")
     return limiter
+
+
+def allowed_threads() -> int:
+    """Return how many threads the linear algebra may use: its own limit, such as that of OPENBLAS_NUM_THREADS."""
+    return max((library.num_threads for library in controller().lib_controllers), default=1)

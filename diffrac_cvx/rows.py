@@ -33,6 +33,8 @@ class Rows:
         Change of coordinates; None for the identity.
     gram: (d, d) array, optional
         Mean of the squares and products of the centred columns, where it is known.
+    threads : int
+        How many may read the rows at the same time.
     """
 
     table: npt.NDArray[np.number]
@@ -42,6 +44,7 @@ class Rows:
     offset: float = 0.0
     basis: Array | None = None
     gram: Array | None = None
+    threads: int = 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,6 +70,11 @@ class Rows:
             if again:
                 features -= self.rest
             yield block
+
+    def parts(self) -> list["Rows"]:
+        """Return the rows in as many parts as there are threads."""
+        size = -(-len(self) // self.threads)
+        return [replace(self, table=self.table[i : i + size], threads=1) for i in range(0, len(self), size)]
 
     @property
     def transform(self) -> Array:
@@ -130,7 +138,7 @@ class Rows:
         return found
 
 
-def as_rows(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Rows:
+def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> Rows:
     """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
 
     A numeric array is not copied, whatever its type.
@@ -154,7 +162,7 @@ def as_rows(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Rows:
         require_finite(np.asarray(table), "X")
     size = np.maximum(np.abs(smallest), np.abs(largest))
     require_moderate(size)
-    rows = Rows(table, mean=total / n, rest=np.zeros(d), units=np.ones(d))
+    rows = Rows(table, mean=total / n, rest=np.zeros(d), units=np.ones(d), threads=threads)
     gram, rest = np.zeros((d, d)), np.zeros(d)
     for block in rows.centred_blocks():
         gram += block.T @ block

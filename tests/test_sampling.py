@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,18 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     assert bracket(rows, other).lower == pytest.approx(bracket(dense, one).lower, abs=1e-9)
     found = sampling.look(rows, other.U, None)
     np.testing.assert_allclose(found.M, moment(rows.X.array(), 1 / np.sqrt(other.q)), atol=1e-10)
+
+
+def test_two_threads_give_the_sums_of_one():
+    rows = as_rows(data(n=7001))
+    problem = direction_problem(rows, 0.7, dc.Penalty.l1(1e-2))
+    shared = direction_problem(replace(rows, threads=2), 0.7, dc.Penalty.l1(1e-2))
+    U = problem.best_scale(factor(problem)).U
+    one, two = (sampling.look(problem, U, None) for problem in (problem, shared))
+    np.testing.assert_array_equal(two.point.q, one.point.q)
+    np.testing.assert_allclose(two.M, one.M, rtol=1e-12, atol=1e-14)
+    assert two.bounds.lower == pytest.approx(one.bounds.lower, abs=1e-13)
+    assert [len(part) for part in shared.X.parts()] == [3501, 3500]
 
 
 def test_centring_in_blocks_is_as_accurate_as_in_one_piece():

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
-from diffrac_cvx.linalg import one_thread
+from diffrac_cvx.linalg import allowed_threads, one_thread
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result
@@ -41,6 +41,10 @@ def low_rank(
     augmented Lagrangian, minimised over U by L-BFGS; where c > 0 and d is large, it is solved on a growing set of
     coordinates.  Without l1 part the data are whitened first.  The bracket is that of `certify_v`, so the
     non-convexity of the factored problem cannot produce a wrong answer, only a gap that does not close.
+
+    Many rows (40 000 or more, and many times d^2) are neither copied nor visited at every step: the problem is solved on
+    a sample whose gradient one pass over all rows corrects, by as many threads as the linear algebra has, and the same
+    pass proves the bracket.  X must not change before ``result.F`` is read, which is made then.
 
     Source: Eq. (12), (14), (15), (20); the method is not the paper's.
 
@@ -94,8 +98,9 @@ def low_rank(
 
     shape = getattr(X, "shape", ())
     if len(shape) == 2 and sampling.many_rows(*shape):
+        threads = allowed_threads()
         with one_thread():
-            rows = as_rows(X)
+            rows = as_rows(X, threads=threads)
         return solve_by_iterates(rows, nu, penalty, iterates, stopping, "low_rank", start=start)
     return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start)
 

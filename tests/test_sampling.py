@@ -188,6 +188,12 @@ def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     assert np.isfinite(found.F).all()
 
 
+def test_the_warning_points_at_the_line_that_asked(few_are_many):
+    with pytest.warns(DegenerateDataWarning) as warnings:
+        dc.low_rank(ODD["a constant column"], penalty=dc.Penalty.l1(0.05), tol=1e-2)
+    assert [warning.filename for warning in warnings] == [__file__]
+
+
 def test_a_warm_start_is_certified_by_the_first_pass(few_are_many):
     X, penalty = data(), dc.Penalty.l1(1e-2)
     first = dc.low_rank(X, penalty=penalty, tol=1e-6)

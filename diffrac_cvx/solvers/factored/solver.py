@@ -42,9 +42,9 @@ def low_rank(
     coordinates.  Without l1 part the data are whitened first.  The bracket is that of `certify_v`, so the
     non-convexity of the factored problem cannot produce a wrong answer, only a gap that does not close.
 
-    Many rows (40 000 or more, and many times d^2) are neither copied nor visited at every step: the problem is solved on
-    a sample whose gradient one pass over all rows corrects, by as many threads as the linear algebra has, and the same
-    pass proves the bracket.  X must not change before ``result.F`` is read, which is made then.
+    Many rows (40 000 or more, and many times d^2) are neither copied nor visited at every step: the problem is solved
+    on a sample whose gradient one pass over all rows corrects, by as many threads as the linear algebra has, and the
+    same pass proves the bracket.  X must not change before ``result.F`` is read, which is made then.
 
     Source: Eq. (12), (14), (15), (20); the method is not the paper's.
 

@@ -30,6 +30,7 @@ NEAR = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at a
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
 SINGLE_FROM = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
 SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
+GATHER = 30  # how much longer a product takes alone than among others
 FLOORS = (1e-12, 1e-4, 1e-2)  # on q, over its mean
 
 Poll = Callable[[], None]
@@ -226,22 +227,36 @@ def scan(
     proved = None if spread is None else np.arange(m)
     for start in range(0, m, COLUMNS):
         poll()
-        block = slice(start, min(start + COLUMNS, m))
-        size = np.abs(columns.left[:, block].T @ columns.right[:, start:])
-        np.fill_diagonal(size, 0.0)
+        block, rest = slice(start, min(start + COLUMNS, m)), slice(start, m)
+        G = columns.left[:, block].T @ columns.right[:, rest]
+        np.fill_diagonal(G, 0.0)
+        size = np.abs(G)
         most = float(size.max(initial=0.0))
         if most > least:
             j, k = np.nonzero(size > least)
-            j, k = j + start, k + start
-            apart = (k > j) & (labels[j] != labels[k])
-            parts.append(Pairs(j[apart], k[apart], np.zeros(0), np.zeros(0)))
+            apart = (k > j) & (labels[j + start] != labels[k + start])
+            j, k = j[apart], k[apart]
+            parts.append(kept_pairs(problem, at, (block, rest), j, k, None if columns.rounding else G[j, k]))
         if proved is not None and spread is not None and most + largest >= 1.0:
-            j, k = np.nonzero(size + spread.between(block, slice(start, m), problem.c) + columns.rounding >= 1.0)
+            j, k = np.nonzero(size + spread.between(block, rest, problem.c) + columns.rounding >= 1.0)
             proved = None if len(j) > size.size // 4 else join_labels(proved, j + start, k + start)
-    j, k = np.concatenate([part.j for part in parts]), np.concatenate([part.k for part in parts])
-    kept = Pairs(j, k, np.zeros(0), np.zeros(0))
-    kept = look_again(problem, at, kept, poll)
+    kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
     return Scan(kept.take(np.flatnonzero(np.abs(kept.G) > share * kept.side)), proved)
+
+
+def kept_pairs(
+    problem: BlockProblem, at: Elimination, ranges: tuple[slice, slice], j: Indices, k: Indices, scaled: Array | None
+) -> Pairs:
+    """Return the pairs at these places of two ranges of coordinates, G in double precision: one by one if few."""
+    first, second = j + ranges[0].start, k + ranges[1].start
+    side = at.t * problem.c[first] * problem.c[second]
+    if scaled is not None:
+        return Pairs(first, second, scaled * side / at.t, side)
+    X, size = problem.X, (ranges[0].stop - ranges[0].start) * (ranges[1].stop - ranges[1].start)
+    if len(j) * GATHER <= size:
+        return look_again(problem, at, Pairs(first, second, side, side), lambda: None)
+    G = (X[:, ranges[0]] * at.tilt[:, None]).T @ X[:, ranges[1]] + at.K[:, ranges[0]].T @ at.K[:, ranges[1]]
+    return Pairs(first, second, G[j, k], side)
 
 
 class Columns(NamedTuple):

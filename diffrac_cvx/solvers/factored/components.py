@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
+import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import (
@@ -28,12 +28,18 @@ from diffrac_cvx.factors import dense, is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, principal_columns, row_products
 from diffrac_cvx.result import Bracket, Components, Labels
+from diffrac_cvx.solvers.factored.augmented_lagrangian import top_energy
+from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, inner, take_step
+from diffrac_cvx.solvers.factored.quasi_newton import Point as Evaluated
 from diffrac_cvx.solvers.stopping import Iterate, Start
 
 STIFFNESS = 60.0  # of the augmented Lagrangian, times the size of a block
+SHRINKAGE = 0.03  # in the metric of the steps
 STEPS = 60  # L-BFGS steps a round
 MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every block
 LEAST_PENALISED = 4
+CHEAP = 240  # coordinates up to which a look at all pairs costs no more than the steps between two looks
+MOST_NEAR = 20  # pairs a coordinate that are kept to be looked at again
 CHECK = 10  # L-BFGS steps between looks at the gap, while blocks are at most QUICK
 QUICK = 64
 FAR = 1.5  # times c_j c_k: pairs so far beyond their box will be joined
@@ -169,44 +175,85 @@ class BlockLagrangian:
         point, value, q = self.best_scale(point)
         return point, Claim(self.blocks.ratios(q, C), q, value)
 
+    def at(self, point: Point) -> Evaluated:
+        """Return the entries of a point in one vector, with the value and the gradient there."""
+        return Evaluated(point.flat(), *self.value_and_gradient(point))
+
+    def update(self, point: Point, at: Evaluated) -> Evaluated:
+        """Take the maximisers C at a point for the multipliers; return its new value and gradient.
+
+        The products with X are not needed again.
+        """
+        value, change = at.value, [np.zeros(point.weights.size + point.intercepts.size)]
+        before, self.C0 = [self.distance(i, C) for i, C in enumerate(self.multipliers(point))], self.multipliers(point)
+        for i, (U, old, new) in enumerate(zip(point.factors, self.C0, self.multipliers(point), strict=True)):
+            s = len(new)
+            slope = np.zeros_like(U)
+            slope[:s] = 2 * (new - old) @ U[:s]
+            value += inner((new - old) @ U[:s], U[:s]) - self.distance(i, new) + before[i]
+            change.append(slope.ravel())
+        return Evaluated(at.U, value, at.gradient + np.concatenate(change))
+
+    def distance(self, i: int, C: Array) -> float:
+        """Return |C - C0|^2 / (2 sigma) on a block."""
+        change = C - self.C0[i]
+        return inner(change, change * self.inverse_sigma[i]) / 2
+
+    def metric(self, point: Point) -> Metric:
+        """Return the map Z -> Z (U'U + shrinkage)^-1 on the penalised coordinates, block by block, as for one block."""
+        tops = [float(np.max(point.weights**2, initial=0.0)), *(top_energy(U.T @ U) for U in point.factors)]
+        top = max(*tops, 1e-300)
+        single, sizes = 1.0 / (point.weights**2 / top + SHRINKAGE), [len(box) for box in self.box]
+        right = [scipy.linalg.inv(U.T @ U / top + SHRINKAGE * np.eye(U.shape[1])) for U in point.factors]
+
+        def apply(Z: Array) -> Array:
+            parts = point.like(Z)
+            factors = [
+                np.vstack([part[:s] @ R, part[s:]]) for part, R, s in zip(parts.factors, right, sizes, strict=True)
+            ]
+            return Point(parts.weights * single, parts.intercepts, factors).flat()
+
+        return apply
+
     def minimise(self, point: Point, steps: int, enough: float, poll: Poll) -> tuple[Point, int]:
-        """Return the point after at most so many L-BFGS steps, fewer if the gap is small enough, and how many."""
+        """Return the point after at most so many L-BFGS steps, fewer if the gap is small enough, and how many.
 
-        def flat(entries: Array) -> tuple[float, Array]:
+        The multipliers are updated as it goes; the memory of L-BFGS is kept.
+        """
+
+        def function(entries: Array) -> Evaluated:
             poll()
-            return self.value_and_gradient(point.like(entries))
+            return Evaluated(entries, *self.value_and_gradient(point.like(entries)))
 
-        taken = 0
-
-        def look(intermediate_result: scipy.optimize.OptimizeResult) -> None:
-            nonlocal taken
-            taken += 1
-            if taken % CHECK == 0 and self.partition.largest <= QUICK:
-                current = point.like(intermediate_result.x)
-                _, claim = self.claim(current, self.multipliers(current))
-                if claim.gap <= enough:
-                    raise StopIteration
-
-        found = scipy.optimize.minimize(
-            flat,
-            point.flat(),
-            jac=True,
-            method="L-BFGS-B",
-            callback=look,
-            options={"maxcor": 10, "maxiter": steps, "maxfun": 3 * steps, "ftol": 0.0, "gtol": 1e-14},
-        )
-        point = point.like(found.x)
-        return point._replace(factors=[principal_columns(U, rtol=1e-12) for U in point.factors]), max(int(found.nit), 1)
+        at, memory = self.at(point), Memory()
+        for taken in range(1, steps + 1):
+            if taken % CHECK == 1:
+                metric = self.metric(point.like(at.U))
+            new = take_step(function, at, memory, metric)
+            if new is None and not self.partition.blocks:
+                break
+            at = at if new is None else new
+            if taken % CHECK == 0 or new is None:
+                current = point.like(at.U)
+                if self.partition.largest <= QUICK and self.claim(current, self.multipliers(current))[1].gap <= enough:
+                    break
+                at = self.update(current, at)
+        return point.like(at.U), taken
 
 
 @dataclass
 class State:
-    """Where the solver is: the partition's blocks, the point, its multipliers, and what is known of the pairs."""
+    """Where the solver is: the partition's blocks, the point, its multipliers, and what is known of the pairs.
+
+    `near` are the pairs that were near their box or beyond it when all were looked at last, where these are few, and
+    `looked` is the gap of the block diagonal problem then.
+    """
 
     blocks: Blocks
     point: Point
     C: list[Array]
     near: Pairs | None = None
+    looked: float = np.inf
 
 
 def pays(problem: DirectionProblem, first: Start) -> bool:
@@ -227,6 +274,7 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
             point = lagrangian.best_scale(state.point)[0]
             state.point, taken = lagrangian.minimise(point, min(steps, max_iter - done), tol / 2, poll)
             state.C = lagrangian.multipliers(state.point)
+            state.point = reduce_rank(state.point)
             done += taken
         state.point, claim = lagrangian.claim(state.point, state.C)
         look = Look(None, None)
@@ -235,9 +283,14 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
         yield make_iterate(split, state, done, claim, look)
         steps = STEPS
         if look.joins is not None:
-            if is_giant(state, look.joins):
+            if is_giant(state, look):
                 return
             state = join(state, claim.ratios, look.joins)
+
+
+def reduce_rank(point: Point) -> Point:
+    """Return the point with the negligible columns of its factors dropped."""
+    return point._replace(factors=[principal_columns(U, rtol=1e-12) for U in point.factors])
 
 
 def diagonal_start(problem: BlockProblem) -> State:
@@ -284,16 +337,18 @@ class Look(NamedTuple):
 
 
 def look_at_pairs(state: State, claim: Claim, tol: float, poll: Poll) -> Look:
-    """Look at the pairs that were near their box last; at all where these are in order and the gap is small."""
-    if state.near is not None:
+    """Look at all pairs where that is cheap or the gap has become small; else at those near their box the last time."""
+    m = len(state.blocks.problem.c)
+    close = claim.gap <= max(tol, state.looked / 4) or m <= CHEAP
+    if state.near is not None and m > CHEAP:
         found = look_at_near(state, claim, poll)
         t = larger_t(state.blocks, claim.ratios, claim.least_t, found.failures)
         if len(found.failing) and claim.value - claim.bound(t) > tol:
             return Look(None, strongest(found))
-        if claim.gap > tol:
-            return Look(None, None)
+    if state.near is not None and not close:
+        return Look(None, None)
     found = prove(state.blocks, claim, TRIES, poll)
-    state.near = found.pairs
+    state.near, state.looked = (found.pairs if len(found.pairs.j) < MOST_NEAR * m else None), claim.gap
     done = found.lower is not None and claim.value - found.lower <= tol
     return Look(found, None if done or not len(found.failing) else strongest(found))
 
@@ -314,11 +369,13 @@ def strongest(found: Finding) -> Pairs:
     return pairs.take(chosen[order[: max(20, len(found.failing) // 10)]])
 
 
-def is_giant(state: State, joins: Pairs) -> bool:
+def is_giant(state: State, look: Look) -> bool:
     """Whether most coordinates are in one component, or will be: then blocks are no gain."""
-    partition = state.blocks.partition.join(joins.j, joins.k)
-    if state.near is not None:
-        far = state.near.take(np.flatnonzero(np.abs(state.near.G) > FAR * state.near.side))
+    partition = state.blocks.partition
+    if look.joins is not None:
+        partition = partition.join(look.joins.j, look.joins.k)
+    if look.bound is not None:
+        far = look.bound.pairs.take(np.flatnonzero(np.abs(look.bound.pairs.G) > FAR * look.bound.pairs.side))
         partition = partition.join(far.j, far.k)
     return 2 * partition.largest > len(partition.labels)
 
@@ -354,7 +411,8 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
         factors.append(full_rank(np.hstack(pieces), s))
         multipliers.append(C)
     point = Point(weights[partition.singles], intercepts[partition.singles], factors)
-    return State(blocks, point, multipliers, None if state.near is None else apart(state.near, partition))
+    near = None if state.near is None else apart(state.near, partition)
+    return State(blocks, point, multipliers, near, state.looked)
 
 
 def apart(pairs: Pairs, partition: Partition) -> Pairs:

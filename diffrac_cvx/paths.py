@@ -215,10 +215,10 @@ def lambda_path(
     rounding: Rounding = kmeans_centered,
     **options: Any,
 ) -> Path:
-    """Solve problem (15) along weights of the l1 part, by `low_rank`, from the smallest, each started from the last.
+    """Solve problem (15) along weights of the l1 part, by `low_rank`, from the largest, each started from the last.
 
-    Source: Eq. (15), (20), section 3; lambda is c_i^2 for all i.  Increasing lambda takes fewer steps than
-    decreasing it: the support shrinks, so that the start contains it.
+    Source: Eq. (15), (20), section 3; lambda is c_i^2 for all i.  From large to small lambda the components of V join
+    as a rule, so that those of one solution are a start for the next.
 
     Parameters
     ----------
@@ -244,8 +244,8 @@ def lambda_path(
     """
     grid = np.sort(as_grid(lams, "lams", nonnegative))
     recorder = PathRecorder(X, y, rounding)
-    results = solve_along(grid, lambda lam, start: low_rank(X, nu, Penalty.l1(lam, a), start=start, **options))
-    return recorder.path("lambda", grid, [recorder.row(result) for result in results])
+    results = solve_along(grid[::-1], lambda lam, start: low_rank(X, nu, Penalty.l1(lam, a), start=start, **options))
+    return recorder.path("lambda", grid, [recorder.row(result) for result in results][::-1])
 
 
 def alpha_path(

@@ -21,15 +21,16 @@ MOST_POINTS = 800
 SMALL_D, SMALL_FACTOR = 20, 3  # the affine transition is relatively wide up to here: three times the replications
 
 AFFINE_N = [*range(6, 100, 4), *range(100, 200, 10), *range(200, 601, 20)]
-SPARSE_N = [*range(4, 64, 4), *range(70, 121, 10)]
+SPARSE_N = [*range(4, 64, 4), *range(70, 181, 10)]
+SPARSE_D = [*range(10, 101, 10), 150, 200, 300]
 FOUR_N = [20, 40, 60, 80, 100, 150, 200, 250, 300, 400, 500, 600, 700, 800]
 
 GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dimensions, numbers of points, replications
     "full": {
         "affine": (list(range(2, 41, 2)), AFFINE_N, 4),
-        "1-sparse": ([4, *range(10, 101, 10)], SPARSE_N, 4),
-        "4-sparse": (list(range(10, 101, 10)), FOUR_N, 4),
-        "4-sparse, small lambda": (list(range(10, 101, 10)), FOUR_N, 4),
+        "1-sparse": ([4, *SPARSE_D], SPARSE_N, 24),
+        "4-sparse": (SPARSE_D, FOUR_N, 24),
+        "4-sparse, small lambda": (list(range(10, 101, 10)), FOUR_N, 24),
     },
     "smoke": {
         "affine": ([4, 8, 12], [10, 20, 30, 40, 60, 80], 2),

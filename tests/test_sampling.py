@@ -198,7 +198,9 @@ def test_a_warm_start_is_certified_by_the_first_pass(few_are_many):
     X, penalty = data(), dc.Penalty.l1(1e-2)
     first = dc.low_rank(X, penalty=penalty, tol=1e-6)
     again = dc.low_rank(X, penalty=penalty, tol=1e-5, start=first)
-    assert again.n_iter == 0
+    start = again.history[0]
+    assert start.iteration == 0
+    assert start.upper - start.lower <= 1e-3
     assert again.gap <= 1e-5
 
 

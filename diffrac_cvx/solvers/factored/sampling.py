@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import Dual, clip_to_box, largest_ratio
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
@@ -56,13 +58,14 @@ def many_rows(n: int, d: int) -> bool:
 
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
-    """Yield the numbers of rows of the samples: in proportion to the entries of V, growing; last, all rows."""
+    """Yield the numbers of rows of the samples, in proportion to the entries of V; last, without l1 part, all rows."""
     most = ROWS_PER_SQUARE * D**2
     m = max(FEWEST, min(most, max(ROWS_PER_SQUARE_L1 * D**2, int(CHEAP * n))) if has_l1 else most)
     while m <= LARGEST_SHARE * n:
         yield m
         m = int(GROWTH * m)
-    yield n
+    if not has_l1:
+        yield n
 
 
 class Pass(NamedTuple):
@@ -220,21 +223,31 @@ def surrogate(problem: DirectionProblem, sample: Array, last: Pass | None) -> Su
     return Surrogate(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root)
 
 
-def solve(small: Surrogate, U: Array, C: Array | None, target: float, poll: Poll) -> tuple[Array, Array | None, int]:
-    """Return a factor and a multiplier of a surrogate to about a gap, and the L-BFGS steps taken."""
+class Solved(NamedTuple):
+    """A factor and a multiplier of a surrogate, the L-BFGS steps taken, and whether the gap wanted is reached."""
+
+    U: Array
+    C: Array | None
+    steps: int
+    reached: bool
+
+
+def solve(small: Surrogate, U: Array, C: Array | None, target: float, poll: Poll) -> Solved:
+    """Solve a surrogate to about a gap."""
     lagrangian, memory = Lagrangian(small, C), Memory()
-    at, done = lagrangian.point(U), 0
+    at, done, reached = lagrangian.point(U), 0, False
     for _ in range(ROUNDS):
         at, taken = lagrangian.minimise(at, STEPS, memory, poll)
         done += max(taken, 1)
         C = lagrangian.multiplier(at.U) if small.has_l1 else None
-        if small.gap(small.best_scale(at.U), C) <= target or (taken < STEPS and C is None):
+        reached = small.gap(small.best_scale(at.U), C) <= target
+        if reached or (taken < STEPS and C is None):
             break
         at = lagrangian.update(at)
     if C is None:
-        return at.U, C, done
+        return Solved(at.U, C, done, reached)
     point, thresholded = small.best_scale(at.U), without_inactive(small, at.U, C)
-    return dense((thresholded if thresholded.value < point.value else point).U), C, done
+    return Solved(dense((thresholded if thresholded.value < point.value else point).U), C, done, reached)
 
 
 def grow(problem: DirectionProblem, last: Pass) -> Array:
@@ -270,6 +283,8 @@ def iterates(
 ) -> Iterator[Iterate]:
     """Yield a point, its multiplier and its proved bracket after every pass over all rows.
 
+    With an l1 part they end where larger samples do not help, or are nearly all rows.
+
     Parameters
     ----------
     problem : DirectionProblem
@@ -295,14 +310,26 @@ def iterates(
             small = surrogate(problem, sample, best)
             if small is None:
                 break
-            U, C, taken = solve(small, *start_from(problem, best), wanted(best, tol, m == n), poll)
-            done += taken
-            found = look(problem, U, C, poll)
+            solved = solve(small, *start_from(problem, best), wanted(best, tol, m == n), poll)
+            done += solved.steps
+            found = look(problem, solved.U, solved.C, poll)
             yield found.iterate(done)
             shrinks = best is None or PROGRESS * found.bounds.gap <= best.bounds.gap
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
+            if not shrinks and not solved.reached and is_split(problem, best.point.U):
+                return  # more rows would not help
+    if problem.has_l1:
+        return
     for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best), poll):
         yield iterate._replace(n_iter=iterate.n_iter + done)
+
+
+def is_split(problem: DirectionProblem, U: Factor) -> bool:
+    """Whether UU' is zero between components of the penalised coordinates, none of which has half of them."""
+    penalised = problem.c > 0.0
+    U = dense(U)[penalised]
+    _, labels = connected_components(scipy.sparse.csr_array(U @ U.T))
+    return bool(penalised.any() and 2 * np.bincount(labels).max() < len(labels))
 
 
 def wanted(last: Pass | None, tol: float, whole: bool) -> float:

@@ -1,20 +1,21 @@
 """The low-rank solver: V = UU', an augmented Lagrangian, a working set, and a proved gap."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.linalg import allowed_threads, one_thread
-from diffrac_cvx.memory import require_memory
+from diffrac_cvx.memory import available_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
-from diffrac_cvx.result import Result
+from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rows import Rows, as_rows
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling
 from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
 from diffrac_cvx.solvers.factored.working_set import with_small_entries
-from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
+from diffrac_cvx.solvers.stopping import Callback, Iterate, LeaveError, Start, Stopping, solve_by_iterates
 
 WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as long
 MATRICES = 16  # of the size of V, that the solver holds where V is one block
@@ -82,17 +83,26 @@ def low_rank(
     stopping = Stopping(tol, max_iter, time_limit, callback)
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
-        if isinstance(problem.X, Rows):
-            yield from sampling.iterates(problem, tol, stopping.max_iter, *first.as_dense, stopping.poll)
-            return
-        if not working_set or not problem.has_l1:
-            yield from iterates_on_all(problem, first, stopping)
-            return
         done = 0
+        if isinstance(problem.X, Rows):
+            last = None
+            for last in sampling.iterates(problem, tol, stopping.max_iter, *first.as_dense, stopping.poll):
+                yield last
+                done = last.n_iter
+            if not problem.has_l1:
+                return
+            if last is not None and last.dual is not None:
+                first = Start() if sampling.is_split(problem, last.U) else Start(last.U, last.dual.C)
+            problem = replace(problem, X=problem.X.array())
+        if not working_set or not problem.has_l1:
+            for iterate in iterates_on_all(problem, first, stopping, done):
+                yield iterate._replace(n_iter=iterate.n_iter + done)
+            return
         if components.pays(problem, first):
-            for iterate in components.iterates(problem, tol, stopping.max_iter, first, stopping.poll):
-                yield iterate
-                done = iterate.n_iter
+            before = done
+            for iterate in components.iterates(problem, tol, stopping.max_iter - done, first, stopping.poll):
+                done = before + iterate.n_iter
+                yield iterate._replace(n_iter=done)
         for iterate in iterates_dense(problem, first, stopping, done):
             yield iterate._replace(n_iter=iterate.n_iter + done)
 
@@ -108,11 +118,12 @@ def low_rank(
 def iterates_dense(problem: DirectionProblem, first: Start, stopping: Stopping, done: int) -> Iterator[Iterate]:
     """Yield points whose V is one block, by working sets where there are many coordinates."""
     size = problem.X.shape[1]
-    require_memory(MATRICES * 8.0 * size**2, f"V as one block of {size} features", "take a larger lambda")
+    if MATRICES * 8.0 * size**2 > available_memory():
+        raise LeaveError(Status.MEMORY)
     if size < WORKING_SET_FROM:
         return iterates_on_all(problem, first, stopping, done)
     U, C = first.as_dense
-    return iterates_on_working_sets(problem, stopping.tol, stopping.max_iter - done, U, C)
+    return iterates_on_working_sets(problem, stopping.tol, stopping.max_iter - done, U, C, stopping.poll)
 
 
 def iterates_on_all(problem: DirectionProblem, first: Start, stopping: Stopping, done: int = 0) -> Iterator[Iterate]:

@@ -22,6 +22,7 @@ class Status(Enum):
     MAX_ITER = "max_iter was reached; the bracket is valid, raise max_iter to narrow it"
     TIME_LIMIT = "time_limit was reached; the bracket is valid, raise time_limit to narrow it"
     LIMIT = "an iteration or time limit was reached; the bracket is valid, raise the limit to narrow it"
+    MEMORY = "V as one block would not fit in memory; the bracket is valid, a larger lambda narrows it"
     STOPPED = "the callback asked to stop; the bracket is valid"
     PUBLISHED = "the gap of (21) is at most epsilon log d; the bracket is valid, lower epsilon to narrow it"
     STALLED = "no further progress in double precision; the bracket is valid, ask for a larger tol"

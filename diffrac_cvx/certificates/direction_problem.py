@@ -31,10 +31,14 @@ from diffrac_cvx.linalg import (
     unit_rows,
     whitener,
 )
+from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.rows import Rows
 
 LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
+
+
+COPIES = 6  # of the data, that a solver holds
 
 
 class Scaled(NamedTuple):
@@ -231,6 +235,7 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty, *, warn: boo
         X = X.array()
     n, d = X.shape
     a, c = weights_of(penalty, d)
+    require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
     if nu < 1.0:
         X = np.column_stack([X, np.ones(n)])
         a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
@@ -239,13 +244,31 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty, *, warn: boo
     X, a, c = X * scale, a * scale, c * scale
     if c.any():
         return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0)
-    W = whitener(np.vstack([X / n**0.5, np.diag(a)[a > 0.0]]))
+    W = whitener_with_ridge(X / n**0.5, a)
     r = W.shape[1]
     if warn and not a[:d].any():
         warn_if_uninformative(n, int(X[:, :d].any(axis=0).sum()), r - (nu < 1.0))
     return DirectionProblem(
         X=X @ W, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=nu < 1.0, basis=scale[:, None] * W
     )
+
+
+def whitener_with_ridge(X: Array, a: Array) -> Array:
+    """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
+
+    With fewer rows than columns and a ridge on every column, X V X' and the cost of V are those of its part in the span
+    of (X'X + Diag(a)^2)^-1 X', of as many dimensions as there are rows; the rest of V only costs.
+    """
+    n, D = X.shape
+    if n < D and np.all(a > 0.0):
+        _, singular, right = np.linalg.svd(X / a, full_matrices=False)
+        return np.asarray((right / a).T / np.sqrt(singular**2 + 1.0))
+    ridge = np.flatnonzero(a > 0.0)
+    rows = n + len(ridge)
+    require_memory(8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features")
+    diagonal = np.zeros((len(ridge), D))
+    diagonal[np.arange(len(ridge)), ridge] = a[ridge]
+    return whitener(np.vstack([X, diagonal]))
 
 
 def as_if_array(X: Rows) -> Array:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from diffrac_cvx.rows import Rows
 from diffrac_cvx.solvers.watching import watch
 
 Callback = Callable[[Progress], object]
+Item = TypeVar("Item")
 
 NOTHING = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
 
@@ -191,12 +192,46 @@ def solve_by_iterates(
             solver=solver,
         )
     with one_thread():
-        problem = direction_problem(data, nu, penalty)
-        first = starting_point(problem, start)
+        try:
+            problem, first = watched(partial(set_up, data, nu, penalty, start), data, stopping)
+        except LeaveError as leave:
+            return nothing_found(data, nu, leave.status, stopping, solver)
         points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         return certify_until_stopped(problem, points, stopping, solver, exhausted)
+
+
+def set_up(
+    data: Array | Rows, nu: float, penalty: Penalty, start: Result | npt.ArrayLike | None
+) -> tuple[DirectionProblem, Start]:
+    """Return the problem and the warm start in its coordinates."""
+    problem = direction_problem(data, nu, penalty)
+    return problem, starting_point(problem, start)
+
+
+def watched(function: Callable[[], Item], data: Array | Rows, stopping: Stopping) -> Item:
+    """Return what a function returns; leave it where the data are large and the time is up."""
+    if not is_large(*data.shape):
+        return function()
+    (found,) = watch(map(lambda f: f(), [function]), lambda: stopping.tick(NOTHING), threading.Event())
+    return found
+
+
+def nothing_found(data: Array | Rows, nu: float, status: Status, stopping: Stopping, solver: str) -> Result:
+    """Return the trivial bracket, at V = 0."""
+    G = np.zeros((data.shape[1] + int(nu < 1.0), 1))
+    return Result(
+        value=1.0,
+        lower=0.0,
+        upper=1.0,
+        F=np.ones((len(data), 1)),
+        G=G,
+        status=status,
+        n_iter=0,
+        seconds=stopping.seconds,
+        solver=solver,
+    )
 
 
 def certify_until_stopped(
@@ -211,7 +246,7 @@ def certify_until_stopped(
     status: Status | None = None
     dual: Dual | None = None
     steps: Iterator[Certified] = certified(problem, iterates, stopping)
-    if is_large(problem):
+    if is_large(*problem.X.shape):
         steps = watch(steps, lambda: stopping.tick(history[-1] if history else NOTHING), stopping.left)
     try:
         for iterate, point, bounds in steps:
@@ -270,10 +305,9 @@ def certified(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: 
         yield Certified(iterate, point, iterate.bounds or bracket_any(problem, point, iterate.dual))
 
 
-def is_large(problem: DirectionProblem) -> bool:
+def is_large(n: int, D: int) -> bool:
     """Whether a single product or decomposition may take longer than the limits may be exceeded by."""
-    n, D = problem.X.shape
-    return n * D >= 2e7 or n * D * D >= 1e9 or (D >= 700)
+    return n * D >= 2e7 or n * D**2 >= 1e9 or D >= 700
 
 
 def user_components(problem: DirectionProblem, found: Labels, proved: Labels | None) -> Components:

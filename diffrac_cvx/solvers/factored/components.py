@@ -39,6 +39,7 @@ STEPS = 60  # L-BFGS steps a round
 MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every block
 LEAST_PENALISED = 4
 CHEAP = 240  # coordinates up to which a look at all pairs costs no more than the steps between two looks
+SLOW = 2000  # coordinates from which on a look at all pairs may take seconds
 MOST_NEAR = 20  # pairs a coordinate that are kept to be looked at again
 CHECK = 10  # L-BFGS steps between looks at the gap, while blocks are at most QUICK
 QUICK = 64
@@ -279,6 +280,8 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
         state.point, claim = lagrangian.claim(state.point, state.C)
         look = Look(None, None)
         if claim.gap <= (max(CLOSE, tol) if steps else tol):
+            if len(split.c) > SLOW:
+                yield make_iterate(split, state, done, claim, look)  # the value is known before the pairs are looked at
             look = look_at_pairs(state, claim, tol, poll)
         yield make_iterate(split, state, done, claim, look)
         steps = STEPS

@@ -12,6 +12,7 @@ from diffrac_cvx.memory import require_memory
 Sparse = Any  # a scipy.sparse array; the types of SciPy's operations on them are too narrow to be of use
 Factor = Any  # an Array or a Sparse
 
+MOST_ROTATED = 800  # columns: to make more of them orthogonal takes seconds
 ROWS = 512  # of UU' that are made at a time
 
 
@@ -53,13 +54,13 @@ def sum_of_absolute_products(U: Factor) -> float:
 
 
 def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
-    """Return a factor of the same UU', its columns by decreasing norm; orthogonal if it is dense.
+    """Return a factor of the same UU', its columns by decreasing norm; orthogonal if it is dense and not large.
 
     Columns whose squared norm is below rtol times the largest are dropped (one is always kept).
     """
-    if not is_sparse(U):
+    if not is_sparse(U) and min(U.shape) <= MOST_ROTATED:
         return principal_columns(U, rtol)
-    size = np.asarray(U.multiply(U).sum(axis=0)).ravel()
+    size = np.asarray(U.multiply(U).sum(axis=0)).ravel() if is_sparse(U) else np.sum(U**2, axis=0)
     order = np.argsort(-size, kind="stable")
     return U[:, order[: max(int(np.sum(size > rtol * size.max(initial=0.0))), 1)]]
 

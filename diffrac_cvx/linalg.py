@@ -1,5 +1,6 @@
 """Linear algebra that the rest of the package uses."""
 
+import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
@@ -12,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.rows import BLOCK, Rows
 
+SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
 EPS = float(np.finfo(float).eps)
 
 
@@ -78,10 +80,21 @@ def principal_columns(U: Array, rtol: float = 0.0) -> Array:
     """
     if U.size == 0:
         return np.zeros((len(U), 1))
-    left, singular, _ = scipy.linalg.svd(U, full_matrices=False, lapack_driver="gesvd")
+    left, singular = left_singular(U)
     keep = singular**2 > rtol * singular[0] ** 2
     keep[0] = True
     return np.asarray(left[:, keep] * singular[keep])
+
+
+def left_singular(U: Array) -> tuple[Array, Array]:
+    """Return the left singular vectors and the singular values, largest first."""
+    if min(U.shape) > SMALL:
+        # By divide and conquer, 20 times quicker at 1500 columns, and without the interpreter's lock.
+        with contextlib.suppress(np.linalg.LinAlgError):
+            left, singular, _ = np.linalg.svd(U, full_matrices=False)
+            return left, singular
+    left, singular, _ = scipy.linalg.svd(U, full_matrices=False, lapack_driver="gesvd")
+    return left, singular
 
 
 def triangular_root(M: Array) -> Array:

@@ -23,6 +23,7 @@ from diffrac_cvx.factors import (
 from diffrac_cvx.inputs import Array, warn_degenerate
 from diffrac_cvx.linalg import (
     inverse_or_one,
+    one_thread,
     psd_factor,
     row_blocks,
     row_energies,
@@ -186,11 +187,12 @@ class DirectionProblem:
         DataError
             If the user's table has changed since the point was found.
         """
-        F = products(self.X, order_columns(point.U, rtol=1e-16))
         gain = 0.0
-        for block in row_blocks(F):
-            gain += float(np.sqrt(row_products(block, block)).sum()) / len(F)
-            block[:] = unit_rows(block)
+        with one_thread():  # this runs after the solver has returned
+            F = products(self.X, order_columns(point.U, rtol=1e-16))
+            for block in row_blocks(F):
+                gain += float(np.sqrt(row_products(block, block)).sum()) / len(F)
+                block[:] = unit_rows(block)
         if abs(gain - np.mean(np.sqrt(point.q))) > 1e-9:
             raise DataError("X has changed since this result was found, and F is made of it when first read; keep X")
         return F
@@ -265,7 +267,9 @@ def whitener_with_ridge(X: Array, a: Array) -> Array:
         return np.asarray((right / a).T / np.sqrt(singular**2 + 1.0))
     ridge = np.flatnonzero(a > 0.0)
     rows = n + len(ridge)
-    require_memory(8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features")
+    require_memory(
+        8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features"
+    )
     diagonal = np.zeros((len(ridge), D))
     diagonal[np.arange(len(ridge)), ridge] = a[ridge]
     return whitener(np.vstack([X, diagonal]))

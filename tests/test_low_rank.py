@@ -94,7 +94,7 @@ def test_the_factor_of_the_labels_is_that_of_appendix_C2(case, nu):
 @pytest.mark.parametrize(("d", "penalty"), [(9, "none"), (9, "l1"), (60, "l1")], ids=["no l1", "plain", "components"])
 def test_the_history_narrows_to_the_bracket_returned(d, penalty):
     X = many_columns(0.5) if d == 60 else gaussian(60, d)
-    result = dc.low_rank(X, 0.5, PENALTIES[penalty], tol=1e-9)
+    result = dc.low_rank(X, 0.5, PENALTIES[penalty], tol=1e-16, max_iter=90)
     iterations, seconds, lower, upper = np.array(result.history).T
     assert len(result.history) > 1
     assert np.all(np.diff(iterations) > 0)

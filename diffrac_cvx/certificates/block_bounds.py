@@ -31,6 +31,7 @@ MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see 
 SINGLE_FROM = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
 SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
 DENSE = 300  # coordinates up to which all eigenvectors are computed for one
+LEAST_GAIN = 1e-12  # of a matrix that is not zero up to rounding
 GATHER = 30  # how much longer a product takes alone than among others
 FLOORS = (1e-12, 1e-4, 1e-2)  # on q, over its mean
 
@@ -531,6 +532,8 @@ def check_pairs(
 
 def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> Bracket:
     """Bracket the optimum of (15) from a sparse factor of V, and multipliers inside its blocks, if there are any."""
+    if point.value > 1.0 - LEAST_GAIN:
+        return Bracket(0.0, float(point.value))
     split = block_problem(problem)
     blocks = Blocks(split, split.partition_of(point.U))
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))

@@ -59,7 +59,7 @@ def certify_v(
         If V is one block and a matrix of its size would not fit in memory.
     """
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
-    problem = direction_problem(data, nu, penalty, warn=False)
+    problem = direction_problem(data, nu, penalty)
     U, dual = read_matrix(problem, V)
     point = problem.best_scale(U)
     if nu == 0.0:

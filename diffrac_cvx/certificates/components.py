@@ -81,7 +81,7 @@ def find_components(
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     if isinstance(V, Result) and V.G is None:
         raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
-    problem = direction_problem(data, nu, penalty, warn=False)
+    problem = direction_problem(data, nu, penalty)
     labels = np.full(data.shape[1], UNPENALISED)
     if not problem.has_l1:
         return labels

@@ -22,6 +22,7 @@ from diffrac_cvx.factors import (
 )
 from diffrac_cvx.inputs import Array, warn_degenerate
 from diffrac_cvx.linalg import (
+    EPS,
     inverse_or_one,
     one_thread,
     psd_factor,
@@ -228,7 +229,7 @@ class DirectionProblem:
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
 
-def direction_problem(X: Array | Rows, nu: float, penalty: Penalty, *, warn: bool = True) -> DirectionProblem:
+def direction_problem(X: Array | Rows, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
     if isinstance(X, Rows):
         problem = problem_of_rows(X, nu, penalty)
@@ -248,8 +249,6 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty, *, warn: boo
         return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0)
     W = whitener_with_ridge(X / n**0.5, a)
     r = W.shape[1]
-    if warn and not a[:d].any():
-        warn_if_uninformative(n, int(X[:, :d].any(axis=0).sum()), r - (nu < 1.0))
     return DirectionProblem(
         X=X @ W, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=nu < 1.0, basis=scale[:, None] * W
     )
@@ -264,7 +263,8 @@ def whitener_with_ridge(X: Array, a: Array) -> Array:
     n, D = X.shape
     if n < D and np.all(a > 0.0):
         _, singular, right = np.linalg.svd(X / a, full_matrices=False)
-        return np.asarray((right / a).T / np.sqrt(singular**2 + 1.0))
+        keep = singular > 8 * D * EPS * max(singular[0], 1.0)
+        return np.asarray((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
     ridge = np.flatnonzero(a > 0.0)
     rows = n + len(ridge)
     require_memory(
@@ -311,12 +311,16 @@ def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | 
     return DirectionProblem(X=whitened, a=zeros, c=zeros, scale=scale, has_offset=offset, basis=scale[:, None] * W)
 
 
-def warn_if_uninformative(n: int, d: int, rank: int) -> None:
+def warn_if_uninformative(problem: DirectionProblem, X: Array | Rows, penalty: Penalty) -> None:
     """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
+    a, c = weights_of(penalty, X.shape[1])
+    if isinstance(X, Rows) or a.any() or c.any():
+        return
+    n, d, rank = len(X), int(X.any(axis=0).sum()), problem.X.shape[1] - int(problem.has_offset)
     if 0 < rank and rank >= n - 1:
-        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=6)
+        warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=5)
     elif rank < min(n - 1, d):
-        warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=6)
+        warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=5)
 
 
 def offset_only(X: Array | Rows, nu: float) -> Array | None:

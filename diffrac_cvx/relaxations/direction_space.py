@@ -128,7 +128,7 @@ def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Arra
 
 def problem_at(X: Array, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> DirectionProblem:
     """Return problem (15) at the values that the parameters have now, for the certificate."""
-    return direction_problem(X, value_of(nu), penalty.times(value_of(scale)), warn=False)
+    return direction_problem(X, value_of(nu), penalty.times(value_of(scale)))
 
 
 def read_directions(problem: DirectionProblem, V: Array, dual: Dual) -> Reading:

@@ -13,7 +13,13 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.components import number_by_first
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, direction_problem, offset_only
+from diffrac_cvx.certificates.direction_problem import (
+    DirectionProblem,
+    Scaled,
+    direction_problem,
+    offset_only,
+    warn_if_uninformative,
+)
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
@@ -196,6 +202,7 @@ def solve_by_iterates(
             problem, first = watched(partial(set_up, data, nu, penalty, start), data, stopping)
         except LeaveError as leave:
             return nothing_found(data, nu, leave.status, stopping, solver)
+        warn_if_uninformative(problem, data, penalty)
         points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
@@ -214,7 +221,7 @@ def watched(function: Callable[[], Item], data: Array | Rows, stopping: Stopping
     """Return what a function returns; leave it where the data are large and the time is up."""
     if not is_large(*data.shape):
         return function()
-    (found,) = watch(map(lambda f: f(), [function]), lambda: stopping.tick(NOTHING), threading.Event())
+    (found,) = watch((made() for made in [function]), lambda: stopping.tick(NOTHING), threading.Event())
     return found
 
 
@@ -352,4 +359,4 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
         return Start(U)
     if is_sparse(C):
         return Start(U, scale_rows(scale_rows(C, problem.scale).T, problem.scale))
-    return Start(U, np.clip(C * np.outer(problem.scale, problem.scale), -problem.box, problem.box))
+    return Start(U, np.clip(dense(C) * np.outer(problem.scale, problem.scale), -problem.box, problem.box))

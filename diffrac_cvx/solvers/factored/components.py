@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import scipy.linalg
@@ -24,7 +24,7 @@ from diffrac_cvx.certificates.block_bounds import (
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.factors import dense, is_sparse
+from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, principal_columns, row_products
 from diffrac_cvx.result import Bracket, Components, Labels
@@ -284,11 +284,11 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
                 yield make_iterate(split, state, done, claim, look)  # the value is known before the pairs are looked at
             look = look_at_pairs(state, claim, tol, poll)
         yield make_iterate(split, state, done, claim, look)
-        steps = STEPS
         if look.joins is not None:
             if is_giant(state, look):
                 return
             state = join(state, claim.ratios, look.joins)
+        state, steps = state if steps else lift(state), STEPS
 
 
 def reduce_rank(point: Point) -> Point:
@@ -304,20 +304,27 @@ def diagonal_start(problem: BlockProblem) -> State:
 
 
 def warm_start(problem: BlockProblem, first: Start) -> State:
-    """Return the state of a sparse factor and its multipliers; every coordinate gets a small weight at least."""
-    rows = scipy.sparse.csr_array(first.U)
+    """Return the state of a sparse factor and its multipliers."""
+    rows = scipy.sparse.csr_array(cast(Sparse, first.U))
     penalised, free = rows[problem.penalised], np.linalg.lstsq(problem.basis, dense(rows[problem.free]))[0]
     partition = problem.partition_of(first.U)
     weights = np.sqrt(np.asarray(penalised.multiply(penalised).sum(axis=1)).ravel())
     # One intercept for each single coordinate: what is left of the free part is not needed at an optimum.
-    intercepts = (penalised @ free.T) * inverse_or_one(weights)[:, None]
-    weights, factors = at_least(weights, WARM), []
+    intercepts, factors = (penalised @ free.T) * inverse_or_one(weights)[:, None], []
     for block in partition.blocks:
         inside = penalised[block]
         used = np.unique(inside.indices)
-        factors.append(full_rank(np.vstack([dense(inside[:, used]), free[:, used]]), len(block)))
+        factors.append(np.vstack([dense(inside[:, used]), free[:, used]]))
     point = Point(weights[partition.singles], intercepts[partition.singles], factors)
     return State(Blocks(problem, partition), point, problem.restrict_multiplier(partition, first.C))
+
+
+def lift(state: State) -> State:
+    """Return a warm start with some weight on every coordinate, and blocks of full rank, so that each can come back."""
+    blocks = state.blocks.partition.blocks
+    factors = [full_rank(U, len(block)) for U, block in zip(state.point.factors, blocks, strict=True)]
+    point = Point(at_least(state.point.weights, WARM), state.point.intercepts, factors)
+    return State(state.blocks, point, state.C, state.near, state.looked)
 
 
 def at_least(weights: Array, share: float) -> Array:

@@ -116,25 +116,27 @@ class BlockProblem:
         np.fill_diagonal(box, 0.0)
         return box
 
-    def factor(self, partition: Partition, weights: Array, intercepts: Array, factors: list[Array]) -> Sparse:
-        """Return the factor of V in the problem's coordinates, one column for each single coordinate.
+    def factor(
+        self, partition: Partition, weights: Array, intercepts: Array, rest: Array, factors: list[Array]
+    ) -> Sparse:
+        """Return the factor of V in the problem's coordinates.
 
-        weights (m1,) and intercepts (m1, f) are those of the single coordinates; factors (s + f, r) those of blocks.
+        weights (m1,) and intercepts (m1, f) are those of the single coordinates, a column each; rest (f, r) is that of
+        the unpenalised coordinates alone; factors (s + f, r) are those of the blocks.
         """
-        D, f = len(self.problem.c), self.F.shape[1]
-        rows, columns, entries = [self.penalised[partition.singles]], [np.arange(len(weights))], [weights]
-        done = len(weights)
-        if f:
-            lifted = intercepts @ self.basis.T
-            rows.append(np.tile(self.free, len(weights)))
-            columns.append(np.repeat(np.arange(len(weights)), len(self.free)))
-            entries.append(lifted.ravel())
-        for block, U in zip(partition.blocks, factors, strict=True):
-            s, r = len(block), U.shape[1]
-            full = np.vstack([U[:s], self.basis @ U[s:]])
-            rows.append(np.repeat(np.concatenate([self.penalised[block], self.free]), r))
-            columns.append(np.tile(np.arange(done, done + r), len(full)))
-            entries.append(full.ravel())
+        D, m1, free = len(self.problem.c), len(weights), self.free
+        rows, columns, entries = [self.penalised[partition.singles]], [np.arange(m1)], [weights]
+        if len(free):
+            rows.append(np.tile(free, m1))
+            columns.append(np.repeat(np.arange(m1), len(free)))
+            entries.append((intercepts @ self.basis.T).ravel())
+        places = [free, *(np.concatenate([self.penalised[block], free]) for block in partition.blocks)]
+        done = m1
+        for place, U in zip(places, [rest, *factors], strict=True):
+            s, r = len(U) - len(self.basis.T), U.shape[1]
+            rows.append(np.repeat(place, r))
+            columns.append(np.tile(np.arange(done, done + r), len(place)))
+            entries.append(np.vstack([U[:s], self.basis @ U[s:]]).ravel())
             done += r
         triples = (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns)))
         return scipy.sparse.csc_array(triples, shape=(D, done))

@@ -26,7 +26,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, principal_columns, row_products
+from diffrac_cvx.linalg import inverse_or_one, principal_columns, psd_factor, row_products
 from diffrac_cvx.result import Bracket, Components, Labels
 from diffrac_cvx.solvers.factored.augmented_lagrangian import top_energy
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, inner, take_step
@@ -37,43 +37,65 @@ STIFFNESS = 60.0  # of the augmented Lagrangian, times the size of a block
 SHRINKAGE = 0.03  # in the metric of the steps
 STEPS = 60  # L-BFGS steps a round
 MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every block
-LEAST_PENALISED = 4
+LEAST_PENALISED = 4  # below, one block is as quick
 CHEAP = 240  # coordinates up to which a look at all pairs costs no more than the steps between two looks
 SLOW = 500  # coordinates from which on a look at all pairs may take seconds
 MOST_NEAR = 20  # pairs a coordinate that are kept to be looked at again
 CHECK = 10  # L-BFGS steps between looks at the gap, while blocks are at most QUICK
 QUICK = 64
+STALL = 8  # rounds without a smaller gap before the problem is left to the solver for one block, if it is not large
+MOST_DENSE = 1000  # coordinates
 FAR = 1.5  # times c_j c_k: pairs so far beyond their box will be joined
 CLOSE = 0.02  # gap of the block diagonal problem below which pairs are looked at
 TRIES = 2  # of larger t where the certificate fails
 SMALL = 0.01  # of the largest weight: what a single coordinate gets at least when blocks are joined
+REST = 0.1  # of the size of V: what the unpenalised coordinates start with
 WARM = 0.2  # the same in a warm start: from 1e-3 it took twice as many steps to grow, and more than a cold start
 
 Poll = Callable[[], None]
 
 
 class Point(NamedTuple):
-    """A block diagonal V: weights (m1,) and intercepts (m1, f) of single coordinates, factors (s + f, r) of blocks."""
+    """A block diagonal V.
+
+    Attributes
+    ----------
+    weights, intercepts : (m1,) and (m1, f) array
+        Of the single coordinates, a column of the factor each.
+    rest : (f, f) array
+        Factor of what V has on the unpenalised coordinates alone.
+    factors : list of (s + f, r) arrays
+        Those of the blocks.
+    """
 
     weights: Array
     intercepts: Array
+    rest: Array
     factors: list[Array]
+
+    @property
+    def parts(self) -> list[Array]:
+        """All arrays."""
+        return [self.weights, self.intercepts, self.rest, *self.factors]
 
     def times(self, multiple: float) -> "Point":
         """Return the point with V times the square of a multiple."""
-        return Point(self.weights * multiple, self.intercepts * multiple, [U * multiple for U in self.factors])
+        return from_parts([part * multiple for part in self.parts])
 
     def flat(self) -> Array:
         """Return all entries in one vector."""
-        return np.concatenate([self.weights, self.intercepts.ravel(), *(U.ravel() for U in self.factors)])
+        return np.concatenate([part.ravel() for part in self.parts])
 
     def like(self, entries: Array) -> "Point":
         """Return a point of the same shapes from its entries."""
-        m, f = self.intercepts.shape
-        sizes = np.cumsum([m, m * f, *(U.size for U in self.factors)])
-        parts = np.split(entries, sizes[:-1])
-        factors = [part.reshape(U.shape) for part, U in zip(parts[2:], self.factors, strict=True)]
-        return Point(parts[0], parts[1].reshape(m, f), factors)
+        ends = np.cumsum([part.size for part in self.parts])
+        pieces = np.split(entries, ends[:-1])
+        return from_parts([piece.reshape(part.shape) for piece, part in zip(pieces, self.parts, strict=True)])
+
+
+def from_parts(parts: list[Array]) -> Point:
+    """Return the point with these arrays."""
+    return Point(*parts[:3], parts[3:])
 
 
 class BlockLagrangian:
@@ -99,7 +121,7 @@ class BlockLagrangian:
         q = self.problem.squares @ self.spread(weights**2)
         if F.shape[1]:
             q += 2 * row_products(F, self.problem.X @ self.spread(weights[:, None] * intercepts))
-            q += row_products(F @ (intercepts.T @ intercepts), F)
+            q += row_products(F @ (intercepts.T @ intercepts + point.rest @ point.rest.T), F)
         for XU in products:
             q += row_products(XU, XU)
         return np.maximum(q, 0.0)
@@ -126,9 +148,8 @@ class BlockLagrangian:
         products = self.products(point)
         roots = np.sqrt(self.energies(point, products))
         u = np.where(roots > 0.0, inverse_or_one(roots), 0.0)
-        value, slope, slopes = self.single_part(point, u)
+        value, pieces = self.single_part(point, u)
         value += 1.0 - 2.0 * float(roots.mean())
-        pieces = [slope, slopes.ravel()]
         for i, (U, XU, C) in enumerate(zip(point.factors, products, self.multipliers(point), strict=True)):
             s = len(C)
             BU = self.blocks.right[i] @ U
@@ -138,25 +159,26 @@ class BlockLagrangian:
             pieces.append((2 * BU - (2 / self.n) * (self.blocks.data[i].T @ (u[:, None] * XU))).ravel())
         return value, np.concatenate(pieces)
 
-    def single_part(self, point: Point, u: Array) -> tuple[float, Array, Array]:
-        """Return the single coordinates' part of tr VB, and the slopes in weights and intercepts."""
-        weights, intercepts, _ = point
+    def single_part(self, point: Point, u: Array) -> tuple[float, list[Array]]:
+        """Return the part of tr VB outside the blocks, and the slopes in weights, intercepts and rest, each flat."""
+        weights, intercepts, rest, _ = point
         singles, F = self.partition.singles, self.problem.F
         slope = 2 * weights * (self.diagonal - (u @ self.problem.squares)[singles] / self.n)
         value = float(np.sum(self.diagonal * weights**2))
         if not F.shape[1]:
-            return value, slope, np.zeros_like(intercepts)
+            return value, [slope, intercepts.ravel(), rest.ravel()]
         uF = u[:, None] * F
-        tilt = self.cross - (self.problem.X.T @ uF)[singles] / self.n
-        value += float(2 * np.sum(weights * row_products(self.cross, intercepts)) + np.sum(intercepts**2))
+        tilt, MF = self.cross - (self.problem.X.T @ uF)[singles] / self.n, F.T @ uF / self.n
+        value += float(2 * np.sum(weights * row_products(self.cross, intercepts)))
+        value += float(np.sum(intercepts**2) + np.sum(rest**2))
         slope += 2 * row_products(tilt, intercepts)
-        slopes = 2 * (weights[:, None] * tilt + intercepts - intercepts @ (F.T @ uF) / self.n)
-        return value, slope, slopes
+        slopes = 2 * (weights[:, None] * tilt + intercepts - intercepts @ MF)
+        return value, [slope, slopes.ravel(), 2 * (rest - MF @ rest).ravel()]
 
     def cost(self, point: Point) -> float:
         """Return tr VA + sum_ij c_i c_j |V_ij|."""
-        weights, intercepts, _ = point
-        total = float(np.sum(self.diagonal * weights**2) + np.sum(intercepts**2))
+        weights, intercepts, rest, _ = point
+        total = float(np.sum(self.diagonal * weights**2) + np.sum(intercepts**2) + np.sum(rest**2))
         total += float(2 * np.sum(weights * row_products(self.cross, intercepts)))
         for U, right, box in zip(point.factors, self.blocks.right, self.box, strict=True):
             V = U[: len(box)] @ U[: len(box)].T
@@ -185,7 +207,7 @@ class BlockLagrangian:
 
         The products with X are not needed again.
         """
-        value, change = at.value, [np.zeros(point.weights.size + point.intercepts.size)]
+        value, change = at.value, [np.zeros(sum(part.size for part in point.parts[:3]))]
         before, self.C0 = [self.distance(i, C) for i, C in enumerate(self.multipliers(point))], self.multipliers(point)
         for i, (U, old, new) in enumerate(zip(point.factors, self.C0, self.multipliers(point), strict=True)):
             s = len(new)
@@ -212,7 +234,7 @@ class BlockLagrangian:
             factors = [
                 np.vstack([part[:s] @ R, part[s:]]) for part, R, s in zip(parts.factors, right, sizes, strict=True)
             ]
-            return Point(parts.weights * single, parts.intercepts, factors).flat()
+            return Point(parts.weights * single, parts.intercepts, parts.rest, factors).flat()
 
         return apply
 
@@ -265,10 +287,11 @@ def pays(problem: DirectionProblem, first: Start) -> bool:
 
 
 def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start, poll: Poll) -> Iterator[Iterate]:
-    """Yield points with their certificates, until half of the coordinates should be in one component."""
+    """Yield points with their certificates, until half of the coordinates should be in one component, or a stall."""
     split = block_problem(problem)
     state = diagonal_start(split) if first.U is None else warm_start(split, first)
     done, steps = 0, 0 if is_sparse(first.U) else STEPS
+    best, since = np.inf, 0  # the least gap of the block diagonal problem, and the rounds since then
     while done < max_iter:
         lagrangian = BlockLagrangian(state.blocks, state.C)
         if steps:
@@ -279,6 +302,7 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
             done += taken
         state.point, claim = lagrangian.claim(state.point, state.C)
         look = Look(None, None)
+        best, since = (claim.gap, 0) if claim.gap < 0.95 * best else (best, since + 1)
         if claim.gap <= (max(CLOSE, tol) if steps else tol):
             if len(split.c) > SLOW:
                 yield make_iterate(split, state, done, claim, look)  # the value is known before the pairs are looked at
@@ -287,7 +311,9 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
         if look.joins is not None:
             if is_giant(state, look):
                 return
-            state = join(state, claim.ratios, look.joins)
+            state, best, since = join(state, claim.ratios, look.joins), np.inf, 0
+        if since >= STALL and len(split.c) <= MOST_DENSE:
+            return
         state, steps = state if steps else lift(state), STEPS
 
 
@@ -299,7 +325,7 @@ def reduce_rank(point: Point) -> Point:
 def diagonal_start(problem: BlockProblem) -> State:
     """Return V diagonal, all coordinates with the same weight."""
     m, f = problem.X.shape[1], problem.F.shape[1]
-    point = Point(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), [])
+    point = Point(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), np.eye(f) * REST, [])
     return State(Blocks(problem, Partition(np.arange(m))), point, [])
 
 
@@ -315,7 +341,9 @@ def warm_start(problem: BlockProblem, first: Start) -> State:
         inside = penalised[block]
         used = np.unique(inside.indices)
         factors.append(np.vstack([dense(inside[:, used]), free[:, used]]))
-    point = Point(weights[partition.singles], intercepts[partition.singles], factors)
+    alone = np.flatnonzero(np.asarray(abs(penalised).sum(axis=0)).ravel() == 0.0)
+    rest = psd_factor(free[:, alone] @ free[:, alone].T) if len(free) else np.zeros((0, 0))
+    point = Point(weights[partition.singles], intercepts[partition.singles], rest, factors)
     return State(Blocks(problem, partition), point, problem.restrict_multiplier(partition, first.C))
 
 
@@ -323,7 +351,8 @@ def lift(state: State) -> State:
     """Return a warm start with some weight on every coordinate, and blocks of full rank, so that each can come back."""
     blocks = state.blocks.partition.blocks
     factors = [full_rank(U, len(block)) for U, block in zip(state.point.factors, blocks, strict=True)]
-    point = Point(at_least(state.point.weights, WARM), state.point.intercepts, factors)
+    f = state.point.intercepts.shape[1]
+    point = Point(at_least(state.point.weights, WARM), state.point.intercepts, full_rank(state.point.rest, f), factors)
     return State(state.blocks, point, state.C, state.near, state.looked)
 
 
@@ -335,6 +364,8 @@ def at_least(weights: Array, share: float) -> Array:
 
 def full_rank(U: Array, s: int) -> Array:
     """Return a factor, whose first s rows are a block's, with a small part of full rank on them."""
+    if s == 0:
+        return np.zeros((0, 0))
     extra = np.eye(len(U), s) * (1e-2 * np.sqrt(np.sum(U**2) / s))
     return principal_columns(np.hstack([U, extra]))
 
@@ -420,7 +451,7 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
             pieces.append(piece)
         factors.append(full_rank(np.hstack(pieces), s))
         multipliers.append(C)
-    point = Point(weights[partition.singles], intercepts[partition.singles], factors)
+    point = Point(weights[partition.singles], intercepts[partition.singles], state.point.rest, factors)
     near = None if state.near is None else apart(state.near, partition)
     return State(blocks, point, multipliers, near, state.looked)
 

@@ -95,7 +95,7 @@ class Point(NamedTuple):
 
 def from_parts(parts: list[Array]) -> Point:
     """Return the point with these arrays."""
-    return Point(*parts[:3], parts[3:])
+    return Point(parts[0], parts[1], parts[2], parts[3:])
 
 
 class BlockLagrangian:

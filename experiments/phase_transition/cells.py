@@ -29,7 +29,7 @@ GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dime
     "full": {
         "affine": (list(range(2, 41, 2)), AFFINE_N, 4),
         "1-sparse": ([4, *SPARSE_D], SPARSE_N, 24),
-        "4-sparse": (SPARSE_D, FOUR_N, 24),
+        "4-sparse": ([*range(10, 101, 10), 150], FOUR_N, 24),
         "4-sparse, small lambda": (list(range(10, 101, 10)), FOUR_N, 24),
     },
     "smoke": {

@@ -35,6 +35,7 @@ from diffrac_cvx.solvers.stopping import Iterate, Start
 
 STIFFNESS = 60.0  # of the augmented Lagrangian, times the size of a block
 SHRINKAGE = 0.03  # in the metric of the steps
+FIRST = 20  # L-BFGS steps before the pairs are looked at first, where that is cheap: one component may be most of all
 STEPS = 60  # L-BFGS steps a round
 MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every block
 LEAST_PENALISED = 4  # below, one block is as quick
@@ -290,7 +291,7 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
     """Yield points with their certificates, until half of the coordinates should be in one component, or a stall."""
     split = block_problem(problem)
     state = diagonal_start(split) if first.U is None else warm_start(split, first)
-    done, steps = 0, 0 if is_sparse(first.U) else STEPS
+    done, steps = 0, 0 if is_sparse(first.U) else STEPS if len(split.c) > CHEAP else FIRST
     best, since = np.inf, 0  # the least gap of the block diagonal problem, and the rounds since then
     while done < max_iter:
         lagrangian = BlockLagrangian(state.blocks, state.C)

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.block_bounds import Blocks, Claim, spread_of
+from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.direction_problem import direction_problem
@@ -93,6 +95,41 @@ def test_the_gap_bounds_the_distance_to_the_optimal_roots():
         off = np.abs(problem.X.T @ ((u - 1 / best)[:, None] * problem.X)) / len(X)
         squares = problem.X**2
         assert np.all(off <= np.sqrt(proved * (squares.T @ (w[:, None] * squares)) / len(X)) + 1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 7])
+@pytest.mark.parametrize("size", [1.0, 1e-3])
+def test_the_solver_allows_at_least_the_distance_to_the_optimum_that_the_gap_leaves(seed, size):
+    X, _, penalty = instance(seed)
+    X[0] *= size  # with a small energy, below the floor of u = 1/sqrt(q)
+    problem = direction_problem(X - X.mean(axis=0), 1.0, penalty)
+    split = block_problem(problem)
+    point = problem.best_scale(np.eye(X.shape[1]))
+    blocks = Blocks(split, Partition(np.arange(X.shape[1])))
+    claim = Claim(blocks.ratios(point.q, []), point.q, point.value)
+    u, w, gap = weights_at(point.q, claim.gap)
+    squares = problem.X**2
+    least = np.sqrt(gap * (squares.T @ (w[:, None] * squares)) / len(X))
+    least = np.maximum(least, np.abs(problem.X.T @ ((u - claim.ratios.u)[:, None] * problem.X)) / len(X))
+    spread = spread_of(split, claim, claim.ratios.largest)
+    assert np.all(np.outer(spread.near, spread.near) >= least * (1 - 1e-12))
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-4])
+def test_what_the_solver_says_is_proved_is_so(tol):
+    separated = 0
+    for seed in range(40):
+        X, _, penalty = instance(seed)
+        found = dc.low_rank(X, penalty=penalty, tol=tol).components
+        if found is None or found.proved is None:
+            continue
+        proved = found.proved
+        exact = dc.find_components(
+            X, dc.low_rank(X, penalty=penalty, tol=1e-9, max_iter=3000), penalty=penalty, rtol=1e-4
+        )
+        assert np.all((proved[:, None] == proved)[exact[:, None] == exact]), seed
+        separated += proved.max()
+    assert separated > 0 or tol > 1e-3
 
 
 def test_a_strong_penalty_separates_every_feature():

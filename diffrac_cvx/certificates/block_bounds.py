@@ -299,17 +299,19 @@ class Spread(NamedTuple):
         return float(near**2 + self.off * scale**2)
 
 
-def spread_of(problem: BlockProblem, q: Array, gap: float, t: float) -> Spread | None:
-    r"""Return the distance to the optimal G that a proved gap leaves; None with unpenalised coordinates.
+def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
+    r"""Return the distance to the optimal G that the gap at t leaves; None with unpenalised coordinates.
 
     As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
+    Where q is below its floor, u is not 1/sqrt(q), and what that changes is added.
     """
     if problem.F.shape[1]:
         return None
-    weights = weights_at(q, gap)
-    used = np.where(problem.problem.zero_rows, 0.0, weights.w)
-    fourth = np.einsum("ij,i,ij->j", problem.squares, used, problem.squares) / len(q)
-    return Spread((weights.gap**2 * fourth) ** 0.25, np.sqrt(problem.diagonal), abs(t - 1.0))
+    weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0)), problem.problem.zero_rows
+    used = np.where(zero, 0.0, weights.w)
+    fourth = np.einsum("ij,i,ij->j", problem.squares, used, problem.squares) / len(used)
+    floored = np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)) @ problem.squares / len(used)
+    return Spread(np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal), abs(t - 1.0))
 
 
 def look_again(problem: BlockProblem, at: Elimination, pairs: Pairs, poll: Poll) -> Pairs:
@@ -463,8 +465,7 @@ def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll, enough: float = 
     at = eliminate(problem, ratios.u, t)
     if at is None:
         return Finding(None, empty_pairs(), [], [])
-    spread = spread_of(problem, claim.q, max(claim.value - claim.bound(t), 0.0), t)
-    found = scan(problem, blocks.partition.labels, at, NEAR, spread, poll)
+    found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t), poll)
     first = attempt(blocks, claim, at, found.pairs, found.proved, poll)
     finding, safe = first, largest_safe_t(problem, t)
     for _ in range(tries):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import principal_columns, row_blocks
@@ -70,3 +71,18 @@ def squared(G: Factor) -> Array:
     size = G.shape[0]
     require_memory(8.0 * size**2, f"a dense {size} x {size} matrix", "use the factor G of the result, V = GG'")
     return np.asarray((G @ G.T).toarray() if is_sparse(G) else G @ G.T)
+
+
+def eigenvalues(G: Factor) -> Array:
+    """Return the eigenvalues of GG', largest first, those of its blocks where G is sparse; zeros may be left out."""
+    if not is_sparse(G):
+        return np.asarray(np.linalg.svd(G, compute_uv=False) ** 2)
+    rows = scipy.sparse.csr_array(G)
+    _, labels = connected_components(rows @ rows.T, directed=False)
+    order = np.argsort(labels, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    found = []
+    for group in groups:
+        block = rows[group]
+        found.append(np.linalg.svd(block[:, np.unique(block.indices)].toarray(), compute_uv=False) ** 2)
+    return np.sort(np.concatenate(found))[::-1]

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.factors import eigenvalues
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style
 from diffrac_cvx.result import Result
@@ -50,7 +51,7 @@ class SpectrumDisplay:
         result : Result
         """
         singular = np.linalg.svd(result.F, compute_uv=False)
-        return cls(singular**2, None if result.V is None else np.linalg.eigvalsh(result.V)[::-1])
+        return cls(singular**2, None if result.G is None else eigenvalues(result.G))
 
     def plot(self, ax: Axes | None = None, *, most: int = 20, floor: float = 1e-10, **kwargs: Any) -> Self:
         """Draw the leading eigenvalues on a logarithmic axis.

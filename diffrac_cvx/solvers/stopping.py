@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, TypeVar, cast
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.components import number_by_first
+from diffrac_cvx.certificates.components import label_components, number_by_first, weights_at
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import (
     DirectionProblem,
@@ -30,6 +30,7 @@ from diffrac_cvx.solvers.watching import watch
 
 Callback = Callable[[Progress], object]
 Item = TypeVar("Item")
+QUICK = 2e8  # n d^2 up to which a look at all pairs of features takes a tenth of a second
 
 NOTHING = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
 
@@ -247,7 +248,7 @@ def certify_until_stopped(
     """Certify each iterate until the stopping rule is met; return the best point and the bracket."""
     n, D = problem.X.shape
     best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(n)), 0.0
-    found: Labels | None = None
+    groups: Components | None = None
     proved: Labels | None = None
     history: list[Progress] = []
     status: Status | None = None
@@ -259,7 +260,7 @@ def certify_until_stopped(
         for iterate, point, bounds in steps:
             dual = iterate.dual
             if point.value < best.value:
-                best, found = point, None if iterate.groups is None else iterate.groups.found
+                best, groups = point, iterate.groups
             proved = proved if iterate.groups is None or iterate.groups.proved is None else iterate.groups.proved
             lower = min(max(lower, bounds.lower), best.value)
             history.append(Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=lower, upper=best.value))
@@ -284,7 +285,7 @@ def certify_until_stopped(
         history=tuple(history),
         C=user_multiplier(problem, dual),
         G=problem.user_factor(best.U),
-        components=None if found is None else user_components(problem, found, proved),
+        components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
     )
 
 
@@ -317,10 +318,17 @@ def is_large(n: int, D: int) -> bool:
     return n * D >= 2e7 or n * D**2 >= 1e9 or D >= 700
 
 
-def user_components(problem: DirectionProblem, found: Labels, proved: Labels | None) -> Components:
-    """Return the components of the features alone, without the offset, numbered by first feature."""
-    d = len(problem.scale) - int(problem.has_offset)
-    return Components(number_by_first(found[:d]), None if proved is None else number_by_first(proved[:d]))
+def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups: Components) -> Components:
+    """Return the components of the features alone, without the offset, numbered by first feature.
+
+    Where the solver has not seen which are proved, as with unpenalised coordinates, that is computed if it is quick.
+    """
+    d, proved = len(problem.scale) - int(problem.has_offset), groups.proved
+    penalised = np.flatnonzero(problem.c > 0.0)
+    if proved is None and len(penalised) < len(problem.c) and len(problem.X) * len(penalised) ** 2 <= QUICK:
+        proved = np.full(len(problem.c), -1)
+        proved[penalised] = label_components(problem, weights_at(point.q, gap), penalised, None)
+    return Components(number_by_first(groups.found[:d]), None if proved is None else number_by_first(proved[:d]))
 
 
 def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Factor | None:

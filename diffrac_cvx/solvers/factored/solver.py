@@ -1,4 +1,4 @@
-"""The low-rank solver: V = UU', an augmented Lagrangian, a working set, and a proved gap."""
+"""The low-rank solver: samples of many rows, components, one block V = UU', and a proved gap."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,21 +33,25 @@ def low_rank(
     start: Result | npt.ArrayLike | None = None,
     working_set: bool = True,
 ) -> Result:
-    r"""Solve problem (15) to a proved gap, in time O(nd^2) a step, memory O(nd + d^2), on one thread.
+    r"""Solve problem (15) to a proved gap: by components where V has some, else as one block, V = UU'.
 
     .. math::
         \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
 
-    with V = UU' (Burer and Monteiro), U started at full rank and reduced as it converges.  The l1 part is an
-    augmented Lagrangian, minimised over U by L-BFGS; where c > 0 and d is large, it is solved on a growing set of
-    coordinates.  Without l1 part the data are whitened first.  The bracket is that of `certify_v`, so the
-    non-convexity of the factored problem cannot produce a wrong answer, only a gap that does not close.
+    Where c > 0, V is diagonal at first, O(nd) a step.  The certificate looks at all pairs of features, O(n d^2), in
+    single precision where d is large, a few times in all, and those that have to act together are joined in blocks.
+    Memory is O(nd): d may be in the thousands, and V is given by a sparse factor, ``result.G``, for ``result.V`` is
+    d x d.  Where most features are in one component, and without l1 part, V is one block, U of d x r started at full
+    rank and reduced as it converges, O(ndr) a step and O(d^3) for each certificate, memory O(nd + d^2).
 
-    Many rows (40 000 or more, and many times d^2) are neither copied nor visited at every step: the problem is solved
+    Many rows (40 000 or more, and at least 40 d^2) are neither copied nor visited at every step: the problem is solved
     on a sample whose gradient one pass over all rows corrects, by as many threads as the linear algebra has, and the
     same pass proves the bracket.  X must not change before ``result.F`` is read, which is made then.
 
-    Source: Eq. (12), (14), (15), (20); the method is not the paper's.
+    The bracket is that of `certify_v`, so that the non-convexity of the factored problem cannot produce a wrong answer,
+    only a gap that does not close.  It is valid at every status.
+
+    Source: Eq. (12), (14), (15), (20); the method is not the paper's, see the pages on solvers and on components.
 
     Parameters
     ----------
@@ -62,23 +66,30 @@ def low_rank(
     max_iter : int
         L-BFGS steps in all.
     time_limit : float, optional
-        Seconds.
+        Seconds.  Kept within about a second, whatever the size.
     callback : callable, optional
-        Called with each `Progress`; a true return value stops the solver.
+        Called with each `Progress`, and about five times a second where single products are long; a true return value
+        stops the solver.
     start : Result or (d, d) array, optional
-        A matrix of directions to start from, such as the solution for a nearby penalty.
+        A matrix of directions to start from, such as the solution for a nearby penalty.  Of a result with components
+        these are taken too; a matrix is started from as one block.
     working_set : bool
-        Whether a sparse problem may be solved on a few coordinates first.  Where the optimum is not unique that
-        favours sparse solutions of low rank; without it the solution is of generic rank, as an interior point is.
+        Whether a sparse problem may be solved by components, or on a few coordinates first.  Where the optimum is not
+        unique both favour sparse solutions of low rank; without them the solution is of generic rank, as an interior
+        point is.
 
     Returns
     -------
     Result
+        With ``components``, where V was found by components.  Its status is ``Status.MEMORY`` where V as one block
+        would not fit in memory.
 
     Raises
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
+    ResourceError
+        If a few copies of X, or without l1 part a factorisation of it, would not fit in memory: before they are made.
     """
     stopping = Stopping(tol, max_iter, time_limit, callback)
 

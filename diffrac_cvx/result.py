@@ -75,9 +75,10 @@ class Components:
     def __str__(self) -> str:
         sizes = np.bincount(self.found[self.found >= 0])
         if sizes.max(initial=0) <= 1:
+            words = "V is diagonal but for features with c = 0" if np.any(self.found < 0) else "V is diagonal"
             if self.proved is not None and np.bincount(self.proved[self.proved >= 0]).max(initial=0) <= 1:
-                return "V is diagonal, and every optimal V is proved to be"
-            return "V is diagonal"
+                return f"{words}, and every optimal V is proved to be"
+            return words
         words = f"V has {len(sizes)} components, the largest of {sizes.max()} features"
         proved = np.bincount(self.proved[self.proved >= 0]) if self.proved is not None else np.zeros(1)
         if len(proved) <= 1:

@@ -10,9 +10,14 @@ Solvers
      - solves
      - one step costs
      - memory
-   * - `low_rank`
+   * - `low_rank`, by components
+     - Eq. (15) with c > 0
+     - :math:`O(n d)` where V is diagonal, and for each block of size s and rank r :math:`O(n s r)`; a few looks at all pairs,
+       :math:`O(n d^2)` each
+     - :math:`O(n d)`
+   * - `low_rank`, one block
      - Eq. (15)
-     - :math:`O(n d r)`, r the columns of the factor
+     - :math:`O(n d r)`, r the columns of the factor; :math:`O(n d^2 + d^3)` for each certificate
      - :math:`O(n d + d^2)`
    * - `fista`
      - Eq. (15)
@@ -27,12 +32,25 @@ Solvers
      - that of CLARABEL or SCS
      - see :doc:`/relaxations`, cost
 
-All return a `Result` with a proved bracket. The first three are NumPy and SciPy only and run on one thread: several problems
-are best solved in several processes.
+All return a `Result` with a proved bracket. The first four are NumPy and SciPy only and run on one thread, but for passes over
+many rows: several problems are best solved in several processes.
 
 low_rank
 --------
-Beyond the paper. V = UU' with U of d × r, so that V is semidefinite by construction.
+Beyond the paper. V = UU', so that V is semidefinite by construction. The problem in U is not convex; the bracket is that of
+the convex problem, so a bad point shows as a gap that does not reach ``tol``, with a status that says so, and not as a wrong
+answer.
+
+**By components**, where there is an l1 part. Most pairs of features do not interact then, and V is zero between groups of
+features. V is diagonal at first; the certificate looks at all pairs, joins those that have to act together, and the solver goes
+on with these blocks, until the bracket closes. :doc:`components` has the theorem, the bound and the steps. It is the screening
+by which the graphical lasso splits (Witten, Friedman, Simon, *J. Comput. Graph. Stat.* 20, 2011; Mazumder, Hastie, *JMLR* 13,
+2012), at weights u that have to be found; that an inexact point can prove what it separates is the idea of gap-safe screening
+(Ndiaye, Fercoq, Gramfort, Salmon, *JMLR* 18, 2017). Nothing of size d × d is made: V is ``G @ G.T`` with a sparse
+``result.G``, and ``result.V`` makes the dense matrix when it is read.
+
+**One block**, where more than half of the features are in one component or will be, without l1 part, and with
+``working_set=False``.
 
 1. Scale the columns to norm one; without an l1 part, whiten them.
 2. For a multiplier :math:`C_0` of the l1 part, minimise the augmented Lagrangian over U by L-BFGS,
@@ -40,14 +58,28 @@ Beyond the paper. V = UU' with U of d × r, so that V is semidefinite by constru
    .. math:: 1 - 2 g(U U^\top) + \mathrm{tr}\, U U^\top A + \max_{|C_{ij}| \le c_i c_j}
       \Big( \mathrm{tr}\, C U U^\top - \tfrac{1}{2\sigma} \|C - C_0\|_F^2 \Big).
 
-3. Certify, with u and C as candidates for the dual. Stop if the gap is at most ``tol``. Else :math:`C_0 \leftarrow C`,
-   drop the columns of U that have vanished, and repeat. If there is no progress at a low rank, append the direction in
-   which the certificate is violated most.
+   The Hessian is begun from the metric :math:`Z \mapsto Z (U^\top U + \delta I)^{-1}`: along a direction with a small part in
+   UU' the value depends on that part's square, and scaled so it changes as fast as along the others (Tong, Ma, Chi, *JMLR* 22,
+   2021). Where columns are correlated the metric takes account of A as well. After ten steps :math:`C_0 \leftarrow C`; the
+   memory of L-BFGS stays, for the curvature hardly changes.
+3. Certify, with u and C as candidates for the dual. Two factorisations make an inexact point sharper: V with 0 where C is
+   strictly inside its box, and C moved towards :math:`A + C - M \succeq 0`. Stop if the gap is at most ``tol``. Else drop the
+   columns of U that have vanished, and repeat. If there is no progress at a low rank, append the direction in which the
+   certificate is violated most.
 4. With an l1 part and 24 features or more, do this on a working set: 8 features at first, then twice as many, chosen by how
-   much they violate the certificate on all features. The set grows to all of them if it must.
+   much they violate the certificate on all features. When half of the features should be in it, take all.
 
-The problem in U is not convex. The bracket is that of the convex problem, so a bad point shows as a gap that does not reach tol,
-with a status that says so, and not as a wrong answer.
+**Many rows**, at least 40 000 and at least :math:`40 d^2`: solve on a sample of m rows, correct, repeat. Let V be the last point,
+u its weights, and :math:`M_m(u)`, :math:`M_n(u)` the moments :math:`X^\top \mathrm{Diag}(u) X` over the sample and over all rows,
+divided by m and n. The surrogate
+
+.. math:: \min_{V \succeq 0}\ 1 - 2 g_m(V) + \mathrm{tr}\, V \big(A + M_m(u) - M_n(u)\big) + \sum_{ij} c_i c_j |V_{ij}|
+
+has the gradient of Eq. (15) at the last point, so that an optimum of Eq. (15) is a fixed point, and it is a problem of the same
+form. One pass over all rows at its solution gives the value, the proved bracket and the next surrogate; where a pass does not
+shrink the gap by a factor of three, the sample grows by 2.5. It is multigrid optimisation (MG/OPT: Nash, *Optim. Methods
+Softw.* 14, 2000) with two grids, and the step of DANE (Shamir, Srebro, Zhang, ICML 2014) with one machine. X is neither
+copied nor changed; where V splits, the components take over.
 
 fista
 -----
@@ -102,8 +134,9 @@ BracketDisplay.from_result(*runs.values(), names=list(runs)).plot(against="secon
 # Stopping
 # --------
 # All take ``tol``, the proved gap at which to stop (values lie in [0, 1]), ``max_iter`` and ``time_limit`` in seconds. The
-# fast ones take a ``callback``, called with each `Progress`; if it returns a true value they stop. The bracket is valid
-# whatever the reason, and ``result.status`` says which it was:
+# fast ones take a ``callback``, called with each `Progress`; if it returns a true value they stop. The limit of time, the
+# callback and Ctrl-C act within about a second at any size: where a single product or factorisation may take longer, it runs in
+# a thread of its own, which is left. The bracket is valid whatever the reason, and ``result.status`` says which it was:
 
 
 def once(progress):
@@ -120,9 +153,9 @@ for options in ({"max_iter": 20}, {"callback": once}, {}):
 #
 # Warm starts
 # -----------
-# ``start`` takes a `Result`, with its V and its multiplier, or any V. Along a path that saves steps:
+# ``start`` takes a `Result`, with its V, its components and its multiplier, or any V. Along a path that saves steps:
 
-grid = [0.01, 0.012, 0.014, 0.016]
+grid = [0.016, 0.014, 0.012, 0.01]
 counts = {}
 for name in ("cold", "warm"):
     start, counts[name] = None, []
@@ -134,18 +167,20 @@ for name in ("cold", "warm"):
 assert sum(counts["warm"]) < sum(counts["cold"])
 
 # %%
-# :func:`diffrac_cvx.paths.lambda_path` and the other path functions do this (:doc:`plots_and_paths`). For the reference path,
-# ``relaxation.at(nu=...)`` changes a parameter without compiling again; CVXPY's own warm starts are not used.
+# :func:`diffrac_cvx.paths.lambda_path` and the other path functions do this (:doc:`plots_and_paths`), for λ from the largest to
+# the smallest: components join on the way as a rule, so that those of one solution are a start for the next. For the reference
+# path, ``relaxation.at(nu=...)`` changes a parameter without compiling again; CVXPY's own warm starts are not used.
 #
 # Which solution
 # --------------
 # The optimum need not be unique: without a penalty it is not, on data in general position, below about
-# :math:`n = d + d(d-1)/4` points (:doc:`/reproduction`, Figure 1). ``low_rank`` with a working set then favours solutions of
-# low rank, ``working_set=False`` gives one of generic rank, as an interior point does, and ``fista`` one of high rank.
+# :math:`n = d + d(d-1)/4` points (:doc:`/reproduction`, Figure 1). With an l1 part ``low_rank`` then favours sparse solutions of
+# low rank, by components and by working sets; ``working_set=False``, which switches both off, gives one of generic rank, as an
+# interior point does, and ``fista`` one of high rank.
 #
 # Measured times
 # --------------
-# The benchmark of the README (``make benchmark``): n = 1000, d = 50, :math:`\lambda = 0.01`, one thread each.
+# One instance of the benchmark (``make benchmark``), planted with n = 1000, d = 50, :math:`\lambda = 0.01`; :doc:`large` has all.
 #
 # .. include:: ../benchmark.inc
 #

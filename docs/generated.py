@@ -1,4 +1,4 @@
-"""What the pages take from the package, the figures' tables and the README: nothing of it is typed twice."""
+"""What the pages take from the package and the figures' tables: nothing of it is typed twice."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,11 +9,13 @@ import pandas as pd
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
-from experiments.benchmark.table import gap_text, memory_text, pivot, seconds_text
+from experiments.benchmark.readme import INSTANCE
+from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
 
 ROOT = Path(__file__).parents[1]
 RUNTIME, BENCHMARK = (ROOT / "figures" / f"{name}.csv" for name in ("runtime", "benchmark"))
 N, D = 200, 10  # of the sizes shown
+NOT_MEASURED = "Not measured yet: ``make benchmark``.\n"
 
 
 def list_table(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
@@ -79,21 +81,17 @@ def table_of_equal_gap(lam: float) -> str:
 
 
 def table_of_benchmark() -> str:
-    """Return the README's table of the benchmark."""
-    lines = (ROOT / "README.md").read_text().splitlines()
-    start = lines.index("| method | proved gap | seconds |")
-    rows = []
-    for line in lines[start + 2 :]:
-        if not line.startswith("|"):
-            break
-        rows.append([re.sub(r"`([^`]*)`", r"``\1``", cell.strip()) for cell in line.strip("|").split("|")])
-    return list_table(("method", "proved gap", "seconds"), rows)
+    """Return the benchmark's table of one instance, a method a row."""
+    if not BENCHMARK.exists():
+        return NOT_MEASURED
+    head, *rows = of_instance(pd.read_csv(BENCHMARK), INSTANCE).lines()
+    return list_table(head, [[escape_text(text) or "–" for text in row] for row in rows])
 
 
 def table_of_large(entry: Callable[[pd.Series], str]) -> str:
     """Return one of the benchmark's tables, an instance a row and a method a column."""
     if not BENCHMARK.exists():
-        return "Not measured yet: ``make benchmark``.\n"
+        return NOT_MEASURED
     head, *rows = pivot(pd.read_csv(BENCHMARK), entry).lines()
     return list_table(head, [["–" if text == "-" else escape_text(text) for text in row] for row in rows])
 

@@ -230,7 +230,7 @@ def scan(
     for start in range(0, m, COLUMNS):
         poll()
         block, rest = slice(start, min(start + COLUMNS, m)), slice(start, m)
-        G = columns.left[:, block].T @ columns.right[:, rest]
+        G = columns.products(block, rest)
         np.fill_diagonal(G, 0.0)
         size = np.abs(G)
         most = float(size.max(initial=0.0))
@@ -254,31 +254,36 @@ def kept_pairs(
     side = at.t * problem.c[first] * problem.c[second]
     if scaled is not None:
         return Pairs(first, second, scaled * side / at.t, side)
-    X, size = problem.X, (ranges[0].stop - ranges[0].start) * (ranges[1].stop - ranges[1].start)
+    size = (ranges[0].stop - ranges[0].start) * (ranges[1].stop - ranges[1].start)
     if len(j) * GATHER <= size:
         return look_again(problem, at, Pairs(first, second, side, side), lambda: None)
-    G = (X[:, ranges[0]] * at.tilt[:, None]).T @ X[:, ranges[1]] + at.K[:, ranges[0]].T @ at.K[:, ranges[1]]
-    return Pairs(first, second, G[j, k], side)
+    return Pairs(first, second, block_of(problem, at, *ranges)[j, k], side)
 
 
 class Columns(NamedTuple):
-    """Arrays with left' right = G_jk / (c_j c_k) off the diagonal, up to `rounding`."""
+    """What `scan` multiplies: G_jk / (c_j c_k) for a range of columns and all from its start, up to `rounding`."""
 
-    left: npt.NDArray[np.floating[Any]]
-    right: npt.NDArray[np.floating[Any]]
+    products: Callable[[slice, slice], npt.NDArray[np.floating[Any]]]
     rounding: float
 
 
 def scaled_columns(problem: BlockProblem, at: Elimination) -> Columns:
-    """Return the columns of the products that `scan` needs, in single precision where that is exact enough."""
-    X, K = problem.X / problem.c, at.K / problem.c
-    left, right = np.vstack([X * at.tilt[:, None], K]), np.vstack([X, K])
+    """Return the products that `scan` needs, in single precision where that is exact enough and pays."""
+    X, c = problem.X, problem.c
     # |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
-    size = float(np.max(np.abs(at.tilt) @ np.square(X) + np.sum(K**2, axis=0), initial=0.0))
-    rounding = 1.1 * (len(left) + 4) * float(np.finfo(np.float32).eps) * size
-    if len(problem.c) < SINGLE_FROM or rounding > SINGLE_ROUNDING:
-        return Columns(left, right, 0.0)
-    return Columns(left.astype(np.float32), right.astype(np.float32), rounding)
+    size = float(np.max((np.abs(at.tilt) @ problem.squares + np.sum(at.K**2, axis=0)) / c**2, initial=0.0))
+    rounding = 1.1 * (len(X) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
+    if len(c) < SINGLE_FROM or rounding > SINGLE_ROUNDING:
+        return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
+    right = np.vstack([X / c, at.K / c]).astype(np.float32)
+    tilt = np.append(at.tilt, np.ones(len(at.K))).astype(np.float32)[:, None]
+    return Columns(lambda first, rest: (right[:, first] * tilt).T @ right[:, rest], rounding)
+
+
+def block_of(problem: BlockProblem, at: Elimination, first: slice, rest: slice) -> Array:
+    """Return G for two ranges of columns."""
+    X, K = problem.X, at.K
+    return np.asarray((X[:, first] * at.tilt[:, None]).T @ X[:, rest] + K[:, first].T @ K[:, rest])
 
 
 class Spread(NamedTuple):

@@ -121,6 +121,23 @@ def pivot(table: pd.DataFrame, entry: Callable[[pd.Series], str], *, with_data: 
     return Table.from_records(records, titles | ({"data": "data"} if with_data else {}))
 
 
+def of_instance(table: pd.DataFrame, instance: str) -> Table:
+    """Return what is known of one instance, a method a row."""
+    rows = table[table["instance"] == instance]
+    records = [
+        {
+            "method": SHORT.get(str(row["method"]), str(row["method"])),
+            "seconds": seconds_text(row),
+            "gap": gap_text(row),
+            "memory": memory_text(row),
+        }
+        for _, row in rows.iterrows()
+    ]
+    goals = "; ".join(f"{goal:g}" for goal in GOALS)
+    titles = {"method": "method", "seconds": f"seconds to a relative gap of {goals}", "gap": "least gap, in seconds"}
+    return Table.from_records(records, titles | {"memory": "MB"})
+
+
 def reasons(table: pd.DataFrame) -> str:
     """Return a line for every method that was not run or was ended from outside, with the instances and why."""
     lines: dict[tuple[str, str], list[str]] = {}

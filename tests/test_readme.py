@@ -7,9 +7,11 @@ import re
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from experiments.benchmark.readme import TABLE, passage, with_benchmark
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
@@ -45,6 +47,28 @@ def test_every_make_target_the_readme_names_exists():
     for target in re.findall(r"make ([a-z-]+)", README):
         if target not in {"alone"}:
             assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_what_the_readme_says_of_the_benchmark_is_what_its_table_says():
+    table = Path(__file__).parents[1] / TABLE
+    if table.exists():
+        assert with_benchmark(README, pd.read_csv(table)) == README
+    else:
+        assert "Not measured yet: `make benchmark`" in README
+
+
+def test_the_passage_on_the_benchmark_is_replaced_and_nothing_else():
+    names = ["planted 1000 x 50, 0.01", "planted 1000 x 50, 0.01", "dense 1000 x 40, 0"]
+    table = pd.DataFrame({"instance": names, "method": ["low_rank", "CVXPY + SCS", "low_rank"], "reason": ["", "", ""]})
+    times = {"seconds": 0.05, "time_to_1e-2": 0.01, "time_to_1e-4": [0.05, float("nan"), 0.05], "gram_seconds": 1e-4}
+    gaps = {"own_lower": 0.1, "own_upper": 0.11, "relative_gap": 3e-5}
+    table = table.assign(n=1000, d=50, peak_MB=7.0, data_MB=0.4, limit=15.0, **times, **gaps)
+    written = with_benchmark(README, table)
+    assert "| low_rank | 0.01; 0.05 | 3e-05 in 0.05 | 7 |\n| CVXPY + SCS | 0.01; no |" in written
+    assert "On all 2 instances" in written
+    assert written.replace(passage(table), "") == with_benchmark(written, table).replace(passage(table), "")
+    assert written.split("<!-- from")[0] == README.split("<!-- from")[0]
+    assert written.split("<!-- end -->")[1] == README.split("<!-- end -->")[1]
 
 
 def test_make_uses_every_core_whatever_the_threads_of_a_process():

@@ -45,9 +45,9 @@ def watch(items: Iterator[Item], tick: Callable[[], None], left: threading.Event
     try:
         while True:
             found, item = wait(ready, tick)
-            if isinstance(item, BaseException):
-                raise item
             if not found:
+                if isinstance(item, BaseException):
+                    raise item
                 return
             yield item  # type: ignore[misc]  # an item where one was found
             wanted.release()

@@ -63,9 +63,9 @@ def draw_boundary(ax: Axes, fit: Fit, panel: str) -> None:
 
 def draw_boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
     """Draw all boundaries on logarithmic axes, where a power law is a line."""
-    d = np.geomspace(4, 100, 50)
-    ax.plot(d, statistical_dimension(d), "--", color=SECOND, lw=0.8)
-    ax.plot(d, wendel(d), "--", color=SECOND, lw=0.8)
+    for law, most in ((statistical_dimension, 100), (wendel, 300)):
+        d = np.geomspace(4, most, 50)
+        ax.plot(d, law(d), "--", color=SECOND, lw=0.8)
     for name, mark, color in (
         ("affine rank_one", "s", ACCENT),
         ("affine recovered", "x", ACCENT),
@@ -74,11 +74,11 @@ def draw_boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
         ("4-sparse, small lambda recovered", "d", "black"),
     ):
         ax.plot(fits[name].d, fits[name].n50, mark, ms=3, mfc="none", mew=0.7, color=color)
-    ax.set(xscale="log", yscale="log", xlim=(3.5, 120), ylim=(2, 4000))
+    ax.set(xscale="log", yscale="log", xlim=(3.5, 400), ylim=(2, 4000))
     ax.set(xlabel="dimension $d$", ylabel="50 % boundary $n$", title="(c) all boundaries")
     for x, y, color, text in (
         (4, 330, ACCENT, "affine invariant\nrank \u25a1, error \u00d7\n$d + d(d-1)/4$"),
         (4, 58, "black", "4-sparse, error\n\u25bd $1/\\sqrt{n}$\n\u25c7 $0.03/\\sqrt{n}$"),
-        (18, 2.6, SECOND, "1-sparse, rank \u25b3\n$(d + 1)/2$"),
+        (30, 2.6, SECOND, "1-sparse, rank \u25b3\n$(d + 1)/2$"),
     ):
         ax.text(x, y, text, color=color, fontsize=6.5)

@@ -10,16 +10,37 @@ Eq. (15), the problem in the direction V, a matrix of d × d: the number of poin
 # What it costs
 # -------------
 # The unit is a *Gram pass*, the time of one product :math:`X^\top X`, :math:`n d^2` multiplications. Reading X once costs
-# :math:`n d`, a factorisation of a d × d matrix :math:`d^3`.
+# :math:`n d`, a factorisation of a d × d matrix :math:`d^3`. Which of these ``low_rank`` pays depends on the regime.
 #
-# - **Many points.** Every solver of this package is linear in n, in time and in memory.
-# - **Many features, and a sparse penalty.** Where λ is large enough, most features do not act together and V is block diagonal
-#   (:doc:`components`). ``low_rank`` solves the blocks, and a problem with thousands of features is then one in a few thousand
-#   numbers and not in their squares.
-# - **Many features that act together.** With a small λ, or none, V is dense: the memory is that of a few d × d matrices, and
-#   the time grows with :math:`d^3`.
+# - **Components are small**: a sparse penalty that is large enough (:doc:`components`). A step costs :math:`O(n d)`, and each look
+#   at all pairs of features half a Gram pass, in single precision from 500 features on. One or two looks are enough where V is
+#   diagonal. Memory is about six times that of X, and no d × d matrix is made. The rows *planted, λ = 1/√n* of the tables.
+# - **One component has most of the features**: a small λ, or none, or features that are all correlated. V is one dense block. A step
+#   costs :math:`O(n d r)` with a factor of r columns, a certificate :math:`O(n d^2 + d^3)`, and memory is that of sixteen d × d
+#   matrices: 128 MB at d = 1000, 13 GB at d = 10 000. Up to some hundred features this is quick; about a thousand is the practical
+#   end, and there the gap may not close within a limit of time. The rows *λ = 0.03/√n*.
+# - **Many rows**: at least 40 000, and at least :math:`40 d^2`. The problem is solved on samples, and all rows are read only to
+#   correct and to prove, by several threads. X is not copied. The rows with n = 100 000 and n = 1 000 000. With fewer rows for the
+#   number of features every step reads all of them; the time is linear in n.
 # - **Through CVXPY.** The constraints have about :math:`n d^2 / 2` coefficients, and CLARABEL adds a matrix with
 #   :math:`d^4 / 4` entries: ``solve`` estimates both and refuses what does not fit, before it builds anything.
+#
+# Which λ is large enough
+# ~~~~~~~~~~~~~~~~~~~~~~~
+# Features j and k are joined where :math:`|G_{jk}| \ge c_j c_k`. With :math:`c_j^2 = \lambda` and columns of variance 1, and two
+# features that have nothing to do with each other, :math:`G_{jk} = \tfrac1n \sum_i (u_i - 1) x_{ij} x_{ik}` is a mean of n
+# products of either sign, of the order of :math:`1/\sqrt n`. So the regime is decided by the multiple of :math:`1/\sqrt n`
+# that λ is. Here is one instance at four of them:
+
+import diffrac_cvx as dc
+
+n = 500
+X = dc.datasets.make_planted(n, 60, sparsity=10, noise=0.3, rng=0).X
+for multiple in (1.0, 0.3, 0.1, 0.03):
+    penalty = dc.Penalty.l1(multiple / n**0.5)
+    result = dc.low_rank(X, penalty=penalty, tol=1e-5, time_limit=20)
+    groups = dc.find_components(X, result, penalty=penalty)
+    print(f"{multiple:>4} / sqrt(n): {groups.max() + 1:2} components are proved, relative gap {result.gap / result.upper:.0e}")
 
 # %%
 # What was measured
@@ -46,24 +67,41 @@ Eq. (15), the problem in the direction V, a matrix of d × d: the number of poin
 # Gaussian columns of which neighbours have correlation 0.7, without clusters; columns have mean 0 and variance 1.
 
 # %%
-# What to do
-# ----------
-# **Set a limit.** The bracket is valid whenever the solver stops, so a limit of time costs accuracy and not validity. A relative
-# gap says more than an absolute one where the optimum is small:
+# What a status says
+# ------------------
+# The bracket is valid at every status; a limit costs accuracy and not validity.
+#
+# - ``OPTIMAL``: the gap is at most ``tol``. The gap is absolute; where the optimum is small, a relative one says more:
+#   pass ``tol`` as a share of the value that a first solve shows.
+# - ``TIME_LIMIT``, ``MAX_ITER``, ``STOPPED``: go on from the result, ``low_rank(X, ..., start=result)``, or accept the bracket.
+# - ``MEMORY``: most features are in one component, and V as one block would not fit in memory. A larger λ separates them.
+# - ``STALLED``: no further progress in double precision; ask for a larger ``tol``.
+#
+# `ResourceError` comes before the work: X or its factorisation would not fit. The same error at ``result.V`` means that V as a
+# dense matrix would not; ``result.G``, with V = GG', has it all.
 
-import diffrac_cvx as dc
-
-X = dc.datasets.make_planted(500, 60, sparsity=10, noise=0.3, rng=0).X
-for lam in (0.045, 0.0013):
-    penalty = dc.Penalty.l1(lam)
-    result = dc.low_rank(X, penalty=penalty, tol=1e-4, time_limit=10)
-    groups = dc.find_components(X, result, penalty=penalty).max() + 1
-    print(f"lambda {lam:<6g} [{result.lower:.5f}, {result.upper:.5f}]  relative gap {result.gap / result.upper:.0e}  "
-          f"{groups} components: {result.status}")  # fmt: skip
+d = 2000
+X = dc.datasets.make_planted(200, d, sparsity=10, noise=0.3, rng=0).X
+result = dc.low_rank(X, penalty=dc.Penalty.l1(200**-0.5), tol=1e-4)
+print(f"[{result.lower:.5f}, {result.upper:.5f}]: {result.components}")
+print(f"G has {result.G.nnz} entries that are not 0, V would have {d**2}")
 
 # %%
+# What to do when it is too slow
+# ------------------------------
+# **Set a limit, and ask for less.** ``time_limit`` and a callback are kept within about a second at any size. A tolerance of 1e-3
+# is enough for labels as a rule, and what is left of the gap takes the most steps.
+#
 # **Start from a large λ.** For large λ there are many components, and the problem is quick. On the way to a smaller one they
-# join: :func:`diffrac_cvx.paths.lambda_path` goes that way with warm starts.
+# join: :func:`diffrac_cvx.paths.lambda_path` goes that way with warm starts, and where it becomes slow, the components have
+# become one.
+#
+# **Drop features that carry nothing.** The cost of one dense block grows with :math:`d^3` and :math:`n d r`. Features that are
+# components of their own at a λ somewhat larger than yours do not act together with any other there; that is no proof for
+# your λ, but `certify_v` on all features says what dropping them has cost.
+#
+# **Add a penalty.** Without an l1 part and with few points for the features the optimum is not unique, and not informative
+# (:doc:`/reproduction`, Figure 1); a larger λ is then quicker and says more.
 #
 # **Know what CVXPY would need.** The estimate comes before anything large is made:
 
@@ -79,5 +117,5 @@ except dc.ResourceError as error:
 
 X = dc.datasets.make_planted(20_000, 20, noise=0.3, rng=0).X
 sample = dc.low_rank(X[:2000], penalty=dc.Penalty.l1(0.01), tol=1e-5)
-lower, upper = dc.certify_v(X, sample.V, penalty=dc.Penalty.l1(0.01))
+lower, upper = dc.certify_v(X, sample.G @ sample.G.T, penalty=dc.Penalty.l1(0.01))
 print(f"from a tenth of the rows: optimum of all rows in [{lower:.5f}, {upper:.5f}]")

@@ -77,8 +77,8 @@ def draw_boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
     ax.set(xscale="log", yscale="log", xlim=(3.5, 400), ylim=(2, 4000))
     ax.set(xlabel="dimension $d$", ylabel="50 % boundary $n$", title="(c) all boundaries")
     for x, y, color, text in (
-        (4, 330, ACCENT, "affine invariant\nrank \u25a1, error \u00d7\n$d + d(d-1)/4$"),
-        (4, 58, "black", "4-sparse, error\n\u25bd $1/\\sqrt{n}$\n\u25c7 $0.03/\\sqrt{n}$"),
+        (4, 420, ACCENT, "affine invariant\nrank \u25a1, error \u00d7\n$d + d(d-1)/4$"),
+        (105, 260, "black", "4-sparse,\nerror\n\u25bd $1/\\sqrt{n}$\n\u25c7 $0.03/\\sqrt{n}$"),
         (30, 2.6, SECOND, "1-sparse, rank \u25b3\n$(d + 1)/2$"),
     ):
         ax.text(x, y, text, color=color, fontsize=6.5)

@@ -13,12 +13,12 @@ Eq. (15), the problem in the direction V, a matrix of d × d: the number of poin
 # :math:`n d`, a factorisation of a d × d matrix :math:`d^3`. Which of these ``low_rank`` pays depends on the regime.
 #
 # - **Components are small**: a sparse penalty that is large enough (:doc:`components`). A step costs :math:`O(n d)`, and each look
-#   at all pairs of features half a Gram pass, in single precision from 500 features on. One or two looks are enough where V is
-#   diagonal. Memory is about six times that of X, and no d × d matrix is made. The rows *planted, λ = 1/√n* of the tables.
+#   at all pairs of features half a Gram pass, in single precision from 500 features on. Where V is diagonal one or two looks are
+#   enough. Memory is a few times that of X, and no d × d matrix is made. The rows *planted, λ = 1/√n* of the tables.
 # - **One component has most of the features**: a small λ, or none, or features that are all correlated. V is one dense block. A step
-#   costs :math:`O(n d r)` with a factor of r columns, a certificate :math:`O(n d^2 + d^3)`, and memory is that of sixteen d × d
-#   matrices: 128 MB at d = 1000, 13 GB at d = 10 000. Up to some hundred features this is quick; about a thousand is the practical
-#   end, and there the gap may not close within a limit of time. The rows *λ = 0.03/√n*.
+#   costs :math:`O(n d r)` with a factor of r columns, a certificate :math:`O(n d^2 + d^3)`, and memory is taken to be that of
+#   sixteen d × d matrices: 128 MB at d = 1000, 13 GB at d = 10 000. About a thousand features is the practical end: the rows
+#   *λ = 0.03/√n* show the gap that a limit of time leaves.
 # - **Many rows**: at least 40 000, and at least :math:`40 d^2`. The problem is solved on samples, and all rows are read only to
 #   correct and to prove, by several threads. X is not copied. The rows with n = 100 000 and n = 1 000 000. With fewer rows for the
 #   number of features every step reads all of them; the time is linear in n.
@@ -29,8 +29,8 @@ Eq. (15), the problem in the direction V, a matrix of d × d: the number of poin
 # ~~~~~~~~~~~~~~~~~~~~~~~
 # Features j and k are joined where :math:`|G_{jk}| \ge c_j c_k`. With :math:`c_j^2 = \lambda` and columns of variance 1, and two
 # features that have nothing to do with each other, :math:`G_{jk} = \tfrac1n \sum_i (u_i - 1) x_{ij} x_{ik}` is a mean of n
-# products of either sign, of the order of :math:`1/\sqrt n`. So the regime is decided by the multiple of :math:`1/\sqrt n`
-# that λ is. Here is one instance at four of them:
+# products of either sign, of the order of the spread of u over :math:`\sqrt n`. So the regime is decided by the multiple of
+# :math:`1/\sqrt n` that λ is. Here is one instance at four of them:
 
 import diffrac_cvx as dc
 
@@ -40,7 +40,9 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
     penalty = dc.Penalty.l1(multiple / n**0.5)
     result = dc.low_rank(X, penalty=penalty, tol=1e-5, time_limit=20)
     groups = dc.find_components(X, result, penalty=penalty)
-    print(f"{multiple:>4} / sqrt(n): {groups.max() + 1:2} components are proved, relative gap {result.gap / result.upper:.0e}")
+    print(
+        f"{multiple:>4} / sqrt(n): components proved: {groups.max() + 1:2}, relative gap {result.gap / result.upper:.0e}"
+    )
 
 # %%
 # What was measured
@@ -89,8 +91,8 @@ print(f"G has {result.G.nnz} entries that are not 0, V would have {d**2}")
 # %%
 # What to do when it is too slow
 # ------------------------------
-# **Set a limit, and ask for less.** ``time_limit`` and a callback are kept within about a second at any size. A tolerance of 1e-3
-# is enough for labels as a rule, and what is left of the gap takes the most steps.
+# **Set a limit, or ask for less.** ``time_limit`` and a callback are kept within about a second at any size. How much longer a
+# relative gap of 0.0001 takes than one of 0.01 is in the first table.
 #
 # **Start from a large λ.** For large λ there are many components, and the problem is quick. On the way to a smaller one they
 # join: :func:`diffrac_cvx.paths.lambda_path` goes that way with warm starts, and where it becomes slow, the components have
@@ -101,7 +103,7 @@ print(f"G has {result.G.nnz} entries that are not 0, V would have {d**2}")
 # your λ, but `certify_v` on all features says what dropping them has cost.
 #
 # **Add a penalty.** Without an l1 part and with few points for the features the optimum is not unique, and not informative
-# (:doc:`/reproduction`, Figure 1); a larger λ is then quicker and says more.
+# (:doc:`/reproduction`, Figure 1). A larger λ is quicker.
 #
 # **Know what CVXPY would need.** The estimate comes before anything large is made:
 

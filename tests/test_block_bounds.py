@@ -1,0 +1,384 @@
+"""The certificate by blocks: what it proves at any block diagonal V, and what it finds among the pairs."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse
+from sparse_instances import (
+    KINDS,
+    instance,
+    optimum,
+    random_multipliers,
+    random_partition,
+    random_point,
+    restricted_point,
+)
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates import block_bounds
+from diffrac_cvx.certificates.block_bounds import (
+    Blocks,
+    Claim,
+    attempt,
+    block_ratio,
+    bracket_blocks,
+    eliminate,
+    larger_t,
+    largest_safe_t,
+    prove,
+    scan,
+    single_ratios,
+    spread_of,
+    whiten,
+)
+from diffrac_cvx.certificates.block_problem import Partition, block_problem, factor_by_blocks
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.factors import dense, is_sparse
+from diffrac_cvx.inputs import as_data
+from diffrac_cvx.solvers.factored.components import BlockLagrangian, Point
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+SEEDS = range(24)  # each kind of problem at each nu
+each_seed = pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
+
+
+def quiet():
+    """Nobody to ask."""
+
+
+def blocks_and_claim(split, partition, point, C):
+    """What `prove` needs, at a point at its best scale."""
+    lagrangian = BlockLagrangian(Blocks(split, partition), C)
+    scaled, claim = lagrangian.claim(Point(*point), C)
+    return lagrangian.blocks, claim, scaled
+
+
+def points(seed):
+    """Block diagonal points of one problem: at random, and near its optimum; their partitions and multipliers."""
+    split = instance(seed).split
+    U = split.problem.from_user_factor(dense(optimum(seed).G))
+    m = len(split.c)
+    for k, noise in enumerate([None, None, 1.0, 0.3, 0.1, 0.01, 0.001, 0.0]):
+        rng = np.random.default_rng([seed, k])
+        partition = Partition(np.zeros(m, dtype=int)) if k == 7 else random_partition(rng, m)
+        point = (
+            random_point(rng, split, partition) if noise is None else restricted_point(split, partition, U, noise, rng)
+        )
+        yield split, partition, point, random_multipliers(rng, split, partition)
+
+
+def full_pairs(split, at, C, partition):
+    """G = M - t A + K'K and its box, all m x m, from their definition."""
+    X, F, n, t = split.X, split.F, len(split.X), at.t
+    u = n * at.tilt + t
+    A = X.T @ X / n + np.diag(split.a**2)
+    G = X.T @ (u[:, None] * X) / n - t * A
+    if F.shape[1]:
+        S = t * np.eye(F.shape[1]) - F.T @ (u[:, None] * F) / n
+        cross = F.T @ (u[:, None] * X) / n - t * F.T @ X / n
+        G += cross.T @ np.linalg.solve(S, cross)
+    return G, t * np.outer(split.c, split.c)
+
+
+# Bounds
+
+
+@each_seed
+def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
+    upper = optimum(seed).upper
+    for split, partition, point, C in points(seed):
+        blocks, claim, scaled = blocks_and_claim(split, partition, point, C)
+        found = prove(blocks, claim, 3, quiet).lower
+        lowers = [0.0 if found is None else found]
+        G = split.problem.best_scale(split.factor(partition, *scaled))
+        assert G.value == pytest.approx(claim.value, abs=1e-10)
+        lowers += [bracket_blocks(split.problem, G, given).lower for given in (None, split.multiplier(partition, C))]
+        assert max(lowers) <= upper + 1e-12
+        assert upper <= claim.value + 1e-7
+
+
+@each_seed
+def test_the_bound_is_that_of_one_multiplier_inside_its_box_for_all_coordinates(seed):
+    """S = t (A + C + Diag(c)^2) - M is made in full, from t and the rule for C between the groups."""
+    for split, partition, point, C in points(seed):
+        blocks, claim, _ = blocks_and_claim(split, partition, point, C)
+        lower = prove(blocks, claim, 3, quiet).lower
+        if lower is None:
+            continue
+        u, t = claim.ratios.u, (1.0 - lower) / claim.ratios.inverse_mean
+        at = eliminate(split, u, t)
+        G, box = full_pairs(split, at, C, partition)
+        multiplier = np.clip(G, -box, box) / t
+        np.fill_diagonal(multiplier, 0.0)
+        for block, matrix in zip(partition.blocks, claim.ratios.C, strict=True):
+            multiplier[np.ix_(block, block)] = matrix
+        assert np.all(np.abs(multiplier) <= np.outer(split.c, split.c) * (1 + 1e-12))
+        problem, chosen = split.problem, np.ix_(split.penalised, split.penalised)
+        S = t * (problem.A + np.diag(problem.c**2)) - problem.X.T @ (u[:, None] * problem.X) / len(u)
+        S[chosen] += t * multiplier
+        assert np.linalg.eigvalsh(S)[0] >= -1e-11 * t * max(1.0, u.max())
+
+
+def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_over():
+    proved = 0
+    for seed in SEEDS:
+        split, upper = instance(seed).split, optimum(seed).upper
+        U = split.problem.from_user_factor(dense(optimum(seed).G))
+        rng, finest = np.random.default_rng(seed), Partition(np.arange(len(split.c)))
+        blocks, claim, _ = blocks_and_claim(split, finest, restricted_point(split, finest, U, 0.0, rng), [])
+        found = prove(blocks, claim, 6, quiet)
+        assert found.lower is None or found.lower <= upper + 1e-12
+        proved += found.lower is not None and found.lower > 0.0 and len(found.pairs.beyond().j) > 0
+    assert proved > 0
+
+
+def test_the_bound_is_tight_at_a_solution_by_components():
+    solved = 0
+    for seed in SEEDS:
+        result = instance(seed).solve(tol=1e-6, max_iter=500)
+        if result.components is None or result.status is not dc.Status.OPTIMAL:
+            continue
+        solved += 1
+        judged = instance(seed).certify(result)
+        assert judged.upper == pytest.approx(result.upper, abs=1e-12)
+        assert judged.lower > 0.0
+        assert judged.gap <= 2e-6
+    assert solved > 10
+
+
+def prove_all(seed):
+    """The bounds and the pairs at the points of a problem."""
+    found = []
+    for split, partition, point, C in points(seed):
+        blocks, claim, _ = blocks_and_claim(split, partition, point, C)
+        found.append(prove(blocks, claim, 3, quiet))
+    return found
+
+
+def assert_same(one, other, rtol):
+    for first, second in zip(one, other, strict=True):
+        assert set(zip(*first.pairs[:2], strict=True)) == set(zip(*second.pairs[:2], strict=True))
+        assert (first.lower is None) == (second.lower is None)
+        if first.lower is not None:
+            assert second.lower == pytest.approx(first.lower, abs=rtol)
+
+
+@pytest.mark.parametrize("seed", range(8), ids=lambda seed: KINDS[seed])
+@pytest.mark.parametrize(
+    ("name", "value", "rtol"),
+    [
+        ("SINGLE_FROM", 1, 1e-12),
+        ("COLUMNS", 3, 1e-12),
+        ("GATHER", 0, 1e-12),
+        ("GATHER", 10**9, 1e-12),
+        ("DENSE", 1, 1e-3),
+    ],
+    ids=["single precision", "few columns", "each alone", "all together", "Lanczos"],
+)
+def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, seed, name, value, rtol):
+    """Lanczos steps stop early: the next t, and the bound there, may differ a little, and both hold."""
+    usual = prove_all(seed)
+    if name == "GATHER":
+        monkeypatch.setattr(block_bounds, "SINGLE_FROM", 1)
+    monkeypatch.setattr(block_bounds, name, value)
+    assert_same(usual, prove_all(seed), rtol)
+
+
+# Pairs
+
+
+@each_seed
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+@pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
+def test_the_pairs_kept_are_exactly_those_beyond_the_share_of_their_box(monkeypatch, seed, share, single):
+    monkeypatch.setattr(block_bounds, "SINGLE_FROM", 1 if single else 10**9)
+    for split, partition, point, C in points(seed):
+        _, claim, _ = blocks_and_claim(split, partition, point, C)
+        at = eliminate(split, claim.ratios.u, claim.least_t)
+        if at is None:
+            continue
+        pairs = scan(split, partition.labels, at, share, None, quiet).pairs
+        G, box = full_pairs(split, at, C, partition)
+        expected = np.triu((np.abs(G) > share * box) & (partition.labels[:, None] != partition.labels), 1)
+        kept = np.zeros_like(expected)
+        kept[pairs.j, pairs.k] = True
+        np.testing.assert_array_equal(kept, expected)
+        size = np.abs(claim.ratios.u).max()
+        np.testing.assert_allclose(pairs.G, G[pairs.j, pairs.k], rtol=1e-9, atol=1e-12 * size)
+        np.testing.assert_allclose(pairs.side, box[pairs.j, pairs.k], rtol=1e-12)
+        np.testing.assert_array_equal(pairs.excess != 0.0, np.abs(pairs.G) > pairs.side)
+
+
+@each_seed
+def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
+    for split, partition, point, C in points(seed):
+        _, claim, _ = blocks_and_claim(split, partition, point, C)
+        t = claim.least_t
+        safe, at = largest_safe_t(split, t), eliminate(split, claim.ratios.u, t)
+        assert safe >= t
+        if at is None:
+            continue
+        kept = scan(split, partition.labels, at, block_bounds.NEAR, None, quiet).pairs
+        for larger in np.linspace(t, safe, 4):
+            later = scan(split, partition.labels, eliminate(split, claim.ratios.u, larger), 1.0, None, quiet).pairs
+            assert set(zip(later.j, later.k, strict=True)) <= set(zip(kept.j, kept.k, strict=True))
+
+
+def test_where_the_bound_fails_larger_t_leads_to_one_that_holds_nearly_or_fully():
+    """By Newton's method on a concave function, from the side where the tangent stops short of the root."""
+    failed = 0
+    for seed in range(0, 24, 2):
+        for split, partition, point, C in points(seed):
+            blocks, claim, _ = blocks_and_claim(split, partition, point, C)
+            t = claim.least_t
+            found = prove(blocks, claim, 0, quiet)
+            assert larger_t(blocks, claim.ratios, t, []) == t
+            if found.failures:
+                failed += 1
+                assert larger_t(blocks, claim.ratios, t, found.failures) > t
+                first, last = (min(failure.value for failure in found.failures), 0.0)
+                for _ in range(6):
+                    t = larger_t(blocks, claim.ratios, t, found.failures)
+                    at = eliminate(split, claim.ratios.u, t)
+                    pairs = scan(split, partition.labels, at, 1.0, None, quiet).pairs
+                    found = attempt(blocks, claim, at, pairs, None, quiet)
+                    last = min((failure.value for failure in found.failures), default=0.0)
+                assert last > 1e-2 * first
+    assert failed > 20
+
+
+def test_a_bound_that_would_not_be_enough_is_not_tried_for():
+    split, partition, point, C = next(points(0))
+    blocks, claim, _ = blocks_and_claim(split, partition, point, C)
+    assert prove(blocks, claim, 40, quiet).lower is not None
+    assert prove(blocks, claim, 40, quiet, enough=0.0).lower is None
+
+
+@each_seed
+def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(seed):
+    problem = instance(seed).problem
+    split = block_problem(problem)
+    best = problem.best_scale(problem.from_user_factor(optimum(seed).G))
+    u_best = 1.0 / np.sqrt(best.q)
+    for split, partition, point, C in points(seed):
+        blocks, claim, _ = blocks_and_claim(split, partition, point, C)
+        lower = prove(blocks, claim, 3, quiet).lower
+        if split.F.shape[1]:
+            assert spread_of(split, claim, claim.least_t) is None
+        if split.F.shape[1] or lower is None:
+            continue
+        t = (1.0 - lower) / claim.ratios.inverse_mean
+        spread = spread_of(split, claim, t)
+        whole = slice(0, len(split.c))
+        G = split.X.T @ ((claim.ratios.u - t)[:, None] * split.X) / len(split.X)
+        G_best = split.X.T @ ((u_best - 1.0)[:, None] * split.X) / len(split.X)
+        off = spread.between(whole, whole, split.c) * np.outer(split.c, split.c)
+        np.fill_diagonal(G, 0.0)
+        np.fill_diagonal(G_best, 0.0)
+        assert np.all(np.abs(G - G_best) <= off + 1e-4)
+        assert np.max(off / np.outer(split.c, split.c)) <= spread.largest(split.c) * (1 + 1e-12)
+
+
+# Ratios
+
+
+@each_seed
+def test_ratios_are_the_generalised_eigenvalues_of_each_coordinate_and_each_block(seed):
+    for split, partition, point, C in points(seed):
+        _, claim, _ = blocks_and_claim(split, partition, point, C)
+        u, n = claim.ratios.u, len(split.X)
+
+        def largest(block, C, u=u, n=n, split=split):
+            data = split.data_of(block)
+            right = split.right_of(block, data)
+            right[: len(block), : len(block)] += C
+            return scipy.linalg.eigh(data.T @ (u[:, None] * data) / n, right, eigvals_only=True)[-1]
+
+        alone = [largest(np.array([j]), np.zeros((1, 1))) for j in partition.singles]
+        np.testing.assert_allclose(single_ratios(split, u, partition.singles), alone, rtol=1e-8)
+        together = [largest(*pair) for pair in zip(partition.blocks, claim.ratios.C, strict=True)]
+        np.testing.assert_allclose(claim.ratios.block, together, rtol=1e-8)
+        assert claim.ratios.largest == max([*claim.ratios.single, *claim.ratios.block])
+
+
+def test_the_right_side_of_a_block_is_the_restriction_of_the_problem():
+    for seed in SEEDS:
+        split = instance(seed).split
+        problem, m = split.problem, len(split.c)
+        block = np.arange(0, m, 2)
+        chosen = np.concatenate([split.penalised[block], split.free])
+        full = (problem.A + np.diag(problem.c**2))[np.ix_(chosen, chosen)]
+        L = scipy.linalg.block_diag(np.eye(len(block)), split.basis)
+        np.testing.assert_allclose(split.right_of(block, split.data_of(block)), L.T @ full @ L, atol=1e-10)
+
+
+def test_a_multiplier_that_makes_the_right_side_singular_is_shrunk():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    M, C = X.T @ X / 30, -0.6 * (np.ones((3, 3)) - np.eye(3))  # I + C has the eigenvalue -0.2
+    t, shrunk = block_ratio(M, np.eye(3), C)
+    share = shrunk[0, 1] / C[0, 1]
+    assert 0.0 <= share < 1.0
+    np.testing.assert_allclose(shrunk, share * C)
+    assert np.linalg.eigvalsh(t * (np.eye(3) + shrunk) - M)[0] >= 0.0
+
+
+def test_whitening_makes_the_identity_and_drops_what_is_null():
+    right = np.diag([4.0, 1.0, 0.0])
+    W = whiten(right)
+    assert W.shape == (3, 2)
+    np.testing.assert_allclose(W.T @ right @ W, np.eye(2), atol=1e-12)
+
+
+# From V to its blocks
+
+
+@each_seed
+def test_the_blocks_of_a_matrix_give_it_back(seed):
+    split, partition, point, _ = list(points(seed))[1]
+    partition = Partition(np.arange(len(split.c)) // 2)
+    point = random_point(np.random.default_rng(seed), split, partition)
+    U = split.factor(partition, *point)
+    V = dense(U @ U.T)
+    found = factor_by_blocks(split.problem, V)
+    assert (found is None) == (2 * partition.largest > len(split.c))
+    if found is not None:
+        assert is_sparse(found)
+        np.testing.assert_allclose(dense(found @ found.T), V, atol=1e-10 * np.abs(V).max())
+        np.testing.assert_array_equal(split.partition_of(found).labels, split.partition_of(U).labels)
+
+
+def test_a_matrix_of_one_block_and_a_problem_without_l1_part_have_no_factor_by_blocks():
+    problem = instance(0).problem
+    assert factor_by_blocks(problem, np.ones((5, 5))) is None
+    assert factor_by_blocks(direction_problem(as_data(instance(0).X), 1.0, dc.Penalty()), np.eye(5)) is None
+
+
+def test_a_matrix_that_is_not_positive_semidefinite_is_projected_block_by_block():
+    problem = instance(0).problem
+    V = np.diag([1.0, -1.0, 2.0, 0.0, 3.0])
+    found = factor_by_blocks(problem, V)
+    np.testing.assert_allclose(dense(found @ found.T), np.maximum(V, 0.0), atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(8, 16), ids=lambda seed: KINDS[seed % 8])
+def test_a_result_its_matrix_and_its_sparse_matrix_are_certified_alike(seed):
+    result = instance(seed).solve(tol=1e-5)
+    by = [instance(seed).certify(V) for V in (result, result.V, scipy.sparse.csr_array(result.V))]
+    assert by[1] == pytest.approx(by[2], abs=1e-12)
+    for judged in by:
+        assert judged.upper == pytest.approx(result.upper, abs=1e-9)
+        assert judged.lower <= optimum(seed).upper + 1e-12
+
+
+def test_a_point_that_explains_nothing_proves_nothing():
+    problem = instance(0).problem
+    assert bracket_blocks(problem, problem.best_scale(np.zeros((5, 1)))) == (0.0, 1.0)
+
+
+def test_a_claim_says_what_its_bound_would_be():
+    split, partition, point, C = next(points(3))
+    _, claim, _ = blocks_and_claim(split, partition, point, C)
+    assert claim.gap == pytest.approx(claim.value - 1.0 + claim.ratios.largest * np.mean(1.0 / claim.ratios.u))
+    assert Claim(claim.ratios, claim.q, 1.0).bound(claim.ratios.largest) == pytest.approx(claim.ratios.bound)

@@ -1,0 +1,355 @@
+"""The sparse problem solved by components: its function, its answers, its starts, its words."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sparse_instances import KINDS, instance, optimum, random_multipliers, random_partition, random_point
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.block_problem import Partition
+from diffrac_cvx.factors import dense, is_sparse
+from diffrac_cvx.paths import lambda_path
+from diffrac_cvx.result import Components
+from diffrac_cvx.solvers.factored import solver
+from diffrac_cvx.solvers.factored.components import BlockLagrangian, Point
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+each_kind = pytest.mark.parametrize("seed", range(24), ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
+STRONG = dc.Penalty.l1(0.15)
+
+
+def planted(n=60, d=30, noise=0.3):
+    """A clustering along one of d columns; with STRONG most components are single features."""
+    return dc.datasets.make_planted(n, d, noise=noise, rng=0).X
+
+
+def pairs_of(labels):
+    """Which pairs of features are in one component."""
+    return labels[:, None] == labels
+
+
+def assert_overlap(one, other, slack=1e-12):
+    assert one.lower <= other.upper + slack
+    assert other.lower <= one.upper + slack
+
+
+# The function
+
+
+def lagrangian_at(seed, blocks=True):
+    """The augmented Lagrangian of a problem, at a random point."""
+    rng, split = np.random.default_rng(seed), instance(seed).split
+    m = len(split.c)
+    partition = random_partition(rng, m) if blocks else Partition(np.arange(m))
+    lagrangian = BlockLagrangian(Blocks(split, partition), random_multipliers(rng, split, partition))
+    return lagrangian, Point(*random_point(rng, split, partition))
+
+
+@each_kind
+def test_the_gradient_is_that_of_finite_differences(seed):
+    lagrangian, point = lagrangian_at(seed)
+    _, gradient = lagrangian.value_and_gradient(point)
+    numeric = approx_fprime(point.flat(), lambda x: lagrangian.value_and_gradient(point.like(x))[0], 1e-7)
+    np.testing.assert_allclose(gradient, numeric, atol=1e-4 * (1.0 + np.abs(gradient).max()))
+
+
+@each_kind
+def test_an_update_of_the_multipliers_is_an_evaluation_with_the_new_ones(seed):
+    lagrangian, point = lagrangian_at(seed)
+    C = lagrangian.multipliers(point)
+    found = lagrangian.update(point, lagrangian.at(point))
+    again = BlockLagrangian(lagrangian.blocks, C).at(point)
+    for used, taken in zip(lagrangian.C0, C, strict=True):
+        np.testing.assert_array_equal(used, taken)
+    assert found.value == pytest.approx(again.value, rel=1e-11)
+    np.testing.assert_allclose(found.gradient, again.gradient, atol=1e-10 * (1.0 + np.abs(again.gradient).max()))
+
+
+@each_kind
+def test_the_maximisers_are_inside_their_box_and_no_other_multiplier_gives_more(seed):
+    lagrangian, point = lagrangian_at(seed)
+    rng, best = np.random.default_rng(seed), lagrangian.multipliers(point)
+
+    def inside(i, C):
+        U = point.factors[i][: len(C)]
+        return np.sum(C * (U @ U.T)) - lagrangian.distance(i, C)
+
+    for i, box in enumerate(lagrangian.box):
+        assert np.all(np.abs(best[i]) <= box)
+        for _ in range(5):
+            other = box * rng.uniform(-1.0, 1.0, box.shape)
+            assert inside(i, best[i]) >= inside(i, other) - 1e-12 * abs(inside(i, best[i]))
+
+
+@each_kind
+def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
+    """Where C is c_i c_j sign V, it stays so, and the Lagrangian is 1 - 2 g + tr VA + sum_ij c_i c_j |V_ij|."""
+    lagrangian, point = lagrangian_at(seed)
+    signs = [
+        box * np.sign(U[: len(box)] @ U[: len(box)].T) for box, U in zip(lagrangian.box, point.factors, strict=True)
+    ]
+    lagrangian = BlockLagrangian(lagrangian.blocks, signs)
+    problem, split = lagrangian.problem.problem, lagrangian.problem
+    V = dense(split.factor(lagrangian.partition, *point))
+    V = V @ V.T
+    gain = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", problem.X, V, problem.X), 0.0)).mean()
+    cost = np.sum(V * problem.A) + problem.c @ np.abs(V) @ problem.c
+    assert lagrangian.value_and_gradient(point)[0] == pytest.approx(1.0 - 2.0 * gain + cost, rel=1e-10)
+    assert lagrangian.cost(point) == pytest.approx(cost, rel=1e-10)
+    scaled, value, q = lagrangian.best_scale(point)
+    assert value == pytest.approx(1.0 - gain**2 / cost, abs=1e-10)
+    assert np.sqrt(q).mean() == pytest.approx(lagrangian.cost(scaled), rel=1e-10)
+
+
+@each_kind
+def test_the_metric_of_the_steps_is_symmetric_and_positive_definite(seed):
+    lagrangian, point = lagrangian_at(seed)
+    metric, size = lagrangian.metric(point), point.flat().size
+    matrix = np.column_stack([metric(column) for column in np.eye(size)])
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max())
+    assert np.linalg.eigvalsh(matrix)[0] > 0.0
+
+
+@each_kind
+def test_a_point_is_the_same_from_its_entries(seed):
+    _, point = lagrangian_at(seed)
+    for part, again in zip(point.parts, point.like(point.flat()).parts, strict=True):
+        np.testing.assert_array_equal(part, again)
+
+
+# The answers
+
+
+@pytest.mark.parametrize("seed", range(40), ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
+def test_the_brackets_are_those_without_components_overlapping(seed):
+    result = instance(seed).solve(tol=1e-5, max_iter=2000)
+    assert_overlap(result, optimum(seed))
+    assert 0.0 <= result.lower <= result.value == result.upper <= 1.0
+    assert result.status is (dc.Status.OPTIMAL if result.gap <= 1e-5 else dc.Status.MAX_ITER)
+    iterations, _, lower, upper = np.array(result.history).T
+    assert np.all(np.diff(iterations) >= 0)
+    assert np.all(np.diff(lower) >= 0)
+    assert np.all(np.diff(upper) <= 0)
+    assert result.n_iter == iterations[-1] <= 2000
+
+
+@pytest.mark.parametrize("seed", range(40), ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
+def test_v_is_zero_between_components_and_every_optimal_v_between_those_proved(seed):
+    result = instance(seed).solve(tol=1e-7, max_iter=1000)
+    if result.components is None:
+        return
+    d = instance(seed).X.shape[1]
+    penalised = instance(seed).penalty.weights(d)[1] > 0.0
+    found, proved = result.components.found, result.components.proved
+    np.testing.assert_array_equal(found >= 0, penalised)
+    chosen = np.ix_(penalised, penalised)
+    V = result.V[:d, :d]
+    assert np.all(V[chosen][~pairs_of(found[penalised])] == 0.0)
+    assert is_sparse(result.G)
+    np.testing.assert_allclose(V, dense(result.G @ result.G.T)[:d, :d])
+    if proved is None:
+        return
+    other = optimum(seed).V[:d, :d] if optimum(seed).gap <= 1e-8 else np.zeros((d, d))
+    size = np.sqrt(np.outer(np.diag(other), np.diag(other))) + 1e-2 * np.abs(other).max()
+    between = ~pairs_of(proved[penalised])
+    assert np.all(np.abs(other[chosen][between]) <= 1e-3 * size[chosen][between])
+
+
+def test_what_a_wide_gap_proves_separates_nothing_that_the_optimum_joins():
+    proved = separated = 0
+    for seed in range(40):
+        exact = dc.find_components(instance(seed).X, optimum(seed), *instance(seed)[1:], rtol=1e-6)
+        for tol in (1e-2, 1e-3, 1e-4):
+            components = instance(seed).solve(tol=tol, max_iter=500).components
+            if components is not None and components.proved is not None:
+                assert np.all(pairs_of(components.proved)[pairs_of(exact)])
+                proved, separated = proved + 1, separated + components.proved.max()
+    assert proved > 20
+    assert separated > 20
+
+
+def test_where_there_is_one_component_the_solver_for_one_block_goes_on():
+    X = np.random.default_rng(0).standard_normal((40, 8)) @ np.random.default_rng(1).standard_normal((8, 8))
+    result = dc.low_rank(X, penalty=dc.Penalty.l1(1e-4), tol=1e-4)
+    assert result.components is None
+    assert not is_sparse(result.G)
+    assert result.gap <= 1e-4
+
+
+def test_far_more_features_than_points_are_no_obstacle():
+    X = planted(20, 500)
+    penalty = dc.Penalty.l1(20**-0.5)
+    result = dc.low_rank(X, penalty=penalty, tol=1e-5)
+    assert result.status is dc.Status.OPTIMAL
+    assert result.components is not None
+    assert result.V.shape == (500, 500)
+    judged = dc.certify_v(X, result, penalty=penalty)
+    assert judged.upper == pytest.approx(result.upper, abs=1e-12)
+    assert judged.gap <= 2e-5
+    other = dc.low_rank(X, penalty=penalty, tol=1e-3, working_set=False, max_iter=20)
+    assert_overlap(result, other)
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_features_that_are_all_equal_share_what_one_of_them_has(nu):
+    """Copies of one column: V = vv' with v spread in any way over them is optimal, and no better than one alone."""
+    x = np.random.default_rng(3).standard_normal((30, 1))
+    one = dc.low_rank(x, nu, dc.Penalty(c=0.3), tol=1e-8)
+    many = dc.low_rank(np.tile(x, 6), nu, dc.Penalty(c=0.3), tol=1e-6)
+    assert_overlap(one, many)
+    assert many.gap <= 1e-6
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_two_points_are_solved(nu):
+    X = np.random.default_rng(0).standard_normal((2, 6))
+    result = dc.low_rank(X, nu, dc.Penalty(c=0.3), tol=1e-6)
+    best = dc.low_rank(X, nu, dc.Penalty(c=0.3), tol=1e-7, working_set=False)
+    assert result.gap <= 1e-6
+    assert_overlap(result, best)
+
+
+# Starts and stops
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+@pytest.mark.parametrize("factor", [1.3, 1.0, 0.8])
+def test_a_start_at_the_solution_for_another_lambda_leads_to_the_same_bracket(nu, factor):
+    first = dc.low_rank(planted(), nu, STRONG, tol=1e-6)
+    assert first.components is not None
+    penalty = dc.Penalty.l1(0.15 * factor)
+    cold, warm = (dc.low_rank(planted(), nu, penalty, tol=1e-6, start=start) for start in (None, first))
+    assert_overlap(cold, warm)
+    assert warm.gap <= 1e-6
+    assert warm.n_iter <= (0 if factor == 1.0 else 4 * cold.n_iter)
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_a_start_from_a_matrix_or_from_another_nu_leads_to_the_same_bracket(nu):
+    cold = dc.low_rank(planted(), nu, STRONG, tol=1e-5)
+    other = dc.low_rank(planted(), 1.5 - nu, STRONG, tol=1e-4)
+    noise = np.random.default_rng(0).standard_normal((30, 30))
+    for start in (cold.V, noise @ noise.T, np.eye(30), np.zeros((30, 30)), cold.V[:30, :30]):
+        warm = dc.low_rank(planted(), nu, STRONG, tol=1e-5, start=start)
+        assert warm.gap <= 1e-5
+        assert_overlap(cold, warm)
+    if nu < 1.0:
+        assert_overlap(cold, dc.low_rank(planted(), nu, STRONG, tol=1e-5, start=other))
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 19, 20, 61, 150])
+@pytest.mark.parametrize("lam", [0.15, 0.01])
+def test_no_more_than_max_iter_steps_are_taken_whether_by_components_or_not(lam, max_iter):
+    X, penalty = planted(), dc.Penalty.l1(lam)
+    result = dc.low_rank(X, 0.5, penalty, tol=1e-9, max_iter=max_iter)
+    assert result.n_iter <= max_iter
+    assert_overlap(result, dc.low_rank(X, 0.5, penalty, tol=1e-4))
+    again = dc.low_rank(X, 0.5, penalty, tol=1e-9, max_iter=max_iter, start=result)
+    assert again.n_iter <= max_iter
+    assert again.upper <= result.upper + 1e-9
+
+
+def test_the_callback_sees_the_history_of_a_solution_by_components_and_can_stop_it():
+    seen = []
+
+    def second_time(progress):
+        seen.append(progress)
+        return len(seen) == 2
+
+    result = dc.low_rank(planted(60, 60), 1.0, dc.Penalty.l1(0.06), tol=1e-12, callback=second_time)
+    assert result.status is dc.Status.STOPPED
+    assert result.history == tuple(seen)
+
+
+def test_a_problem_that_is_not_by_components_never_is():
+    X = planted()
+    assert dc.low_rank(X, penalty=STRONG, working_set=False, tol=1e-3).components is None
+    assert dc.low_rank(X, tol=1e-3).components is None
+    c = np.where(np.arange(30) < 9, 0.0, 0.4)  # more features without a weight than can be in every block
+    assert dc.low_rank(X, penalty=dc.Penalty(c=c), tol=1e-3).components is None
+
+
+# Records
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_a_result_with_components_survives_pickling_and_says_what_was_found(nu):
+    result = dc.low_rank(planted(), nu, STRONG, tol=1e-6)
+    copy = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(copy.components.found, result.components.found)
+    np.testing.assert_array_equal(copy.V, result.V)
+    np.testing.assert_array_equal(copy.F, result.F)
+    assert dc.certify_v(planted(), copy, nu, STRONG) == dc.certify_v(planted(), result, nu, STRONG)
+    assert repr(copy) == repr(result)
+    assert f"components={str(result.components)!r}" in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("found", "proved", "words"),
+    [
+        ([0, 1, 2], None, "V is diagonal"),
+        ([0, 1, 2], [0, 0, 0], "V is diagonal"),
+        ([0, 1, 2], [0, 1, 2], "V is diagonal, and every optimal V is proved to be"),
+        ([0, 0, 1, 2], None, "V has 3 components, the largest of 2 features"),
+        ([0, 0, 1, 2], [0, 0, 0, 0], "V has 3 components, the largest of 2 features"),
+        (
+            [0, 0, 1, 2],
+            [0, 0, 1, 1],
+            "V has 3 components, the largest of 2 features; every optimal V is proved to have 2, the largest of 2 at "
+            "most",
+        ),
+    ],
+)
+def test_components_say_what_they_are(found, proved, words):
+    assert str(Components(np.array(found), None if proved is None else np.array(proved))) == words
+
+
+def test_v_is_not_called_diagonal_where_features_without_a_weight_take_part_in_it():
+    result = instance(26).solve(tol=1e-6)
+    assert result.components is not None
+    V = result.V
+    assert np.any(V != np.diag(np.diag(V)))
+    assert str(result.components) == "V is diagonal but for features with c = 0, and every optimal V is proved to be"
+
+
+def test_the_matrix_that_would_not_fit_in_memory_is_refused_and_its_factor_is_there(monkeypatch):
+    result = dc.low_rank(planted(), penalty=STRONG, tol=1e-4)
+    monkeypatch.setattr("diffrac_cvx.memory.available_memory", lambda: 1000.0)
+    with pytest.raises(dc.ResourceError, match="use the factor G of the result"):
+        _ = result.V
+    assert result.G.shape[0] == 30
+
+
+def test_a_problem_that_would_not_fit_in_memory_is_refused_at_once(monkeypatch):
+    monkeypatch.setattr("diffrac_cvx.memory.available_memory", lambda: 1000.0)
+    with pytest.raises(dc.ResourceError, match="60 points and 30 features"):
+        dc.low_rank(planted(), penalty=STRONG)
+
+
+def test_one_block_that_would_not_fit_in_memory_is_left_with_the_bracket_so_far(monkeypatch):
+    monkeypatch.setattr(solver, "available_memory", lambda: 1000.0)
+    result = dc.low_rank(planted(), penalty=dc.Penalty.l1(1e-3), tol=1e-9)
+    assert result.status is dc.Status.MEMORY
+    assert "would not fit in memory" in str(result.status)
+    assert_overlap(result, dc.low_rank(planted(), penalty=dc.Penalty.l1(1e-3), tol=1e-3, working_set=False))
+    split = dc.low_rank(planted(), penalty=STRONG, tol=1e-5)
+    assert split.status is dc.Status.OPTIMAL
+
+
+# The path
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_a_path_of_lambda_is_its_separate_solutions(nu):
+    lams = np.geomspace(0.01, 0.3, 7)
+    path = lambda_path(planted(), lams, nu=nu, tol=1e-5)
+    for lam, lower, upper in zip(lams, path.lower, path.upper, strict=True):
+        alone = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=1e-5)
+        assert upper - lower <= 1e-5
+        assert lower <= alone.upper
+        assert alone.lower <= upper
+    assert np.all(np.diff(path.upper) >= -1e-5)  # the optimum increases with lambda

@@ -16,9 +16,10 @@ from anywhere.
      - bounds the optimum of
      - cost
    * - `certify_v`
-     - any d × d matrix V
+     - any d × d matrix V, dense or sparse, or a `Result`
      - Eq. (12), (14), (15)
-     - :math:`O(n d^2 + d^3)`; with an l1 part, up to some thousand eigenvalue problems of side d
+     - :math:`O(n d^2 + d^3)`; with an l1 part, up to some thousand eigenvalue problems of side d; where V is zero between groups
+       of features, of the sides of the groups
    * - `certify_y`
      - any Y, or a factor F with r columns
      - Eq. (7), (8), (16)
@@ -71,7 +72,10 @@ for name, V in points.items():
 
 # %%
 # A solver's own bracket, ``result.lower`` and ``result.upper``, uses its multipliers u and C too and is the narrower one
-# where V leaves them open.
+# where V leaves them open. Of a `Result` `certify_v` takes the factor of V and the multiplier C, and nothing of its bracket.
+#
+# Where V is zero between groups of features, t comes from the groups, and C between them from the pairs of features, so that
+# nothing of size d × d is made: :doc:`components` has this bound and its proof.
 #
 # A solver that is not right
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~

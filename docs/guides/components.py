@@ -112,8 +112,8 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 # 2. When the gap of the restricted problem is below 0.02, or ``tol`` if that is larger, all pairs are looked at, and the bound
 #    above is tried for three values of t. If the gap that it proves is at most ``tol``, the problem is solved.
 # 3. Else the pairs furthest beyond their boxes join groups, in the components where the bound failed. A group gets a factor
-#    of full rank and multipliers of its own, and the steps go on from the same V. Until the gap is a quarter of what it was, only
-#    the pairs that were near their boxes are looked at again.
+#    of full rank and multipliers of its own, and the steps go on from the same V. With more than 240 features only the pairs that
+#    were near their boxes are looked at again, until the gap is a quarter of what it was.
 # 4. When most features are in one group, or will be, and where the gap no longer shrinks with at most 1000 features, the
 #    solver goes on with V as one block (:doc:`solvers`).
 #

@@ -56,7 +56,8 @@ DirectionDisplay.from_result(result, planted.X).plot(right)
 # Paths
 # -----
 # `paths.nu_path`, `paths.lambda_path` and `paths.alpha_path` solve along a grid, each solution started from the one before and
-# with its own proved bracket. What comes back is a `paths.Path` of arrays.
+# with its own proved bracket; λ goes from the largest to the smallest, for the components of a sparse problem join on that way.
+# What comes back is a `paths.Path` of arrays, in increasing order.
 
 path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
 print(f"largest proved gap {path.gap.max():.1e}, seconds in all {path.seconds.sum():.2f}")

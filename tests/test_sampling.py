@@ -240,3 +240,11 @@ def test_the_memory_is_that_of_the_table_and_not_of_copies():
     tracemalloc.stop()
     assert result.gap <= 1e-3
     assert peak <= 0.6 * X.nbytes
+
+
+@every_nu
+def test_components_take_over_from_the_samples_and_say_what_is_proved(few_are_many, monkeypatch, nu):
+    monkeypatch.setattr(sampling, "iterates", lambda *arguments: iter(()))
+    result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
+    assert result.gap <= 1e-6
+    assert str(result.components) == "V is diagonal, and every optimal V is proved to be"

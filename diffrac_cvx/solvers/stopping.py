@@ -326,6 +326,8 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
     d, proved = len(problem.scale) - int(problem.has_offset), groups.proved
     penalised = np.flatnonzero(problem.c > 0.0)
     if proved is None and len(penalised) < len(problem.c) and len(problem.X) * len(penalised) ** 2 <= QUICK:
+        if isinstance(problem.X, Rows):
+            problem = replace(problem, X=problem.X.array())
         proved = np.full(len(problem.c), -1)
         proved[penalised] = label_components(problem, weights_at(point.q, gap), penalised, None)
     return Components(number_by_first(groups.found[:d]), None if proved is None else number_by_first(proved[:d]))

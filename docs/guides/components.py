@@ -53,7 +53,7 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 #
 # .. math:: G_{jk} = (M - A)_{jk} + \frac{m_j m_k}{\sigma}, \qquad \sigma = 1 + \frac{\nu}{1 - \nu} - \frac1n \sum_i u_i .
 #
-# Where :math:`S_{ZZ}` is singular, Z has a part of V of its own. `find_components` puts all features into one component then.
+# Where :math:`S_{ZZ}` is singular, Z may have a part of V of its own. `find_components` puts all features into one component then.
 #
 # It is the rule by which the graphical lasso splits (Witten, Friedman, Simon, *J. Comput. Graph. Stat.* 20, 2011; Mazumder,
 # Hastie, *JMLR* 13, 2012). There the graph is that of the data; here it is that of u, which has to be found.

@@ -79,7 +79,8 @@ has the gradient of Eq. (15) at the last point, so that an optimum of Eq. (15) i
 form. One pass over all rows at its solution gives the value, the proved bracket and the next surrogate; where a pass does not
 shrink the gap by a factor of three, the sample grows by 2.5. It is multigrid optimisation (MG/OPT: Nash, *Optim. Methods
 Softw.* 14, 2000) with two grids, and the step of DANE (Shamir, Srebro, Zhang, ICML 2014) with one machine. X is neither
-copied nor changed; where V splits, the components take over.
+copied nor changed. With an l1 part the samples have at most half of the rows; where they do not close the gap, the solver goes on
+with a copy of all rows, by components where V splits.
 
 fista
 -----

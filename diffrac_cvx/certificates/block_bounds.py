@@ -33,6 +33,7 @@ SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
 DENSE = 300  # coordinates up to which all eigenvectors are computed for one
 LEAST_GAIN = 1e-12  # of a matrix that is not zero up to rounding
 GATHER = 30  # how much longer a product takes alone than among others
+STRETCH = 1.4  # of each step to a larger t after the first
 FLOORS = (1e-12, 1e-4, 1e-2)  # on q, over its mean
 
 Poll = Callable[[], None]
@@ -473,10 +474,10 @@ def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll, enough: float = 
     found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t), poll)
     first = attempt(blocks, claim, at, found.pairs, found.proved, poll)
     finding, safe = first, largest_safe_t(problem, t)
-    for _ in range(tries):
+    for i in range(tries):
         if finding.lower is not None or finding.too_large:
             break
-        t = larger_t(blocks, ratios, t, finding.failures)
+        t = larger_t(blocks, ratios, t, finding.failures, STRETCH**i)
         at = eliminate(problem, ratios.u, t)
         if at is None or claim.value - claim.bound(t) > enough:
             break
@@ -506,12 +507,16 @@ def largest_safe_t(problem: BlockProblem, t: float) -> float:
     return t * (1.0 + (1.0 - NEAR) * float(np.min(problem.c**2 / np.maximum(problem.diagonal, 1e-300), initial=np.inf)))
 
 
-def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failure]) -> float:
-    """Return a larger t at which the bound may hold, by one step of Newton's method where it fails."""
+def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failure], stretch: float = 1.0) -> float:
+    """Return a larger t at which the bound may hold, by one step of Newton's method where it fails, 1.1 times as long.
+
+    The least eigenvalue of S is a concave function of t: Newton's steps end before its root, so later ones are to be
+    stretched.
+    """
     X, largest = blocks.problem.X, t
     for members, direction, value in failures:
         M = float(np.mean(ratios.u * (X[:, members] @ direction) ** 2))
-        largest = max(largest, t + 1.1 * abs(value) * t / max(M + value, abs(value)))
+        largest = max(largest, t + 1.1 * stretch * abs(value) * t / max(M + value, abs(value)))
     return largest
 
 

@@ -20,10 +20,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarni
 
 each_kind = pytest.mark.parametrize("seed", range(24), ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
 STRONG = dc.Penalty.l1(0.15)
+WEAK = dc.Penalty.l1(0.03)
 
 
 def planted(n=60, d=30, noise=0.3):
-    """A clustering along one of d columns; with STRONG most components are single features."""
+    """A clustering along one of d columns; with STRONG V is diagonal, with WEAK it has blocks of up to 4 features."""
     return dc.datasets.make_planted(n, d, noise=noise, rng=0).X
 
 
@@ -161,15 +162,39 @@ def test_v_is_zero_between_components_and_every_optimal_v_between_those_proved(s
 
 def test_what_a_wide_gap_proves_separates_nothing_that_the_optimum_joins():
     proved = separated = 0
-    for seed in range(40):
-        exact = dc.find_components(instance(seed).X, optimum(seed), *instance(seed)[1:], rtol=1e-6)
-        for tol in (1e-2, 1e-3, 1e-4):
-            components = instance(seed).solve(tol=tol, max_iter=500).components
-            if components is not None and components.proved is not None:
+    for nu, lam in ((1.0, 0.03), (1.0, 0.033), (0.5, 0.03), (0.5, 0.033)):
+        best = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=1e-10)
+        exact = dc.find_components(planted(), best, nu, dc.Penalty.l1(lam), rtol=1e-5)
+        assert exact.max() < 29
+        for tol in np.geomspace(1e-7, 1e-2, 11):
+            components = dc.low_rank(planted(), nu, dc.Penalty.l1(lam), tol=tol).components
+            if components.proved is not None:
                 assert np.all(pairs_of(components.proved)[pairs_of(exact)])
                 proved, separated = proved + 1, separated + components.proved.max()
     assert proved > 20
     assert separated > 20
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_blocks_of_a_few_features_are_found_whatever_the_units(nu):
+    """The multipliers come back in the user's units: with them the result is certified as tightly as it was solved."""
+    units = 10.0 ** np.random.default_rng(0).integers(-3, 4, 30)
+    penalty = dc.Penalty(c=0.03**0.5 * units)
+    result = dc.low_rank(planted() * units, nu, penalty, tol=1e-6)
+    sizes = np.bincount(result.components.found)
+    assert 1 < sizes.max() <= 4
+    assert len(sizes) > 20
+    np.testing.assert_array_equal(result.components.found, dc.low_rank(planted(), nu, WEAK, tol=1e-6).components.found)
+    C, c = result.C.toarray(), np.append(penalty.weights(30)[1], np.zeros(int(nu < 1.0)))
+    inside = pairs_of(np.append(result.components.found, -np.ones(int(nu < 1.0))))
+    assert np.any(C)
+    assert np.all(np.abs(C) <= np.outer(c, c) * (1 + 1e-12))
+    assert np.all(C[~inside] == 0.0)
+    large = np.abs(result.V / np.outer(c, c).clip(1e-300)) > 1e-3 * np.max(np.diag(result.V)[:30] / c[:30] ** 2)
+    large &= np.outer(c, c) > 0.0
+    np.fill_diagonal(large, False)
+    np.testing.assert_allclose(C[large], (np.outer(c, c) * np.sign(result.V))[large], rtol=1e-9)
+    assert dc.certify_v(planted() * units, result, nu, penalty).gap <= 2e-6
 
 
 def test_where_there_is_one_component_the_solver_for_one_block_goes_on():
@@ -217,11 +242,11 @@ def test_two_points_are_solved(nu):
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])
-@pytest.mark.parametrize("factor", [1.3, 1.0, 0.8])
+@pytest.mark.parametrize("factor", [1.5, 1.1, 1.0, 0.8])
 def test_a_start_at_the_solution_for_another_lambda_leads_to_the_same_bracket(nu, factor):
-    first = dc.low_rank(planted(), nu, STRONG, tol=1e-6)
-    assert first.components is not None
-    penalty = dc.Penalty.l1(0.15 * factor)
+    first = dc.low_rank(planted(), nu, WEAK, tol=1e-6)
+    assert np.bincount(first.components.found).max() > 1
+    penalty = dc.Penalty.l1(0.03 * factor)
     cold, warm = (dc.low_rank(planted(), nu, penalty, tol=1e-6, start=start) for start in (None, first))
     assert_overlap(cold, warm)
     assert warm.gap <= 1e-6

@@ -62,7 +62,7 @@ def instance(seed):
 @cache
 def optimum(seed):
     """An accurate solution that does not use components."""
-    return instance(seed).solve(working_set=False, tol=1e-8, max_iter=4000)
+    return instance(seed).solve(working_set=False, tol=1e-8, max_iter=1500)
 
 
 def random_partition(rng, m):

@@ -112,6 +112,9 @@ class Result:
     C : (d, d) array, or (d + 1, d + 1), or None
         Last multiplier of the l1 part off the diagonal, from the fast solvers when c > 0: for warm starts.  Sparse,
         with the entries inside the components, where V was found by components.
+    u : (n,) array or None
+        Last weights of the rows with which C proves the lower bound, from the fast solvers where they are not
+        1/sqrt(x_i'Vx_i) of V: `certify_v` uses them.
     G : (d, r) array or sparse array, or (d + 1, r) with the offset last, or None
         Factor of the matrix of directions, V = GG'; None for relaxations in Y alone.
     components : Components or None
@@ -128,6 +131,7 @@ class Result:
     solver: str
     history: tuple[Progress, ...] = field(default=(), repr=False)
     C: Array | scipy.sparse.csr_array | None = field(default=None, repr=False)
+    u: Array | None = field(default=None, repr=False)
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)
 

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.linalg import moment
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.solvers.factored import augmented_lagrangian, quasi_newton
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, rotation_to_fewer
-from diffrac_cvx.solvers.factored.polishing import closer_to_feasible, polish
+from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, take_step
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}

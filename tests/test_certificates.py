@@ -235,3 +235,15 @@ def test_a_bound_above_the_objective_is_cut_to_it():
 def test_what_is_not_usable_is_named(error, words, call):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.0])
+def test_a_result_of_one_block_is_certified_with_the_multipliers_that_proved_its_bound(nu):
+    X = np.random.default_rng(8).standard_normal((200, 12))
+    penalty = dc.Penalty.l1(1e-3)
+    result = dc.low_rank(X, nu, penalty, tol=1e-6)
+    assert result.u is not None
+    judged = dc.certify_v(X, result, nu, penalty)
+    assert judged.upper == pytest.approx(result.upper, abs=1e-12)
+    assert judged.gap <= 1.01e-6
+    assert judged.lower >= dc.certify_v(X, result.V, nu, penalty).lower

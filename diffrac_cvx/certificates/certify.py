@@ -8,7 +8,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual, bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.directions import best_direction
@@ -39,7 +39,7 @@ def certify_v(
     X : (n, d) array
         Data; centred here.
     V : (d, d) array or sparse array, or (d + 1, d + 1) with the offset last, or Result
-        Any matrix.  For nu < 1 a (d, d) matrix is completed by a zero offset.  Of a result its factor and multiplier
+        Any matrix.  For nu < 1 a (d, d) matrix is completed by a zero offset.  Of a result its factor and multipliers
         are used, and nothing that it says of its bracket.
     nu : float
         Weight of the imbalance, in [0, 1].
@@ -66,7 +66,10 @@ def certify_v(
         return Bracket(0.0, point.value)
     found = bracket_any(problem, point, dual)
     size = len(problem.c)
-    if not is_sparse(U) or size > SMALL:
+    if not is_sparse(U):
+        lower = found.lower if dual is None else max(found.lower, bound_by_dual(problem, dual))
+        return Bracket(float(min(lower, found.upper)), found.upper)
+    if size > SMALL:
         return found
     whole = bracket(problem, point._replace(U=dense(U)), None)
     return Bracket(max(found.lower, whole.lower), found.upper)
@@ -80,7 +83,8 @@ def read_matrix(problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result) -
         size, C = len(problem.c), V.C
         if C is None or not problem.has_l1 or C.shape != (size, size):
             return problem.from_user_factor(V.G), None
-        return problem.from_user_factor(V.G), Dual(C=scale_rows(scale_rows(C, problem.scale).T, problem.scale))
+        u = V.u if V.u is not None and V.u.shape == (len(problem.X),) and np.all(V.u > 0.0) else None
+        return problem.from_user_factor(V.G), Dual(u, scale_rows(scale_rows(C, problem.scale).T, problem.scale))
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
     blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.has_l1 else None
     return (problem.from_user(dense(matrix)) if blocks is None else blocks), None

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.factors import Factor
+from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import EPS, moment, momentum, row_energies, symmetric
 from diffrac_cvx.result import Bracket
@@ -46,6 +46,24 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
 def clip_to_box(problem: DirectionProblem, C: Array) -> Array:
     """Return C clipped to its box: outside it proves nothing, and a solver's multiplier may be a little outside."""
     return np.asarray(np.clip(symmetric(C), -problem.box, problem.box))
+
+
+def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
+    """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
+    S = problem.A + C + np.diag(problem.c**2) - M
+    values, vectors = np.linalg.eigh(S)
+    negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
+    return clip_to_box(problem, C - negative)
+
+
+def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
+    """Return the lower bound of a solver's weights and multiplier, the multiplier moved closer to feasible too."""
+    if dual.u is None or dual.C is None:
+        return 0.0
+    u, inverse_mean = skip_zero_rows(problem, dual.u)
+    C = clip_to_box(problem, dense(dual.C))
+    candidates = (C, closer_to_feasible(problem, moment(problem.X, u), C))
+    return max(lower_bound(problem, u, inverse_mean, candidate) for candidate in candidates)
 
 
 def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:

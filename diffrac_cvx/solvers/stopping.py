@@ -284,6 +284,7 @@ def certify_until_stopped(
         solver=solver,
         history=tuple(history),
         C=user_multiplier(problem, dual),
+        u=None if dual is None else dual.u,
         G=problem.user_factor(best.U),
         components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
     )

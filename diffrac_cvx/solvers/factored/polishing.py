@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import candidate_weights, clip_to_box, lower_bound
+from diffrac_cvx.certificates.direction_bounds import (
+    candidate_weights,
+    clip_to_box,
+    closer_to_feasible,
+    lower_bound,
+)
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, moment, psd_factor
@@ -39,11 +44,3 @@ def without_inactive(problem: DirectionProblem, U: Array, C: Array) -> Scaled:
     except np.linalg.LinAlgError:
         factor = psd_factor(V, rtol=1e-14)
     return problem.best_scale(factor)
-
-
-def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
-    """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
-    S = problem.A + C + np.diag(problem.c**2) - M
-    values, vectors = np.linalg.eigh(S)
-    negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
-    return clip_to_box(problem, C - negative)

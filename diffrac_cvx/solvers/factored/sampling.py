@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.direction_bounds import Dual, clip_to_box, largest_ratio
+from diffrac_cvx.certificates.direction_bounds import Dual, clip_to_box, closer_to_feasible, largest_ratio
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.factors import Factor, dense, scale_rows, squared_norm, sum_of_absolute_products
 from diffrac_cvx.inputs import Array
@@ -31,7 +31,7 @@ from diffrac_cvx.result import Bracket
 from diffrac_cvx.rows import Indices, Rows
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Poll, do_nothing, spread_start
-from diffrac_cvx.solvers.factored.polishing import closer_to_feasible, without_inactive
+from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.stopping import Iterate
 

@@ -242,7 +242,8 @@ def scan(
             parts.append(kept_pairs(problem, at, (block, rest), j, k, None if columns.rounding else G[j, k]))
         if proved is not None and spread is not None and most + largest >= 1.0:
             j, k = np.nonzero(size + spread.between(block, rest, problem.c) + columns.rounding >= 1.0)
-            proved = None if len(j) > size.size // 4 else join_labels(proved, j + start, k + start)
+            most_joined = len(j) > size.size // 4 and size.size > COLUMNS
+            proved = None if most_joined else join_labels(proved, j + start, k + start)
     kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
     return Scan(kept.take(np.flatnonzero(np.abs(kept.G) > share * kept.side)), proved)
 

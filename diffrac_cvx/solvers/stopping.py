@@ -258,9 +258,8 @@ def certify_until_stopped(
         steps = watch(steps, lambda: stopping.tick(history[-1] if history else NOTHING), stopping.left)
     try:
         for iterate, point, bounds in steps:
-            dual = iterate.dual
             if point.value < best.value:
-                best, groups = point, iterate.groups
+                best, groups, dual = point, iterate.groups, iterate.dual
             proved = proved if iterate.groups is None or iterate.groups.proved is None else iterate.groups.proved
             lower = min(max(lower, bounds.lower), best.value)
             history.append(Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=lower, upper=best.value))

@@ -13,8 +13,8 @@ from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rows import Rows, as_rows
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling
+from diffrac_cvx.solvers.factored.working_set import extend_multiplier, with_small_entries
 from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
-from diffrac_cvx.solvers.factored.working_set import with_small_entries
 from diffrac_cvx.solvers.stopping import Callback, Iterate, LeaveError, Start, Stopping, solve_by_iterates
 
 WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as long
@@ -109,12 +109,13 @@ def low_rank(
             for iterate in iterates_on_all(problem, first, stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)
             return
+        end: Iterate | None = None
         if components.pays(problem, first):
             before = done
-            for iterate in components.iterates(problem, tol, stopping.max_iter - done, first, stopping.poll):
-                done = before + iterate.n_iter
-                yield iterate._replace(n_iter=done)
-        for iterate in iterates_dense(problem, first, stopping, done):
+            for end in components.iterates(problem, tol, stopping.max_iter - done, first, stopping.poll):
+                done = before + end.n_iter
+                yield end._replace(n_iter=done)
+        for iterate in iterates_dense(problem, first, end, stopping, done):
             yield iterate._replace(n_iter=iterate.n_iter + done)
 
     shape = getattr(X, "shape", ())
@@ -126,11 +127,16 @@ def low_rank(
     return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start)
 
 
-def iterates_dense(problem: DirectionProblem, first: Start, stopping: Stopping, done: int) -> Iterator[Iterate]:
-    """Yield points whose V is one block, by working sets where there are many coordinates."""
+def iterates_dense(
+    problem: DirectionProblem, first: Start, end: Iterate | None, stopping: Stopping, done: int
+) -> Iterator[Iterate]:
+    """Yield points whose V is one block: from where the components ended, else by working sets where d is large."""
     size = problem.X.shape[1]
     if MATRICES * 8.0 * size**2 > available_memory():
         raise LeaveError(Status.MEMORY)
+    if end is not None and end.scaled is not None:
+        multiplier, _ = extend_multiplier(problem, end.scaled.q, np.zeros(0, dtype=np.intp), None)
+        return iterates_on_all(problem, Start(end.U, multiplier), stopping, done)
     if size < WORKING_SET_FROM:
         return iterates_on_all(problem, first, stopping, done)
     U, C = first.as_dense
@@ -139,6 +145,6 @@ def iterates_dense(problem: DirectionProblem, first: Start, stopping: Stopping, 
 
 def iterates_on_all(problem: DirectionProblem, first: Start, stopping: Stopping, done: int = 0) -> Iterator[Iterate]:
     """Yield points of the problem on all coordinates."""
-    U, C = first.as_dense
-    U = None if U is None else with_small_entries(U, np.arange(len(U)))
-    return augmented_lagrangian.iterates(problem, stopping.max_iter - done, U, C)
+    given, C = first.as_dense
+    U = None if given is None else with_small_entries(given, np.arange(len(given)))
+    return augmented_lagrangian.iterates(problem, stopping.max_iter - done, U, C, stopping.poll)

@@ -17,7 +17,7 @@ from experiments.theory.unique_solution import statistical_dimension
 WEIGHTS = (1e-3, 1e-2, 1e-1)  # the paper's values of a and of c
 IMBALANCE = (0.01, 0.25, 0.5, 0.75, 1.0)  # the paper's values of nu
 RUNS = 10
-TOLERANCE = 1e-3
+TOLERANCE = 1e-4
 MOST_ITERATIONS = 4000
 SUBSAMPLES, SHARE = 2, 0.8
 LARGE = 200_000  # entries of X from which one subsample has to do

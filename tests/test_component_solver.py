@@ -250,8 +250,7 @@ def test_a_start_at_the_solution_for_another_lambda_leads_to_the_same_bracket(nu
     cold, warm = (dc.low_rank(planted(), nu, penalty, tol=1e-6, start=start) for start in (None, first))
     assert_overlap(cold, warm)
     assert warm.gap <= 1e-6
-    if factor == 1.0:
-        assert warm.n_iter == 0
+    assert warm.n_iter <= (0 if factor == 1.0 else 5 * cold.n_iter)
 
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])

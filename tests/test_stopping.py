@@ -69,4 +69,6 @@ def test_no_factor_is_brought_to_its_best_scale_twice(d, penalty, monkeypatch):
     monkeypatch.setattr(DirectionProblem, "best_scale", counted)
     result = dc.low_rank(gaussian(30, d), 0.5, penalty, tol=1e-6, max_iter=400)
     assert len(result.history) > 0
+    # By components a point comes with its best scale, and nothing is scaled again.
+    assert len(scaled) > len(result.history) or result.components is not None
     assert len(set(scaled)) == len(scaled)

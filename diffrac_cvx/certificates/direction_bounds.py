@@ -57,13 +57,12 @@ def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
 
 
 def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
-    """Return the lower bound of a solver's weights and multiplier, the multiplier moved closer to feasible too."""
+    """Return the lower bound of a solver's weights and its multiplier moved closer to feasible; 0 without them."""
     if dual.u is None or dual.C is None:
         return 0.0
     u, inverse_mean = skip_zero_rows(problem, dual.u)
     C = clip_to_box(problem, dense(dual.C))
-    candidates = (C, closer_to_feasible(problem, moment(problem.X, u), C))
-    return max(lower_bound(problem, u, inverse_mean, candidate) for candidate in candidates)
+    return lower_bound(problem, u, inverse_mean, closer_to_feasible(problem, moment(problem.X, u), C))
 
 
 def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:

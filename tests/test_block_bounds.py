@@ -17,26 +17,24 @@ from sparse_instances import (
 )
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds
+from diffrac_cvx.certificates import block_bounds, pairs
 from diffrac_cvx.certificates.block_bounds import (
     Blocks,
     Claim,
     block_ratio,
     bracket_blocks,
-    eliminate,
     larger_t,
-    largest_safe_t,
     prove,
-    scan,
     single_ratios,
     spread_of,
     whiten,
 )
 from diffrac_cvx.certificates.block_problem import Partition, factor_by_blocks
 from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.pairs import eliminate, largest_safe_t, scan
 from diffrac_cvx.factors import dense, is_sparse
 from diffrac_cvx.inputs import as_data
-from diffrac_cvx.solvers.factored.components import BlockLagrangian, Point
+from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -181,8 +179,8 @@ def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, 
     """Lanczos steps stop early: the next t, and the bound there, may differ a little, and both hold."""
     usual = prove_all(seed)
     if name == "GATHER":
-        monkeypatch.setattr(block_bounds, "SINGLE_FROM", 1)
-    monkeypatch.setattr(block_bounds, name, value)
+        monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
+    monkeypatch.setattr(block_bounds if name == "DENSE" else pairs, name, value)
     assert_same(usual, prove_all(seed), rtol)
 
 
@@ -193,22 +191,22 @@ def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, 
 @pytest.mark.parametrize("share", [0.5, 1.0])
 @pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
 def test_the_pairs_kept_are_exactly_those_beyond_the_share_of_their_box(monkeypatch, seed, share, single):
-    monkeypatch.setattr(block_bounds, "SINGLE_FROM", 1 if single else 10**9)
+    monkeypatch.setattr(pairs, "SINGLE_FROM", 1 if single else 10**9)
     for split, partition, point, C in points(seed):
         _, claim, _ = blocks_and_claim(split, partition, point, C)
         at = eliminate(split, claim.ratios.u, claim.least_t)
         if at is None:
             continue
-        pairs = scan(split, partition.labels, at, share, None, quiet).pairs
+        found = scan(split, partition.labels, at, share, None, quiet).pairs
         G, box = full_pairs(split, at)
         expected = np.triu((np.abs(G) > share * box) & (partition.labels[:, None] != partition.labels), 1)
         kept = np.zeros_like(expected)
-        kept[pairs.j, pairs.k] = True
+        kept[found.j, found.k] = True
         np.testing.assert_array_equal(kept, expected)
         size = np.abs(claim.ratios.u).max()
-        np.testing.assert_allclose(pairs.G, G[pairs.j, pairs.k], rtol=1e-9, atol=1e-12 * size)
-        np.testing.assert_allclose(pairs.side, box[pairs.j, pairs.k], rtol=1e-12)
-        np.testing.assert_array_equal(pairs.excess != 0.0, np.abs(pairs.G) > pairs.side)
+        np.testing.assert_allclose(found.G, G[found.j, found.k], rtol=1e-9, atol=1e-12 * size)
+        np.testing.assert_allclose(found.side, box[found.j, found.k], rtol=1e-12)
+        np.testing.assert_array_equal(found.excess != 0.0, np.abs(found.G) > found.side)
 
 
 @each_seed
@@ -220,7 +218,7 @@ def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
         assert safe >= t
         if at is None:
             continue
-        kept = scan(split, partition.labels, at, block_bounds.NEAR, None, quiet).pairs
+        kept = scan(split, partition.labels, at, pairs.NEAR, None, quiet).pairs
         for larger in np.linspace(t, safe, 4):
             later = scan(split, partition.labels, eliminate(split, claim.ratios.u, larger), 1.0, None, quiet).pairs
             assert set(zip(later.j, later.k, strict=True)) <= set(zip(kept.j, kept.k, strict=True))
@@ -242,13 +240,6 @@ def test_where_the_bound_fails_it_holds_at_a_t_a_few_steps_larger():
                 assert twice == pytest.approx(2 * once - t, rel=1e-12)
                 assert prove(blocks, claim, 3, quiet).lower is not None
     assert failed > 20
-
-
-def test_a_bound_that_would_not_be_enough_is_not_tried_for():
-    split, partition, point, C = next(points(0))
-    blocks, claim, _ = blocks_and_claim(split, partition, point, C)
-    assert prove(blocks, claim, 40, quiet).lower is not None
-    assert prove(blocks, claim, 40, quiet, enough=0.0).lower is None
 
 
 def solved_in_part(lam, max_iter):
@@ -286,8 +277,8 @@ def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(
 def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(monkeypatch, max_iter, single, columns):
     """Or a few pairs more, in single precision; or none, where too many pairs of some columns may."""
     split, blocks, claim, G_best = solved_in_part(0.03, max_iter)
-    monkeypatch.setattr(block_bounds, "SINGLE_FROM", single)
-    monkeypatch.setattr(block_bounds, "COLUMNS", columns)
+    monkeypatch.setattr(pairs, "SINGLE_FROM", single)
+    monkeypatch.setattr(pairs, "COLUMNS", columns)
     t = claim.least_t
     spread, at = spread_of(split, claim, t), eliminate(split, claim.ratios.u, t)
     proved = scan(split, blocks.partition.labels, at, 0.7, spread, quiet).proved

@@ -14,7 +14,7 @@ from diffrac_cvx.factors import dense, is_sparse
 from diffrac_cvx.paths import lambda_path
 from diffrac_cvx.result import Components
 from diffrac_cvx.solvers.factored import solver
-from diffrac_cvx.solvers.factored.components import BlockLagrangian, Point
+from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 

@@ -1,70 +1,38 @@
 """Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 import scipy.sparse.linalg
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition, block_problem
-from diffrac_cvx.certificates.components import join_labels, weights_at
-from diffrac_cvx.certificates.direction_bounds import (
-    BLENDS,
-    WELL_CONDITIONED,
-    Dual,
-    bracket,
-    candidate_matrices,
-    inverse_roots,
-    top_eigenvalue,
-)
+from diffrac_cvx.certificates.components import weights_at
+from diffrac_cvx.certificates.direction_bounds import Dual, blended_ratio, bracket, candidate_matrices, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.certificates.pairs import (
+    NEAR,
+    Elimination,
+    Pairs,
+    Poll,
+    Spread,
+    eliminate,
+    empty_pairs,
+    largest_safe_t,
+    look_again,
+    scan,
+)
 from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import EPS, symmetric
 from diffrac_cvx.result import Bracket, Labels
 
-COLUMNS = 512  # of X that are multiplied with the others at a time
-NEAR = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at again without the others
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
-SINGLE_FROM = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
-SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
 DENSE = 300  # coordinates up to which all eigenvectors are computed for one
 LEAST_GAIN = 1e-12  # of a matrix that is not zero up to rounding
-GATHER = 30  # how much longer a product takes alone than among others
 STRETCH = 1.4  # of each step to a larger t after the first
 FLOORS = (1e-12, 1e-4, 1e-2)  # on q, over its mean
-
-Poll = Callable[[], None]
-
-
-class Pairs(NamedTuple):
-    """Pairs of coordinates j < k in different groups, G_jk, and the side t c_j c_k of its box."""
-
-    j: Indices
-    k: Indices
-    G: Array
-    side: Array
-
-    @property
-    def excess(self) -> Array:
-        """G_jk less its box, with its sign; 0 inside."""
-        return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.side, 0.0))
-
-    def take(self, chosen: Indices) -> "Pairs":
-        """Return some of the pairs."""
-        return Pairs(self.j[chosen], self.k[chosen], self.G[chosen], self.side[chosen])
-
-    def beyond(self) -> "Pairs":
-        """Return the pairs beyond their box."""
-        return self.take(np.flatnonzero(np.abs(self.G) > self.side))
-
-
-def empty_pairs() -> Pairs:
-    """Return no pairs."""
-    none = np.zeros(0, dtype=np.intp)
-    return Pairs(none, none, np.zeros(0), np.zeros(0))
 
 
 class BlockRatios(NamedTuple):
@@ -169,141 +137,8 @@ def block_ratio(M: Array, W: Array, C: Array) -> tuple[float, Array]:
     M is in the coordinates W; C has no entries for F, whose rows are the last of W.
     """
     s = len(C)
-    shifts, Q = np.linalg.eigh(symmetric(W[:s].T @ C @ W[:s]))
-    M = Q.T @ M @ Q
-    best, chosen = np.inf, C
-    for blend in BLENDS:
-        right = 1.0 + (1.0 - blend) * shifts
-        if right.min() < 1e-9:
-            continue
-        root = 1.0 / np.sqrt(right)
-        t = top_eigenvalue(M * np.outer(root, root)) * (1 + 8 * len(M) * EPS / min(right.min(), 1.0))
-        if t > best:
-            break
-        best, chosen = t, (1.0 - blend) * C
-        if right.min() > WELL_CONDITIONED:
-            break
-    return best, chosen
-
-
-class Elimination(NamedTuple):
-    """Schur complement of F at t: K, shape (f, m), with S_jF S_FF^-1 S_Fk = K_j'K_k; tilt = (u - t)/n."""
-
-    t: float
-    tilt: Array
-    K: Array
-
-
-def eliminate(problem: BlockProblem, u: Array, t: float) -> Elimination | None:
-    """Eliminate F from S = t (A + C + Diag(c)^2) - M; None where S is not positive definite on F."""
-    if not np.isfinite(t):
-        return None
-    n, tilt = len(u), (u - t) / len(u)
-    if problem.F.shape[1] == 0:
-        return Elimination(t, tilt, np.zeros((0, len(problem.c))))
-    values, vectors = np.linalg.eigh(t * np.eye(problem.F.shape[1]) - problem.F.T @ (u[:, None] * problem.F) / n)
-    if values[0] <= 64 * EPS * t:
-        return None
-    K = (vectors / np.sqrt(values)).T @ (problem.F.T @ (tilt[:, None] * problem.X))
-    return Elimination(t, tilt, K)
-
-
-class Scan(NamedTuple):
-    """Pairs j < k in different groups with |G_jk| > share t c_j c_k, and the components that a gap proves, or None."""
-
-    pairs: Pairs
-    proved: Labels | None
-
-
-def scan(
-    problem: BlockProblem, labels: Labels, at: Elimination, share: float, spread: "Spread | None", poll: Poll
-) -> Scan:
-    """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
-
-    The columns are divided by c_j first, so that the boxes are all equal.  Single precision is used where its rounding
-    is small beside a box: pairs within that rounding of the share are kept too, and G of those kept is computed again.
-    """
-    columns = scaled_columns(problem, at)
-    m, least = len(problem.c), share * at.t - columns.rounding
-    largest = np.inf if spread is None else spread.largest(problem.c) + columns.rounding
-    parts = [empty_pairs()]
-    proved = None if spread is None else np.arange(m)
-    for start in range(0, m, COLUMNS):
-        poll()
-        block, rest = slice(start, min(start + COLUMNS, m)), slice(start, m)
-        G = columns.products(block, rest)
-        np.fill_diagonal(G, 0.0)
-        size = np.abs(G)
-        most = float(size.max(initial=0.0))
-        if most > least:
-            j, k = np.nonzero(size > least)
-            apart = (k > j) & (labels[j + start] != labels[k + start])
-            j, k = j[apart], k[apart]
-            parts.append(kept_pairs(problem, at, (block, rest), j, k, None if columns.rounding else G[j, k]))
-        if proved is not None and spread is not None and most + largest >= 1.0:
-            j, k = np.nonzero(size + spread.between(block, rest, problem.c) + columns.rounding >= 1.0)
-            most_joined = len(j) > size.size // 4 and size.size > COLUMNS
-            proved = None if most_joined else join_labels(proved, j + start, k + start)
-    kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
-    return Scan(kept.take(np.flatnonzero(np.abs(kept.G) > share * kept.side)), proved)
-
-
-def kept_pairs(
-    problem: BlockProblem, at: Elimination, ranges: tuple[slice, slice], j: Indices, k: Indices, scaled: Array | None
-) -> Pairs:
-    """Return the pairs at these places of two ranges of coordinates, G in double precision: one by one if few."""
-    first, second = j + ranges[0].start, k + ranges[1].start
-    side = at.t * problem.c[first] * problem.c[second]
-    if scaled is not None:
-        return Pairs(first, second, scaled * side / at.t, side)
-    size = (ranges[0].stop - ranges[0].start) * (ranges[1].stop - ranges[1].start)
-    if len(j) * GATHER <= size:
-        return look_again(problem, at, Pairs(first, second, side, side), lambda: None)
-    return Pairs(first, second, block_of(problem, at, *ranges)[j, k], side)
-
-
-class Columns(NamedTuple):
-    """What `scan` multiplies: G_jk / (c_j c_k) for a range of columns and all from its start, up to `rounding`."""
-
-    products: Callable[[slice, slice], npt.NDArray[np.floating[Any]]]
-    rounding: float
-
-
-def scaled_columns(problem: BlockProblem, at: Elimination) -> Columns:
-    """Return the products that `scan` needs, in single precision where that is exact enough and pays."""
-    X, c = problem.X, problem.c
-    # |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
-    size = float(np.max((np.abs(at.tilt) @ problem.squares + np.sum(at.K**2, axis=0)) / c**2, initial=0.0))
-    rounding = 1.1 * (len(X) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
-    if len(c) < SINGLE_FROM or rounding > SINGLE_ROUNDING:
-        return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
-    right = np.vstack([X / c, at.K / c]).astype(np.float32)
-    tilt = np.append(at.tilt, np.ones(len(at.K))).astype(np.float32)[:, None]
-    return Columns(lambda first, rest: (right[:, first] * tilt).T @ right[:, rest], rounding)
-
-
-def block_of(problem: BlockProblem, at: Elimination, first: slice, rest: slice) -> Array:
-    """Return G for two ranges of columns."""
-    X, K = problem.X, at.K
-    return np.asarray((X[:, first] * at.tilt[:, None]).T @ X[:, rest] + K[:, first].T @ K[:, rest])
-
-
-class Spread(NamedTuple):
-    """How far G_jk at t may be from the optimal one: near_j near_k + |t - 1| scale_j scale_k."""
-
-    near: Array
-    scale: Array
-    off: float
-
-    def between(self, first: slice, second: slice, c: Array) -> Array:
-        """Return it, over c_j c_k, for all pairs of two ranges of coordinates."""
-        near, scale = self.near / c, self.scale / c
-        return np.outer(near[first], near[second]) + self.off * np.outer(scale[first], scale[second])
-
-    def largest(self, c: Array) -> float:
-        """Return the most that it can be over c_j c_k."""
-        near, scale = np.max(self.near / c, initial=0.0), np.max(self.scale / c, initial=0.0)
-        return float(near**2 + self.off * scale**2)
+    t, share = blended_ratio(M, symmetric(W[:s].T @ C @ W[:s]))
+    return t, share * C
 
 
 def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
@@ -319,18 +154,6 @@ def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
     fourth = np.einsum("ij,i,ij->j", problem.squares, used, problem.squares) / len(used)
     floored = np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)) @ problem.squares / len(used)
     return Spread(np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal), abs(t - 1.0))
-
-
-def look_again(problem: BlockProblem, at: Elimination, pairs: Pairs, poll: Poll) -> Pairs:
-    """Return the same pairs at other weights."""
-    G = np.empty(len(pairs.j))
-    step = max(1, 2**22 // len(problem.X))
-    for start in range(0, len(G), step):
-        poll()
-        j, k = pairs.j[start : start + step], pairs.k[start : start + step]
-        G[start : start + step] = np.einsum("ip,i,ip->p", problem.X[:, j], at.tilt, problem.X[:, k])
-        G[start : start + step] += np.sum(at.K[:, j] * at.K[:, k], axis=0)
-    return Pairs(pairs.j, pairs.k, G, at.t * problem.c[pairs.j] * problem.c[pairs.k])
 
 
 class Together(NamedTuple):
@@ -462,11 +285,11 @@ class Claim(NamedTuple):
         return self.ratios.largest * (1.0 + 1e-10)
 
 
-def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll, enough: float = np.inf) -> Finding:
+def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll) -> Finding:
     """Prove a lower bound from one look at all pairs in different groups, at the least t at which that succeeds.
 
     Pairs near their boxes are kept, those with |G_jk| > NEAR t c_j c_k, so that larger t, up to so many, need no other
-    look.  A bound below ``value - enough`` is not tried for.  The pairs returned are those at the first t.
+    look.  The pairs returned are those at the first t.
     """
     problem, ratios, t = blocks.problem, claim.ratios, claim.least_t
     at = eliminate(problem, ratios.u, t)
@@ -480,7 +303,7 @@ def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll, enough: float = 
             break
         t = larger_t(blocks, ratios, t, finding.failures, STRETCH**i)
         at = eliminate(problem, ratios.u, t)
-        if at is None or claim.value - claim.bound(t) > enough:
+        if at is None:
             break
         if t <= safe:
             pairs = look_again(problem, at, found.pairs, poll)
@@ -496,16 +319,6 @@ def attempt(blocks: Blocks, claim: Claim, at: Elimination, pairs: Pairs, proved:
     if failures or too_large:
         return Finding(None, pairs, failures, too_large)
     return Finding(claim.bound(at.t), pairs, [], [], proved)
-
-
-def largest_safe_t(problem: BlockProblem, t: float) -> float:
-    """Return the largest t at which all pairs beyond their box are among those kept at a smaller one.
-
-    |G_jk| changes by at most the change of t, times A_jk.  With unpenalised coordinates it may change by more.
-    """
-    if problem.F.shape[1]:
-        return t
-    return t * (1.0 + (1.0 - NEAR) * float(np.min(problem.c**2 / np.maximum(problem.diagonal, 1e-300), initial=np.inf)))
 
 
 def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failure], stretch: float = 1.0) -> float:

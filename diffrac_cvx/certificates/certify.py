@@ -13,7 +13,7 @@ from diffrac_cvx.certificates.direction_problem import DirectionProblem, directi
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.directions import best_direction
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse, scale_rows
+from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.linalg import column_basis, psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of, weights_of
@@ -78,13 +78,9 @@ def certify_v(
 def read_matrix(problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result) -> tuple[Factor, Dual | None]:
     """Return the factor of a matrix or a result in the problem's coordinates, sparse where it has blocks; and C."""
     if isinstance(V, Result):
-        if V.G is None:
-            raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
-        size, C = len(problem.c), V.C
-        if C is None or not problem.has_l1 or C.shape != (size, size):
-            return problem.from_user_factor(V.G), None
+        U, C = problem.from_result(V), problem.multiplier_of(V)
         u = V.u if V.u is not None and V.u.shape == (len(problem.X),) and np.all(V.u > 0.0) else None
-        return problem.from_user_factor(V.G), Dual(u, scale_rows(scale_rows(C, problem.scale).T, problem.scale))
+        return U, None if C is None else Dual(u, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
     blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.has_l1 else None
     return (problem.from_user(dense(matrix)) if blocks is None else blocks), None

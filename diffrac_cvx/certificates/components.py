@@ -9,8 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
-from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval
+from diffrac_cvx.inputs import Array, as_data, in_unit_interval
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.result import Labels, Result
 
@@ -79,14 +78,11 @@ def find_components(
     """
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
-    if isinstance(V, Result) and V.G is None:
-        raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
     problem = direction_problem(data, nu, penalty)
-    labels = np.full(data.shape[1], UNPENALISED)
+    U, labels = problem.from_result(V), np.full(data.shape[1], UNPENALISED)
     if not problem.has_l1:
         return labels
     penalised = np.flatnonzero(problem.c)
-    U = problem.from_user_factor(V.G) if isinstance(V, Result) else problem.from_user(as_matrix(V, "V"))
     point = problem.best_scale(U)
     gap = 0.0  # not used where rtol is given
     if rtol is None:

@@ -146,21 +146,26 @@ def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> floa
     size = len(Mz)
     if C is None:
         return top_eigenvalue(Mz) * (1 + 4 * size * EPS)
-    shifts, Q = np.linalg.eigh(problem.W.T @ C @ problem.W)
-    M = Q.T @ Mz @ Q
-    best = np.inf
+    return blended_ratio(Mz, symmetric(problem.W.T @ C @ problem.W))[0]
+
+
+def blended_ratio(M: Array, C: Array) -> tuple[float, float]:
+    """Return t with M <= t (I + share C), and the share in [0, 1]: less than 1 where I + C is nearly singular."""
+    shifts, Q = np.linalg.eigh(C)
+    M = Q.T @ M @ Q
+    best, share = np.inf, 1.0
     for blend in BLENDS:
         right = 1.0 + (1.0 - blend) * shifts
         if right.min() < 1e-9:
             continue
         root = 1.0 / np.sqrt(right)
-        t = top_eigenvalue(M * np.outer(root, root)) * (1 + 8 * size * EPS / min(right.min(), 1.0))
+        t = top_eigenvalue(M * np.outer(root, root)) * (1 + 8 * len(M) * EPS / min(right.min(), 1.0))
         if t > best:
             break
-        best = t
+        best, share = t, 1.0 - blend
         if right.min() > WELL_CONDITIONED:
             break
-    return best
+    return best, share
 
 
 def top_eigenvalue(M: Array) -> float:

@@ -20,7 +20,7 @@ from diffrac_cvx.factors import (
     squared_norm,
     sum_of_absolute_products,
 )
-from diffrac_cvx.inputs import Array, warn_degenerate
+from diffrac_cvx.inputs import Array, as_matrix, warn_degenerate
 from diffrac_cvx.linalg import (
     EPS,
     inverse_or_one,
@@ -35,6 +35,7 @@ from diffrac_cvx.linalg import (
 )
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.result import Result
 from diffrac_cvx.rows import Rows
 
 LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
@@ -219,6 +220,21 @@ class DirectionProblem:
         if G.shape[0] != size:
             raise DataError(f"V has {G.shape[0]} rows; for these data and this nu it must have {size}")
         return self.from_unit_columns(scale_rows(G, 1.0 / self.scale))
+
+    def from_result(self, V: Result | npt.ArrayLike, name: str = "V") -> Factor:
+        """Return the factor, in these coordinates, of a result or of the user's matrix."""
+        if not isinstance(V, Result):
+            return self.from_user(as_matrix(V, name))
+        if V.G is None:
+            raise DataError("the result has no V; pass one of low_rank, fista or solve(v_space(...))")
+        return self.from_user_factor(V.G)
+
+    def multiplier_of(self, result: Result) -> Factor | None:
+        """Return a result's multiplier C in these coordinates, if it has one of a problem like this."""
+        size = len(self.c)
+        if result.C is None or not self.has_l1 or result.C.shape != (size, size):
+            return None
+        return scale_rows(scale_rows(result.C, self.scale).T, self.scale)
 
     def from_unit_columns(self, G: Factor) -> Factor:
         """Return the factor in these coordinates from one for columns of norm one."""

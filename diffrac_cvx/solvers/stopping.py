@@ -21,7 +21,7 @@ from diffrac_cvx.certificates.direction_problem import (
     warn_if_uninformative,
 )
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
-from diffrac_cvx.inputs import Array, as_data, as_matrix, in_unit_interval, positive, positive_int
+from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
@@ -357,16 +357,8 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
     """Return a warm start in the problem's coordinates."""
     if start is None or (isinstance(start, Result) and start.G is None):
         return Start()
-    given = (
-        problem.from_user_factor(start.G) if isinstance(start, Result) else problem.from_user(as_matrix(start, "start"))
-    )
-    U = problem.best_scale(given).U
+    U = problem.best_scale(problem.from_result(start, "start")).U
     if squared_norm(U) == 0.0:
         return Start()
-    C = start.C if isinstance(start, Result) else None
-    size = len(problem.c)
-    if C is None or not problem.has_l1 or C.shape != (size, size):
-        return Start(U)
-    if is_sparse(C):
-        return Start(U, scale_rows(scale_rows(C, problem.scale).T, problem.scale))
-    return Start(U, np.clip(dense(C) * np.outer(problem.scale, problem.scale), -problem.box, problem.box))
+    C = problem.multiplier_of(start) if isinstance(start, Result) else None
+    return Start(U, C if C is None or is_sparse(C) else np.clip(C, -problem.box, problem.box))

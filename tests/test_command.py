@@ -7,7 +7,7 @@ import pytest
 
 import diffrac_cvx as dc
 from experiments.harness.claims import Claim
-from experiments.harness.command import Experiment, Oracle, Verdict, run
+from experiments.harness.command import Experiment, Oracle, Outcome, run
 from experiments.harness.tables import read_table
 
 
@@ -36,7 +36,7 @@ def compare(table, oracle):
 
 
 def check(agreement):
-    return Verdict(f"largest difference {agreement['difference'].max():g}", bool((agreement["difference"] == 0).all()))
+    return Outcome(f"largest difference {agreement['difference'].max():g}", bool((agreement["difference"] == 0).all()))
 
 
 EXPERIMENT = Experiment("toy", cells, measure, draw, claims)

@@ -4,12 +4,12 @@ import pandas as pd
 
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import FAILED
-from experiments.harness import Verdict
+from experiments.harness import Outcome
 
 SLACK = 1e-8  # of rounding, in the solvers and in the digits of the table
 
 
-def check_brackets(table: pd.DataFrame) -> Verdict:
+def check_brackets(table: pd.DataFrame) -> Outcome:
     """Say how many brackets there are and whether two of one instance lie apart: then one of them is wrong."""
     lines, count, apart = [], 0, 0.0
     for name, rows in table.groupby("instance", sort=False):
@@ -30,7 +30,7 @@ def check_brackets(table: pd.DataFrame) -> Verdict:
     judged = int(table["judged_upper"].notna().sum())
     words = "all meet" if apart <= SLACK else "some do not meet"
     first = f"{count} brackets, {judged} of them the judge's, on {table['instance'].nunique()} instances: {words}"
-    return Verdict("\n".join([first, *lines]), not lines)
+    return Outcome("\n".join([first, *lines]), not lines)
 
 
 def mistaken(table: pd.DataFrame) -> list[tuple[str, str, str]]:

@@ -1,12 +1,12 @@
 """What an experiment is made of: cells, rows, a figure, claims, and the command that goes through them."""
 
-from experiments.harness.claims import Claim
-from experiments.harness.command import Experiment, Oracle, Verdict, run
+from experiments.harness.claims import Claim, Finding, Verdict, judge
+from experiments.harness.command import Experiment, Oracle, Outcome, run
 from experiments.harness.style import PAGE, STYLE, save, with_band
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.harness.tables import read_table
 
 __all__ = [
-    "PAGE", "STYLE", "Cell", "Claim", "Experiment", "Oracle", "Row", "Verdict", "cross", "read_table", "run", "save",
-    "with_band",
+    "PAGE", "STYLE", "Cell", "Claim", "Experiment", "Finding", "Oracle", "Outcome", "Row", "Verdict", "cross", "judge",
+    "read_table", "run", "save", "with_band",
 ]  # fmt: skip

@@ -1,8 +1,21 @@
-"""What the paper says, what was measured, and whether the two agree: one record a statement."""
+"""What was measured about the paper's statements, and the verdicts: each by a rule that can fail."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from textwrap import fill
+
+from experiments.harness.statements import BY_NAME, Statement
+
+
+class Verdict(Enum):
+    """What a rule says of a statement; the value is the word on the page."""
+
+    AGREES = "agrees"
+    PARTLY = "partly agrees"
+    DIFFERS = "differs"
+    NOT_COMPARABLE = "not comparable"
+    NOT_TESTED = "not tested"
 
 
 @dataclass(frozen=True)
@@ -11,37 +24,64 @@ class Claim:
 
     Attributes
     ----------
-    place : str
-        Where the paper makes it.
-    says : str
-        The statement, in our words.
+    name : str
+        Of the statement, see `statements`.
     measured : str
-        Our numbers.
-    agrees : bool or None
-        Whether the numbers bear it out; None for a result that the paper does not have.
-    why : str
-        The reason, or what remains open; may be empty.
+        Our numbers, fitted ones with their intervals.
+    verdict : Verdict
+        What the rule gives.
+    rule : str
+        The rule, in words: what it takes to agree, and to agree in part.
+    comment : str
+        What the rule does not decide; may be empty.
     """
 
-    place: str
-    says: str
+    name: str
     measured: str
-    agrees: bool | None
-    why: str = ""
+    verdict: Verdict
+    rule: str
+    comment: str = ""
 
     @property
-    def verdict(self) -> str:
-        """The word for `agrees`."""
-        return {True: "agrees", False: "differs", None: "not in the paper"}[self.agrees]
+    def statement(self) -> Statement:
+        """The statement."""
+        return BY_NAME[self.name]
 
 
-def format_claims(claims: Iterable[Claim]) -> str:
+@dataclass(frozen=True)
+class Finding:
+    """A result that the paper does not state: it has no verdict.
+
+    Attributes
+    ----------
+    says : str
+        What was looked at.
+    measured, comment : str
+        As of a `Claim`.
+    """
+
+    says: str
+    measured: str
+    comment: str = ""
+
+
+def judge(agrees: bool, partly: bool = False, *, tested: bool = True, comparable: bool = True) -> Verdict:
+    """Return the verdict of a rule: what it takes to agree, to agree in part, to be tested and comparable at all."""
+    if not tested:
+        return Verdict.NOT_TESTED
+    if not comparable:
+        return Verdict.NOT_COMPARABLE
+    return Verdict.AGREES if agrees else Verdict.PARTLY if partly else Verdict.DIFFERS
+
+
+def format_claims(claims: Iterable[Claim | Finding]) -> str:
     """Return claims as paragraphs for a terminal."""
-    return "\n".join(
-        fill(
-            f"[{claim.verdict}] {claim.place}: {claim.says} -- {claim.measured} {claim.why}".rstrip(),
-            width=116,
-            subsequent_indent="    ",
-        )
-        for claim in claims
-    )
+    return "\n".join(fill(describe(claim), width=116, subsequent_indent="    ") for claim in claims)
+
+
+def describe(claim: Claim | Finding) -> str:
+    """Return a claim in one line."""
+    if isinstance(claim, Finding):
+        return f"[beyond the paper] {claim.says} -- {claim.measured} {claim.comment}".rstrip()
+    said = f"{claim.statement.place}: {claim.statement.says}"
+    return f"[{claim.verdict.value}] {said} -- {claim.measured} {claim.comment}".rstrip()

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from diffrac_cvx.errors import DataError
-from experiments.harness.claims import Claim, format_claims
+from experiments.harness.claims import Claim, Finding, format_claims
 from experiments.harness.sweep import Cell, Row, sweep
 from experiments.harness.tables import read_table, write_table
 
 INTERRUPTED = 130  # the exit status of a command that Ctrl-C ended
 
 
-class Verdict(NamedTuple):
+class Outcome(NamedTuple):
     """What a check found, in words, and whether the command succeeds."""
 
     text: str
@@ -67,7 +67,7 @@ class Experiment:
     oracle : Oracle, optional
         A second sweep that the first is compared with.
     check : callable, optional
-        From the table, or from that of the agreement where there is an oracle, to a `Verdict`; where it does not pass
+        From the table, or from that of the agreement where there is an oracle, to a `Outcome`; where it does not pass
         the command's exit status is 1.
     options : mapping
         Options of the command beside the common ones: name to keywords of ``add_argument``.
@@ -81,13 +81,13 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     measure: Callable[..., Row]
     draw: Callable[[pd.DataFrame, Path], None]
-    claims: Callable[[pd.DataFrame], Sequence[Claim]]
+    claims: Callable[[pd.DataFrame], Sequence[Claim | Finding]]
     settings: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     memory: float | None = None
     complete: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     oracle: Oracle | None = None
-    check: Callable[[pd.DataFrame], Verdict] | None = None
+    check: Callable[[pd.DataFrame], Outcome] | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     variant: "Callable[..., Experiment] | None" = None
     folder: str = "figures"
@@ -141,7 +141,7 @@ def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:
     """Draw the table, print what it shows, and return the exit status."""
     table = read_table(stem.with_suffix(".csv"))
     experiment.draw(table, stem)
-    verdict = Verdict("", True)
+    verdict = Outcome("", True)
     if experiment.check is not None:
         verdict = experiment.check(table if experiment.oracle is None else read_table(agreement_of(stem)))
         print(verdict.text)

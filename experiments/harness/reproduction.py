@@ -1,143 +1,180 @@
-"""Write docs/reproduction.md: every statement on the paper's experiments and theory beside our numbers, from tables.
+"""Write docs/reproduction.md and its summary in the README: every statement with its verdict, from tables.
 
-Run ``make reproduction``; no sentence of the page is written by hand but those in this file.
+Run ``make reproduction``.  It fails where a statement has neither a verdict nor a test.
 """
 
+import sys
+from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-import pandas as pd
-
-from experiments.harness.claims import Claim
+from experiments.harness.claims import Claim, Finding, Verdict
+from experiments.harness.statements import STATEMENTS, Statement
 from experiments.harness.tables import read_table
 
-PAGE = Path("docs/reproduction.md")
-FIGURES = Path("figures")
-
+PAGE, README, FIGURES = Path("docs/reproduction.md"), Path("README.md"), Path("figures")
+MARKS = ("<!-- what differs -->\n", "<!-- end of what differs -->")
+EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
+    "phase_transition",
+    "sparse_regime",
+    "unbalanced",
+    "runtime",
+    "robustness",
+    "noise",
+    "rivals",
+    "theory",
+    "two_class",
+    "multi_label",
+)
 HEAD = """\
 # What was reproduced, and what differs
 
-Every statement that the paper makes about its experiments (section 7) and its theory (section 5), beside what this
-project measured. The numbers come from the tables in `figures/`; `make figures` makes them anew, and this
-page after them. "Agrees" and "differs" are decided by the numbers, by rules in `experiments/*/claims.py`.
+Every statement of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
+Regularizers*, JMLR 18(80), 2017, in its order, with a verdict or with the test that holds it. The numbers come from the
+tables in `figures/`; `make figures` makes them anew, and this page after them.
 
-The paper is N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse Regularizers*,
-JMLR 18(80), 2017. "Error" is the clustering error 1 - (y'ŷ/n)², "gap" a proved bound on the distance to the optimum.
+A verdict is decided by its rule, which is written beside it and in `experiments/*/claims.py`, and by nothing else:
+*agrees*, *partly agrees*, *differs*, *not comparable* (what the paper measured no longer exists or is not public), *not
+tested* (the table does not decide). Numbers in brackets after a fitted number are its 95 % interval, by the bootstrap
+over replications unless said otherwise. A comment is a comment: no rule stands behind it.
+
+"Error" is the clustering error 1 - (y'ŷ/n)², "gap" a proved bound on the distance to the optimum.
 """
 
 
 @dataclass(frozen=True)
 class Section:
-    """A figure, its table, and the statements it bears on; the stem of the files is the folder of the experiment."""
+    """An experiment's part of the page."""
 
-    title: str
     stem: str
-    data: str
+    title: str
+    about: str
+    found: list[Claim | Finding]
 
     @property
     def command(self) -> str:
         """What makes the figure and the table."""
         return f"make {self.stem.replace('_', '-')}"
 
-    def claims(self, table: pd.DataFrame) -> list[Claim]:
-        """Return what the table says about the statements."""
-        found: list[Claim] = import_module(f"experiments.{self.stem}.claims").claims(table)
-        return found
+    @property
+    def claims(self) -> list[Claim]:
+        """The statements judged."""
+        return [claim for claim in self.found if isinstance(claim, Claim)]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The results that the paper does not state."""
+        return [finding for finding in self.found if isinstance(finding, Finding)]
 
 
-SECTIONS = [
-    Section(
-        "Figure 1: phase transitions",
-        "phase_transition",
-        "Balanced, noiseless, columns of unit variance; four replications, twelve for d up to 20 in the affine panel.",
-    ),
-    Section(
-        "Figure 2: unbalanced clusters",
-        "unbalanced",
-        "n = 80, d = 10, alpha* = 0.25, ten replications; sigma is the noise on the labels. The constrained relaxation "
-        "is solved by SCS to 1e-9, the penalised one by `low_rank` to a gap of 1e-8.",
-    ),
-    Section(
-        "Figure 3: runtime",
-        "runtime",
-        "A k-sparse direction among Gaussian noise columns, sigma = 0.3 on the labels; n varied at d = 50, k = 6, and "
-        "d varied at n = 100, k = 2. One thread each. FISTA without an adjective is the paper's algorithm.",
-    ),
-    Section(
-        "Figure 4: robustness to noise dimensions",
-        "robustness",
-        "n = 100, two relevant dimensions, sigma = 0.1, twenty replications.",
-    ),
-    Section(
-        "Section 5: propositions, lemmas and conjectures",
-        "theory",
-        "Noiseless data [y, Z] unless said otherwise. Whether a solution is the only one is decided exactly "
-        "(`experiments/theory/unique_solution.py`), not by the rank of what a solver returns.",
-    ),
-    Section(
-        "Table 1: two-class data",
-        "two_class",
-        "Nine sets, columns standardised; the best of the paper's grid by the true labels, as the paper chose. "
-        "[The tables](../figures/two_class.md) have what frames each figure, and settings chosen without labels.",
-    ),
-    Section(
-        "Figures 5 and 6: many labels",
-        "multi_label",
-        "Corel5k, 2000 images and the 80 most frequent labels, **in place of COCO**, whose features are not public; "
-        "three other sets. [Correlations](../figures/multi_label_correlations.png) of true and found labels.",
-    ),
-]
+def read_sections(tables: Path = FIGURES) -> list[Section]:
+    """Return the sections of all experiments that have a table in a folder."""
+    sections = []
+    for stem in EXPERIMENTS:
+        module = import_module(f"experiments.{stem}.claims")
+        path = tables / f"{stem}.csv"
+        found = module.claims(read_table(path)) if path.exists() else []
+        sections.append(Section(stem, module.TITLE, module.ABOUT, list(found)))
+    return sections
 
 
-def format_page(tables: Path = FIGURES) -> str:
-    """Return the page made from the tables of a folder; a missing table is said to be missing."""
-    parts, every = [], []
-    for section in SECTIONS:
-        table = tables / f"{section.stem}.csv"
-        if not table.exists():
-            parts.append(f"## {section.title}\n\nNot measured yet: `{section.command}` writes {table}.\n")
-            continue
-        claims = section.claims(read_table(table))
-        every += claims
-        parts.append(format_section(section, claims))
-    return "\n".join([HEAD, summarize(every), *parts])
+def open_statements(sections: list[Section]) -> list[Statement]:
+    """Return the statements with neither a verdict nor a test."""
+    judged = {claim.name for section in sections for claim in section.claims}
+    return [statement for statement in STATEMENTS if statement.name not in judged and not statement.tests]
 
 
-def format_section(section: Section, claims: list[Claim]) -> str:
-    """Return the text of one section."""
-    lines = [
-        f"## {section.title}",
-        "",
-        f"![{section.title}](../figures/{section.stem}.png)",
-        "",
-        f"`{section.command}` · [table](../figures/{section.stem}.csv) · {section.data}",
-        "",
-    ]
-    for claim in claims:
-        lines += [
-            f"- **{claim.place}: {claim.verdict}.** {as_sentence(claim.says)}",
-            f"  *Measured:* {claim.measured}" + (f" *Why:* {claim.why}" if claim.why else ""),
-        ]
-    return "\n".join([*lines, ""])
+def format_page(sections: list[Section]) -> str:
+    """Return the page."""
+    claims = {claim.name: claim for section in sections for claim in section.claims}
+    parts = [HEAD, summarize(claims), format_list(claims), *map(format_section, sections)]
+    return "\n".join(parts)
 
 
-def as_sentence(text: str) -> str:
-    """Return a phrase as a sentence."""
-    opening = text if text[1:2].isspace() or text.startswith("cvx") else text[0].upper() + text[1:]  # not a symbol
-    return opening + "."
-
-
-def summarize(claims: list[Claim]) -> str:
-    """Return how many statements agree, and which do not."""
-    agree, differ, new = (sum(c.agrees is kind for c in claims) for kind in (True, False, None))
-    places = "; ".join(f"{c.place} ({c.says})" for c in claims if c.agrees is False)
+def count_verdicts(claims: dict[str, Claim]) -> str:
+    """Return how many statements have which verdict, and how many are held by tests."""
+    counts = Counter(claim.verdict for claim in claims.values())
+    tested = sum(statement.name not in claims and bool(statement.tests) for statement in STATEMENTS)
+    words = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     return (
-        f"Of {agree + differ} statements of the paper {agree} agree and {differ} differ; {new} more results are not in "
-        f"the paper." + (f" Those that differ: {places}." if differ else "") + "\n"
+        f"Of {len(STATEMENTS)} numbered statements {sum(counts.values())} are judged from tables: {words}. The other "
+        f"{tested} are mathematics that the tests hold."
     )
 
 
+def summarize(claims: dict[str, Claim]) -> str:
+    """Return the counts, and the statements that do not simply agree, with what was measured."""
+    lines = [count_verdicts(claims), ""]
+    for verdict in (Verdict.DIFFERS, Verdict.PARTLY, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED):
+        named = [claims[s.name] for s in STATEMENTS if s.name in claims and claims[s.name].verdict is verdict]
+        lines += [f"- **{capital(verdict.value)}**: {c.statement.place} ({c.statement.says})." for c in named]
+    return "\n".join([*lines, ""])
+
+
+def format_list(claims: dict[str, Claim]) -> str:
+    """Return the numbered list of all statements."""
+    lines = ["## The paper's statements", "", "| | where | statement | verdict, or test |", "| --- | --- | --- | --- |"]
+    for number, statement in enumerate(STATEMENTS, 1):
+        if statement.name in claims:
+            held = claims[statement.name].verdict.value
+        else:
+            held = ", ".join(f"`tests/{test}`" for test in statement.tests) or "**open**"
+        says = statement.says.replace("|", "\\|")
+        lines.append(f"| {number} | {statement.place} | {says} | {held} |")
+    return "\n".join([*lines, ""])
+
+
+def format_section(section: Section) -> str:
+    """Return the text of one experiment."""
+    lines = [f"## {section.title}", ""]
+    if not section.found:
+        return "\n".join([*lines, f"Not measured yet: `{section.command}` writes figures/{section.stem}.csv.", ""])
+    lines += [
+        f"![{section.title}](../figures/{section.stem}.png)",
+        "",
+        f"`{section.command}` · [table](../figures/{section.stem}.csv) · {section.about}",
+        "",
+    ]
+    for claim in section.claims:
+        place = f"{STATEMENTS.index(claim.statement) + 1}. {claim.statement.place}"
+        lines.append(f"- **{place}: {claim.verdict.value}.** {capital(claim.statement.says)}.")
+        lines.append(f"  *Measured:* {claim.measured} *Rule:* {claim.rule}{comment_of(claim)}")
+    if section.findings:
+        lines += ["", "Beyond the paper:", ""]
+    for finding in section.findings:
+        lines += [f"- **{capital(finding.says)}.** {finding.measured}{comment_of(finding)}"]
+    return "\n".join([*lines, ""])
+
+
+def comment_of(claim: Claim | Finding) -> str:
+    """Return the comment, named as one."""
+    return f" *Comment:* {claim.comment}" if claim.comment else ""
+
+
+def capital(text: str) -> str:
+    """Return a phrase with a capital, unless it begins with a symbol or a name in small letters."""
+    return text if text[1:2] in "' >=_<" or text.startswith(("cvx", "yy'", "vv'")) else text[0].upper() + text[1:]
+
+
+def renew_readme(text: str, claims: dict[str, Claim]) -> str:
+    """Return the README with its summary of the verdicts replaced."""
+    before, rest = text.split(MARKS[0])
+    return before + MARKS[0] + "\n" + summarize(claims) + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
+
+
+def main() -> int:
+    """Write both; fail where a statement is open."""
+    sections = read_sections()
+    claims = {claim.name: claim for section in sections for claim in section.claims}
+    PAGE.write_text(format_page(sections))
+    README.write_text(renew_readme(README.read_text(), claims))
+    print(f"wrote {PAGE} and {README}: {count_verdicts(claims)}")
+    missing = open_statements(sections)
+    for statement in missing:
+        print(f"neither a verdict nor a test: {statement.place}: {statement.says} ({statement.name})", file=sys.stderr)
+    return 1 if missing else 0
+
+
 if __name__ == "__main__":
-    PAGE.write_text(format_page())
-    print(f"wrote {PAGE}")
+    raise SystemExit(main())

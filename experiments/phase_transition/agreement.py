@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from experiments.harness.command import Verdict
+from experiments.harness.command import Outcome
 from experiments.phase_transition.cells import AMBIGUOUS
 
 VALUE_SLACK = 1e-9  # of rounding, beyond the two proved brackets
@@ -36,7 +36,7 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
     return both[[*keys, *COLUMNS]]
 
 
-def check_agreement(found: pd.DataFrame) -> Verdict:
+def check_agreement(found: pd.DataFrame) -> Outcome:
     """Say how far the two agree, and name every disagreement."""
     clear, sharp = found[found["ambiguous"] == 0], found[found["error_compared"] == 1]
     lines = [
@@ -60,4 +60,4 @@ def check_agreement(found: pd.DataFrame) -> Verdict:
     ]
     if len(wrong):
         lines.append("DISAGREEMENT:\n" + wrong.to_string(index=False))
-    return Verdict("\n".join(lines), wrong.empty)
+    return Outcome("\n".join(lines), wrong.empty)

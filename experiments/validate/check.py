@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.harness.command import Verdict
+from experiments.harness.command import Outcome
 from experiments.validate.cells import METHODS, RELATED, instance
 
 KEYS = ["n", "d", "nu", "penalty", "trait"]
 REPRODUCERS = Path("build")
 
 
-def check_brackets(table: pd.DataFrame) -> Verdict:
+def check_brackets(table: pd.DataFrame) -> Outcome:
     """Say how tight each method is, and save a reproducer for every instance whose brackets lie apart."""
     wrong = table[table["agrees"] == 0]
     lines = [
@@ -22,7 +22,7 @@ def check_brackets(table: pd.DataFrame) -> Verdict:
     for _, row in wrong.iterrows():
         script = save_reproducer(row, REPRODUCERS)
         lines.append(f"APART by {row['violation']:.3g} ({row['between']}): python {script}")
-    return Verdict("\n".join(lines), wrong.empty)
+    return Outcome("\n".join(lines), wrong.empty)
 
 
 def summarize(table: pd.DataFrame) -> pd.DataFrame:

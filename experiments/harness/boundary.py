@@ -1,0 +1,105 @@
+"""Boundaries of success over n for each d, and the power law through them, with intervals over replications."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.optimize
+
+from diffrac_cvx.inputs import Array
+from experiments.harness.intervals import DRAWS, Interval, interval_of
+
+LEAST_DIMENSIONS = 4  # with a boundary inside the grid, below which nothing is fitted
+
+
+class Boundary(NamedTuple):
+    """The n at which half of the replications succeed, for each d.
+
+    Attributes
+    ----------
+    d : (m,) array
+        Dimensions.
+    n50 : (m,) array
+        The boundary; the first or the last n of the grid where it lies outside, NaN where nothing was measured.
+    low, high : (m,) array
+        Its interval.
+    outside : (m,) array of int
+        -1 where the boundary is at or below the first n, 1 where it is above the last, 0 inside the grid.
+    draws : (DRAWS, m) array
+        The boundary of each bootstrap sample of the replications; NaN outside the grid.
+    """
+
+    d: Array
+    n50: Array
+    low: Array
+    high: Array
+    outside: Array
+    draws: Array
+
+    @property
+    def inside(self) -> Array:
+        """Where the boundary is inside the grid."""
+        return np.asarray(self.outside == 0)
+
+
+class PowerLaw(NamedTuple):
+    """n50 = factor d^exponent by least squares in logarithms, with intervals; fitted to `dimensions` dimensions."""
+
+    exponent: Interval
+    factor: float
+    dimensions: int
+
+
+def crossing(n: Array, rate: Array) -> tuple[float, int]:
+    """Return the n at which the increasing (isotonic) fit of a success rate crosses 1/2, and the side it is outside."""
+    rate = scipy.optimize.isotonic_regression(rate).x
+    if rate[0] >= 0.5:
+        return float(n[0]), -1
+    if rate[-1] < 0.5:
+        return float(n[-1]), 1
+    above = int(np.argmax(rate >= 0.5))
+    share = (0.5 - rate[above - 1]) / (rate[above] - rate[above - 1])
+    return float(n[above - 1] + share * (n[above] - n[above - 1])), 0
+
+
+def find_boundary(table: pd.DataFrame, column: str, seed: int = 0) -> Boundary:
+    """Return the boundary of a 0/1 column, replications drawn again with replacement for the intervals.
+
+    A replication is one stream of data of which every n takes the first rows, so it is drawn as a whole.
+    """
+    rng = np.random.default_rng([2017, 50, seed])
+    rows = []
+    for d, part in table.groupby("d"):
+        success = part.pivot_table(index="replication", columns="n", values=column, aggfunc="mean")
+        n, values = success.columns.to_numpy(float), success.to_numpy(float)
+        at, side = crossing(n, np.nanmean(values, axis=0))
+        draws = np.full(DRAWS, np.nan)
+        for i, chosen in enumerate(rng.integers(len(values), size=(DRAWS, len(values)))):
+            rate = values[chosen]
+            known = ~np.all(np.isnan(rate), axis=0)
+            where, outside = crossing(n[known], np.nanmean(rate[:, known], axis=0))
+            draws[i] = where if outside == 0 else np.nan
+        found = interval_of(at, draws, least=0.5)
+        low, high = max(found.low, n[0]), min(found.high, n[-1])
+        rows.append((float(str(d)), at, low, high, side, draws))
+    columns = [np.array([row[i] for row in rows]) for i in range(5)]
+    return Boundary(*columns, np.array([row[5] for row in rows]).reshape(len(rows), DRAWS).T)
+
+
+def fit_power(found: Boundary, from_d: float = 8, to_d: float = np.inf) -> PowerLaw:
+    """Return the power law through the boundaries inside the grid; NaN with fewer than `LEAST_DIMENSIONS`."""
+    use = found.inside & (found.d >= from_d) & (found.d <= to_d)
+    if use.sum() < LEAST_DIMENSIONS:
+        return PowerLaw(Interval(float("nan"), -np.inf, np.inf), float("nan"), int(use.sum()))
+    x = np.log(found.d[use])
+    exponent, offset = np.polyfit(x, np.log(found.n50[use]), 1)
+    exponents = np.array([power_of(x, draw) for draw in found.draws[:, use]])
+    return PowerLaw(interval_of(float(exponent), exponents), float(np.exp(offset)), int(use.sum()))
+
+
+def power_of(x: Array, n50: Array) -> float:
+    """Return the slope of log n50 against x, from the entries that are known; NaN if they are few."""
+    known = np.isfinite(n50)
+    if known.sum() < LEAST_DIMENSIONS:
+        return float("nan")
+    return float(np.polyfit(x[known], np.log(n50[known]), 1)[0])

@@ -229,7 +229,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
-from experiments.harness import STYLE, Claim, Experiment, run, save, with_band
+from experiments.harness import STYLE, Experiment, Finding, run, save, with_band
 
 
 def cells_of(grid):
@@ -257,11 +257,9 @@ def draw(table, stem):
 def claims(table):
     mean = table.groupby("noise")["error"].mean()
     return [
-        Claim(
-            "Beyond the paper",
-            "the error grows with the noise",
+        Finding(
+            "how the error grows with the noise",
             ", ".join(f"{error:.2f} at {noise:g}" for noise, error in mean.items()) + ".",
-            None,
         )
     ]
 
@@ -284,5 +282,6 @@ with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
 assert status == 0
 
 # %%
-# Inside the project: a folder in ``experiments/``, a target in the ``Makefile`` and, where it bears on a statement of the
-# paper, a section in ``experiments/harness/reproduction.py``.
+# Inside the project: a folder in ``experiments/``, a target in the ``Makefile``, and its name in
+# ``experiments/harness/reproduction.py``.  What bears on a statement of the paper is a ``Claim`` that names it, with a
+# verdict by a rule that can fail (``judge``), and a test of that rule on a table made up for each answer.

@@ -5,14 +5,13 @@ import pandas as pd
 
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS, METHODS
-from experiments.harness import Claim
+from experiments.harness import Finding
 
-PLACE = "Benchmark"
 OURS = "low_rank"
 CVXPY = [name for name in METHODS if name.startswith("CVXPY")]
 
 
-def claims(table: pd.DataFrame) -> list[Claim]:
+def claims(table: pd.DataFrame) -> list[Finding]:
     """Return what was measured; the paper has no such table."""
     return [reached(table), *(ahead(table, rivals) for rivals in rivals_of(table)), sizes(table)]
 
@@ -23,17 +22,17 @@ def rivals_of(table: pd.DataFrame) -> list[list[str]]:
     return [group for group in names if table["method"].isin(group).any()]
 
 
-def reached(table: pd.DataFrame) -> Claim:
+def reached(table: pd.DataFrame) -> Finding:
     """How many instances each method solves to each goal."""
     words = []
     for method, rows in table.groupby("method", sort=False):
         counts = " and ".join(f"{rows[column].notna().sum()}" for column in TIMES)
         words.append(f"{method} {counts} of {len(rows)}")
     goals = " and to ".join(f"{goal:g}" for goal in GOALS)
-    return Claim(PLACE, f"instances solved to a proved relative gap of {goals}", "; ".join(words) + ".", None)
+    return Finding(f"instances solved to a proved relative gap of {goals}", "; ".join(words) + ".")
 
 
-def ahead(table: pd.DataFrame, rivals: list[str]) -> Claim:
+def ahead(table: pd.DataFrame, rivals: list[str]) -> Finding:
     """The ratio of the times of rivals, the quicker one, to those of `low_rank`, where both get there."""
     words = []
     for goal, column in zip(GOALS, TIMES, strict=True):
@@ -45,7 +44,7 @@ def ahead(table: pd.DataFrame, rivals: list[str]) -> Claim:
         spread = f", median {ratio.median():.3g} ({ratio.min():.2g} to {ratio.max():.2g})" if len(ratio) else ""
         words.append(f"to {goal:g} both on {len(ratio)} instances{spread}, `low_rank` alone on {alone}")
     name = "the quicker of CVXPY's solvers" if len(rivals) > 1 else rivals[0]
-    return Claim(PLACE, f"time of {name} over that of `low_rank`", "; ".join(words) + ".", None)
+    return Finding(f"time of {name} over that of `low_rank`", "; ".join(words) + ".")
 
 
 def instances_of(table: pd.DataFrame, methods: list[str]) -> set[str]:
@@ -53,9 +52,9 @@ def instances_of(table: pd.DataFrame, methods: list[str]) -> set[str]:
     return set(table.loc[table["method"].isin(methods), "instance"])
 
 
-def sizes(table: pd.DataFrame) -> Claim:
+def sizes(table: pd.DataFrame) -> Finding:
     """The largest instances that each method solves to the looser goal."""
     words = []
     for method, rows in table[table[TIMES[0]].notna()].groupby("method", sort=False):
         words.append(f"{method} n = {rows['n'].max()} and d = {rows['d'].max()}")
-    return Claim(PLACE, f"the most points and features solved to {GOALS[0]:g}", "; ".join(words) + ".", None)
+    return Finding(f"the most points and features solved to {GOALS[0]:g}", "; ".join(words) + ".")

@@ -28,21 +28,23 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 
 def draw_paths(table: pd.DataFrame, stem: Path, *, ranks: pd.DataFrame | None) -> None:
-    """Draw the error over alpha and over nu, and between them the rank over alpha if it is given."""
+    """Draw the error over alpha and over nu, and the rank over alpha if it is given: panels (a), (b), (c)."""
     with plt.rc_context(STYLE):
         count = 2 if ranks is None else 3
         figure, axes = plt.subplots(1, count, figsize=(PAGE * (1 if count == 3 else 0.7), 2.3))
-        left, right = axes[0], axes[-1]
+        left, right = axes[:2]
         draw_errors(left, table[table["path"] == "alpha"])
         left.axvline(ALPHA_STAR, color=GREY, lw=0.6, ls=":")
         left.set_xlabel(r"$\alpha$ (constrained)")
         draw_errors(right, table[table["path"] == "nu"])
         right.set(xscale="log", xlabel=r"$\nu$ (penalised)")
-        left.annotate(r"$\alpha_*$", (ALPHA_STAR, 1.04), ha="center", annotation_clip=False)
+        left.annotate(r"$\alpha_*$", (ALPHA_STAR + 0.02, 0.5))
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
         if ranks is not None:
-            draw_ranks(axes[1], ranks[ranks["path"] == "alpha"])
+            draw_ranks(axes[2], ranks[ranks["path"] == "alpha"])
+        for letter, ax in zip("abc", axes, strict=False):
+            ax.set_title(f"({letter})")
         save(figure, stem)
 
 
@@ -60,7 +62,7 @@ def draw_ranks(axes: Axes, table: pd.DataFrame) -> None:
         with_band(axes, group, "parameter", "rank", label=rf"$\sigma = {noise:g}$", color=shade, marker=marker)
     axes.axvline(ALPHA_STAR, color=GREY, lw=0.6, ls=":")
     axes.set(xlabel=r"$\alpha$ (constrained)", ylabel="rank of $Y$", ylim=(0, 9.5))
-    axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.62, 0.5))
+    axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.62, 0.43))
 
 
 def draw_duality(table: pd.DataFrame, stem: Path) -> None:

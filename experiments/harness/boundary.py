@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import scipy.optimize
 
@@ -37,7 +38,7 @@ class Boundary(NamedTuple):
     draws: Array
 
     @property
-    def inside(self) -> Array:
+    def inside(self) -> npt.NDArray[np.bool_]:
         """Where the boundary is inside the grid."""
         return np.asarray(self.outside == 0)
 
@@ -82,8 +83,8 @@ def find_boundary(table: pd.DataFrame, column: str, seed: int = 0) -> Boundary:
         found = interval_of(at, draws, least=0.5)
         low, high = max(found.low, n[0]), min(found.high, n[-1])
         rows.append((float(str(d)), at, low, high, side, draws))
-    columns = [np.array([row[i] for row in rows]) for i in range(5)]
-    return Boundary(*columns, np.array([row[5] for row in rows]).reshape(len(rows), DRAWS).T)
+    d, n50, lows, highs, outside = (np.array([row[i] for row in rows]) for i in range(5))
+    return Boundary(d, n50, lows, highs, outside, np.array([row[5] for row in rows]).reshape(len(rows), DRAWS).T)
 
 
 def fit_power(found: Boundary, from_d: float = 8, to_d: float = np.inf) -> PowerLaw:

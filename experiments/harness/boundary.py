@@ -83,8 +83,8 @@ def find_boundary(table: pd.DataFrame, column: str, seed: int = 0) -> Boundary:
         found = interval_of(at, draws, least=0.5)
         low, high = max(found.low, n[0]), min(found.high, n[-1])
         rows.append((float(str(d)), at, low, high, side, draws))
-    d, n50, lows, highs, outside = (np.array([row[i] for row in rows]) for i in range(5))
-    return Boundary(d, n50, lows, highs, outside, np.array([row[5] for row in rows]).reshape(len(rows), DRAWS).T)
+    dims, n50, lows, highs, sides = (np.array([row[i] for row in rows]) for i in range(5))
+    return Boundary(dims, n50, lows, highs, sides, np.array([row[5] for row in rows]).reshape(len(rows), DRAWS).T)
 
 
 def fit_power(found: Boundary, from_d: float = 8, to_d: float = np.inf) -> PowerLaw:

@@ -29,6 +29,9 @@ TAKES_X = {
     "certify_labels": lambda X, y=Y, lower=0.0, **more: dc.certify_labels(X, y, lower, **more).objective,
     "alternating_optimisation": lambda X: dc.baselines.alternating_optimisation(X, rng=0),
     "kmeans_whitened": lambda X: dc.baselines.kmeans_whitened(X, rng=0),
+    "kmeans_by_column": lambda X: dc.baselines.kmeans_by_column(X),
+    "cure": lambda X: dc.baselines.cure(X, rng=0),
+    "spectral_kurtosis": lambda X: dc.baselines.spectral_kurtosis(X),
     "refine": lambda X, y=Y: dc.rounding.refine(X, y),
     "squared_correlation": lambda X, y=Y: dc.metrics.squared_correlation(X, y),
 }

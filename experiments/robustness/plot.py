@@ -1,36 +1,51 @@
 """Draw the error over the dimension from the table; solves nothing."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from diffrac_cvx.plotting.canvas import Style
-from experiments.harness.style import GREEN, PAGE, SECOND, STYLE, save, with_band
+from experiments.harness.style import PAGE, STYLE, save, with_band
 from experiments.robustness.cells import LAMBDAS, WITHOUT_LAMBDA
 from experiments.runtime import plot as runtime
 
 STYLES = {
-    "k-means": Style(GREEN, "-.", "v"),
-    "alternating": Style("#b8860b", "--", "s"),
+    "k-means": Style("#009E73", "-.", "v"),
+    "alternating": Style("#E69F00", "--", "s"),
     **{method: runtime.STYLES[method] for method in ("FISTA, 1e-2", "FISTA, 1e-3", "low_rank")},
-    "low_rank, then alternating": Style(SECOND, "-", "x"),
+    "low_rank, then alternating": Style("#2166ac", "-", "x"),
 }
 NAMES = {**runtime.NAMES, "k-means": "k-means, whitened", "alternating": "alternating optimisation"}
+MARK: dict[str, Any] = {"ms": 3.2, "mew": 0.8}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the mean error over the dimension, a panel for each lambda, with bands of two standard errors."""
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
-        figure, axes = plt.subplots(1, len(LAMBDAS), figsize=(PAGE, 2.7), sharey=True)
-        for lam, ax in zip(LAMBDAS, axes, strict=True):
+        figure, axes = plt.subplots(1, len(LAMBDAS), figsize=(PAGE, 2.9), sharey=True)
+        for lam, ax, letter in zip(LAMBDAS, axes, "abc", strict=True):
             for method, style in STYLES.items():
                 filed = 0.0 if method in WITHOUT_LAMBDA else lam
                 mine = table[(table["method"] == method) & (table["lam"] == filed)]
-                with_band(ax, mine, "d", "error", label=NAMES.get(method, method), **style._asdict())
+                with_band(ax, mine, "d", "error", label=NAMES.get(method, method), **style._asdict(), **MARK)
+                mark_stopped(ax, mine, style)
             ax.set_xscale("log", base=2)
             ax.xaxis.set_major_formatter("{x:g}")
-            ax.set(xlabel="dimension $d$", title=rf"$\lambda = {lam:g}$")
+            ax.set(xlabel="dimension $d$", title=rf"({letter}) $\lambda = {lam:g}$")
         axes[0].set(ylabel="clustering error", ylim=(-0.03, 1.03))
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+        handles, _ = axes[0].get_legend_handles_labels()
+        open_mark: dict[str, Any] = {"color": "black", "marker": "D", "mfc": "white", "ls": "none"}
+        handles.append(Line2D([], [], **open_mark, **MARK, label="some runs stopped before their rule"))
+        figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
         save(figure, stem)
+
+
+def mark_stopped(ax: Axes, rows: pd.DataFrame, style: Style) -> None:
+    """Draw an open mark over the dimensions at which a run was stopped before its own rule."""
+    groups = rows.groupby("d")
+    stopped = groups["error"].mean()[groups["met"].min() == 0]
+    ax.plot(stopped.index, stopped, color=style.color, marker=style.marker, mfc="white", ls="none", zorder=3, **MARK)

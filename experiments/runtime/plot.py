@@ -2,119 +2,192 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from diffrac_cvx.plotting.canvas import Style, label_ends
+from diffrac_cvx.plotting.canvas import Style
+from experiments.benchmark.cells import TIMES
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
-from experiments.runtime.cells import CVXPY, MAX_CUT, SECONDS
+from experiments.runtime.cells import LIMIT, TIGHT_LIMIT
+from experiments.runtime.fit import fit_exponent
+from experiments.runtime.methods import MAX_CUT, PUBLISHED
 
-BEST = "CVXPY, better solver"
 STYLES = {
-    BEST: Style("black", "-", "s"),
-    MAX_CUT: Style(GREEN, "-.", "v"),
-    "FISTA, 1e-2": Style("#999999", ":", "o"),
-    "FISTA, 1e-3": Style(GREY, "--", "D"),
-    "FISTA as published": Style(GREY, "--", "D"),
-    "accelerated FISTA": Style(SECOND, "-", "o"),
     "low_rank": Style(ACCENT, "-", "^"),
+    "accelerated FISTA": Style(SECOND, "-", "o"),
+    PUBLISHED: Style(GREY, "--", "D"),
+    "FISTA, 1e-2": Style("#999999", ":", "X"),
+    "FISTA, 1e-3": Style(GREY, "--", "D"),
+    "CVXPY + SCS": Style("black", "-", "s"),
+    "CVXPY + CLARABEL": Style("#b8860b", "-.", "P"),
+    MAX_CUT: Style(GREEN, "-.", "v"),
 }
 NAMES = {
     "FISTA, 1e-2": r"FISTA, $\varepsilon = 10^{-2}/\log d$",
     "FISTA, 1e-3": r"FISTA, $\varepsilon = 10^{-3}/\log d$",
+    MAX_CUT: "max-cut form, pymanopt",
 }
 ROWS = [(0.0, "n"), (0.0, "d"), (0.001, "n"), (0.001, "d")]
-FIXED = {"n": "$d = 50$, $k = 6$", "d": "$n = 100$, $k = 2$"}
-COLUMNS = {"seconds": "seconds", "error": "clustering error", "gap": "proved gap"}
-LIMITS = {"error": (-0.03, 1.03), "gap": (1e-7, 1)}
+FIXED = {("gap", "n"): "$d = 50$", ("gap", "d"): "$n = 1000$", ("own", "n"): "$d = 50$", ("own", "d"): "$n = 100$"}
 WORDS = {"n": "number of points $n$", "d": "dimension $d$"}
+COLUMNS = {"seconds": "seconds", "error": "clustering error", "relative_gap": "proved relative gap"}
+NO_OPTIMUM = 1e-6  # value below which an optimum counts as 0, and a gap is not divided by it
+MARK: dict[str, Any] = {"ms": 3.5, "mew": 0.8}
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Draw the eight panels of Figure 3 with the proved gaps beside them, and the times at an equal gap."""
-    lines = medians(table)
-    own, equal = lines[lines["goal"] == "own"], lines[lines["goal"] == "equal gap"]
+    """Draw the times to a relative gap; in supplements the methods' own rules, the tighter gap and the cost."""
     with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
-        figure, axes = plt.subplots(len(ROWS), 3, figsize=(PAGE, 7.6), width_ratios=[1.25, 1, 1])
-        for (lam, panel), row in zip(ROWS, axes, strict=True):
-            for ax, (column, label) in zip(row, COLUMNS.items(), strict=True):
-                draw_curves(ax, own[(own["lam"] == lam) & (own["panel"] == panel)], panel, column)
-                ax.set_ylabel(label)
-            row[0].set_title(rf"$\lambda = {lam:g}$, {FIXED[panel]}")
-        draw_legend(figure, own)
-        label_exponents(own, list(axes[:, 0]))
+        gaps = table[table["goal"] == "gap"]
+        figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.9), sharey=True)
+        draw_times(list(axes.ravel()), gaps, TIMES[0], LIMIT)
+        for ax in axes[:, 0]:
+            ax.set_ylabel(r"seconds to a relative gap of $10^{-2}$")
+        draw_legend(figure, gaps, ncols=3)
         save(figure, stem)
-        figure, axes = plt.subplots(2, 2, figsize=(PAGE, 4.4))
-        for (lam, panel), ax in zip(ROWS, axes.T.ravel(), strict=True):
-            draw_curves(ax, equal[(equal["lam"] == lam) & (equal["panel"] == panel)], panel, "seconds")
-            ax.set(ylabel=r"seconds to a gap of $10^{-3}$", title=rf"$\lambda = {lam:g}$, {FIXED[panel]}")
-        draw_legend(figure, equal)
-        label_exponents(equal, list(axes.T.ravel()))
-        save(figure, stem.with_name(f"{stem.name}_equal_gap"))
+        draw_own_rules(table[table["goal"] == "own"], stem.with_name(f"{stem.name}_supplement"))
+        draw_cost(table, stem.with_name(f"{stem.name}_cost"))
 
 
-def medians(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the median of every method at every size, with CVXPY's better solver as a method of its own.
+def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame, column: str, limit: float) -> None:
+    """Draw the times to a goal, a panel for each penalty and each size that is varied."""
+    for (lam, panel), ax, letter in zip(ROWS, axes, "abcd", strict=True):
+        here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
+        for method in STYLES:
+            draw_method(ax, here[here["method"] == method], panel, column, method, limit)
+        ax.set(xscale="log", yscale="log", xlabel=WORDS[panel])
+        ax.set_title(rf"({letter}) $\lambda = {lam:g}$, {FIXED['gap', panel]}")
+        label_sizes(ax, here[panel])
 
-    A size where a method was stopped, died, or did not reach the equal gap is marked ``done = 0``.
-    """
-    table = table.assign(done=(table["reason"].fillna("") == "") & (table["reached"].fillna(0) == 1))
-    table = table.assign(seconds=table["seconds"].fillna(SECONDS))  # of a cell that was stopped from outside
-    ours = table[table["method"] == "accelerated FISTA"].assign(goal="own")  # its own rule is the equal gap
-    table = pd.concat([table, ours], ignore_index=True)
-    keys = ["method", "goal", "lam", "panel", "n", "d"]
-    found = table.groupby(keys, sort=False).agg(
-        seconds=("seconds", "median"), error=("error", "mean"), gap=("gap", "median"),
-        iterations=("iterations", "median"), done=("done", "min"),
+
+def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str, limit: float) -> None:
+    """Draw medians and ranges over replications; a size not reached in all is open, at the limit, with an arrow."""
+    if rows.empty:
+        return
+    style = STYLES[method]
+    times = rows.groupby(panel)[column].agg(["median", "min", "max", "count", "size"])
+    done = times[times["count"] == times["size"]]
+    ax.plot(done.index, done["median"], **style._asdict(), **MARK)
+    ax.vlines(done.index, done["min"], done["max"], color=style.color, lw=0.8)
+    for size in times.index.difference(done.index):
+        draw_stopped(ax, float(size), limit, style)
+
+
+def draw_stopped(ax: Axes, x: float, y: float, style: Style) -> None:
+    """Draw an open mark with an arrow upwards: the time is greater."""
+    ax.plot([x], [y], color=style.color, marker=style.marker, mfc="white", ls="none", zorder=3, **MARK)
+    ax.annotate(
+        "", (x, y), (0, 11), textcoords="offset points", annotation_clip=False,
+        arrowprops={"arrowstyle": "<-", "color": style.color, "lw": 0.8, "shrinkA": 0, "shrinkB": 3},
     )  # fmt: skip
-    found = found.reset_index()
-    cvxpy = found[found["method"].isin(CVXPY)].sort_values(["done", "seconds"], ascending=[False, True])
-    best = cvxpy.drop_duplicates(keys[1:]).assign(method=BEST)
-    return pd.concat([found, best], ignore_index=True).sort_values(["n", "d"], kind="stable")
 
 
-def draw_curves(ax: Axes, lines: pd.DataFrame, panel: str, column: str) -> None:
-    """Draw one quantity of all methods; a cross is a run that was stopped."""
-    for method, style in STYLES.items():
-        line = lines[lines["method"] == method]
-        done, stopped = line[line["done"]], line[~line["done"].astype(bool)]
-        if not line.empty:
-            ax.plot(done[panel], done[column], **style._asdict(), ms=3)
-            ax.plot(stopped[panel], stopped[column], color=style.color, marker="x", ls="none", ms=5)
-    ax.set(xscale="log", xlabel=WORDS[panel], yscale="linear" if column == "error" else "log")
-    if column in LIMITS:
-        ax.set_ylim(LIMITS[column])
+def label_sizes(ax: Axes, sizes: pd.Series) -> None:
+    """Label the sizes themselves where they are few and small."""
+    values = sorted(set(sizes))
+    if values and values[-1] < 1000:
+        ax.set_xticks(values, [f"{value:g}" for value in values])
+        ax.set_xticks([], minor=True)
 
 
-def label_exponents(lines: pd.DataFrame, axes: Sequence[Axes]) -> None:
-    """Write the fitted exponents of the time right of the curves' ends; last, as the layout decides on the places."""
-    for (lam, panel), ax in zip(ROWS, axes, strict=True):
-        here = lines[(lines["lam"] == lam) & (lines["panel"] == panel) & lines["done"].astype(bool)]
-        ends = {method: here[here["method"] == method] for method in STYLES}
-        ends = {method: line for method, line in ends.items() if len(line) >= 3}
-        heights = [float(line["seconds"].iloc[-1]) for line in ends.values()]
-        texts = [f"{exponent(line, panel):.1f}" for line in ends.values()]
-        label_ends(ax, heights, texts, [STYLES[method].color for method in ends])
+def draw_own_rules(own: pd.DataFrame, stem: Path) -> None:
+    """Draw time, error and gap of the methods ended by their own rules, on the paper's sizes."""
+    own = own.assign(relative_gap=(own["gap"] / own["value"]).where(own["value"] > NO_OPTIMUM))
+    figure, axes = plt.subplots(len(ROWS), 3, figsize=(PAGE, 8.0))
+    letters = iter("abcdefghijkl")
+    for (lam, panel), row in zip(ROWS, axes, strict=True):
+        here = own[(own["lam"] == lam) & (own["panel"] == panel)]
+        for ax, (column, label) in zip(row, COLUMNS.items(), strict=True):
+            for method in STYLES:
+                draw_line(ax, here[here["method"] == method], panel, column, method)
+            ax.set(xscale="log", yscale="linear" if column == "error" else "log", xlabel=WORDS[panel], ylabel=label)
+            ax.set_title(f"({next(letters)})")
+            label_sizes(ax, here[panel])
+            if column == "error":
+                ax.set_ylim(-0.03, 1.03)
+        row[0].set_title(rf"{row[0].get_title(loc='left')} $\lambda = {lam:g}$, {FIXED['own', panel]}")
+    draw_legend(figure, own, ncols=3)
+    save(figure, stem)
 
 
-def exponent(line: pd.DataFrame, panel: str) -> float:
-    """Return the slope of log seconds over log size, on the upper half of the sizes, at least three."""
-    upper = line.sort_values(panel).iloc[-max(3, (len(line) + 1) // 2) :]
-    return float(np.polyfit(np.log(upper[panel]), np.log(upper["seconds"]), 1)[0])
+def draw_line(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str) -> None:
+    """Draw means of errors and medians of the rest; sizes where a run was stopped by a limit are open."""
+    if rows.empty:
+        return
+    style = STYLES[method]
+    line = rows.groupby(panel)[column].agg("mean" if column == "error" else "median")
+    met = rows.groupby(panel)["met"].min().fillna(0) == 1
+    ax.plot(line.index, line, **style._asdict(), **MARK)
+    stopped = line[~met.reindex(line.index)]
+    ax.plot(stopped.index, stopped, color=style.color, marker=style.marker, mfc="white", ls="none", **MARK)
 
 
-def draw_legend(figure: Figure, lines: pd.DataFrame) -> None:
-    """Name the methods that were run, above the panels, and what the numbers are."""
+def draw_cost(table: pd.DataFrame, stem: Path) -> None:
+    """Draw the times to the tighter gap, and the time of an iteration and the number of them."""
+    figure = plt.figure(figsize=(PAGE, 6.6))
+    above, below = np.ravel(np.array(figure.subfigures(2, 1, height_ratios=[1.75, 1]), dtype=object))
+    axes = above.subplots(2, 2, sharey=True)
+    gaps = table[table["goal"] == "gap"]
+    draw_times(list(axes.ravel()), gaps, TIMES[1], TIGHT_LIMIT)
+    for ax in axes[:, 0]:
+        ax.set_ylabel(r"seconds to $10^{-4}$")
+    draw_legend(above, gaps, ncols=3)
+    cost, counts = (table[table["goal"] == goal] for goal in ("cost", "iterations"))
+    panels = [
+        (cost, "n", "iteration_seconds", "seconds an iteration", "(e) $d = 50$"),
+        (cost, "d", "iteration_seconds", "seconds an iteration", "(f) $n = 20000$"),
+        (counts, "epsilon", "iterations", "iterations", "(g) $n = 1000$, $d = 20$"),
+        (counts, "d", "scaled", r"iterations $\times\ \epsilon\sqrt{\log d}$", "(h) $n = 1000$"),
+    ]
+    for ax, (rows, panel, column, label, title) in zip(below.subplots(1, 4), panels, strict=True):
+        draw_law(ax, scaled(rows[rows["panel"] == panel]), panel, column)
+        ax.set(ylabel=label, title=title, xlabel={"epsilon": r"$\epsilon\,\log d$"}.get(panel, f"${panel}$"))
+    save(figure, stem)
+
+
+def scaled(counts: pd.DataFrame) -> pd.DataFrame:
+    """Return counts of iterations with the smoothing epsilon, and the count over the order that the paper gives."""
+    log_d = np.maximum(np.log(counts["d"]), 1.0)
+    smoothing = counts["epsilon"] / log_d
+    return counts.assign(inverse=1.0 / smoothing, log_d=log_d, scaled=counts["iterations"] * smoothing * log_d**0.5)
+
+
+def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
+    """Draw the measurements and, through four sizes or more, the power law with its exponent and interval."""
+    if rows.empty:
+        return
+    ax.plot(rows[x], rows[y], color=GREY, marker="D", mfc="none", ls="none", ms=2.5, mew=0.7)
+    ax.set(xscale="log", yscale="log")
+    if x == "d":
+        label_sizes(ax, rows[x])
+    exponent = fit_exponent(rows, x, y)
+    if not np.isfinite(exponent.value):
+        return
+    middle = np.log(rows[[x, y]]).mean()
+    at = np.geomspace(rows[x].min(), rows[x].max(), 40)
+    low, line, high = (
+        np.exp(middle[y] + p * (np.log(at) - middle[x])) for p in (exponent.low, exponent.value, exponent.high)
+    )
+    ax.plot(at, line, color=ACCENT, lw=0.8)
+    ax.fill_between(at, low, high, color=ACCENT, alpha=0.2, lw=0)
+    ax.margins(y=0.25)
+    text = f"exponent {exponent.value:.2f}\n({exponent.low:.2f} to {exponent.high:.2f})"
+    x_at, side = (0.97, "right") if exponent.value < 0 else (0.04, "left")
+    ax.text(x_at, 0.98, text, transform=ax.transAxes, fontsize=6.5, va="top", ha=side, color=ACCENT)
+
+
+def draw_legend(figure: Any, lines: pd.DataFrame, ncols: int) -> None:
+    """Name the methods that were run, above the panels, and what an open mark is."""
     handles = [
-        Line2D([], [], **style._asdict(), ms=3, label=NAMES.get(method, method))
+        Line2D([], [], **style._asdict(), **MARK, label=NAMES.get(method, method))
         for method, style in STYLES.items()
         if method in set(lines["method"])
     ]
-    handles.append(Line2D([], [], color="black", marker="x", ls="none", ms=5, label="stopped at its limit"))
-    figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
-    figure.supxlabel("coloured numbers: fitted exponents of the time, upper half of the sizes", fontsize=7, color=GREY)
+    open_mark: dict[str, Any] = {"color": "black", "marker": "o", "mfc": "white", "ls": "none"}
+    handles.append(Line2D([], [], **open_mark, **MARK, label="stopped by its limit"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=ncols, frameon=False)

@@ -1,0 +1,70 @@
+"""The methods of Figure 3 as their authors stop them; those that go to a relative gap are the benchmark's."""
+
+import warnings
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.result import Result, Status
+from experiments.benchmark.methods import METHODS as TO_RELATIVE_GAP
+from experiments.runtime.pymanopt_max_cut import solve_max_cut
+
+MEMORY = 8.0  # GB
+OWN_LIMIT = 30.0  # seconds of a solve that is ended by the method's own rule
+LIMITS: dict[str, Any] = {"max_iter": 10**7, "time_limit": OWN_LIMIT}
+LIMITED = (Status.LIMIT, Status.TIME_LIMIT, Status.MAX_ITER)
+MAX_CUT = "max-cut, pymanopt"
+CVXPY = ("CVXPY + SCS", "CVXPY + CLARABEL")
+PUBLISHED = "FISTA as published"
+Solver = Callable[[Array, float, int], Result]  # from the data, lambda and a seed
+
+
+def published_fista(X: Array, lam: float, seed: int, *, epsilon: float, **limits: Any) -> Result:
+    """FISTA as published, smoothed by epsilon / log d and ended by the paper's own rule, a gap of epsilon, or a limit.
+
+    Epsilon is that of Figure 3, "epsilon = 1e-2 / log d" is 1e-2 here.
+    """
+    smoothing = epsilon / max(np.log(X.shape[1]), 1.0)
+    return dc.fista(X, 1.0, dc.Penalty.l1(lam), variant="published", epsilon=smoothing, tol=1e-12, **limits)
+
+
+def through_cvxpy(X: Array, lam: float, seed: int, *, solver: str, **options: Any) -> Result:
+    """Build and solve Eq. (15) through CVXPY; its compilation is part of the time."""
+    relaxation = dc.v_space(X, 1.0, dc.Penalty.l1(lam))
+    return dc.solve(relaxation, solver, tol=1e-5, time_limit=OWN_LIMIT, memory_limit=MEMORY, **options)
+
+
+def max_cut(X: Array, lam: float, seed: int) -> Result:
+    """The max-cut form, which knows no lambda, to manopt's usual gradient norm."""
+    return solve_max_cut(X, 1e-6, OWN_LIMIT, seed)
+
+
+def low_rank(X: Array, lam: float, seed: int) -> Result:
+    """The low-rank solver to its usual gap."""
+    return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=1e-5, **LIMITS)
+
+
+OWN: dict[str, Solver] = {
+    "CVXPY + SCS": partial(through_cvxpy, solver="SCS", eps_abs=1e-5, eps_rel=1e-5),
+    "CVXPY + CLARABEL": partial(through_cvxpy, solver="CLARABEL", tol_gap_abs=1e-8, tol_gap_rel=1e-8, tol_feas=1e-8),
+    MAX_CUT: max_cut,
+    "FISTA, 1e-2": partial(published_fista, epsilon=1e-2, **LIMITS),
+    "FISTA, 1e-3": partial(published_fista, epsilon=1e-3, **LIMITS),
+    "low_rank": low_rank,
+}
+
+
+@lru_cache
+def warm_up(method: str) -> None:
+    """Run a method once on few points, so that its imports do not count."""
+    few = dc.datasets.make_planted(20, 3, noise=0.3, rng=0).X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if method in TO_RELATIVE_GAP:
+            TO_RELATIVE_GAP[method].rungs[0].solve(few, dc.Penalty.l1(0.0), 1.0, 10.0)
+        else:
+            OWN[method](few, 0.0, 0)

@@ -1,5 +1,6 @@
 """From a factor F of the labels' matrix to many labels at once, by Procrustes problems."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -142,6 +143,12 @@ def _fit_from_random_rotation(lead: Array, whitened: Array, random: np.random.Ge
 
 def _fit_from(F: Array, R: Array) -> Fit:
     """Alternate the two steps from R while the fit improves; no step makes it worse."""
+    *_, last = fits_from(F, R)
+    return last
+
+
+def fits_from(F: Array, R: Array) -> Iterator[Fit]:
+    """Yield the fit at each round of the alternation of `procrustes` from R, until it improves no more."""
     n, common = len(F), -np.inf
     for _ in range(MOST_ROUNDS):
         rotated = F @ R
@@ -152,12 +159,12 @@ def _fit_from(F: Array, R: Array) -> Fit:
             signs[:, 0], shared[0] = -1.0, -shared[0]
         weights = shared / max(float(np.linalg.norm(shared)), 1e-300)
         reached = float(weights @ shared) / n
+        yield Fit(R, weights, signs, reached)
         if reached <= common * (1 + PROGRESS):
             break
         common = reached
         U, _, Vt = np.linalg.svd(F.T @ (signs * weights))
         R = U @ Vt
-    return Fit(R, weights, signs, reached)
 
 
 def _warn_if_dependent(labels: Array) -> None:

@@ -1,20 +1,23 @@
 """The cells of the theory's experiments: one part for each claim, a cell names its part."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.theory.label_recovery import measure_one_dimension, measure_sparse
-from experiments.theory.noise_columns import LAWS, measure_recovery, measure_sample_size
+from experiments.theory.label_recovery import measure_imbalance_weight, measure_one_dimension, measure_perturbed
+from experiments.theory.noise_columns import measure_recovery, measure_sample_size
+from experiments.theory.one_sparse import measure_one_sparse
 from experiments.theory.solution_support import (
     SHARE,
+    measure_balanced,
     measure_family,
     measure_lemma,
     measure_many_labels,
+    measure_procrustes,
     measure_rank_two,
 )
-from experiments.theory.spectrum import measure_spectrum
+from experiments.theory.sparse_direction import measure_sparse_direction
+from experiments.theory.spectrum import measure_hessian, measure_spectrum
 
 
 class Part(NamedTuple):
@@ -25,45 +28,50 @@ class Part(NamedTuple):
     smoke: list[Cell]
 
 
-def sparse_cells(dimensions: Iterable[int], multiples: Mapping[int, Sequence[float]], replications: int) -> list[Cell]:
-    """Return cells over sparsity, dimension and the number of points, a multiple of d that grows with the sparsity."""
-    return [
-        cell
-        for l, d in product(multiples, dimensions)
-        for cell in cross(sparsity=[l], d=[d], n=[int(m * d) for m in multiples[l]], replication=range(replications))
-    ]
-
-
 M, BETA = (0.1, 0.5, 1.0, 2.0), (1.0, 1.3, 1.8, 3.0, 6.0, 9.0, 30.0)
-POINTS = (12, 16, 20, 24, 28, 30, 32, 34, 36, 40, 44, 50, 60, 80, 100, 140, 200, 300)
+SHOWN = tuple(f"three-point {beta:g}" for beta in (1.0, 1.02, 1.1, 1.3, 3.0, 9.0))
+UNBOUNDED = ("uniform", "gaussian", "laplace", "student")
+BOUNDED = ("three-point 1.3", "uniform", "three-point 3", "three-point 6")
+HEAVY = ("three-point 6", "three-point 9", "three-point 30")  # kurtosis above 3, where the variance can be small
+POINTS = (12, 20, 28, 32, 36, 40, 50, 60, 80, 100, 140, 200, 300)
 STEPS = (0.0, 0.3, 0.6, 0.9)
-MULTIPLES = {
-    1: (0.25, 0.375, 0.5, 0.625, 0.75, 1, 1.5),
-    2: (0.5, 1, 1.5, 2, 2.5, 3, 4),
-    4: (1, 2, 3, 4, 5, 6, 8),
-    8: (2, 3, 4, 6, 8, 10, 12),
-}
+GROWTH = (6, 8, 10, 12, 14)
 PARTS = {
     "spectrum": Part(measure_spectrum, cross(d=range(3, 7), m=M, beta=BETA), cross(d=[3], m=M, beta=BETA)),
+    "hessian": Part(
+        measure_hessian,
+        cross(law=BOUNDED, d=range(3, 7), m=(0.5, 1.0), replication=range(5)),
+        cross(law=["three-point 1.3"], d=[3], m=(0.5, 1.0), replication=range(2)),
+    ),
     "recovery": Part(
         measure_recovery,
-        cross(law=LAWS, n=POINTS, replication=range(20)),
-        cross(law=["three-point 1", "three-point 3"], n=[20, 60], replication=range(2)),
+        cross(law=SHOWN + UNBOUNDED, n=POINTS, replication=range(20)),
+        cross(law=["three-point 1", "three-point 1.1", "three-point 3"], n=[20, 60], replication=range(2)),
     ),
     "sample size": Part(
         measure_sample_size,
-        cross(d=range(3, 7), m=(0.5, 1.0), beta=(1.3, 1.8, 3.0, 6.0), replication=range(20)),
-        cross(d=[3], m=(0.5, 1.0), beta=(1.3, 1.8, 3.0, 6.0), replication=range(2)),
+        cross(law=BOUNDED, d=range(3, 7), m=(0.5, 1.0), replication=range(10))
+        + cross(law=HEAVY, d=range(3, 7), m=[0.0], replication=range(10)),
+        cross(law=["three-point 1.3", "three-point 6"], d=[3], m=(0.5, 1.0), replication=range(2))
+        + cross(law=["three-point 6"], d=[3], m=[0.0], replication=range(2)),
     ),
     "one dimension": Part(
         measure_one_dimension,
-        cross(n=(10, 20, 40), noise=(0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0), replication=range(40)),
+        cross(n=(10, 20, 40), noise=(0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0), replication=range(20)),
         cross(n=(10, 20, 40), noise=(0.3, 0.6), replication=range(2)),
+    ),
+    "imbalance weight": Part(
+        measure_imbalance_weight,
+        cross(imbalance=(0.0, 0.25), noise=(0.2, 0.5), replication=range(15)),
+        cross(imbalance=(0.0, 0.25), noise=[0.2], replication=[0]),
+    ),
+    "balanced": Part(
+        measure_balanced, cross(d=GROWTH, replication=range(15)), cross(d=(4, 5, 6, 7), replication=range(2))
     ),
     "rank two": Part(
         measure_rank_two,
-        cross(d=(2, 3, 4, 6, 8, 10, 12, 14), imbalance=SHARE, replication=range(20)),
-        cross(d=[4], imbalance=SHARE, replication=range(2)),
+        cross(d=GROWTH, imbalance=SHARE, replication=range(15)),
+        cross(d=(4, 5, 6, 7), imbalance=SHARE, replication=range(2)),
     ),
     "lemma": Part(
         measure_lemma,
@@ -72,18 +80,33 @@ PARTS = {
     ),
     "family": Part(
         measure_family,
-        cross(k=range(1, 6), n=[*range(3, 25), 28, 32, 40, 60], replication=range(40)),
+        cross(k=range(1, 6), n=[*range(3, 25), 28, 32, 40, 60], replication=range(20)),
         cross(k=range(1, 6), n=[4, 20], replication=range(2)),
     ),
     "many labels": Part(
         measure_many_labels,
-        cross(k=range(1, 5), d=(6, 8, 10, 12, 14), replication=range(20)),
-        cross(k=range(1, 5), d=[6], replication=range(2)),
+        cross(k=range(2, 5), d=GROWTH, replication=range(15)),
+        cross(k=[2], d=(4, 5, 6, 7), replication=range(2)),
     ),
-    "sparse": Part(
-        measure_sparse,
-        sparse_cells((20, 32, 44, 56, 68), MULTIPLES, 8),
-        sparse_cells([20], {l: multiples[2::2] for l, multiples in MULTIPLES.items()}, 1),
+    "procrustes": Part(
+        measure_procrustes, cross(k=range(1, 7), replication=range(60)), cross(k=[1, 3], replication=range(3))
+    ),
+    "perturbed": Part(
+        measure_perturbed,
+        cross(d=(6, 12, 24), noise=(0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), replication=range(20)),
+        cross(d=[6], noise=(0.0, 0.1), replication=range(2)),
+    ),
+    "one sparse": Part(
+        measure_one_sparse,
+        cross(
+            law=("three-point 1.3", "uniform", "three-point 3"), R=(0.9, 1.0), d=(4, 8, 16, 32), replication=range(15)
+        ),
+        cross(law=["three-point 1.3"], R=(0.9, 1.0), d=[4], replication=range(2)),
+    ),
+    "sparse direction": Part(
+        measure_sparse_direction,
+        cross(sparsity=(1, 2, 4), d=[20], n=(20, 40, 80, 160), replication=range(12)),
+        cross(sparsity=[2], d=[8], n=[40], replication=range(2)),
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Sections 5.1.3 and 5.2 in numbers: when the labels are recovered, with noise on them and along a sparse direction."""
+"""Sections 2.3, 5.1.3 and 5.4 in numbers: noise on the labels, and the weight of the imbalance."""
 
 import warnings
 
@@ -6,9 +6,13 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets.planted import make_sorted_labels
+from diffrac_cvx.inputs import Array
 from experiments.harness.sweep import Row
+from experiments.theory.unique_solution import statistical_dimension
 
 OPTIMAL, AMBIGUOUS = 1e-6, 1e-4  # excess of yy' over the proved bound: optimal below the first, not above the second
+RANK = 1e-4  # eigenvalues of Y below this share of the largest do not count
+NUS, BEYOND = (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0), (1.5, 3.0, 10.0, 100.0)
 
 
 def measure_one_dimension(n: int, noise: float, replication: int) -> Row:
@@ -25,21 +29,52 @@ def measure_one_dimension(n: int, noise: float, replication: int) -> Row:
         "optimal": int(excess <= OPTIMAL),
         "ambiguous": int(OPTIMAL < excess <= AMBIGUOUS),
         "recovered": int(dc.metrics.clustering_error(y, dc.rounding.sign_leading(result.F)) == 0.0),
-        "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
         "gap": result.gap,
     }
 
 
-def measure_sparse(sparsity: int, d: int, n: int, replication: int) -> Row:
-    """Solve a noiseless balanced problem whose direction has few nonzeros, at lambda = 0.03/sqrt(n)."""
-    rng = np.random.default_rng([2017, 57, sparsity, d, n, replication])
-    planted = dc.datasets.make_planted(n, d, sparsity, rng=rng)
-    lam = 0.03 * n**-0.5
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
-        result = dc.low_rank(planted.X, 1.0, dc.Penalty.l1(lam), tol=1e-4, max_iter=5000)
+def measure_perturbed(d: int, noise: float, replication: int) -> Row:
+    """Solve a balanced problem with noise on the signal, at twice the number of points that uniqueness asks for."""
+    n = 2 * int(statistical_dimension(float(d)))
+    rng = np.random.default_rng([2017, 59, d, replication])
+    planted = dc.datasets.make_planted(n, d, noise=noise, rng=rng)
+    result = dc.low_rank(planted.X, tol=1e-8)
     return {
-        "lam": lam,
-        "error": dc.metrics.clustering_error(planted.y, dc.rounding.kmeans_centered(result.F)),
+        "n": n,
+        "rank": dc.metrics.numerical_rank(result.F, RANK),
+        "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
+        "error": dc.metrics.clustering_error(planted.y, dc.rounding.sign_leading(result.F)),
+        "error_signal": dc.metrics.clustering_error(planted.y, signs(planted.X @ planted.v)),
         "gap": result.gap,
+    }
+
+
+def signs(x: Array) -> Array:
+    """Return signs in {-1, 1}."""
+    return np.where(x >= 0.0, 1.0, -1.0)
+
+
+def measure_imbalance_weight(imbalance: float, noise: float, replication: int) -> Row:
+    """Solve Eq. (8) for nu in [0, 1] and for nu > 1, and keep the least error of each range.
+
+    The parameter of the relaxation is set past the check of its range; the bracket holds for any nu >= 0.
+    """
+    rng = np.random.default_rng([2017, 60, int(100 * imbalance), int(10 * noise), replication])
+    planted = dc.datasets.make_planted(28, 3, imbalance=imbalance, noise=noise, rng=rng)
+    relaxation = dc.penalized_nu(planted.X, 1.0)
+    errors, gaps, imbalances = {}, [], {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for nu in (*NUS, *BEYOND):
+            relaxation.parameters["nu"].value = nu
+            result = dc.solve(relaxation, "CLARABEL")
+            errors[nu] = dc.metrics.clustering_error(planted.y, dc.rounding.sign_centered(result.F))
+            imbalances[nu] = dc.metrics.factor_imbalance(result.F)
+            gaps.append(result.gap)
+    return {
+        "error": min(errors[nu] for nu in NUS),
+        "error_beyond": min(errors[nu] for nu in BEYOND),
+        "imbalance_at_one": imbalances[1.0],
+        "imbalance_beyond": imbalances[BEYOND[-1]],
+        "gap": max(gaps),
     }

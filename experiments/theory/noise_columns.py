@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +10,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.datasets import planted
 from diffrac_cvx.inputs import Array
 from experiments.harness.sweep import Row
-from experiments.theory.unique_solution import is_unique, points_for_uniqueness
+from experiments.theory.unique_solution import UNIQUE, least_diagonal_change, least_share, points_for_uniqueness
 
 D = 10  # dimensions of the recovery panel; uniqueness is expected from n = 32.5 on
 KURTOSIS = {"uniform": 1.8, "gaussian": 3.0, "laplace": 6.0, "student": 9.0}  # of the package's laws
@@ -43,6 +44,34 @@ LAWS: dict[str, tuple[float, Draw]] = {  # name: kurtosis, draws of variance 1; 
 }
 
 
+def bound_of(law: str, m: float) -> float:
+    """Return R, the largest |z| of a bounded law of variance m."""
+    return float((3.0 * m) ** 0.5 if law == "uniform" else (m * LAWS[law][0]) ** 0.5)
+
+
+class Points(NamedTuple):
+    """The numbers of points that Proposition 1 asks for: (a), (b), and where the variance is small.
+
+    Source: Proposition 1 and the last remark of section 5.1.2, R as printed.
+    """
+
+    a: float
+    b: float
+    small: float
+
+
+def points_of_paper(d: int, m: float, beta: float, R: float) -> Points:
+    """Return the numbers of points of Proposition 1."""
+    size = d**2 * R**4
+    a = size * (1 + (d + beta) * m**2) / (m**2 * (beta - 1))
+    return Points(a, size / min(m**2 * (beta - 1), 2 * m**2, 2 * m), size / m**2)
+
+
+def small_variance(d: int, beta: float) -> float:
+    """Return the m^2 up to which the proposition's other case holds; 0 where beta <= 3."""
+    return max(beta - 3, 0.0) / (2 * (d + beta - 4)) if d + beta > 4 else 0.0
+
+
 def balanced_points(draw: Draw, n: int, d: int, rng: np.random.Generator) -> Array:
     """Return [y, Z]: the first n points of a stream that is balanced after every second one."""
     most = 2 * ((n + 1) // 2)
@@ -50,34 +79,66 @@ def balanced_points(draw: Draw, n: int, d: int, rng: np.random.Generator) -> Arr
     return np.column_stack([y, draw(rng, (most, d - 1))])[:n]
 
 
+def scaled_law(law: str, m: float) -> Draw:
+    """Return a law of `LAWS` with variance m."""
+    return lambda rng, shape: np.asarray(m**0.5 * LAWS[law][1](rng, shape))
+
+
 def measure_recovery(law: str, n: int, replication: int) -> Row:
-    """Solve a balanced noiseless instance; decide exactly whether yy' is the only solution."""
+    """Decide exactly whether yy' is the only solution of a balanced noiseless instance; if not, look at three others.
+
+    They are that of CLARABEL, an interior point as the paper's, that of `low_rank`, and the one of least v'Vv.
+    """
     beta, draw = LAWS[law]
     rng = np.random.default_rng([2017, 51, list(LAWS).index(law), n, replication])
     B = balanced_points(draw, n, D, rng)
-    y = B[:, 0]
     B[:, 1:] = with_mean_zero(B[:, 1:], rng)
+    least = least_diagonal_change(B, 1)
+    row: Row = {"d": D, "beta": beta, "unique": int(least > UNIQUE), "least_change": least}
+    if row["unique"]:
+        return row
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)
-        result = dc.low_rank(B, tol=1e-8)
-    assert result.V is not None
-    principal = np.linalg.eigh(result.V)[1][:, -1]
-    return {
-        "d": D,
-        "beta": beta,
-        "unique": int(is_unique(B, 1)),
-        "recovered": int(dc.metrics.clustering_error(y, dc.rounding.two_means(B @ principal)) == 0.0),
-        "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(result.F),
-        "gap": result.gap,
+        interior, factored = dc.solve(dc.v_space(B), "CLARABEL"), dc.low_rank(B, tol=1e-8)
+    share, other = least_share(B)
+    return row | {
+        "eigenvalue_ratio": dc.metrics.eigenvalue_ratio(interior.F),
+        "right_interior": is_right(B, interior.V),
+        "right_low_rank": is_right(B, factored.V),
+        "right_least": is_right(B, other),
+        "least_share": share,
     }
 
 
-def measure_sample_size(d: int, m: float, beta: float, replication: int) -> Row:
-    """Find the number of points from which yy' is the only solution, beside the two of Proposition 1."""
-    R = max((m * beta) ** 0.5, 1.0)  # the proof bounds |x|^2 by d R^2, which needs R >= 1 for the column y
-    n_unique = d**2 * R**4 * (1 + (d + beta) * m**2) / (m**2 * (beta - 1))
-    n_direction = d**2 * R**4 / min(m**2 * (beta - 1), 2 * m**2, 2 * m)
-    rng = np.random.default_rng([2017, 52, d, int(10 * m), int(10 * beta), replication])
-    most = int(np.ceil(n_unique))
-    B = balanced_points(lambda rng, shape: m**0.5 * three_point(beta)(rng, shape), most, d, rng)
-    return {"R": R, "n_paper_a": n_unique, "n_paper_b": n_direction, "n_measured": points_for_uniqueness(B, 1)}
+def is_right(B: Array, V: Array | None) -> int:
+    """Whether the principal eigenvector of V splits the points as the labels, the first column, do."""
+    assert V is not None
+    principal = np.linalg.eigh(V)[1][:, -1]
+    return int(dc.metrics.clustering_error(B[:, 0], dc.rounding.two_means(B @ principal)) == 0.0)
+
+
+def measure_sample_size(law: str, d: int, m: float, replication: int) -> Row:
+    """Decide uniqueness at the numbers of points of Proposition 1, and find the number from which it holds.
+
+    The variance m = 0 stands for 0.9 times the largest m of the proposition's case of small variance.
+    """
+    beta = LAWS[law][0]
+    small = m == 0.0
+    m = 0.9 * small_variance(d, beta) ** 0.5 if small else m
+    paper = points_of_paper(d, m, beta, bound_of(law, m))
+    rng = np.random.default_rng([2017, 52, list(LAWS).index(law), d, int(10 * m), replication])
+    most = int(np.ceil(max(paper.small if small else max(paper.a, paper.b), 40)))
+    B = balanced_points(scaled_law(law, m), most, d, rng)
+    found = points_for_uniqueness(B, 1)
+    at_b = min(int(np.ceil(paper.b)), most)
+    return {
+        "beta": beta,
+        "variance": m,
+        "small": int(small),
+        "n_paper": paper.small if small else paper.a,
+        "n_paper_b": paper.b,
+        "n_measured": found,
+        "unique": int(found <= np.ceil(paper.small if small else paper.a)),
+        "unique_b": int(found <= at_b),
+        "right_b": int(found <= at_b or is_right(B[:at_b], least_share(B[:at_b])[1])),
+    }

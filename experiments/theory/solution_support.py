@@ -4,12 +4,23 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import psd_factor
+from diffrac_cvx.rounding.many_labels import fits_from
 from experiments.harness.sweep import Row
+from experiments.theory.noise_columns import LAWS, balanced_points
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension
 from experiments.unbalanced.cells import SCS_OPTIONS
 
 MOST_POINTS = 400
+STARTS, FEW = 10, 10  # random rotations, and rounds that count as few
 SHARE = {0.04: 0.6, 0.25: 0.75, 0.64: 0.9}  # imbalance: share of the larger cluster
+
+
+def measure_balanced(d: int, replication: int) -> Row:
+    """Find the number of points from which yy' is the only solution of the balanced problem at nu = 1."""
+    rng = np.random.default_rng([2017, 63, d, replication])
+    B = balanced_points(LAWS["gaussian"][1], MOST_POINTS, d, rng)
+    return {"expected": statistical_dimension(float(d)), "n_measured": points_for_uniqueness(B, 1)}
 
 
 def measure_rank_two(d: int, imbalance: float, replication: int) -> Row:
@@ -40,6 +51,8 @@ def measure_lemma(d: int, n: int, alpha_step: float, replication: int) -> Row:
     Y = weight * np.outer(y, y) + (1 - weight)
     return {
         "unique": int(is_unique(B, 2)),
+        "mixture_value": dc.certify_y(B[:, 1:], Y, alpha=imbalance + alpha_step * (1 - imbalance)).upper,
+        "mixture_rank": int(np.linalg.matrix_rank(Y)),
         "distance": float(np.linalg.norm(result.F @ result.F.T - Y) / n),
         "value": result.value,
         "gap": result.gap,
@@ -75,3 +88,37 @@ def measure_many_labels(k: int, d: int, replication: int) -> Row:
     labels = np.where(rng.random((MOST_POINTS, k)) < 0.5, 1.0, -1.0)
     B = np.column_stack([np.ones(MOST_POINTS), labels, rng.standard_normal((MOST_POINTS, d - k))])
     return {"expected": statistical_dimension(d + 1, k + 1), "n_measured": points_for_uniqueness(B, k + 1)}
+
+
+def measure_procrustes(k: int, replication: int) -> Row:
+    """Count the rounds in which the alternation of the lemma recovers the labels from a mixture of random weights.
+
+    It starts from the eigenvectors of Y, and from random rotations.
+    """
+    rng = np.random.default_rng([2017, 64, k, replication])
+    truth = np.where(rng.random((100, k)) < 0.5, 1.0, -1.0)
+    M = np.column_stack([np.ones(100), truth]) * rng.dirichlet(np.ones(k + 1)) ** 0.5
+    F = psd_factor(M @ M.T)[:, : k + 1]
+    starts = [np.eye(k + 1), *(np.linalg.qr(rng.standard_normal((k + 1, k + 1)))[0] for _ in range(STARTS))]
+    rounds = [rounds_to_recover(F, R, truth) for R in starts]
+    found = dc.rounding.procrustes(F, k, rng=rng)
+    return {
+        "few_eigenvectors": int(rounds[0] <= FEW),
+        "few_random": int(rounds[1] <= FEW),
+        "few_best": int(min(rounds[1:]) <= FEW),
+        "rounds": min(rounds[1:]) if np.isfinite(min(rounds[1:])) else np.nan,
+        "right": int(is_found(truth, found)),
+    }
+
+
+def rounds_to_recover(F: Array, R: Array, truth: Array) -> float:
+    """Return after how many rounds from R the labels are the true ones, infinity if they never are."""
+    for count, fit in enumerate(fits_from(F, R), 1):
+        if is_found(truth, fit.signs[:, 1:]):
+            return count
+    return float("inf")
+
+
+def is_found(truth: Array, labels: Array) -> bool:
+    """Whether every true label is among the found ones, up to its sign."""
+    return bool(np.all(np.max(np.abs(labels.T @ truth), axis=0) == len(truth)))

@@ -7,7 +7,11 @@ import numpy as np
 
 from diffrac_cvx.inputs import Array
 from experiments.harness.sweep import Row
+from experiments.theory.noise_columns import LAWS, balanced_points, bound_of, points_of_paper, scaled_law
 from experiments.theory.unique_solution import quadratic_forms
+
+DELTA = 0.5  # share of the expected smallest eigenvalue that may be lost
+FAILURE = 0.05  # probability of losing more, by the matrix Chernoff bound as printed, at its number of points
 
 
 class Spectrum(NamedTuple):
@@ -62,3 +66,32 @@ def closed_form(d: int, m: float, beta: float) -> Spectrum:
     if beta >= 3 and m**2 <= (beta - 3) / (2 * (d + beta - 4)):
         return Spectrum(2 * m**2, np.nan, c_min)
     return Spectrum(float(closed_spectrum(d, m, beta)[0]), min(2 * m**2, m**2 * (beta - 1), 2 * m), c_min)
+
+
+def measure_hessian(law: str, d: int, m: float, replication: int) -> Row:
+    """Compare the smallest eigenvalue of the mean of T_x over n points with mu_1, and off Delta_min with mu_2.
+
+    n is that of Proposition 1 (a) and (b), and that at which d exp(-delta^2 n mu_1 / (4 R^4 d^2)) is `FAILURE`.
+    """
+    beta, R = LAWS[law][0], bound_of(law, m)
+    form, paper = closed_form(d, m, beta), points_of_paper(d, m, beta, R)
+    chernoff = 4 * R**4 * d**2 * np.log(d / FAILURE) / (DELTA**2 * form.mu_1)
+    rng = np.random.default_rng([2017, 58, list(LAWS).index(law), d, int(10 * m), replication])
+    sizes = {"a": paper.a, "b": paper.b, "chernoff": chernoff}
+    phi = quadratic_forms(balanced_points(scaled_law(law, m), int(np.ceil(max(sizes.values()))), d, rng))
+    row: Row = {"beta": beta, "n_chernoff": int(np.ceil(chernoff))}
+    for name, size in sizes.items():
+        n = int(np.ceil(size))
+        hessian = phi[:n].T @ phi[:n] / n
+        row[f"ratio_{name}"] = float(np.linalg.eigvalsh(hessian)[0] / form.mu_1)
+        if name == "b":
+            row["ratio_b"] = least_off(hessian, d, form.c_min) / form.mu_2
+    return row
+
+
+def least_off(hessian: Array, d: int, c_min: float) -> float:
+    """Return the smallest eigenvalue of a form on symmetric matrices, restricted to the complement of (1, c_min I)."""
+    direction = np.where(np.equal(*np.triu_indices(d)), c_min, 0.0)
+    direction[0] = 1.0
+    basis = np.linalg.qr(np.column_stack([direction, np.eye(len(direction))]))[0][:, 1:]
+    return float(np.linalg.eigvalsh(basis.T @ hessian @ basis)[0])

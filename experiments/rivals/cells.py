@@ -1,0 +1,138 @@
+"""The cells of the comparison with other methods: noiseless data, error over n and d."""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import scipy.stats
+
+import diffrac_cvx as dc
+from diffrac_cvx.inputs import Array
+from experiments.harness.sweep import Cell, Row
+
+RESTARTS = 10
+TOLERANCE = 1e-6
+LATTICE_STEPS, LATTICE_MOST = (0, 2, 4, 8), 32  # points more than dimensions, and the largest dimension
+COLUMN_POINTS = (4, 6, 8)
+SETTINGS = {"restarts": RESTARTS, "tolerance": TOLERANCE}
+
+# For each law of the noise and each method: the least and the most points, over d + d(d-1)/4, and their ratio.
+RANGES: dict[tuple[str, str], tuple[float, float, float]] = {
+    ("gaussian", "relaxation"): (0.4, 1.8, 1.16),
+    ("gaussian", "CURE"): (0.25, 4.0, 1.26),
+    ("gaussian", "spectral"): (0.7, 8.0, 1.26),
+    ("gaussian", "alternating"): (0.7, 8.0, 1.36),
+    ("gaussian", "k-means"): (0.7, 8.0, 1.36),
+    ("student", "relaxation"): (0.15, 1.5, 1.26),
+    ("student", "CURE"): (0.15, 2.0, 1.26),
+    ("student", "spectral"): (0.3, 4.0, 1.26),
+    ("student", "alternating"): (0.3, 4.0, 1.36),
+}
+GRIDS = {  # dimensions, replications, most points
+    "full": ((6, 8, 12, 16, 24, 32, 48, 64), 20, 3600),
+    "smoke": ((6, 10), 2, 120),
+}
+
+
+def statistical_dimension(d: Array) -> Array:
+    """Return d + d(d-1)/4, that of the descent cone of the semidefinite cone at a rank-one matrix.
+
+    Source: Amelunxen, Lotz, McCoy and Tropp, "Living on the edge", Information and Inference 2014.
+    """
+    return d + d * (d - 1) / 4
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid; every method has the points around its own boundary, from n = d on."""
+    dimensions, replications, most = GRIDS[grid]
+    return [
+        {"law": law, "method": method, "d": d, "n": n, "replication": replication}
+        for law, method in [*RANGES, ("gaussian", "lattice"), ("gaussian", "k-means by column")]
+        for d in dimensions
+        for n in points_of(law, method, d)
+        if n <= most
+        for replication in range(replications)
+    ]
+
+
+def points_of(law: str, method: str, d: int) -> list[int]:
+    """Return the numbers of points of a method in a dimension, all even: clusters are balanced."""
+    if method == "k-means by column":
+        return list(COLUMN_POINTS)
+    if method == "lattice":
+        return [d + more for more in LATTICE_STEPS] if d <= LATTICE_MOST else []
+    least, most, ratio = RANGES[law, method]
+    multiples = least * ratio ** np.arange(1 + np.ceil(np.log(most / least) / np.log(ratio)))
+    points = 2 * np.rint(multiples * statistical_dimension(np.array(d)) / 2)
+    return sorted({int(max(n, d)) for n in points})
+
+
+def data_of(law: str, n: int, d: int, replication: int) -> tuple[Array, Array]:
+    """Return X and y, the first n points of one stream: balanced after every pair, the first column is y.
+
+    The other columns have mean 0 and covariance I and are independent of y; "student" is the multivariate t law with 5
+    degrees of freedom, spherical, of kurtosis 9.  The stream depends on (law, d, replication) alone.
+    """
+    seeds = np.random.SeedSequence([2017, 11, ("gaussian", "student").index(law), d, replication]).spawn(3)
+    signs, noise, scale = map(np.random.default_rng, seeds)
+    first = signs.choice([-1.0, 1.0], n // 2)
+    y = np.column_stack([first, -first]).ravel()
+    columns = noise.standard_normal((n, d - 1))
+    if law == "student":
+        columns *= np.sqrt(3.0 / scale.chisquare(5, n))[:, None]
+    return np.column_stack([y, columns]), y
+
+
+def mixed(X: Array, replication: int) -> Array:
+    """Return the data after a random rotation, the same for every n of a replication."""
+    rng = np.random.default_rng([2017, 12, X.shape[1], replication])
+    return X @ scipy.stats.ortho_group.rvs(X.shape[1], random_state=rng)
+
+
+def measure(law: str, method: str, d: int, n: int, replication: int) -> Row:
+    """Cluster one data set by one method; only 2-means by column is given the sparse direction unmixed."""
+    X, y = data_of(law, n, d, replication)
+    X = X if method == "k-means by column" else mixed(X, replication)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d: to be seen in the figure
+        labels, gap = METHODS[method](X, replication)
+    return {"error": 1.0 if labels is None else dc.metrics.clustering_error(y, labels), "gap": gap}
+
+
+Found = tuple[Array | None, float]  # labels, and the proved gap or NaN
+
+
+def relax(X: Array, seed: int) -> Found:
+    """The relaxation without a penalty, rounded as the paper does."""
+    result = dc.low_rank(X, 1.0, tol=TOLERANCE)
+    return dc.rounding.kmeans_centered(result.F), result.gap
+
+
+def find_by_lattice(X: Array, seed: int) -> Found:
+    """Lattice reduction; None where it finds no labels."""
+    try:
+        return dc.baselines.lattice(X), np.nan
+    except dc.DataError:
+        return None, np.nan
+
+
+def run_restarts(X: Array, seed: int, *, baseline: Callable[..., Array]) -> Found:
+    """A baseline with random starts."""
+    return baseline(X, restarts=RESTARTS, rng=seed), np.nan
+
+
+def run_once(X: Array, seed: int, *, baseline: Callable[[Array], Array]) -> Found:
+    """A baseline without random starts."""
+    return baseline(X), np.nan
+
+
+METHODS: dict[str, Callable[[Array, int], Found]] = {
+    "relaxation": relax,
+    "CURE": partial(run_restarts, baseline=dc.baselines.cure),
+    "spectral": partial(run_once, baseline=dc.baselines.spectral_kurtosis),
+    "alternating": partial(run_restarts, baseline=dc.baselines.alternating_optimisation),
+    "k-means": partial(run_restarts, baseline=dc.baselines.kmeans_whitened),
+    "lattice": find_by_lattice,
+    "k-means by column": partial(run_once, baseline=dc.baselines.kmeans_by_column),
+}

@@ -1,0 +1,99 @@
+"""Draw the boundaries of all methods from the table; solves nothing."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.plotting.canvas import Style
+from experiments.harness.boundary import Boundary
+from experiments.harness.intervals import mean_of
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.rivals.cells import statistical_dimension
+from experiments.rivals.claims import LAWS, boundaries
+
+STYLES = {
+    "relaxation": Style(ACCENT, "-", "o"),
+    "CURE": Style(SECOND, "-", "^"),
+    "spectral": Style(GREEN, "-.", "v"),
+    "alternating": Style("#b8860b", "--", "s"),
+    "k-means": Style("#7b3294", "--", "D"),
+    "lattice": Style("black", "-", "x"),
+    "k-means by column": Style(GREY, ":", "P"),
+}
+NAMES = {
+    "relaxation": "relaxation, no penalty",
+    "alternating": "alternating optimisation",
+    "k-means": "k-means, whitened",
+    "k-means by column": "k-means by column (1-sparse data)",
+}
+SLICE = 24  # dimension of the panel of errors, or the nearest one measured
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw the boundaries over d for both laws of the noise, and the errors over n in one dimension."""
+    found = boundaries(table)
+    with plt.rc_context({**STYLE, "lines.linewidth": 0.9}):
+        figure, axes = plt.subplots(1, 3, figsize=(PAGE, 2.9))
+        top = 1.6 * table["n"].max()
+        for ax, (law, words), letter in zip(axes, LAWS.items(), "ab", strict=False):
+            for method, style in STYLES.items():
+                if (law, method) in found:
+                    draw_boundary(ax, found[law, method], style, NAMES.get(method, method))
+            draw_laws(ax, np.geomspace(table["d"].min(), table["d"].max(), 50))
+            ax.set(xscale="log", yscale="log", ylim=(2.5, top), title=f"({letter}) {words}")
+            ax.set(xlabel="dimension $d$")
+            ticks = sorted(set(table["d"]))[::2]
+            ax.set_xticks(ticks, [f"{d:g}" for d in ticks])
+            ax.minorticks_off()
+        axes[0].set_ylabel("boundary $n$: error below 1/2 in half")
+        axes[1].tick_params(labelleft=False)
+        draw_errors(axes[2], table[table["law"] == "gaussian"])
+        lines, labels = axes[0].get_legend_handles_labels()
+        figure.legend(lines, labels, loc="outside upper center", ncols=4, frameon=False, handlelength=2.6)
+        save(figure, stem)
+
+
+def draw_boundary(ax: Axes, found: Boundary, style: Style, name: str) -> None:
+    """Draw a boundary with its intervals; where it is outside the measured n, a hollow marker with an arrow."""
+    inside = found.inside
+    middle = np.where(inside, found.n50, np.nan)
+    errors = [np.where(inside, side, np.nan) for side in (found.n50 - found.low, found.high - found.n50)]
+    ax.errorbar(found.d, middle, errors, **style._asdict(), ms=3, capsize=1.5, elinewidth=0.7, label=name)
+    for side, factor in ((-1, 0.75), (1, 1.35)):
+        for d, n in zip(found.d[found.outside == side], found.n50[found.outside == side], strict=True):
+            arrow = {
+                "arrowstyle": "-|>",
+                "color": style.color,
+                "lw": 0.7,
+                "shrinkA": 0,
+                "shrinkB": 0,
+                "mutation_scale": 5,
+            }
+            ax.annotate("", (d, n * factor), (d, n), arrowprops=arrow)
+            ax.plot(d, n, style.marker, color=style.color, mfc="white", ms=3)
+
+
+def draw_laws(ax: Axes, d: Array) -> None:
+    """Draw the curves of theory."""
+    ax.plot(d, statistical_dimension(d), color=GREY, ls="--", lw=1.6, alpha=0.6, zorder=0, label="$d + d(d-1)/4$")
+    ax.plot(d, d + 1, color=GREY, ls=":", lw=1.6, alpha=0.8, zorder=0, label="$d + 1$")
+
+
+def draw_errors(ax: Axes, table: pd.DataFrame) -> None:
+    """Draw the mean error over n with its interval, in one dimension."""
+    d = min(set(table["d"]), key=lambda value: abs(value - SLICE))
+    for method, style in STYLES.items():
+        rows = table[(table["method"] == method) & (table["d"] == d)]
+        if method == "k-means by column" or rows.empty:
+            continue
+        means = [mean_of(part["error"].to_numpy()) for _, part in rows.groupby("n")]
+        n = sorted(set(rows["n"]))
+        ax.plot(n, [mean.value for mean in means], **style._asdict(), ms=2.5)
+        ax.fill_between(n, *np.array([[m.low, m.high] for m in means]).T, color=style.color, alpha=0.15, lw=0)
+    ax.axvline(float(statistical_dimension(np.array(d))), color=GREY, ls="--", lw=1.6, alpha=0.6, zorder=0)
+    ax.set(xscale="log", xlabel="points $n$", ylabel="mean clustering error", ylim=(-0.03, 1.03))
+    ax.set_title(f"(c) Gaussian noise, $d = {d:g}$")

@@ -117,7 +117,8 @@ def paired(table: pd.DataFrame, first: str, second: str, *, met: bool = False) -
     """Return the errors of two methods on the same data, those only that both ended by their own rule if asked."""
     keys = ["lam", "d", "replication"]
     sides = [table[table["method"] == name].set_index(keys) for name in (first, second)]
-    both = sides[0].join(sides[1], lsuffix="_first", rsuffix="_second", how="inner").reset_index()
+    named = [side.add_suffix(suffix) for side, suffix in zip(sides, ("_first", "_second"), strict=True)]
+    both = named[0].join(named[1], how="inner").reset_index()
     if met:
         both = both[(both["met_first"] == 1) & (both["met_second"] == 1)]
     return both.assign(difference=both["error_first"] - both["error_second"])

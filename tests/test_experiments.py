@@ -1,4 +1,4 @@
-"""The experiments of Figures 2 to 4 and of the theory: their instances, their exact tests, their words."""
+"""The experiments of Figure 2 and of the theory: their instances, their exact tests, their words."""
 
 import re
 from pathlib import Path
@@ -10,10 +10,6 @@ import pytest
 import diffrac_cvx as dc
 from experiments.harness import reproduction
 from experiments.harness.tables import read_table
-from experiments.robustness import cells as robustness_cells
-from experiments.runtime import cells as runtime_cells
-from experiments.runtime import plot as runtime_plot
-from experiments.runtime import pymanopt_max_cut
 from experiments.theory import cells as theory_cells
 from experiments.theory import fit as theory_fit
 from experiments.theory import label_recovery, noise_columns, solution_support, spectrum, unique_solution
@@ -21,9 +17,7 @@ from experiments.unbalanced import cells as unbalanced_cells
 
 FIGURES = Path(__file__).parent.parent / "figures"
 each_section = pytest.mark.parametrize("section", reproduction.SECTIONS, ids=lambda section: section.stem)
-each_cells = pytest.mark.parametrize(
-    "module", [unbalanced_cells, runtime_cells, robustness_cells, theory_cells], ids=lambda module: module.__name__
-)
+each_cells = pytest.mark.parametrize("module", [unbalanced_cells, theory_cells], ids=lambda module: module.__name__)
 
 
 @each_section
@@ -55,14 +49,10 @@ def test_a_grid_has_no_cell_twice(module, grid):
 
 
 def test_the_grids_are_the_papers_and_more():
-    unbalanced, robust = (pd.DataFrame(m.cells_of("full")) for m in (unbalanced_cells, robustness_cells))
+    unbalanced = pd.DataFrame(unbalanced_cells.cells_of("full"))
     assert (unbalanced[unbalanced["path"] == "alpha"].groupby(["parameter", "noise"]).size() == 10).all()
     assert {0.0, 1.0, unbalanced_cells.ALPHA_STAR} <= set(unbalanced["parameter"])
     assert 0.0 in set(unbalanced["noise"])
-    assert (robust.groupby(["method", "lam", "d"]).size() >= 20).all()
-    runtime = pd.DataFrame(runtime_cells.cells_of("full"))
-    assert runtime[runtime["method"] == "low_rank"]["n"].max() >= 100_000
-    assert set(runtime["lam"]) == {0.0, 0.001}
 
 
 def test_the_planted_imbalance_is_exact_at_eighty_points():
@@ -192,73 +182,3 @@ def test_the_sparse_boundary_is_where_the_error_steps():
     ]
     boundaries = theory_fit.sparse_boundaries(pd.DataFrame(rows))
     assert theory_fit.sparse_slopes(boundaries)[2] == pytest.approx(3.0, abs=0.3)
-
-
-# The runtime.
-
-
-def test_the_max_cut_form_has_the_value_of_the_relaxation():
-    X = dc.datasets.make_planted(60, 5, sparsity=2, noise=0.3, rng=0).X
-    rival, ours = pymanopt_max_cut.solve_max_cut(X, 1e-7, 20.0, 0), dc.low_rank(X, tol=1e-7)
-    assert rival.gap < 1e-5
-    assert rival.value == pytest.approx(ours.value, abs=1e-6)
-
-
-def test_the_first_run_of_a_ladder_that_proves_the_gap_counts_alone():
-    X = dc.datasets.make_planted(80, 5, noise=0.3, rng=0).X
-    loose, tight = runtime_cells.scs(1e-1), runtime_cells.scs(1e-6)
-    assert loose(X, 0.0, 0).gap > runtime_cells.EQUAL_GAP
-    result = runtime_cells.solve_in_turn((loose, tight), X, 0.0, 0)
-    assert result.gap <= runtime_cells.EQUAL_GAP
-    assert runtime_cells.solve_in_turn((tight, loose), X, 0.0, 0).gap <= runtime_cells.EQUAL_GAP
-
-
-def test_without_pymanopt_its_curve_is_left_out_with_a_word(monkeypatch, capsys):
-    monkeypatch.setattr(runtime_cells, "INSTALLED", False)
-    cells = runtime_cells.cells_of("smoke")
-    assert "pip install pymanopt" in capsys.readouterr().out
-    assert {cell["method"] for cell in cells} == set(runtime_cells.METHODS) - {runtime_cells.MAX_CUT}
-
-
-def test_a_stopped_run_is_marked_and_takes_no_part_in_the_best_of_cvxpy():
-    row = {"goal": "own", "lam": 0.0, "panel": "n", "n": 10, "d": 2, "error": 0.0, "gap": 0.1, "iterations": 1}
-    table = pd.DataFrame(
-        [
-            {**row, "method": "CVXPY + SCS", "seconds": 1.0, "reached": 1, "reason": "stopped after 1 s"},
-            {**row, "method": "CVXPY + CLARABEL", "seconds": 5.0, "reached": 1, "reason": None},
-        ]
-    )
-    lines = runtime_plot.medians(table).set_index("method")
-    assert lines.loc[runtime_plot.BEST, "seconds"] == 5.0
-    assert not lines.loc["CVXPY + SCS", "done"]
-
-
-def test_the_fitted_exponent_is_that_of_a_power_law():
-    line = pd.DataFrame({"n": [10, 100, 1000, 10_000], "seconds": [0.5, 1.0, 10.0**1.2, 10.0**2.4]})
-    assert runtime_plot.exponent(line, "n") == pytest.approx(1.2)
-
-
-def test_the_fast_solvers_are_well_ahead_of_cvxpy_at_an_equal_gap_and_about_linear():
-    table = read_table(FIGURES / "runtime.csv")
-    lines = runtime_plot.medians(table)
-    equal = lines[(lines["goal"] == "equal gap") & (lines["panel"] == "n")]
-    for lam in runtime_cells.LAMBDAS:
-        here = equal[equal["lam"] == lam]
-        at = here[here["n"] == runtime_cells.COMPARED].set_index("method")["seconds"]
-        for method in ("low_rank", "accelerated FISTA"):
-            assert at[runtime_plot.BEST] >= 20 * at[method]
-            assert runtime_plot.exponent(here[here["method"] == method], "n") <= 1.1
-
-
-# Robustness.
-
-
-@pytest.mark.parametrize("method", robustness_cells.METHODS)
-def test_every_method_clusters_two_clean_dimensions(method):
-    row = robustness_cells.measure(method, 0.0, 2, 0)
-    assert row["error"] < 0.05
-
-
-def test_the_refined_labels_correlate_at_least_as_much():
-    plain, refined = (robustness_cells.measure(m, 0.01, 20, 3) for m in ("low_rank", "low_rank, then alternating"))
-    assert refined["separation"] >= plain["separation"] - 1e-12

@@ -1,43 +1,96 @@
 """Draw Table 1 from its measurements; solves nothing."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
-from experiments.two_class.table import latex, markdown, summary, two_clusters
+from experiments.two_class.claims import SAME
+from experiments.two_class.readings import MAIN, READINGS
+from experiments.two_class.table import by_reading, latex, markdown, settings, share_wrong, summary
+
+GOLD, PURPLE = "#b8860b", "#7b3294"
+MARKERS = dict(zip(READINGS, "^osDvP", strict=True))
+LEGEND = (
+    "sparse", "sparse, paper", "non-sparse", "non-sparse, paper", "alternating", "alternating, paper",
+    "k-means, whitened", "k-means, paper", "every setting", "one cluster", "least squares",
+)  # fmt: skip
+COLORS = dict(zip(READINGS, (ACCENT, SECOND, GREEN, GOLD, PURPLE, GREY), strict=True))
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
-    """Write the table in Markdown and LaTeX, and draw it."""
+    """Write the tables in Markdown and LaTeX, and draw the figures beside the paper's and those of each reading."""
+    stem.with_suffix(".md").write_text(markdown(table))
+    stem.with_suffix(".tex").write_text(latex(table))
     rows = summary(table)
-    stem.with_suffix(".md").write_text(markdown(rows))
-    stem.with_suffix(".tex").write_text(latex(rows))
-    solved = two_clusters(table)
     with plt.rc_context(STYLE):
-        figure, ax = plt.subplots(figsize=(PAGE, 3.0))
-        place = np.arange(len(rows))
-        for k, name in enumerate(rows["data_set"]):
-            mine = solved[solved["data_set"] == name]
-            ax.plot(np.full(len(mine), k + 0.28), mine["error"], "_", color=GREY, ms=5, mew=0.5, alpha=0.6)
-        ax.plot([], [], "_", color=GREY, ms=5, label="every setting of a, c, nu")
-        for column, shift, color, marker, label in (
-            ("sparse", 0.0, ACCENT, "^", "sparse"),
-            ("paper sparse", -0.14, ACCENT, "$*$", "sparse, in the paper"),
-            ("non-sparse", 0.14, SECOND, "o", "non-sparse"),
-            ("constant", -0.28, "black", "x", "one cluster"),
-            ("supervised", -0.28, GREEN, "s", "least squares with the labels"),
-        ):
-            ax.plot(place + shift, rows[column], marker=marker, ls="none", color=color, ms=5, mfc="none", label=label)
-        for name, shift, color in (("k-means", 0.36, "#b8860b"), ("alternating", 0.44, "#7b3294")):
-            mean, deviation = zip(*rows[name], strict=True)
-            ax.errorbar(
-                place + shift, mean, deviation, color=color, ls="none", marker=".", ms=4, elinewidth=0.7, label=name
-            )
-        ax.set_xticks(place, [name.replace("_", "\n") for name in rows["data_set"]])
-        ax.tick_params(axis="x", length=0)
-        ax.set(ylabel="clustering error", ylim=(0, 1.05))
-        figure.legend(loc="outside upper center", ncols=4, frameon=False)
+        figure, (errors, readings) = plt.subplots(2, 1, figsize=(PAGE, 5.6), height_ratios=(3, 2))
+        draw_errors(errors, rows, table)
+        draw_readings(readings, rows, table)
+        for ax, title in ((errors, "(a)"), (readings, "(b)")):
+            ax.set_xticks(np.arange(len(rows)), [name.replace("_", "\n") for name in rows["data_set"]])
+            ax.set_xlim(-0.5, len(rows) - 0.5)
+            ax.tick_params(axis="x", length=0)
+            ax.set_title(title)
+            for k in range(1, len(rows)):
+                ax.axvline(k - 0.5, color="0.9", lw=0.6, zorder=0)
+            handles = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+            names = [name for name in LEGEND if name in handles] or list(handles)
+            above: dict[str, Any] = {
+                "loc": "lower right",
+                "bbox_to_anchor": (1.0, 1.0),
+                "frameon": False,
+                "columnspacing": 1.2,
+            }
+            ax.legend([handles[name] for name in names], names, ncols=(len(names) + 1) // 2, **above)
         save(figure, stem)
+
+
+def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
+    """Draw the columns of Table 1: ours, the paper's (filled), and every setting that finds a clustering."""
+    solved = settings(table)
+    place = np.arange(len(rows))
+    for k, name in enumerate(rows["data_set"]):
+        mine = solved[solved["split"] & (solved["data_set"] == name)]
+        ax.plot(np.full(len(mine), k - 0.4), mine["error"], "_", color=GREY, ms=5, mew=0.5, alpha=0.7)
+    ax.plot([], [], "_", color=GREY, ms=5, label="every setting")
+    marks: dict[str, Any] = {"ls": "none", "ms": 5, "mew": 0.9}
+    for column, shift, color, marker in (("sparse", -0.25, ACCENT, "^"), ("non-sparse", -0.1, SECOND, "o")):
+        ax.plot(place + shift, rows[column], marker=marker, color=color, mfc="none", label=column, **marks)
+        paper = rows[f"paper {column}"]
+        ax.plot(place + shift + 0.05, paper, marker=marker, color=color, label=f"{column}, paper", **marks)
+    for column, shift, color, marker in (("alternating", 0.08, PURPLE, "D"), ("k-means", 0.23, GOLD, "s")):
+        mean = np.array([spread.mean for spread in rows[column]])
+        whiskers = np.abs(rows[[f"{column} low", f"{column} high"]].to_numpy(float).T - mean)
+        label = "k-means, whitened" if column == "k-means" else column
+        ax.errorbar(
+            place + shift, mean, whiskers, fmt=marker, color=color, mfc="none", ms=4, elinewidth=0.8, capsize=1.5,
+            label=label,
+        )  # fmt: skip
+        paper = [spread.mean for spread in rows[f"paper {column}"]]
+        ax.plot(place + shift + 0.05, paper, marker, color=color, ms=4, label=f"{column}, paper")
+    ax.plot(place + 0.4, rows["constant"], "x", color="black", ms=4, label="one cluster")
+    ax.plot(place + 0.4, rows["supervised"], "+", color=GREEN, ms=5, label="least squares")
+    ax.set(ylabel="clustering error", ylim=(-0.03, 1.05))
+
+
+def draw_readings(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
+    """Draw the sparse column of each reading less the paper's, in shares of wrong points."""
+    found = by_reading(table)
+    ax.axhspan(-100 * SAME, 100 * SAME, color="0.93", lw=0)
+    shifts = np.linspace(-0.36, 0.36, len(READINGS))
+    for shift, reading in zip(shifts, READINGS, strict=True):
+        column = (reading, "sparse")
+        more = [
+            100 * (share_wrong(found.loc[row["data_set"], column]) - share_wrong(row["paper sparse"]))
+            for _, row in rows.iterrows()
+        ]
+        ax.plot(
+            np.arange(len(rows)) + shift, more, MARKERS[reading], color=COLORS[reading], ms=4.5, mfc="none",
+            label=f"{reading} (main)" if reading == MAIN else reading,
+        )  # fmt: skip
+    ax.set(ylabel="wrong points, ours\nless the paper's (%)")

@@ -1,16 +1,21 @@
-"""Table 1 from its measurements: the paper's columns, and what the paper leaves out."""
+"""Table 1 from its measurements: the paper's columns in two protocols, and what the paper leaves out."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import gammaln
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.inputs import Array
+from experiments.two_class.cells import RELATIVE
+from experiments.two_class.chance import best_of_random
+from experiments.two_class.readings import MAIN, READINGS
 
 
 class Spread(NamedTuple):
-    """Mean and standard deviation, in hundredths."""
+    """Mean and standard deviation over runs."""
 
     mean: float
     deviation: float
@@ -25,7 +30,8 @@ CHOICES = {  # a column that needs no labels: the best value of it names the set
     "least eigenvalue ratio": ("eigenvalue_ratio", True),
     "largest stability": ("stability", False),
 }
-PAPER_COLUMNS = ("sparse", "non-sparse", "alternating", "k-means")
+RELAXED, BASELINES = ("sparse", "non-sparse"), ("alternating", "k-means")
+PAPER_COLUMNS = (*RELAXED, *BASELINES)
 PAPER = {
     "heart": (0.52, 0.61, Spread(0.97, 0.03), Spread(0.91, 0.09)),
     "diabetes": (0.88, 0.88, Spread(0.91, 0.05), Spread(0.93, 0.06)),
@@ -39,12 +45,62 @@ PAPER = {
 }
 CLOSE = 0.05  # of the best error, within which a choice without labels counts as good
 LEAST_SHARE = 0.01  # of the points that the smaller cluster must hold to count as one
+PAPERS_RUNS, DRAWS = 10, 4000
 
 
-def two_clusters(table: pd.DataFrame, method: str = "relaxation") -> pd.DataFrame:
-    """Return the settings that split the points: one that puts (nearly) all of them together is not a clustering."""
-    solved = table[table["method"] == method]
-    return solved[solved["size_of_smaller"] >= LEAST_SHARE]
+def share_wrong(error: float) -> float:
+    """Return the share of the points in the wrong cluster that an error 1 - (y'ŷ/n)² stands for, at most 1/2."""
+    return float(0.5 * (1.0 - max(1.0 - error, 0.0) ** 0.5))
+
+
+def settings(table: pd.DataFrame, reading: str = MAIN, method: str = "relaxation") -> pd.DataFrame:
+    """Return the solved settings of a reading, with what can be said of each.
+
+    ``trivial``: the value is nu up to the proved gap, so that Y = 11' is as good and the labels found are what the
+    solver left over.  ``split``: not trivial, and the smaller cluster holds `LEAST_SHARE` of the points.  ``counted``: the
+    error where constant labellings count, that of one cluster where the setting is trivial.  ``solved``: the gap is at
+    most `RELATIVE` of the value.
+    """
+    solved = table[(table["method"] == method) & (table["reading"] == reading)].copy()
+    constant = table[table["method"] == "facts"].set_index("data_set")["constant_error"]
+    solved["trivial"] = solved["nu"] - solved["value"] <= solved["gap"]
+    solved["split"] = ~solved["trivial"] & (solved["size_of_smaller"] >= LEAST_SHARE)
+    solved["counted"] = solved["error"].mask(solved["trivial"], solved["data_set"].map(constant))
+    solved["relative gap"] = solved["gap"] / solved["value"]
+    solved["solved"] = solved["relative gap"] <= RELATIVE * (1 + 1e-6)
+    return solved
+
+
+def best_of(solved: pd.DataFrame, column: str) -> tuple[float, float]:
+    """Return the least error of the sparse and of the non-sparse settings; NaN where there is none."""
+    errors = [solved.loc[mine, column] for mine in (solved["c"] > 0, solved["c"] == 0)]
+    return errors[0].min(), errors[1].min()
+
+
+def expected_best(errors: Array, m: int) -> float:
+    """Return the mean of the least of m errors drawn without replacement; NaN with none, of all with fewer than m."""
+    ordered = np.sort(np.asarray(errors, dtype=float))
+    n = len(ordered)
+    if n == 0 or m < 1:
+        return float("nan")
+    m = min(m, n)
+    after = n - 1 - np.arange(n - m + 1)  # those that may be drawn with the least one
+    choose = gammaln(after + 1) - gammaln(m) - gammaln(after - m + 2)
+    total = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+    return float(np.exp(choose - total) @ ordered[: n - m + 1])
+
+
+def runs_of(table: pd.DataFrame, method: str) -> Array:
+    """Return the errors of the runs of a baseline on one data set."""
+    return np.array([float(word) for word in str(table.loc[table["method"] == method, "runs"].iloc[0]).split()])
+
+
+def means_of_ten(errors: Array) -> tuple[float, float]:
+    """Return the range of 95 % of the means of ten runs, drawn from those measured: what ten runs can show."""
+    rng = np.random.default_rng(2017)
+    means = rng.choice(errors, size=(DRAWS, PAPERS_RUNS)).mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -56,77 +112,168 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 def row_of(name: str, table: pd.DataFrame) -> dict[str, object]:
     """Return the row of one data set."""
     facts = table[table["method"] == "facts"].iloc[0]
-    split = two_clusters(table)
-    sparse, dense = split[split["c"] > 0], split[split["c"] == 0]
-    best = sparse.loc[sparse["error"].idxmin()]
+    solved = settings(table)
+    split = solved[solved["split"]]
+    sparse, dense = best_of(split, "error")
+    counted_sparse, counted_dense = best_of(solved, "counted")
     row: dict[str, object] = {
         "data_set": name,
         "n": int(facts["n"]),
         "d": int(facts["d"]),
-        "sparse": best["error"],
-        "non-sparse": dense["error"].min(),
-        "alternating": spread_of(table, "alternating"),
-        "k-means": spread_of(table, "k-means"),
+        "sparse": sparse,
+        "non-sparse": dense,
+        "sparse counted": counted_sparse,
+        "non-sparse counted": counted_dense,
         **{f"paper {column}": figure for column, figure in zip(PAPER_COLUMNS, PAPER[name], strict=True)},
         "constant": facts["constant_error"],
         "supervised": facts["supervised_error"],
-        "rand": best["rand"],
-        "information": best["information"],
-        "label gap": best["label_gap"],
-        "smaller cluster": best["size_of_smaller"],
-        "setting": f"a = {best['a']:g}, c = {best['c']:g}, nu = {best['nu']:g}",
+        "class correlation": facts["class_correlation"],
+        "found correlation": split["correlation"].max(),
         "n over needed": facts["n"] / facts["points_needed"],
         "value": facts["value"],
         "effective rank": facts["effective_rank"],
         "two-valued": int(facts["two_valued"]),
-        "largest gap": table.loc[table["method"] == "relaxation", "gap"].max(),
+        "settings": len(solved),
+        "trivial": int(solved["trivial"].sum()),
+        "one cluster": int((~solved["trivial"] & ~solved["split"]).sum()),
+        "not solved": int((~solved["solved"]).sum()),
+        "largest gap": solved["gap"].max(),
+        "largest relative gap": solved["relative gap"].max(),
+        **baselines_of(table),
+        **found_with_labels(split, facts),
     }
     for choice, (column, least) in CHOICES.items():
-        setting = split[column].idxmin() if least else split[column].idxmax()
-        row[choice] = split.loc[setting, "error"]
+        known = split[split[column].notna()]
+        setting = None if known.empty else known[column].idxmin() if least else known[column].idxmax()
+        row[choice] = float("nan") if setting is None else split.loc[setting, "error"]
     return row
 
 
-def spread_of(table: pd.DataFrame, method: str) -> Spread:
-    """Return mean and standard deviation of a baseline's error."""
-    errors = table.loc[table["method"] == method, "error"]
-    return Spread(round(errors.mean(), 2), round(errors.std(ddof=1), 2) if len(errors) > 1 else 0.0)
+def baselines_of(table: pd.DataFrame) -> dict[str, object]:
+    """Return mean, deviation and the range of means of ten of each baseline, and K-means of columns not whitened."""
+    row: dict[str, object] = {}
+    for method in BASELINES:
+        errors = runs_of(table, method)
+        low, high = means_of_ten(errors)
+        row |= {method: Spread(errors.mean(), errors.std(ddof=1)), f"{method} low": low, f"{method} high": high}
+    plain = runs_of(table, "k-means, not whitened")
+    return {**row, "k-means, not whitened": Spread(plain.mean(), plain.std(ddof=1))}
+
+
+def found_with_labels(split: pd.DataFrame, facts: pd.Series) -> dict[str, object]:
+    """Return what belongs to the sparse setting of least error, and what as many random splits would score."""
+    sparse = split[split["c"] > 0]
+    if sparse.empty:
+        nothing = ("rand", "information", "label gap", "smaller cluster", "chance", "chance probability")
+        return {"setting": "none", "best solved": False, **dict.fromkeys(nothing, float("nan"))}
+    best = sparse.loc[sparse["error"].idxmin()]
+    sizes = (sparse["size_of_smaller"] * facts["n"]).round().astype(int).tolist()
+    chance = best_of_random(int(facts["n"]), int(facts["positive"]), sizes, float(best["error"]))
+    return {
+        "setting": f"a = {best['a']:g}, c = {best['c']:g}, nu = {best['nu']:g}",
+        "best solved": bool(best["solved"]),
+        "rand": best["rand"],
+        "information": best["information"],
+        "label gap": best["label_gap"],
+        "smaller cluster": best["size_of_smaller"],
+        "chance": chance.expected,
+        "chance probability": chance.probability,
+    }
+
+
+def by_reading(table: pd.DataFrame, column: str = "error") -> pd.DataFrame:
+    """Return the two relaxed columns of each reading, one row for each data set: columns are (reading, column).
+
+    Settings are those that split the points for ``error``, and all of them for ``counted``.
+    """
+    names = [name for name in dc.datasets.names() if name in set(table["data_set"])]
+    rows = []
+    for name in names:
+        row: list[float] = []
+        for reading in READINGS:
+            solved = settings(table[table["data_set"] == name], reading)
+            row += best_of(solved[solved["split"]] if column == "error" else solved, column)
+        rows.append(row)
+    return pd.DataFrame(rows, index=names, columns=pd.MultiIndex.from_product([READINGS, RELAXED]))
+
+
+def distance_by_reading(table: pd.DataFrame) -> pd.Series:
+    """Return, for each reading, the mean distance of its figures to the paper's, in share of the points.
+
+    Over the sets on which every reading was solved, the two relaxed columns, clusterings only.
+    """
+    found = by_reading(table).dropna()
+    theirs = pd.DataFrame([PAPER[str(name)][:2] for name in found.index], index=found.index, columns=list(RELAXED))
+    wrong = theirs.map(share_wrong)
+    distances = {reading: (found[reading].map(share_wrong) - wrong).abs().to_numpy() for reading in READINGS}
+    return pd.Series({reading: distance.mean() for reading, distance in distances.items()})
 
 
 RESULTS = {
-    "data_set": "data", "n": "n", "d": "d", "sparse": "sparse", "non-sparse": "non-sparse", "alternating": "alternating",
-    "k-means": "k-means", "paper sparse": "sparse (paper)", "paper non-sparse": "non-sparse (paper)",
-    "paper alternating": "alternating (paper)", "paper k-means": "k-means (paper)",
+    "data_set": "data", "n": "n", "d": "d",
+    "sparse": "sparse", "paper sparse": "(paper)", "non-sparse": "non-sparse", "paper non-sparse": "(paper)",
+    "alternating": "alternating", "paper alternating": "(paper)", "k-means": "k-means, whitened",
+    "paper k-means": "(paper)",
+}  # fmt: skip
+COUNTED = {
+    "data_set": "data", "sparse": "sparse", "sparse counted": "sparse, constants counted", "paper sparse": "(paper)",
+    "non-sparse": "non-sparse", "non-sparse counted": "non-sparse, constants counted", "paper non-sparse": "(paper)",
+    "constant": "one cluster", "settings": "settings", "trivial": "trivial", "one cluster": "no split",
+    "not solved": "gap above 1e-4",
 }  # fmt: skip
 FRAME = {
-    "data_set": "data", "constant": "one cluster", "supervised": "supervised", "rand": "ARI", "information": "NMI",
-    "smaller cluster": "smaller cluster", "label gap": "label gap", "n over needed": "n / needed", "value": "value",
-    "effective rank": "eff. rank", "two-valued": "two-valued", "largest gap": "largest gap",
+    "data_set": "data", "supervised": "supervised", "class correlation": "corr. of classes",
+    "found correlation": "corr. found", "chance": "random splits", "chance probability": "probability", "rand": "ARI",
+    "information": "NMI", "smaller cluster": "smaller cluster", "label gap": "label gap", "n over needed": "n / needed",
+    "value": "value", "effective rank": "eff. rank", "two-valued": "two-valued",
 }  # fmt: skip
-BLIND = {"data_set": "data", "sparse": "best by labels", **{name: name for name in CHOICES}}
+BLIND = {
+    "data_set": "data", "sparse": "best by labels", **{name: name for name in CHOICES},
+    "k-means, not whitened": "k-means, not whitened",
+}  # fmt: skip
+BY_READING = {"data_set": "data", **{reading: reading for reading in READINGS}, "paper": "paper"}
 
 CAPTIONS = {
     "Errors": (
         RESULTS,
-        "Clustering error on two-class data. As in the paper, 'sparse' and 'non-sparse' are the best over a, c in "
-        "{0.001, 0.01, 0.1} and nu in {0.01, 0.25, 0.5, 0.75, 1} by the true labels. Settings whose smaller cluster "
-        "holds less than 1 % of the points are left out: their error is that of one cluster. 'alternating' and "
-        "'k-means': mean and standard deviation of ten runs. Columns are standardised; the paper does not say how its "
-        "were scaled.",
+        "Clustering error on two-class data. As in the paper, 'sparse' and 'non-sparse' are the best by the true labels, "
+        "over a, c in {0.001, 0.01, 0.1} and nu in {0.01, 0.25, 0.5, 0.75, 1} (c = 0 for 'non-sparse'). Columns have "
+        "variance one, a and c are the weights of Gamma; the paper does not say how its data were scaled. Settings that "
+        "find no clustering are left out, see the next table. 'alternating' and 'k-means, whitened': mean and standard "
+        "deviation of 50 runs, the paper's of ten.",
+    ),
+    "Constant labellings": (
+        COUNTED,
+        "The same with and without settings that find no clustering. 'trivial': the value is nu up to the proved gap, so "
+        "Y = 11' is as good and the labels are what the solver left over; such a setting counts as one cluster. 'no "
+        "split': the other settings whose smaller cluster holds less than 1 % of the points. 'one cluster': the error of "
+        "a constant label. 'gap above 1e-4': settings whose proved gap is above 1e-4 of the value.",
     ),
     "What frames them": (
         FRAME,
-        "'one cluster': the error of a constant label. 'supervised': least squares with the labels known, cut at 0 (a "
-        "floor in the square loss, so not always in the error). ARI, NMI, the smaller cluster's share and the label gap, "
-        "the proved distance of the labels from the optimum of Eq. (9), belong to the sparse column. 'n / needed': n over "
-        "d + d(d-1)/4, d the rank; below 1 the relaxation without a penalty is uninformative on data in general position. "
-        "'value' and 'eff. rank' (tr V over its largest eigenvalue) are those of the relaxation without a penalty. "
-        "'two-valued' counts columns that are clusterings themselves. 'largest gap': of all solves, proved.",
+        "'supervised': least squares with the labels known, cut at 0 (a floor in the square loss, so not always in the "
+        "error). 'corr.': squared correlation with the best direction, of the classes and the largest of all clusterings "
+        "found: the relaxation seeks a large one. 'random splits': expected best of as many random splits as there are "
+        "sparse settings left, of the same cluster sizes, and the 'probability' that they reach the sparse column. ARI, "
+        "NMI, the smaller cluster's share and the label gap, the proved distance of the labels from the optimum of Eq. "
+        "(9), belong to the sparse column. 'n / needed': n over d + d(d-1)/4, d the rank; below 1 the relaxation without "
+        "a penalty is uninformative on data in general position. 'value' and 'eff. rank' (tr V over its largest "
+        "eigenvalue) are those of the relaxation without a penalty. 'two-valued' counts columns that are clusterings "
+        "themselves.",
     ),
     "Settings chosen without labels": (
         BLIND,
-        "Error of the setting (a, c, nu) that a criterion without labels picks from the same grid.",
+        "Error of the setting (a, c, nu) that a criterion without labels picks from the same grid; last, K-means of the "
+        "columns of variance one, mean and standard deviation of 50 runs.",
     ),
+}
+READING_CAPTIONS = {
+    "Readings of scale and penalty, clusterings only": (
+        "error",
+        "Sparse / non-sparse error in each reading; '-' where a reading was not solved, or has no setting that splits the "
+        "points. " + "; ".join(f"'{name}': {how.words}" for name, how in READINGS.items()) + ".",
+    ),
+    "Readings of scale and penalty, constant labellings counted": ("counted", "The same with all settings."),
 }
 
 
@@ -140,26 +287,42 @@ def format_entry(value: Any) -> str:
     return str(value).replace("_", " ")
 
 
-def tables_of(rows: pd.DataFrame) -> list[tuple[str, str, Table]]:
+def tables_of(table: pd.DataFrame) -> list[tuple[str, str, Table]]:
     """Return titles, captions and tables."""
-    records = [{str(name): format_entry(value) for name, value in row.items()} for _, row in rows.iterrows()]
-    return [(title, caption, Table.from_records(records, columns)) for title, (columns, caption) in CAPTIONS.items()]
+    records = [{str(name): format_entry(value) for name, value in row.items()} for _, row in summary(table).iterrows()]
+    tables = [(title, caption, Table.from_records(records, columns)) for title, (columns, caption) in CAPTIONS.items()]
+    for title, (column, caption) in READING_CAPTIONS.items():
+        tables.append((title, caption, Table.from_records(reading_records(table, column), BY_READING)))
+    return tables
 
 
-def markdown(rows: pd.DataFrame) -> str:
+def reading_records(table: pd.DataFrame, column: str) -> list[dict[str, str]]:
+    """Return the rows of the table by reading, as they are printed."""
+    found = by_reading(table, column)
+    return [
+        {
+            "data_set": format_entry(name),
+            **{r: " / ".join(format_entry(found.loc[name, (r, column)]) for column in RELAXED) for r in READINGS},
+            "paper": " / ".join(format_entry(figure) for figure in PAPER[str(name)][:2]),
+        }
+        for name in found.index
+    ]
+
+
+def markdown(table: pd.DataFrame) -> str:
     """Return the tables in Markdown."""
-    parts = [f"**{title}.** {caption}\n\n{table.markdown()}" for title, caption, table in tables_of(rows)]
+    parts = [f"**{title}.** {caption}\n\n{made.markdown()}" for title, caption, made in tables_of(table)]
     return "\n\n".join(parts) + "\n"
 
 
-def latex(rows: pd.DataFrame) -> str:
+def latex(table: pd.DataFrame) -> str:
     """Return the tables in LaTeX, for booktabs."""
     parts = []
-    for title, caption, table in tables_of(rows):
-        head, *body = (" & ".join(map(escape_latex, line)) + r" \\" for line in table.lines())
+    for title, caption, made in tables_of(table):
+        head, *body = (" & ".join(map(escape_latex, line)) + r" \\" for line in made.lines())
         parts += [
             f"% {title}. {caption}",
-            rf"\begin{{tabular}}{{l{'r' * (len(table.head) - 1)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(made.head) - 1)}}}",
             *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
             r"\end{tabular}",
             "",

@@ -1,0 +1,59 @@
+"""What the best of many random splits would score: no clustering of the data, only many looks at the labels."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import hypergeom
+
+from diffrac_cvx.inputs import Array
+
+
+class Chance(NamedTuple):
+    """The least error of m random splits: its mean, and the probability of an error at or below a given one."""
+
+    expected: float
+    probability: float
+
+
+def errors_of_split(n: int, positive: int, size: int) -> tuple[Array, Array]:
+    r"""Return the errors that a random split can have and their probabilities, (k,) arrays each.
+
+    Of the `size` points of one cluster, drawn without replacement, h are of the class that has `positive` points, and
+    :math:`y^\top \hat y = n - 2 (positive + size) + 4 h`.
+
+    Parameters
+    ----------
+    n, positive, size : int
+        Points, points of one class, points of one cluster.
+    """
+    h = np.arange(max(0, positive + size - n), min(positive, size) + 1)
+    agreement = (n - 2 * (positive + size) + 4 * h) / n
+    return 1.0 - agreement**2, np.asarray(hypergeom.pmf(h, n, positive, size))
+
+
+def best_of_random(n: int, positive: int, sizes: Sequence[int], error: float) -> Chance:
+    """Return what the best of independent random splits scores, one for each cluster size given; exact.
+
+    Parameters
+    ----------
+    n, positive : int
+        Points, and points of one class.
+    sizes : sequence of int
+        Points in one cluster of each split; the same splits with random members are what is compared with.
+    error : float
+        The error whose probability is asked for.
+    """
+    counts = Counter(int(size) for size in sizes)
+    known = {size: errors_of_split(n, positive, size) for size in counts}
+    levels = np.unique(np.concatenate([np.append(errors, error) for errors, _ in known.values()]))
+    none_below = np.ones(len(levels))  # the probability that no split has an error at or below the level
+    for size, (errors, probability) in known.items():
+        order = np.argsort(errors)
+        below = np.concatenate([[0.0], np.cumsum(probability[order])])
+        above = 1.0 - below[np.searchsorted(errors[order], levels + 1e-12, side="right")]
+        none_below *= np.clip(above, 0.0, 1.0) ** counts[size]
+    reached = np.diff(1.0 - none_below, prepend=0.0)
+    at = int(np.searchsorted(levels, error + 1e-12, side="right")) - 1
+    return Chance(float(reached @ levels), float(1.0 - none_below[at]))

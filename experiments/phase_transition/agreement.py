@@ -6,11 +6,12 @@ from experiments.harness.command import Outcome
 from experiments.phase_transition.cells import AMBIGUOUS
 
 VALUE_SLACK = 1e-9  # of rounding, beyond the two proved brackets
+BORDER = (0.3, 0.7)  # errors between which recovery is not compared
 ERROR_SLACK = 0.0  # two rank-one solutions must round to the same error
 COLUMNS = (
     "value_oracle", "gap_oracle", "lower_fast", "upper_fast", "value_agrees", "ratio_oracle", "ratio_fast",
     "rank_one_oracle", "rank_one_fast", "ambiguous", "rank_agrees", "error_oracle", "error_fast", "error_compared",
-    "error_agrees",
+    "error_agrees", "recovery_compared", "recovery_agrees",
 )  # fmt: skip
 
 
@@ -24,12 +25,16 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
     clear = ((ratios < AMBIGUOUS[0]) | (ratios > AMBIGUOUS[1])).all(axis=1)
     clear |= (both["verdict_fast"] == "uniqueness") & ~both["eigenvalue_ratio_oracle"].between(*AMBIGUOUS)
     sharp = (both["rank_one_fast"] == 1) & (both["rank_one_oracle"] == 1)
+    errors = both[["error_oracle", "error_fast"]]
+    away = ((errors < BORDER[0]) | (errors > BORDER[1])).all(axis=1) & ~both["panel"].str.startswith("1-sparse")
     checks = {
         "value_agrees": outside <= VALUE_SLACK,
         "ambiguous": ~clear,
         "rank_agrees": both["rank_one_oracle"] == both["rank_one_fast"],
         "error_compared": sharp,
         "error_agrees": (both["error_oracle"] - both["error_fast"]).abs() <= ERROR_SLACK,
+        "recovery_compared": away,
+        "recovery_agrees": (errors < 0.5).all(axis=1) | (errors >= 0.5).all(axis=1),
     }
     names = {"eigenvalue_ratio_oracle": "ratio_oracle", "eigenvalue_ratio_fast": "ratio_fast"}
     both = both.assign(**{name: check.astype(int) for name, check in checks.items()}).rename(columns=names)
@@ -39,12 +44,15 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
 def check_agreement(found: pd.DataFrame) -> Outcome:
     """Say how far the two agree, and name every disagreement."""
     clear, sharp = found[found["ambiguous"] == 0], found[found["error_compared"] == 1]
+    away = found[found["recovery_compared"] == 1]
     lines = [
         f"oracle on {len(found)} cells:",
         f"  value inside the proved bracket  {found['value_agrees'].sum()} of {len(found)}",
         f"  same rank-one verdict            {clear['rank_agrees'].sum()} of {len(clear)}; {len(found) - len(clear)} "
         f"with an eigenvalue ratio in [{AMBIGUOUS[0]:g}, {AMBIGUOUS[1]:g}] not counted",
         f"  same error, both rank one        {sharp['error_agrees'].sum()} of {len(sharp)}",
+        f"  error below 1/2 in both or neither {away['recovery_agrees'].sum()} of {len(away)}; the other errors lie in "
+        f"[{BORDER[0]:g}, {BORDER[1]:g}] or are of the 1-sparse panels, which uniqueness decides",
     ]
     rest = found[found["error_compared"] == 0]
     difference = (rest["error_oracle"] - rest["error_fast"]).abs()

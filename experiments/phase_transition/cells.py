@@ -2,54 +2,89 @@
 
 import warnings
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
+import scipy.linalg
 import scipy.stats
 
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
 from experiments.harness.sweep import Cell, Row
+from experiments.phase_transition.uniqueness import is_only_solution
 
 RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as rank one
 AMBIGUOUS = (1e-3, 0.2)  # ratios between which a verdict is not held against another solver's
-LAMBDA_FACTOR = {"affine": 0.0, "1-sparse": 1.0, "4-sparse": 1.0, "4-sparse, small lambda": 0.03}  # times 1/sqrt(n)
-SPARSITY = {"affine": 4, "1-sparse": 1, "4-sparse": 4, "4-sparse, small lambda": 4}
-TOLERANCES = {"affine": 1e-8, "1-sparse": 1e-4, "4-sparse": 1e-4, "4-sparse, small lambda": 1e-4}
+AFFINE_TOL = 1e-8
+LOOSE_TOL = 1e-4  # of a second solution of the affine cells: what cvx calls inaccurate at its default, eps^(1/4)
+FINE_TOL, SPARSE_TOL, LARGE_TOL = 5e-4, 0.05, 0.1  # of lambda l, about the value of the planted solution
 MAX_ITER = 5000
-MOST_POINTS = 800
+TIME_LIMIT = 20.0  # seconds a solve
+MOST_POINTS = 4096
 SMALL_D, SMALL_FACTOR = 20, 3  # the affine transition is relatively wide up to here: three times the replications
+LARGE_D = 100  # from here on a solution at weight 1/n takes seconds: every second n, to `LARGE_TOL`
+
+
+class Panel(NamedTuple):
+    """The problem of a panel.
+
+    Attributes
+    ----------
+    sparsity : int
+        Number of nonzero entries of the planted direction.
+    weight : float or None
+        The weight of |V|_1 is n to this power; None without a penalty.
+    kind : {"flat", "rotated"}
+        Whether the entries have one size, or those of a random rotation.
+    """
+
+    sparsity: int
+    weight: float | None
+    kind: str = "flat"
+
+
+PANELS = {
+    "affine": Panel(4, None),
+    "1-sparse, 1/sqrt(n)": Panel(1, -0.5),
+    "1-sparse, 1/n": Panel(1, -1.0),
+    "4-sparse flat, 1/sqrt(n)": Panel(4, -0.5),
+    "4-sparse flat, 1/n": Panel(4, -1.0),
+    "4-sparse rotated, 1/sqrt(n)": Panel(4, -0.5, "rotated"),
+    "4-sparse rotated, 1/n": Panel(4, -1.0, "rotated"),
+}
 
 AFFINE_N = [*range(6, 100, 4), *range(100, 200, 10), *range(200, 601, 20)]
-SPARSE_N = [*range(4, 64, 4), *range(70, 181, 10)]
-SPARSE_D = [*range(10, 101, 10), 150, 200, 300]
-FOUR_N = [20, 40, 60, 80, 100, 150, 200, 250, 300, 400, 500, 600, 700, 800]
+ONE_N = [4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256]
+FOUR_N = [16, 24, 32, 44, 64, 90, 128, 180, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096]
+ONE_D, FOUR_D = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256], [10, 14, 20, 28, 40, 56, 80, 112, 160, 224]
 
 GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dimensions, numbers of points, replications
     "full": {
         "affine": (list(range(2, 41, 2)), AFFINE_N, 4),
-        "1-sparse": ([4, *SPARSE_D], SPARSE_N, 24),
-        "4-sparse": ([*range(10, 101, 10), 150], FOUR_N, 24),
-        "4-sparse, small lambda": (list(range(10, 101, 10)), FOUR_N, 24),
+        "1-sparse, 1/sqrt(n)": (ONE_D, ONE_N, 24),
+        "1-sparse, 1/n": (ONE_D, ONE_N, 24),
+        "4-sparse flat, 1/sqrt(n)": (FOUR_D, FOUR_N, 24),
+        "4-sparse flat, 1/n": (FOUR_D, FOUR_N, 24),
+        "4-sparse rotated, 1/sqrt(n)": (FOUR_D, FOUR_N, 24),
+        "4-sparse rotated, 1/n": (FOUR_D[:-3], FOUR_N, 24),
     },
     "smoke": {
         "affine": ([4, 8, 12], [10, 20, 30, 40, 60, 80], 2),
-        "1-sparse": ([4, 20, 40], [6, 14, 22, 40], 2),
-        "4-sparse": ([10, 30], [40, 100, 200], 2),
-        "4-sparse, small lambda": ([10, 30], [40, 100, 200], 2),
+        "1-sparse, 1/sqrt(n)": ([4, 20, 40], [6, 14, 22, 40], 2),
+        "1-sparse, 1/n": ([4, 20, 40], [6, 14, 22, 40], 2),
+        "4-sparse flat, 1/sqrt(n)": ([10, 30], [40, 100, 200], 2),
+        "4-sparse flat, 1/n": ([10, 30], [40, 100, 200], 2),
+        "4-sparse rotated, 1/sqrt(n)": ([10, 30], [40, 100, 200], 2),
+        "4-sparse rotated, 1/n": ([10, 30], [40, 100, 200], 2),
     },
 }
 SETTINGS = {
-    "tolerances": TOLERANCES,
+    "tolerances": [AFFINE_TOL, LOOSE_TOL, FINE_TOL, SPARSE_TOL, LARGE_TOL],
     "max_iter": MAX_ITER,
-    "most_points": MOST_POINTS,
-    "direction": "of the cell",
+    "time_limit": TIME_LIMIT,
     "rank_one": RANK_ONE,
 }
-SAMPLES = {
-    "full": {"affine": 50, "1-sparse": 30, "4-sparse": 15, "4-sparse, small lambda": 15},
-    "smoke": {"affine": 3, "1-sparse": 3, "4-sparse": 3, "4-sparse, small lambda": 3},
-}
+SAMPLES = {"full": {"affine": 30, "sparse": 12}, "smoke": {"affine": 3, "sparse": 2}}  # of each panel, for the oracle
 ORACLE_SIDE = 40  # the oracle is an interior point: cells up to this dimension and
 ORACLE_ROWS = 120_000  # these many nonzeros can be drawn for it
 
@@ -60,8 +95,17 @@ def cells_of(grid: str) -> list[Cell]:
         {"panel": panel, "n": n, "d": d, "replication": replication}
         for panel, (dimensions, points, replications) in GRIDS[grid].items()
         for d, n in product(dimensions, points)
+        if is_measured(panel, n, d)
         for replication in range(replications if panel != "affine" or d > SMALL_D else SMALL_FACTOR * replications)
     ]
+
+
+def is_measured(panel: str, n: int, d: int) -> bool:
+    """Whether a cell is affordable, and not a foregone failure: at weight 1/n and n = 3d lambda (s - 1) d is 1."""
+    sparsity, weight, kind = PANELS[panel]
+    if sparsity == 1 or weight != -1.0:
+        return True
+    return n >= (3 * d if kind == "flat" else d) and (d < LARGE_D or n.bit_count() == 1)
 
 
 def sample_of(grid: str) -> list[Cell]:
@@ -70,62 +114,113 @@ def sample_of(grid: str) -> list[Cell]:
     for k, panel in enumerate(GRIDS[grid]):
         able = [c for c in cells_of(grid) if c["panel"] == panel and c["d"] <= ORACLE_SIDE]
         able = [c for c in able if c["n"] * (c["d"] + 1) * (c["d"] + 2) // 2 <= ORACLE_ROWS]
-        drawn = np.random.default_rng([2017, k]).choice(
-            len(able), size=min(SAMPLES[grid][panel], len(able)), replace=False
-        )
+        size = SAMPLES[grid]["affine" if panel == "affine" else "sparse"]
+        drawn = np.random.default_rng([2017, k]).choice(len(able), size=min(size, len(able)), replace=False)
         chosen += [able[i] for i in sorted(drawn)]
     return chosen
 
 
-def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array]:
-    """Return X and y of a cell: balanced, noiseless, unit-variance columns.
+def points_of(sparsity: int, kind: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
+    """Return X, y and v with Xv = y: n points, n even, balanced, noiseless, unit-variance columns.
 
     A replication is one stream of points, and a cell takes its first n: more points can only help, so that every
     replication has one threshold in n, and the boundary needs few of them.  The stream is drawn from (d, replication)
-    alone.  The sparse direction, a random rotation of the first coordinates, is drawn anew for every cell: some
-    directions are harder than others, and a column of cells should not share one.
+    alone, a rotated direction from (sparsity, d, replication), so that a replication is one problem.
+
+    Parameters
+    ----------
+    sparsity : int
+        Number l of nonzero entries of v, the first ones; a power of two where the direction is flat.
+    kind : {"flat", "rotated"}
+        Flat: X_J = [y, Z] H with Hadamard's matrix H, so that the entries of v have one size, but for what the unit
+        variance of the columns changes at finite n.  Rotated: a random rotation in the place of H.
     """
-    sparsity = min(SPARSITY[panel], d)
     rng = np.random.default_rng([2017, d, replication])
-    signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()  # balanced after every pair
-    X = np.column_stack([signs, rng.standard_normal((MOST_POINTS, d - 1))])
-    X = X[:n] - X[:n].mean(axis=0)
-    direction = np.random.default_rng([2017, sparsity, n, d, replication])
-    X[:, :sparsity] = X[:, :sparsity] @ scipy.stats.ortho_group.rvs(sparsity, random_state=direction)
-    return X / np.sqrt(np.mean(X**2, axis=0)), signs[:n]
+    signs = rng.permuted(np.tile([1.0, -1.0], (MOST_POINTS // 2, 1)), axis=1).ravel()[:n]  # balanced after every pair
+    X = np.column_stack([signs, rng.standard_normal((n, d - 1))])
+    X -= X.mean(axis=0)
+    v = np.zeros(d)
+    v[0] = 1.0
+    if kind == "flat":
+        rotation = scipy.linalg.hadamard(sparsity) / sparsity**0.5
+    else:
+        rng = np.random.default_rng([2017, sparsity, d, replication])
+        rotation = scipy.stats.ortho_group.rvs(sparsity, random_state=rng) if sparsity > 1 else np.ones((1, 1))
+    X[:, :sparsity] = X[:, :sparsity] @ rotation
+    v[:sparsity] = rotation[0]
+    scale = np.sqrt(np.mean(X**2, axis=0))
+    return X / scale, signs, v * scale
+
+
+def data_of(panel: str, n: int, d: int, replication: int) -> tuple[Array, Array, Array]:
+    """Return X, y and v of a cell."""
+    sparsity, _, kind = PANELS[panel]
+    kind = kind if sparsity <= d else "rotated"  # there is no Hadamard matrix of size 3
+    return points_of(min(sparsity, d), kind, n, d, replication)
+
+
+def spread_of(v: Array) -> float:
+    """Return s = |v|_1^2 / |v|_2^2, from 1 to the number of nonzero entries."""
+    return float(np.sum(np.abs(v)) ** 2 / np.sum(v**2))
+
+
+def weight_of(panel: str, n: int) -> float:
+    """Return the weight of |V|_1."""
+    power = PANELS[panel].weight
+    return 0.0 if power is None else float(n) ** power
+
+
+def tolerance_of(panel: str, lam: float, d: int) -> float:
+    """Return the proved gap that is asked for: absolute without a penalty, else relative to the planted value.
+
+    Where V is diagonal as a rule a fine one costs little, and proves it.
+    """
+    sparsity, power, _ = PANELS[panel]
+    if panel == "affine":
+        return AFFINE_TOL
+    fine = sparsity == 1 or power == -0.5
+    return (FINE_TOL if fine else SPARSE_TOL if d < LARGE_D else LARGE_TOL) * lam * sparsity
 
 
 def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
-    """Solve a cell by `low_rank`; in the 1-sparse panel, prove whether the rank-one solution is the only one."""
-    X, y = data_of(panel, n, d, replication)
-    lam = LAMBDA_FACTOR[panel] * n**-0.5
+    """Solve a cell by `low_rank`; in the 1-sparse panels, prove whether the rank-one solution is the only one."""
+    X, y, v = data_of(panel, n, d, replication)
+    lam = weight_of(panel, n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d: to be seen in the figure
-        result = dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=TOLERANCES[panel], max_iter=MAX_ITER)
-    row = describe(result, y, lam)
-    if panel == "1-sparse":
+        result = solve(X, lam, tolerance_of(panel, lam, d))
+        loose = solve(X, lam, LOOSE_TOL) if panel == "affine" else None
+    row = describe(result, y, lam, spread_of(v))
+    row["loose_ratio"] = None if loose is None else dc.metrics.eigenvalue_ratio(loose.F)
+    if PANELS[panel].sparsity == 1:
         row["rank_one"] = int(is_only_solution(X))
         row["verdict"] = "uniqueness"
     return row
 
 
+def solve(X: Array, lam: float, tol: float) -> dc.Result:
+    """Solve by `low_rank`."""
+    return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, max_iter=MAX_ITER, time_limit=TIME_LIMIT)
+
+
 def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
     """Solve a cell by CVXPY, an interior point where it is affordable."""
-    X, y = data_of(panel, n, d, replication)
-    lam = LAMBDA_FACTOR[panel] * n**-0.5
+    X, y, v = data_of(panel, n, d, replication)
+    lam = weight_of(panel, n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)
         relaxation = dc.v_space(X, 1.0, dc.Penalty.l1(lam))
     small = relaxation.size.side <= ORACLE_SIDE + 1 and relaxation.size.nonzeros <= 2 * ORACLE_ROWS
     result = dc.solve(relaxation, solver="CLARABEL" if small else "SCS", tol=1e-5)
-    return describe(result, y, lam)
+    return describe(result, y, lam, spread_of(v)) | {"loose_ratio": None}
 
 
-def describe(result: dc.Result, y: Array, lam: float) -> Row:
-    """Return what the table keeps of a solution."""
+def describe(result: dc.Result, y: Array, lam: float, spread: float) -> Row:
+    """Return what the table keeps of a solution; `diagonal` is 1 where every optimal V is proved diagonal."""
     ratio = dc.metrics.eigenvalue_ratio(result.F)
     return {
         "lam": lam,
+        "spread": spread,
         "solver": result.solver,
         "value": result.value,
         "lower": result.lower,
@@ -134,27 +229,12 @@ def describe(result: dc.Result, y: Array, lam: float) -> Row:
         "eigenvalue_ratio": ratio,
         "rank_one": int(ratio < RANK_ONE),
         "verdict": "eigenvalue ratio",
+        "diagonal": int(is_proved_diagonal(result)),
         "error": dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F)),
     }
 
 
-def is_only_solution(X: Array) -> bool:
-    """Decide whether V* = e1 e1'/(1 + lambda)^2 is the only solution of the noiseless 1-sparse problem, for any lambda.
-
-    With unit-variance columns C = lambda X'X/n is dual optimal and inside the box off the diagonal, so every solution
-    is diagonal, V = Diag(p); and all have the same q.  V* is the only one if and only if no direction delta, with
-    delta_j >= 0 for j > 1, keeps q: a linear program.
-    """
-    squares = X**2
-    n, d = squares.shape
-    if d == 1:
-        return True
-    total = np.append(0.0, np.ones(d - 1))
-    found = scipy.optimize.linprog(
-        np.zeros(d),
-        A_eq=np.vstack([squares, total]),
-        b_eq=np.append(np.zeros(n), 1.0),
-        bounds=[(None, None), *[(0, None)] * (d - 1)],
-        method="highs",
-    )
-    return bool(found.status == 2)
+def is_proved_diagonal(result: dc.Result) -> bool:
+    """Whether every optimal V is proved diagonal."""
+    proved = None if result.components is None else result.components.proved
+    return proved is not None and int(np.bincount(proved).max()) == 1

@@ -6,79 +6,93 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, Normalize
 
 from diffrac_cvx.plotting import PhaseMapDisplay
-from experiments.harness.style import ACCENT, PAGE, SECOND, STYLE, save
-from experiments.phase_transition.fit import Fit, fit_boundary, wendel
+from experiments.harness.boundary import Boundary, find_boundary, fit_power
+from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
+from experiments.phase_transition.claims import with_recovery
+from experiments.phase_transition.curves import draw_boundary, draw_fit
+from experiments.phase_transition.uniqueness import wendel
 from experiments.theory.unique_solution import statistical_dimension
 
-PANELS = (
-    ("affine", "rank_one", "(a) rank one, affine invariant"),
-    ("1-sparse", "rank_one", r"(a) rank one, 1-sparse, $\lambda = 1/\sqrt{n}$"),
-    ("affine", "error", "(b) error, affine invariant"),
-    ("4-sparse", "error", r"(b) error, 4-sparse, $\lambda = 1/\sqrt{n}$"),
-    ("4-sparse, small lambda", "error", r"(b) error, 4-sparse, $\lambda = 0.03/\sqrt{n}$"),
+PANELS = (  # name in the table, what is drawn, title
+    ("affine", "rank_one", r"(a) rank, $\lambda = 0$"),
+    ("1-sparse, 1/sqrt(n)", "rank_one", "(b) rank, 1-sparse"),
+    ("affine", "error", r"(c) error, $\lambda = 0$"),
+    ("4-sparse rotated, 1/sqrt(n)", "error", r"(d) rotated, $1/\sqrt{n}$"),
+    ("4-sparse rotated, 1/n", "error", r"(e) rotated, $1/n$"),
+    ("4-sparse flat, 1/sqrt(n)", "error", r"(f) flat, $1/\sqrt{n}$"),
+    ("4-sparse flat, 1/n", "error", r"(g) flat, $1/n$"),
 )
+GREYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.08, 0.85, 256)))  # white is left for what is not measured
+LIMITS = {"xlim": (2.0, 320.0), "ylim": (3.0, 6000.0)}  # of every panel, so that the eye compares
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Draw the panels of Figure 1, dark where it succeeds, with the boundary of each fitted, and all boundaries."""
-    table = table.assign(recovered=(table["error"] < 0.5).astype(int))
-    panel = dict(iter(table.groupby("panel")))
-    fits: dict[str, Fit] = {}
+    panel = dict(iter(with_recovery(table).groupby("panel")))
+    boundaries: dict[tuple[str, str], Boundary] = {}
     with plt.rc_context(STYLE):
-        figure = plt.figure(figsize=(PAGE, 4.6))
-        rows = figure.add_gridspec(2, 1)
-        above, below = figure.add_subfigure(rows[0]), figure.add_subfigure(rows[1])
-        top, bottom = above.subplots(1, 3), below.subplots(1, 3)
-        for ax, (name, column, title) in zip([*top[:2], *bottom], PANELS, strict=True):
-            success, colors = ("rank_one", "Greys") if column == "rank_one" else ("recovered", "Greys_r")
+        figure, axes = plt.subplots(2, 4, figsize=(PAGE, 4.0), sharex=True, sharey=True)
+        for ax, (name, column, title) in zip(axes.ravel()[:7], PANELS, strict=True):
+            success, colors = ("rank_one", GREYS) if column == "rank_one" else ("recovered", GREYS.reversed())
             phases = PhaseMapDisplay.from_table(panel[name], column)
-            image = phases.plot(ax, level=None, colorbar=False, cmap=colors, vmin=0, vmax=1).mesh_
-            fits[f"{name} {success}"] = fit = fit_boundary(panel[name], success)
-            draw_boundary(ax, fit, name)
-            ax.set_title(title)
-            if name == "1-sparse":
-                above.colorbar(image, ax=top[:2], label="share of rank-one solutions", pad=0.02)
-        below.colorbar(image, ax=bottom, label="mean clustering error", pad=0.02)
-        draw_boundaries(top[2], fits)
+            phases.plot(ax, level=None, colorbar=False, cmap=colors, vmin=0, vmax=1)
+            ax.patch.set(hatch=None)
+            boundaries[name, success] = found = find_boundary(panel[name], success)
+            draw_boundary(ax, found, ACCENT)
+            draw_fit(ax, found, ACCENT)
+            draw_theory(ax, name)
+            ax.set_title(title, fontsize=7.5)
+            say_exponent(ax, found)
+        last = axes.ravel()[7]
+        draw_all(last, boundaries)
+        for ax in axes.ravel():
+            ax.set(xscale="log", yscale="log", **LIMITS, xlabel="", ylabel="")
+        for ax in axes[1]:
+            ax.set_xlabel("dimension $d$")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("number of points $n$")
+        scale = plt.cm.ScalarMappable(Normalize(0, 1), GREYS)
+        figure.colorbar(scale, ax=axes, label="share of rank one, or 1 - mean error", pad=0.01, aspect=40)
         save(figure, stem)
 
 
-def draw_boundary(ax: Axes, fit: Fit, panel: str) -> None:
-    """Draw the 50 % boundary, the curve fitted to it, and the theory where there is one."""
-    limits = ax.get_xlim(), ax.get_ylim()
-    d = np.linspace(max(limits[0][0], 1.0), limits[0][1], 200)
-    ax.plot(fit.d, fit.n50, "o", ms=2.5, mfc="white", mec=ACCENT, mew=0.8, label="50 % boundary")
-    if panel == "affine":
-        ax.plot(d, fit.factor * d**fit.exponent, color=ACCENT, label=rf"fit $\propto d^{{{fit.exponent:.2f}}}$")
-        ax.plot(d, statistical_dimension(d), "--", color=SECOND, label="$d + d(d-1)/4$")
-    else:
-        ax.plot(d, fit.slope * d + fit.offset, color=ACCENT, label=f"fit ${fit.slope:.2f}\\,d {fit.offset:+.0f}$")
-    if panel == "1-sparse":
-        ax.plot(d, wendel(d), "--", color=SECOND, label="$(d + 1)/2$")
-    ax.set(xlim=limits[0], ylim=limits[1])
-    ax.legend(loc="upper left", framealpha=0.9, handlelength=1.5, borderpad=0.3, labelspacing=0.25)
+def draw_theory(ax: Axes, name: str) -> None:
+    """Draw the theory of a boundary, where there is one for its penalty."""
+    if name == "affine":
+        d = np.geomspace(2, 40, 50)
+        ax.plot(d, statistical_dimension(d), "--", color=SECOND)
+        ax.text(3, 900, "$d + d(d-1)/4$", color=SECOND, fontsize=6.5)
+    if name.startswith("1-sparse"):
+        d = np.geomspace(4, 256, 50)
+        ax.plot(d, wendel(d), "--", color=SECOND)
+        ax.text(3, 900, "$(d + 1)/2$", color=SECOND, fontsize=6.5)
 
 
-def draw_boundaries(ax: Axes, fits: dict[str, Fit]) -> None:
-    """Draw all boundaries on logarithmic axes, where a power law is a line."""
-    for law, most in ((statistical_dimension, 100), (wendel, 300)):
-        d = np.geomspace(4, most, 50)
-        ax.plot(d, law(d), "--", color=SECOND, lw=0.8)
-    for name, mark, color in (
-        ("affine rank_one", "s", ACCENT),
-        ("affine recovered", "x", ACCENT),
-        ("1-sparse rank_one", "^", SECOND),
-        ("4-sparse recovered", "v", "#888888"),
-        ("4-sparse, small lambda recovered", "d", "black"),
+def say_exponent(ax: Axes, found: Boundary) -> None:
+    """Write the fitted exponent with its interval, where there is one."""
+    exponent = fit_power(found).exponent
+    text = f"$n \\propto d^{{\\,{exponent.value:.2f}}}$\n({exponent.low:.2f} to {exponent.high:.2f})"
+    text = text if np.isfinite(exponent.high) else "no fit"
+    ax.text(0.04, 0.97, text, transform=ax.transAxes, color=ACCENT, fontsize=6.5, va="top")
+
+
+def draw_all(ax: Axes, boundaries: dict[tuple[str, str], Boundary]) -> None:
+    """Draw all boundaries together: the eye compares their slopes."""
+    for (name, success), mark, color in zip(
+        boundaries,
+        ("s", "^", "x", "D", "d", "P", "o"),
+        (ACCENT, SECOND, ACCENT, "#777777", "#777777", GREEN, GREEN),
+        strict=True,
     ):
-        ax.plot(fits[name].d, fits[name].n50, mark, ms=3, mfc="none", mew=0.7, color=color)
-    ax.set(xscale="log", yscale="log", xlim=(3.5, 400), ylim=(2, 4000))
-    ax.set(xlabel="dimension $d$", ylabel="50 % boundary $n$", title="(c) all boundaries")
+        draw_boundary(ax, boundaries[name, success], color, mark, ms=2.5)
+    ax.set_title("(h) all boundaries")
     for x, y, color, text in (
-        (4, 420, ACCENT, "affine invariant\nrank \u25a1, error \u00d7\n$d + d(d-1)/4$"),
-        (105, 260, "black", "4-sparse,\nerror\n\u25bd $1/\\sqrt{n}$\n\u25c7 $0.03/\\sqrt{n}$"),
-        (30, 2.6, SECOND, "1-sparse, rank \u25b3\n$(d + 1)/2$"),
+        (2.4, 2600, ACCENT, "(a) \u25a1, (c) \u00d7"),
+        (2.4, 1300, GREEN, "flat: (f) +, (g) \u25cb"),
+        (2.4, 650, "#777777", "rotated: (d), (e) \u25c7"),
+        (40, 5, SECOND, "(b) \u25b3"),
     ):
-        ax.text(x, y, text, color=color, fontsize=6.5)
+        ax.text(x, y, text, color=color, fontsize=6)

@@ -139,14 +139,15 @@ def draw_cost(table: pd.DataFrame, stem: Path) -> None:
     draw_legend(above, gaps, ncols=3)
     cost, counts = (table[table["goal"] == goal] for goal in ("cost", "iterations"))
     panels = [
-        (cost, "n", "iteration_seconds", "seconds an iteration", "(e) $d = 50$"),
-        (cost, "d", "iteration_seconds", "seconds an iteration", "(f) $n = 20000$"),
-        (counts, "epsilon", "iterations", "iterations", "(g) $n = 1000$, $d = 20$"),
-        (counts, "d", "scaled", r"iterations $\times\ \epsilon\sqrt{\log d}$", "(h) $n = 1000$"),
+        (cost, "n", "$n$", "iteration_seconds", "seconds an iteration", "(e) $d = 50$"),
+        (cost, "d", "$d$", "iteration_seconds", "seconds an iteration", "(f) $n = 20000$"),
+        (counts, "epsilon", r"$\epsilon\,\log d$", "iterations", "iterations", "(g) $n = 1000$, $d = 20$"),
+        (counts, "d", r"$\log d$", "scaled", r"iterations $\times\ \epsilon\sqrt{\log d}$", "(h) $n = 1000$"),
     ]
-    for ax, (rows, panel, column, label, title) in zip(below.subplots(1, 4), panels, strict=True):
-        draw_law(ax, scaled(rows[rows["panel"] == panel]), panel, column)
-        ax.set(ylabel=label, title=title, xlabel={"epsilon": r"$\epsilon\,\log d$"}.get(panel, f"${panel}$"))
+    for ax, (rows, panel, x_label, column, label, title) in zip(below.subplots(1, 4), panels, strict=True):
+        x = "log_d" if column == "scaled" else panel
+        draw_law(ax, scaled(rows[rows["panel"] == panel]), x, column)
+        ax.set(ylabel=label, title=title, xlabel=x_label)
     save(figure, stem)
 
 
@@ -163,8 +164,8 @@ def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
         return
     ax.plot(rows[x], rows[y], color=GREY, marker="D", mfc="none", ls="none", ms=2.5, mew=0.7)
     ax.set(xscale="log", yscale="log")
-    if x == "d":
-        label_sizes(ax, rows[x])
+    if x in ("d", "log_d"):
+        label_sizes(ax, rows[x].round(2))
     exponent = fit_exponent(rows, x, y)
     if not np.isfinite(exponent.value):
         return
@@ -190,4 +191,4 @@ def draw_legend(figure: Any, lines: pd.DataFrame, ncols: int) -> None:
     ]
     open_mark: dict[str, Any] = {"color": "black", "marker": "o", "mfc": "white", "ls": "none"}
     handles.append(Line2D([], [], **open_mark, **MARK, label="stopped by its limit"))
-    figure.legend(handles=handles, loc="outside upper center", ncols=ncols, frameon=False)
+    figure.legend(handles=handles, loc="outside upper center", ncols=ncols, frameon=False, handlelength=2.8)

@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory two-class multi-label validate benchmark \
+.PHONY: help env test test-all check format phase-transition unbalanced runtime robustness noise rivals theory two-class multi-label validate benchmark \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -77,6 +77,12 @@ runtime: $(STAMP) ## Figure 3: time and error by solver (GRID, JOBS)
 robustness: $(STAMP) ## Figure 4: noise dimensions (GRID, JOBS)
 	$(RUN) experiments.robustness --grid $(GRID) --jobs $(JOBS)
 
+noise: $(STAMP) ## error, proved gap and spectrum over the noise on the labels (GRID, JOBS)
+	$(RUN) experiments.noise --grid $(GRID) --jobs $(JOBS)
+
+rivals: $(STAMP) ## other methods on noiseless data (GRID, JOBS)
+	$(RUN) experiments.rivals --grid $(GRID) --jobs $(JOBS)
+
 theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
 	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
 
@@ -111,6 +117,8 @@ figures: ## everything above, then docs/reproduction.md
 	$(MAKE) unbalanced
 	$(MAKE) runtime
 	$(MAKE) robustness
+	$(MAKE) noise
+	$(MAKE) rivals
 	$(MAKE) theory
 	$(MAKE) two-class
 	$(MAKE) multi-label

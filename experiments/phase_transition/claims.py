@@ -198,9 +198,11 @@ def same_scaling(table: pd.DataFrame) -> Claim:
         f"the boundary of the error over that of the rank is {at:.2f} at d = 20 and grows as d to the power {say(fit)}."
         if tested
         else "there are too few boundaries of both.",
-        judge(fit.exponent.within(-0.25, 0.25) and 0.5 <= at <= 2.0, fit.exponent.meets(0.0, 0.0), tested=bool(tested)),
+        judge(
+            fit.exponent.within(-0.25, 0.25) and 0.5 <= at <= 2.0, fit.exponent.meets(-0.25, 0.25), tested=bool(tested)
+        ),
         "agrees if the interval of the exponent of the ratio lies within -0.25 to 0.25 and the ratio at d = 20 within "
-        "0.5 to 2; in part if the interval holds 0.",
+        "0.5 to 2; in part if the interval meets -0.25 to 0.25.",
     )
 
 

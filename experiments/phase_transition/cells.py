@@ -20,7 +20,7 @@ LOOSE_TOL = 1e-4  # of a second solution of the affine cells: what cvx calls ina
 FINE_TOL, SPARSE_TOL, LARGE_TOL = 5e-4, 0.05, 0.1  # of lambda l, about the value of the planted solution
 MAX_ITER = 5000
 TIME_LIMIT = 20.0  # seconds a solve
-MOST_POINTS = 4096
+MOST_POINTS = 8192
 SMALL_D, SMALL_FACTOR = 20, 3  # the affine transition is relatively wide up to here: three times the replications
 LARGE_D = 100  # from here on a solution at weight 1/n takes seconds: every second n, to `LARGE_TOL`
 

@@ -15,10 +15,10 @@ from experiments.two_class.table import by_reading, latex, markdown, settings, s
 
 GOLD, PURPLE = "#b8860b", "#7b3294"
 MARKERS = dict(zip(READINGS, "^osDvP", strict=True))
-LEGEND = (
-    "sparse", "sparse, paper", "non-sparse", "non-sparse, paper", "alternating", "alternating, paper",
-    "k-means, whitened", "k-means, paper", "every setting", "one cluster", "least squares",
-)  # fmt: skip
+LEGEND = (  # in columns of three
+    *("sparse", "sparse, paper", "every setting", "non-sparse", "non-sparse, paper", "one cluster"),
+    *("alternating", "alternating, paper", "least squares with labels", "k-means, whitened", "k-means, paper"),
+)
 COLORS = dict(zip(READINGS, (ACCENT, SECOND, GREEN, GOLD, PURPLE, GREY), strict=True))
 
 
@@ -46,7 +46,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 "frameon": False,
                 "columnspacing": 1.2,
             }
-            ax.legend([handles[name] for name in names], names, ncols=(len(names) + 1) // 2, **above)
+            ax.legend([handles[name] for name in names], names, ncols=4 if len(names) > 6 else 3, **above)
         save(figure, stem)
 
 
@@ -74,7 +74,7 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
         paper = [spread.mean for spread in rows[f"paper {column}"]]
         ax.plot(place + shift + 0.05, paper, marker, color=color, ms=4, label=f"{column}, paper")
     ax.plot(place + 0.4, rows["constant"], "x", color="black", ms=4, label="one cluster")
-    ax.plot(place + 0.4, rows["supervised"], "+", color=GREEN, ms=5, label="least squares")
+    ax.plot(place + 0.4, rows["supervised"], "+", color=GREEN, ms=5, label="least squares with labels")
     ax.set(ylabel="clustering error", ylim=(-0.03, 1.05))
 
 

@@ -200,13 +200,15 @@ def by_reading(table: pd.DataFrame, column: str = "error") -> pd.DataFrame:
 def distance_by_reading(table: pd.DataFrame) -> pd.Series:
     """Return, for each reading, the mean distance of its figures to the paper's, in share of the points.
 
-    Over the sets on which every reading was solved, the two relaxed columns, clusterings only.
+    Over the sets on which every reading was solved and finds a clustering, the two relaxed columns; NaN without one.
     """
     found = by_reading(table).dropna()
     theirs = pd.DataFrame([PAPER[str(name)][:2] for name in found.index], index=found.index, columns=list(RELAXED))
     wrong = theirs.map(share_wrong)
     distances = {reading: (found[reading].map(share_wrong) - wrong).abs().to_numpy() for reading in READINGS}
-    return pd.Series({reading: distance.mean() for reading, distance in distances.items()})
+    return pd.Series(
+        {reading: distance.mean() if len(found) else float("nan") for reading, distance in distances.items()}
+    )
 
 
 RESULTS = {

@@ -1,0 +1,311 @@
+"""Table 1: the rules of its verdicts on made tables, what counts as a clustering, chance, readings, and the figures."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from experiments.harness.claims import Claim, Finding, Verdict
+from experiments.harness.tables import read_table
+from experiments.two_class import cells, chance
+from experiments.two_class import claims as judged
+from experiments.two_class import table as tables
+from experiments.two_class.readings import MAIN, READINGS, load_scaled, penalty_of
+
+ROOT = Path(__file__).parent.parent
+GRID = list(itertools.product(cells.WEIGHTS, (0.0, *cells.WEIGHTS), cells.IMBALANCE))
+
+
+def made(name, sparse, dense, alternating=None, kmeans=None, *, constant=0.95, trivial=(), **facts):
+    """Return the rows of a data set whose settings have given errors, n = 400 points."""
+    paper = tables.PAPER[name]
+    measured = {
+        "n": 400, "d": 5, "rank": 5, "positive": 220, "constant_error": constant, "supervised_error": 0.3,
+        "class_correlation": 0.3, "points_needed": 10, "value": 0.1, "gap": 0.0, "effective_rank": 2.0, "two_valued": 0,
+    }  # fmt: skip
+    plain = {"data_set": name, "reading": MAIN, "a": 0.0, "c": 0.0, "nu": 1.0}
+    rows = [{**plain, "method": "facts", **measured, **facts}]
+    means = {
+        "alternating": paper[2].mean if alternating is None else alternating,
+        "k-means": paper[3].mean if kmeans is None else kmeans,
+        "k-means, not whitened": 0.9,
+    }
+    for method, mean in means.items():
+        errors = mean + 0.01 * np.tile([-1.0, 1.0], 10)
+        rows.append({**plain, "method": method, "runs": " ".join(map(str, errors))})
+    for k, (a, c, nu) in enumerate(GRID):
+        best = sparse if c > 0 else dense
+        rows.append(
+            {
+                **plain, "method": "relaxation", "a": a, "c": c, "nu": nu, "error": best + 1e-4 * (k % 7),
+                "value": nu if k in trivial else 0.5 * nu, "gap": 1e-9, "size_of_smaller": 0.4, "correlation": 0.6,
+                "rand": 0.1, "information": 0.1, "label_gap": 0.1, "eigenvalue_ratio": 0.1, "stability": 0.5,
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def verdict(table, name):
+    return next(claim for claim in judged.claims(table) if isinstance(claim, Claim) and claim.name == name).verdict
+
+
+def whole_table(gain_dense=0.05, gain_runs=0.05, error=0.7, **facts):
+    """Return a table of six sets in which the sparse settings gain something on each rival."""
+    names = list(tables.PAPER)[:6]
+    shift = np.linspace(-0.02, 0.02, 6)
+    return pd.concat(
+        [
+            made(name, error + s, error + gain_dense + 1.2 * s, error + gain_runs + s, error + gain_runs + s, **facts)
+            for name, s in zip(names, shift, strict=True)
+        ],
+        ignore_index=True,
+    )
+
+
+# The rules, each on tables where it gives each of its answers
+
+
+def test_a_set_agrees_where_all_four_figures_are_the_papers_among_clusterings():
+    assert verdict(made("heart", 0.53, 0.60), "table1-heart") is Verdict.AGREES
+
+
+@pytest.mark.parametrize(
+    ("sparse", "dense", "others"),
+    [(0.53, 0.75, {}), (0.30, 0.60, {}), (0.53, 0.60, {"kmeans": 0.6}), (0.53, 0.60, {"alternating": 0.8})],
+    ids=["another non-sparse figure", "a lower sparse figure", "another K-means", "another alternation"],
+)
+def test_a_set_agrees_in_part_where_the_sparse_figure_is_the_papers_or_lower(sparse, dense, others):
+    assert verdict(made("heart", sparse, dense, **others), "table1-heart") is Verdict.PARTLY
+
+
+def test_a_set_agrees_in_part_where_only_constant_labellings_reach_the_figure():
+    every_sparse_nu = [k for k, (_, c, nu) in enumerate(GRID) if nu == 0.01 and c > 0]
+    clusterings = made("w1a", 0.9, 0.9, constant=0.106)
+    assert verdict(clusterings, "table1-w1a") is Verdict.DIFFERS
+    constant = made("w1a", 0.9, 0.9, constant=0.106, trivial=every_sparse_nu)
+    assert verdict(constant, "table1-w1a") is Verdict.PARTLY
+
+
+def test_a_set_differs_where_the_sparse_figure_is_not_reached_and_is_untested_where_it_is_not_there():
+    table = made("heart", 0.8, 0.6)
+    assert verdict(table, "table1-heart") is Verdict.DIFFERS
+    assert verdict(table, "table1-sonar") is Verdict.NOT_TESTED
+
+
+def test_the_statement_on_sparsity_has_each_of_its_answers():
+    assert judged.sparsity_helps(whole_table(0.05, 0.05)).verdict is Verdict.AGREES
+    assert judged.sparsity_helps(whole_table(0.0, 0.05)).verdict is Verdict.PARTLY
+    assert judged.sparsity_helps(whole_table(-0.05, -0.05)).verdict is Verdict.DIFFERS
+    assert judged.sparsity_helps(made("heart", 0.5, 0.6)).verdict is Verdict.NOT_TESTED
+
+
+def test_three_times_as_many_settings_of_the_same_quality_do_not_count_as_help():
+    rng = np.random.default_rng(0)
+    table = whole_table(0.0, 0.05)
+    table.loc[table["method"] == "relaxation", "error"] = rng.uniform(0.4, 0.9, (table["method"] == "relaxation").sum())
+    rows = tables.summary(table)
+    assert (rows["sparse"] < rows["non-sparse"]).sum() > (rows["sparse"] > rows["non-sparse"]).sum()
+    best = judged.at_equal_numbers(table)
+    assert abs((best["non-sparse"] - best["sparse"]).mean()) < 0.03
+    assert judged.sparsity_helps(table).verdict is not Verdict.AGREES
+
+
+def test_the_statement_on_high_errors_has_each_of_its_answers():
+    def answer(table):
+        return judged.high_errors(tables.summary(table).set_index("data_set")).verdict
+
+    assert answer(whole_table(error=0.7)) is Verdict.AGREES
+    assert answer(whole_table(error=0.7, class_correlation=0.9)) is Verdict.PARTLY
+    assert answer(whole_table(error=0.3)) is Verdict.DIFFERS
+    assert answer(made("heart", 0.7, 0.7)) is Verdict.NOT_TESTED
+
+
+def test_the_findings_are_said_of_a_made_table_too():
+    said = [finding for finding in judged.claims(whole_table()) if isinstance(finding, Finding)]
+    assert len(said) == 6
+    assert "In the main reading 360 of 360 settings" in said[-1].measured
+
+
+# What counts
+
+
+def test_a_setting_whose_value_is_nu_is_no_clustering_and_counts_as_one_cluster():
+    table = made("heart", 0.5, 0.6, constant=0.95, trivial=range(len(GRID)))
+    row = tables.summary(table).iloc[0]
+    assert np.isnan(row["sparse"])
+    assert row["sparse counted"] == row["non-sparse counted"] == 0.95
+    assert row["trivial"] == 60
+    assert row["setting"] == "none"
+    assert "sparse nan" in judged.figures_of("heart", tables.summary(table).set_index("data_set")).measured
+
+
+def test_a_cluster_of_less_than_one_percent_is_none_but_is_counted_with_its_error():
+    table = made("heart", 0.5, 0.6)
+    table["size_of_smaller"] = table["size_of_smaller"].where(table["c"] == 0, 0.005)
+    row = tables.summary(table).iloc[0]
+    assert np.isnan(row["sparse"])
+    assert row["sparse counted"] == pytest.approx(0.5, abs=1e-3)
+    assert row["one cluster"] == 45
+
+
+def test_a_setting_with_a_wide_relative_gap_is_marked():
+    table = made("heart", 0.5, 0.6)
+    table.loc[table["nu"] == 0.01, "gap"] = 1e-5
+    row = tables.summary(table).iloc[0]
+    assert row["not solved"] == 12
+    assert row["largest relative gap"] == pytest.approx(1e-5 / 0.005)
+
+
+def test_an_error_stands_for_a_share_of_wrong_points():
+    y = np.where(np.arange(100) % 2, 1.0, -1.0)
+    for wrong in (0, 3, 20, 50):
+        found = y.copy()
+        found[:wrong] *= -1
+        assert tables.share_wrong(dc.metrics.clustering_error(y, found)) == pytest.approx(wrong / 100)
+
+
+# Chance, and equal numbers
+
+
+def test_the_expected_best_of_m_errors_is_that_of_all_choices():
+    errors = np.array([0.9, 0.2, 0.5, 0.5, 0.7])
+    for m in (1, 2, 3, 5):
+        choices = [min(choice) for choice in itertools.combinations(errors, m)]
+        assert tables.expected_best(errors, m) == pytest.approx(np.mean(choices))
+    assert np.isnan(tables.expected_best(np.array([]), 3))
+
+
+def test_the_errors_of_a_random_split_are_those_of_all_splits():
+    n, positive, size = 7, 3, 2
+    y = np.where(np.arange(n) < positive, 1.0, -1.0)
+    found = []
+    for members in itertools.combinations(range(n), size):
+        split = -np.ones(n)
+        split[list(members)] = 1.0
+        found.append(dc.metrics.clustering_error(y, split))
+    errors, probability = chance.errors_of_split(n, positive, size)
+    for error in set(np.round(found, 9)):
+        share = np.mean(np.isclose(found, error))
+        assert probability[np.isclose(errors, error)].sum() == pytest.approx(share)
+
+
+def test_the_best_of_random_splits_is_that_of_draws():
+    n, positive, sizes = 60, 25, [30, 30, 20, 10]
+    rng = np.random.default_rng(1)
+    drawn = []
+    for size in sizes:
+        h = rng.hypergeometric(positive, n - positive, size, 20_000)
+        drawn.append(1.0 - ((n - 2 * (positive + size) + 4 * h) / n) ** 2)
+    least = np.min(drawn, axis=0)
+    found = chance.best_of_random(n, positive, sizes, 0.9)
+    assert found.expected == pytest.approx(least.mean(), abs=2e-3)
+    assert found.probability == pytest.approx(np.mean(least <= 0.9 + 1e-9), abs=0.01)
+    assert chance.best_of_random(n, positive, sizes, 0.0).probability < 1e-9
+
+
+# Readings
+
+
+def test_columns_of_norm_one_multiply_the_penalty_by_n():
+    X, _ = load_scaled("heart", "norm one")
+    np.testing.assert_allclose(np.sum(X**2, axis=0), 1.0)
+    n = len(X)
+    ours = dc.low_rank(X, 0.5, penalty_of(0.1, 0.01, "norm one"), tol=1e-7)
+    unit, _ = load_scaled("heart")
+    theirs = dc.low_rank(unit, 0.5, dc.Penalty(0.1 * n**0.5, 0.01 * n**0.5), tol=1e-7)
+    assert ours.value == pytest.approx(theirs.value, abs=1e-6)
+
+
+def test_factors_multiply_the_two_regularisers():
+    v = np.array([1.0, -2.0, 0.5])
+    for reading, weights in {
+        "weights": (0.1**2, 0.01**2),
+        "factors": (0.1, 0.01),
+        "norm one, mixed": (0.1, 0.01**2),
+    }.items():
+        ridge, l1 = weights
+        penalty = penalty_of(0.1, 0.01, reading)
+        gamma = np.sum((penalty.a * v) ** 2) + np.sum(penalty.c * np.abs(v)) ** 2
+        assert gamma == pytest.approx(ridge * np.sum(v**2) + l1 * np.sum(np.abs(v)) ** 2), reading
+
+
+def test_a_measured_row_is_what_the_functions_say():
+    X, y = load_scaled("heart")
+    row = cells.measure("heart", "relaxation", MAIN, 0.1, 0.1, 0.5)
+    penalty = dc.Penalty(0.1, 0.1)
+    exact = dc.low_rank(X, 0.5, penalty, tol=1e-7)
+    assert row["value"] == pytest.approx(exact.value, rel=2 * cells.RELATIVE)
+    assert -1e-12 <= row["gap"] <= cells.RELATIVE * row["value"] * (1 + 1e-6)
+    assert row["error"] == pytest.approx(dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(exact.F)))
+    assert row["label_gap"] >= -1e-9
+
+
+def test_kmeans_is_run_on_whitened_data_and_on_the_columns_as_scaled(monkeypatch):
+    monkeypatch.setattr(cells, "RUNS", 12)
+    X, y = load_scaled("breast_cancer")
+    mixing = np.random.default_rng(0).standard_normal((X.shape[1], X.shape[1]))
+    whitened, plain = (cells.measure_runs(method, X @ mixing, y) for method in ("k-means", "k-means, not whitened"))
+    assert whitened["error"] == pytest.approx(cells.measure_runs("k-means", X, y)["error"], abs=0.25)
+    assert plain["error"] != pytest.approx(cells.measure_runs("k-means, not whitened", X, y)["error"], abs=0.02)
+    assert len(whitened["runs"].split()) == 12
+
+
+def test_two_valued_columns_and_the_points_needed_are_counted():
+    heart = cells.measure_facts(*load_scaled("heart"))
+    assert heart["two_valued"] == 3
+    assert heart["points_needed"] == 13 + 13 * 12 / 4
+    assert heart["constant_error"] == pytest.approx(1 - (30 / 270) ** 2)
+    assert heart["positive"] == 120
+
+
+def test_a_set_that_is_not_there_is_left_out_and_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("DIFFRAC_DATA_HOME", str(tmp_path))
+    sets = {cell["data_set"] for cell in cells.cells_of("full")}
+    assert sets == {name for name in dc.datasets.names() if dc.datasets.describe(name).shipped}
+    printed = capsys.readouterr().out
+    assert 'fetch("australian")' in printed
+    assert 'fetch("w1a")' in printed
+
+
+# The figures
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return read_table(ROOT / "figures" / "two_class.csv")
+
+
+def test_the_grid_is_the_papers_in_every_reading(measured):
+    assert tuple(tables.summary(measured)["data_set"]) == dc.datasets.names() == tuple(tables.PAPER)
+    grid = measured[measured["method"] == "relaxation"]
+    assert set(grid["a"]) == {1e-3, 1e-2, 1e-1}
+    assert set(grid["c"]) == {0.0, 1e-3, 1e-2, 1e-1}
+    assert set(grid["nu"]) == {0.01, 0.25, 0.5, 0.75, 1.0}
+    sizes = grid.groupby(["data_set", "reading"]).size()
+    assert (sizes == 60).all()
+    assert set(grid.loc[grid["reading"] == MAIN, "data_set"]) == set(dc.datasets.names())
+    assert set(grid.loc[grid["data_set"] == "heart", "reading"]) == set(READINGS)
+
+
+def test_no_value_is_above_nu_by_more_than_its_gap(measured):
+    grid = measured[measured["method"] == "relaxation"]
+    assert (grid["value"] - grid["nu"] <= grid["gap"] + 1e-8).all()
+
+
+def test_a_choice_without_labels_is_never_better_than_the_best_with_them(measured):
+    rows = tables.summary(measured)
+    best = rows[["sparse", "non-sparse"]].min(axis=1)
+    for choice in tables.CHOICES:
+        assert (rows[choice].isna() | (rows[choice] >= best - 1e-12)).all()
+
+
+def test_both_texts_hold_every_set_and_are_those_of_the_table(measured):
+    markdown, latex = tables.markdown(measured), tables.latex(measured)
+    count = len(tables.CAPTIONS) + len(tables.READING_CAPTIONS)
+    for name in dc.datasets.names():
+        assert markdown.count(f"| {name.replace('_', ' ')} |") == latex.count(f"\n{name.replace('_', ' ')} &") == count
+    assert markdown == (ROOT / "figures" / "two_class.md").read_text()
+    assert latex == (ROOT / "figures" / "two_class.tex").read_text()

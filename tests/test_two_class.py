@@ -125,7 +125,7 @@ def test_the_statement_on_high_errors_has_each_of_its_answers():
 
 def test_the_findings_are_said_of_a_made_table_too():
     said = [finding for finding in judged.claims(whole_table()) if isinstance(finding, Finding)]
-    assert len(said) == 6
+    assert len(said) == 7
     assert "In the main reading 360 of 360 settings" in said[-1].measured
 
 

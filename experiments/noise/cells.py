@@ -22,7 +22,7 @@ def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
     if grid == "full":
         return cross(d=DIMENSIONS, ratio=RATIOS, noise=NOISES, replication=range(REPLICATIONS))
-    return cross(d=(4, 6), ratio=(1, 4), noise=(0.0, TINY, 0.2, 0.5), replication=range(3))
+    return cross(d=(4, 6), ratio=(1, 4), noise=(0.0, TINY, 0.2, 0.5), replication=range(2))
 
 
 def points_of(d: int, ratio: float) -> int:

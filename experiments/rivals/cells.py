@@ -31,7 +31,7 @@ RANGES: dict[tuple[str, str], tuple[float, float, float]] = {
 }
 GRIDS = {  # dimensions, replications, most points
     "full": ((6, 8, 12, 16, 24, 32, 48, 64), 20, 3600),
-    "smoke": ((6, 10), 2, 120),
+    "smoke": ((4, 8), 2, 80),
 }
 
 

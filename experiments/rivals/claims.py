@@ -68,8 +68,7 @@ def boundary_at(found: Boundary, d: float) -> str:
 
 def growth(found: Boundary) -> str:
     """Return the fitted exponent in words."""
-    law = fit_power(found)
-    return f"exponent {law.exponent:.2f}" if law.dimensions else "no exponent"
+    return f"exponent {fit_power(found).exponent:.2f}"
 
 
 def last_word(table: pd.DataFrame, found: Boundaries) -> Finding:
@@ -78,7 +77,7 @@ def last_word(table: pd.DataFrame, found: Boundaries) -> Finding:
     least = rows[rows["n"] == rows["d"] + 2]
     from_next = share_of((rows[rows["n"] >= rows["d"] + 4]["error"] == 0.0).to_numpy())
     always = least.groupby("d")["error"].max() == 0.0
-    far = always.index[always].max() if always.any() else 0
+    far = always.index[always.cummin()].max() if always.iloc[0] else 0
     d = float(rows["d"].max())
     both = [boundary_at(found["gaussian", method], d) for method in ("lattice", "relaxation")]
     return Finding(

@@ -1,0 +1,279 @@
+"""The experiments beyond the paper: other methods on noiseless data, and noise on the labels."""
+
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.harness import boundary as harness_boundary
+from experiments.harness import intervals
+from experiments.harness.claims import Finding
+from experiments.noise import cells as noise_cells
+from experiments.noise import claims as noise_claims
+from experiments.noise import plot as noise_plot
+from experiments.rivals import cells as rival_cells
+from experiments.rivals import claims as rival_claims
+from experiments.rivals import plot as rival_plot
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch):
+    """The bootstrap with few samples: these tests look at what is said, not at the width of intervals."""
+    for module in (harness_boundary, intervals):
+        monkeypatch.setattr(module, "DRAWS", 20)
+
+
+each_module = pytest.mark.parametrize("module", [rival_cells, noise_cells], ids=["rivals", "noise"])
+
+
+@each_module
+@pytest.mark.parametrize("grid", ["full", "smoke"])
+def test_a_grid_has_no_cell_twice_and_all_replications_of_each(module, grid):
+    cells = pd.DataFrame(module.cells_of(grid))
+    assert not cells.duplicated().any()
+    sizes = cells.groupby([name for name in cells if name != "replication"]).size()
+    assert sizes.nunique() == 1
+    assert sizes.iloc[0] >= (12 if grid == "full" else 2)
+
+
+@pytest.mark.parametrize(
+    ("module", "claims", "draw"),
+    [
+        (rival_cells, rival_claims.claims, rival_plot.draw),
+        (noise_cells, noise_claims.claims, noise_plot.draw),
+    ],
+    ids=["rivals", "noise"],
+)
+def test_the_smoke_grid_gives_a_figure_and_findings_with_numbers(module, claims, draw, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "RESTARTS", 1)
+    table = pd.DataFrame([{**cell, **module.measure(**cell)} for cell in module.cells_of("smoke")])
+    draw(table, tmp_path / "figure")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    found = claims(table)
+    assert all(isinstance(finding, Finding) for finding in found)
+    assert all(re.search(r"\d", finding.measured) for finding in found)
+
+
+# Other methods
+
+
+def test_every_method_has_even_numbers_of_points_from_d_on_in_every_dimension():
+    cells = pd.DataFrame(rival_cells.cells_of("full"))
+    assert (cells["n"] % 2 == 0).all()
+    fit = cells["method"] != "k-means by column"
+    assert (cells["n"] >= cells["d"])[fit].all()
+    assert cells["n"].max() <= 3600
+    dimensions = cells.groupby(["law", "method"])["d"].max()
+    assert set(dimensions.drop(("gaussian", "lattice"))) == {64}
+    assert dimensions["gaussian", "lattice"] == 32
+
+
+@pytest.mark.parametrize("law", ["gaussian", "student"])
+def test_more_points_of_a_stream_keep_the_ones_before_and_every_pair_is_balanced(law):
+    few, y = rival_cells.data_of(law, 20, 6, 3)
+    many, y_many = rival_cells.data_of(law, 60, 6, 3)
+    np.testing.assert_array_equal(few, many[:20])
+    np.testing.assert_array_equal(y, y_many[:20])
+    np.testing.assert_array_equal(few[:, 0], y)
+    assert np.all(y_many.reshape(-1, 2).sum(axis=1) == 0)
+    one_rotation = rival_cells.mixed(many, 3)[:20]
+    np.testing.assert_allclose(rival_cells.mixed(few, 3), one_rotation, atol=1e-12)
+    assert np.any(few[:, 1:] != rival_cells.data_of(law, 20, 6, 4)[0][:, 1:])
+
+
+@pytest.mark.parametrize(("law", "kurtosis"), [("gaussian", (2.8, 3.2)), ("student", (4.5, 20.0))])
+def test_the_noise_has_unit_covariance_and_the_kurtosis_of_its_law(law, kurtosis):
+    X = rival_cells.data_of(law, 40_000, 5, 0)[0][:, 1:]
+    np.testing.assert_allclose(X.T @ X / len(X), np.eye(4), atol=0.05)
+    assert kurtosis[0] < np.mean(X**4) < kurtosis[1]
+
+
+def test_the_student_noise_is_spherical_but_not_independent():
+    squares = rival_cells.data_of("student", 40_000, 3, 0)[0][:, 1:] ** 2
+    assert np.corrcoef(squares.T)[0, 1] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("method", "d", "n", "error"),
+    [
+        ("relaxation", 8, 60, 0.0),
+        ("CURE", 8, 60, 0.0),
+        ("lattice", 12, 12, 1.0),
+        ("lattice", 12, 14, 0.0),
+        ("k-means by column", 64, 4, 0.0),
+        ("spectral", 6, 2000, 0.0),
+        ("alternating", 6, 200, 0.0),
+        ("k-means", 6, 200, 0.0),
+    ],
+)
+def test_a_method_succeeds_where_it_should_every_time(method, d, n, error):
+    row = rival_cells.measure("gaussian", method, d, n, 1)
+    assert row["error"] == error
+    assert np.isnan(row["gap"]) == (method != "relaxation")
+    again = rival_cells.measure("gaussian", method, d, n, 1)
+    assert again["error"] == row["error"]
+
+
+def test_the_statistical_dimension_is_that_of_the_text():
+    np.testing.assert_allclose(rival_cells.statistical_dimension(np.array([1.0, 2.0, 12.0])), [1.0, 2.5, 45.0])
+
+
+BOUNDARIES = {
+    "relaxation": lambda d: 0.25 * d**2,
+    "CURE": lambda d: 5.0 * d,
+    "spectral": lambda d: 0.75 * d**2,
+    "alternating": lambda d: 0.1 * d**2.5,
+    "k-means": lambda d: 1e9,
+    "lattice": lambda d: d + 1.0,
+    "k-means by column": lambda d: 0.0,
+}
+
+
+def made_table(**changes):
+    """A table in which each method succeeds from a known n on; the labels of the spectral method are never exact."""
+    rows = []
+    for d in (8, 12, 16, 24):
+        for method, boundary in {**BOUNDARIES, **changes}.items():
+            exact = 0.1 if method == "spectral" else 0.0
+            points = {"lattice": d + np.array([0, 2, 4, 8]), "k-means by column": np.array([4, 6])}
+            for n in points.get(method, np.arange(d, 2 * d**2, 4)):
+                for replication in range(4):
+                    row = {"law": "gaussian", "method": method, "d": d, "n": int(n), "replication": replication}
+                    rows.append({**row, "error": exact if n >= boundary(d) else 0.9, "gap": np.nan})
+    table = pd.DataFrame(rows)
+    student = table[table["method"].isin(["relaxation", "CURE", "spectral", "alternating"])].assign(law="student")
+    return pd.concat([table, student], ignore_index=True)
+
+
+def test_the_boundaries_and_exponents_of_a_made_table_are_those_it_was_made_with():
+    table = made_table()
+    found = rival_claims.boundaries(table)
+    for method in ("relaxation", "CURE", "spectral"):
+        assert found["student", method].n50 == pytest.approx(BOUNDARIES[method](found["student", method].d), abs=2.1)
+    assert np.all(found["gaussian", "k-means"].outside == 1)
+    assert np.all(found["gaussian", "k-means by column"].outside == -1)
+    first = rival_claims.compared(found, "gaussian").measured
+    number = {name: float(re.search(rf"{name} [^;]*?exponent (-?[\d.]+)", first)[1]) for name in ("relaxation", "CURE")}
+    assert number["relaxation"] == pytest.approx(2.0, abs=0.15)
+    assert number["CURE"] == pytest.approx(1.0, abs=0.1)
+    assert "k-means above 1148, exponent not determined" in first
+
+
+def last_word(table):
+    return rival_claims.last_word(table, rival_claims.boundaries(table)).measured
+
+
+def test_where_the_lattice_succeeds_is_said_as_it_was_measured():
+    good = last_word(made_table())
+    assert "in all replications up to d = 24, and from d + 4 or d + 8 points in 100 %" in good
+    assert "its boundary there is 25 (25 to 25)" in good
+    bad = last_word(made_table(lattice=lambda d: d + (6.0 if d == 16 else 1.0)))
+    assert "in all replications up to d = 12, and from d + 4 or d + 8 points in 88 %" in bad
+
+
+def test_labels_that_are_never_exact_have_no_boundary_of_exact_recovery():
+    table = made_table()
+    measured = rival_claims.exact(rival_claims.boundaries(table), rival_claims.boundaries(table, 0.0)).measured
+    assert re.search(r"spectral 4\d\d \(\d+ to \d+\) and above 1148", measured)
+    relaxation = re.search(r"relaxation (.*?) and (.*?);", measured)
+    assert relaxation[1] == relaxation[2]
+
+
+def test_the_boundary_of_the_relaxation_is_compared_with_the_statistical_dimension():
+    table = made_table(relaxation=lambda d: 2 * rival_cells.statistical_dimension(d))
+    measured = rival_claims.dimension(rival_claims.boundaries(table)).measured
+    assert [float(x) for x in re.findall(r"([\d.]+) to", measured)] == pytest.approx([2.0] * 4, abs=0.2)
+
+
+def test_a_boundary_outside_the_grid_is_drawn_hollow_with_an_arrow():
+    figure, ax = plt.subplots()
+    found = rival_claims.boundaries(made_table())
+    rival_plot.draw_boundary(ax, found["gaussian", "k-means"], rival_plot.STYLES["k-means"], "k-means")
+    assert len([child for child in ax.get_children() if hasattr(child, "arrow_patch")]) == 4
+    hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
+    assert len(hollow) == 4
+    plt.close(figure)
+
+
+# Noise
+
+
+def test_a_replication_has_the_same_points_at_every_noise_but_for_their_spread():
+    clean, tiny = (noise_cells.measure(12, 2, noise, 0) for noise in (0.0, noise_cells.TINY))
+    assert clean["n"] == 90
+    assert clean["objective"] == pytest.approx(0.0, abs=1e-9)
+    assert clean["error_refined"] == tiny["error_refined"] == clean["error_lattice"] == 0.0
+    assert clean["label_gap"] < 1e-4
+    assert tiny["error_lattice"] == 1.0
+    assert tiny["value"] == pytest.approx(clean["value"], abs=1e-4)
+
+
+def test_what_a_row_of_noise_says_is_consistent():
+    row = noise_cells.measure(12, 4, 0.3, 1)
+    assert np.isnan(row["error_lattice"])
+    assert row["error_direction"] == row["error_known_labels"] == 0.0
+    assert 0.0 <= row["gap"] <= 2e-6
+    assert row["value"] - row["gap"] <= row["objective"]
+    assert row["label_gap"] == pytest.approx(row["objective"] - row["value"], abs=2e-6)
+    assert row["objective"] <= row["objective_from_planted"] + 1e-12 or row["error_refined"] > 0.0
+
+
+def noisy_table(error, objective=0.2, planted=0.2):
+    """A table in which the errors of all methods are a function of the noise, and those of the oracle are 0."""
+    rows = [
+        {"d": d, "ratio": ratio, "n": 10 * d, "noise": noise, "replication": replication}
+        | {f"error_{name}": error(noise) for name in ("relaxation", "refined", "cure", "spectral")}
+        | {"error_direction": 0.0, "error_from_planted": 0.0, "error_lattice": float(noise > 0), "value": 0.1}
+        | {"objective": objective, "objective_from_planted": planted, "label_gap": objective - 0.15 if noise else 0.0}
+        | {"eigenvalue_ratio": noise, "gap": 0.0}
+        for d in (12, 20)
+        for ratio in (1, 2)
+        for noise in (0.0, noise_cells.TINY, 0.1, 0.3, 0.5, 0.8)
+        for replication in range(3)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (lambda noise: 0.0 if noise <= 0.3 else 0.6, "d = 12: 0.3, 0.3; d = 20: 0.3, 0.3"),
+        (lambda noise: 0.9, "d = 12: none, none; d = 20: none, none"),
+        (lambda noise: 0.01, "d = 12: 0.8, 0.8; d = 20: 0.8, 0.8"),
+        (lambda noise: 0.3 if noise == 0.1 else 0.0, "d = 12: 0, 0; d = 20: 0, 0"),  # up to the first failure
+    ],
+)
+def test_the_noise_tolerated_is_the_last_one_before_the_error_leaves_the_oracle(error, said):
+    findings = noise_claims.claims(noisy_table(error))
+    assert f"relaxation {said}" in findings[0].measured
+    assert f"CURE {said}" in findings[4].measured
+
+
+def test_a_mean_error_that_its_interval_does_not_keep_below_the_limit_is_not_tolerated():
+    table = noisy_table(lambda noise: 0.0)
+    table.loc[(table["noise"] == 0.3) & (table["replication"] == 0), "error_relaxation"] = 0.12  # 0.04 in the mean
+    assert "relaxation d = 12: 0.1, 0.1" in noise_claims.claims(table)[0].measured
+
+
+@pytest.mark.parametrize(
+    ("objective", "planted", "said"),
+    [(0.2, 0.3, ("100 %", "0 %")), (0.3, 0.2, ("0 %", "100 %")), (0.2, 0.2, ("0 %", "0 %"))],
+)
+def test_the_criterion_is_blamed_where_it_prefers_the_wrong_labels_and_the_relaxation_otherwise(
+    objective, planted, said
+):
+    measured = noise_claims.claims(noisy_table(lambda noise: 0.9 * (noise >= 0.5), objective, planted))[3].measured
+    assert measured.startswith("in 24 instances")
+    assert re.search(rf"found in {said[0]} .* missed, in {said[1]} ", measured)
+
+
+def test_the_gap_and_the_spectrum_are_said_with_the_numbers_of_the_table():
+    found = noise_claims.claims(noisy_table(lambda noise: 0.9 * (noise >= 0.5)))
+    assert "below 0.0001 in 100 % of the instances" in found[1].measured
+    assert "(24 instances), it is 0.25 (0.25 to 0.25)" in found[1].measured
+    assert "up to sigma = 0.3: 0.10 (0.10 to 0.10) at 0.1, 0.30 (0.30 to 0.30) at 0.3" in found[2].measured
+    assert "it is at most 0.30" in found[2].measured
+    assert "sigma = 0: lattice 100 %" in found[5].measured
+    assert "sigma = 1e-06: lattice 0 %, relaxation 100 %" in found[5].measured

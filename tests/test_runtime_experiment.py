@@ -1,5 +1,7 @@
 """The experiments of Figures 3 and 4: their grids, their measurements, and the rules of their verdicts."""
 
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -84,6 +86,16 @@ def test_a_goal_that_is_not_reached_within_the_limit_has_no_time(monkeypatch):
     assert np.isnan(row["time_to_1e-2"])
     assert np.isnan(row["time_to_1e-4"])
     assert row["reason"].startswith("stopped")
+
+
+def test_time_in_which_the_processor_does_something_else_does_not_count():
+    def wait_and_solve():
+        time.sleep(0.3)
+        return replace(dc.low_rank(planted().X), seconds=0.4)
+
+    result = methods.in_processor_time(wait_and_solve)
+    assert 0.0 < result.seconds < 0.2
+    assert all(line.seconds < 0.1 for line in result.history)
 
 
 def test_the_solution_without_penalty_is_none_with_a_large_one_and_is_one_with_a_tiny_one():

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from experiments.runtime.methods import (
     OWN,
     OWN_LIMIT,
     PUBLISHED,
+    in_processor_time,
     published_fista,
     warm_up,
 )
@@ -173,7 +175,7 @@ def measure(
 
 def stop_by_own_rule(planted: Planted, lam: float, method: str, seed: int) -> Row:
     """Solve as the method's authors would, or to the limit."""
-    result = OWN[method](planted.X, lam, seed)
+    result = in_processor_time(OWN[method], planted.X, lam, seed)
     return describe(planted, result) | {"met": int(result.status not in LIMITED), "reason": reason_of(result)}
 
 
@@ -182,8 +184,8 @@ def reach_gaps(planted: Planted, lam: float, method: str, seed: int) -> Row:
     runs = list(climb(planted, lam, method))
     row = describe(planted, min(runs, key=gap_of))
     for k, (column, goal) in enumerate(zip(TIMES, GOALS, strict=True)):
-        seconds = [seconds_to(run, k) for run in runs if gap_of(run) <= goal]
-        row[column] = min(seconds, default=np.nan)
+        seconds = min((seconds_to(run, k) for run in runs if gap_of(run) <= goal), default=np.nan)
+        row[column] = seconds if seconds <= LIMIT else np.nan
     return row | {"reason": reason_of(runs[-1])}
 
 
@@ -194,7 +196,7 @@ def climb(planted: Planted, lam: float, method: str) -> Iterator[Result]:
         if reached <= rung.goal:
             continue
         limit = LIMIT if reached > GOALS[0] else TIGHT_LIMIT
-        result = rung.solve(planted.X, penalty, upper, limit)
+        result = in_processor_time(rung.solve, planted.X, penalty, upper, limit)
         yield result
         reached, upper = min(reached, gap_of(result)), min(upper, result.upper)
         if result.status in LIMITED or result.seconds >= limit:
@@ -234,7 +236,8 @@ def hold_against_penalty(planted: Planted, lam: float, method: str, seed: int) -
 
 def time_iterations(planted: Planted, lam: float, method: str, seed: int) -> Row:
     """Time an iteration of FISTA as published, its certificate every 25 of them included, without the set-up."""
-    result = published_fista(planted.X, lam, seed, epsilon=1e-5, max_iter=STEPS)
+    solve = partial(published_fista, epsilon=1e-5, max_iter=STEPS)
+    result = in_processor_time(solve, planted.X, lam, seed)
     first, last = result.history[0], result.history[-1]
     seconds = (last.seconds - first.seconds) / (last.iteration - first.iteration)
     return {"seconds": result.seconds, "iterations": result.n_iter, "iteration_seconds": seconds, "reason": ""}

@@ -16,9 +16,9 @@ from experiments.runtime.plot import NO_OPTIMUM, scaled
 TITLE = "Figure 3: time and error of the solvers"
 ABOUT = (
     "A k-sparse direction among Gaussian noise columns, sigma = 0.3 on the labels; the same instances for all methods, one "
-    "thread each. The figure: seconds to a proved relative gap, (upper - lower)/upper, of 1e-2, medians and ranges over "
-    "three replications (one at a method's largest sizes); n varied at d = 50, k = 6, and d at n = 1000, k = 2, where the "
-    f"optimum is not 0; a method may take {LIMIT:g} s, and an open mark is one that did not get there. "
+    "thread each, times in seconds of the processor. The figure: seconds to a proved relative gap, (upper - lower)/upper, of "
+    "1e-2, medians and ranges over three replications (one at a method's largest sizes); n varied at d = 50, k = 6, and d at "
+    f"n = 1000, k = 2, where the optimum is not 0; a method may take {LIMIT:g} s, and an open mark is one that did not get there. "
     "[The supplement](../figures/runtime_supplement.png): the methods by their own rules, at the paper's sizes (d varied at "
     "n = 100); [its second part](../figures/runtime_cost.png): a relative gap of 1e-4, for which a method gets "
     f"{TIGHT_LIMIT:g} s more, and the cost and number of the iterations of FISTA as published."

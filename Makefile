@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition unbalanced runtime robustness noise rivals theory two-class multi-label validate benchmark \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate benchmark \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -67,6 +67,9 @@ format: $(STAMP) ## sort imports and format
 
 phase-transition: $(STAMP) ## Figure 1: rank and error over n and d (GRID, SOLVER, JOBS)
 	$(RUN) experiments.phase_transition --grid $(GRID) --solver $(SOLVER) --jobs $(JOBS)
+
+sparse-regime: $(STAMP) ## the conjecture n = O(l d) and lambda against d (GRID, JOBS)
+	$(RUN) experiments.sparse_regime --grid $(GRID) --jobs $(JOBS)
 
 unbalanced: $(STAMP) ## Figure 2: unbalanced clusters (GRID, JOBS)
 	$(RUN) experiments.unbalanced --grid $(GRID) --jobs $(JOBS)
@@ -114,6 +117,7 @@ reproduction: $(STAMP) ## docs/reproduction.md and the README's benchmark from t
 # One after the other: each uses all JOBS, and the page comes last.
 figures: ## everything above, then docs/reproduction.md
 	$(MAKE) phase-transition
+	$(MAKE) sparse-regime
 	$(MAKE) unbalanced
 	$(MAKE) runtime
 	$(MAKE) robustness

@@ -15,20 +15,15 @@ def draw_boundary(ax: Axes, found: Boundary, color: str, mark: str = "o", **line
     low, high = found.n50 - found.low, found.high - found.n50
     bars = np.maximum([low[inside], high[inside]], 0.0)
     style: dict[str, Any] = {"ms": 2.8, "mfc": "white", "mec": color, "mew": 0.8} | line
-    ax.errorbar(
-        found.d[inside],
-        found.n50[inside],
-        bars,
-        fmt=mark,
-        ecolor=color,
-        elinewidth=0.7,
-        clip_on=False,
-        zorder=4,
-        **style,
-    )
+    if inside.any():  # a line without points and without clipping would count in the layout, at the corner
+        d, n = found.d[inside], found.n50[inside]
+        ax.errorbar(d, n, bars, fmt=mark, ecolor=color, elinewidth=0.7, clip_on=False, zorder=4, **style)
     for side, triangle in ((1, "^"), (-1, "v")):
         at = found.outside == side
-        ax.plot(found.d[at], found.n50[at], triangle, color=color, ms=3.2, mfc="none", mew=0.7, clip_on=False, zorder=4)
+        if at.any():
+            ax.plot(
+                found.d[at], found.n50[at], triangle, color=color, ms=3.2, mfc="none", mew=0.7, clip_on=False, zorder=4
+            )
 
 
 def draw_fit(ax: Axes, found: Boundary, color: str, from_d: float = 8) -> None:

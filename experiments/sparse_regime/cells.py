@@ -1,0 +1,201 @@
+"""The cells of the sparse regime: where flat directions are recovered, for which weights, and what the theory says."""
+
+import time
+import warnings
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.inputs import Array
+from experiments.harness.sweep import Cell, Row
+from experiments.phase_transition.cells import MOST_POINTS, points_of
+from experiments.phase_transition.claims import RECOVERED
+from experiments.phase_transition.uniqueness import is_only_solution, wendel
+from experiments.sparse_regime.cone import dimension_bound, draw_dimension
+from experiments.sparse_regime.limit import is_least_norm
+from experiments.sparse_regime.population import solve_population
+from experiments.sparse_regime.search import Answer, ladder, least_points
+
+LAW = 0.3  # of the population law: the weight is this over (s - 1) d
+ORACLE = (0.2, 0.4, 0.1, 0.8, 0.05, 0.025)  # the weights tried, times 1/((s - 1) d), the likely ones first
+TOL, LARGE_TOL, LARGE_D = 0.05, 0.1, 100  # of the planted value lambda l; from the dimension LARGE_D on
+DECIDED = 0.5  # of the planted value: gap above which a solution that ran out of time decides nothing
+TIME_LIMIT = 25.0  # seconds a solve
+PER_D = 20  # points a dimension of the phase diagram
+SETTINGS = {
+    "law": LAW,
+    "oracle": ORACLE,
+    "tolerances": [TOL, LARGE_TOL, DECIDED],
+    "time_limit": TIME_LIMIT,
+    "most_points": MOST_POINTS,
+}
+
+Sizes = dict[int, list[int]]  # sparsity: dimensions
+GRIDS: dict[str, dict[str, tuple[Sizes, int]]] = {  # part: sizes, replications
+    "full": {
+        "exact": ({1: [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256]}, 24),
+        "law": (
+            {
+                2: [12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
+                4: [12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
+                8: [12, 16, 24, 32, 48, 64, 96, 128],
+            },
+            10,
+        ),
+        "oracle": ({2: [12, 16, 24, 32, 48, 64, 96], 4: [12, 16, 24, 32, 48, 64, 96], 8: [12, 16, 24, 32, 48, 64]}, 10),
+        "limit": ({2: [8, 12, 16, 24], 4: [8, 12, 16, 24], 8: [12, 16, 24]}, 10),
+        "cone": (
+            {
+                1: [8, 16, 32, 64],
+                2: [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
+                4: [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
+                8: [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
+            },
+            12,
+        ),
+    },
+    "smoke": {
+        "exact": ({1: [8, 16]}, 2),
+        "law": ({2: [12, 16], 4: [12, 16], 8: [12, 16]}, 2),
+        "oracle": ({2: [12], 4: [12], 8: [12]}, 1),
+        "limit": ({2: [6, 8]}, 2),
+        "cone": ({1: [8, 16], 2: [8, 16], 4: [8, 16], 8: [12, 16]}, 2),
+    },
+}
+FEW_DRAWS, FEW_FROM = 3, 150  # draws of the cone where an eigendecomposition is slow: it varies less there
+DIAGRAM_SPARSITY = 4
+DIAGRAMS = {  # dimensions and weights of the population, and of the sample with its replications
+    "full": (
+        [6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256],
+        [float(f"{x:.4g}") for x in np.geomspace(3e-4, 0.3, 31)],
+        [8, 12, 16, 24, 32, 48, 64],
+        [float(f"{x:.4g}") for x in np.geomspace(1.6e-3, 0.16, 11)],
+        4,
+    ),
+    "smoke": ([8, 16], [0.003, 0.03], [8, 12], [0.01, 0.1], 1),
+}
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid, part by part."""
+    cells: list[Cell] = [
+        {"part": part, "sparsity": sparsity, "d": d, "replication": replication}
+        for part, (sizes, replications) in GRIDS[grid].items()
+        for sparsity, dimensions in sizes.items()
+        for d in dimensions
+        for replication in range(min(replications, FEW_DRAWS) if part == "cone" and d >= FEW_FROM else replications)
+    ]
+    dimensions, weights, few, coarse, replications = DIAGRAMS[grid]
+    common = {"sparsity": DIAGRAM_SPARSITY}
+    cells += [{"part": "population", **common, "d": d, "lam": lam} for d, lam in product(dimensions, weights)]
+    cells += [
+        {"part": "sample", **common, "d": d, "lam": lam, "replication": replication}
+        for d, lam in product(few, coarse)
+        for replication in range(replications)
+    ]
+    return cells
+
+
+def measure(part: str, **cell: int | float) -> Row:
+    """Measure a cell of any part."""
+    return MEASURES[part](**cell)
+
+
+def measure_exact(sparsity: int, d: int, replication: int) -> Row:
+    """Search the n from which on a 1-sparse instance has one solution, by the linear program: any weight."""
+
+    def answer(n: int) -> Answer:
+        X, _, _ = points_of(sparsity, "flat", n, d, replication)
+        return Answer.RECOVERED if is_only_solution(X) else Answer.FAILED
+
+    return search(answer, wendel(d), 4 * d)
+
+
+def measure_law(sparsity: int, d: int, replication: int) -> Row:
+    """Search the n from which on the labels are recovered at the weight of the population law."""
+    return search(lambda n: recover(sparsity, n, d, replication, (LAW,)), guess_of(sparsity, d), MOST_POINTS)
+
+
+def measure_oracle(sparsity: int, d: int, replication: int) -> Row:
+    """Search the n from which on the labels are recovered at one weight at least."""
+    return search(lambda n: recover(sparsity, n, d, replication, ORACLE), guess_of(sparsity, d), MOST_POINTS)
+
+
+def measure_limit(sparsity: int, d: int, replication: int) -> Row:
+    """Search the n from which on vv' is the only solution as the weight falls to 0, by the semidefinite program."""
+
+    def answer(n: int) -> Answer:
+        X, _, v = points_of(sparsity, "flat", n, d, replication)
+        return Answer.RECOVERED if is_least_norm(X, v) else Answer.FAILED
+
+    return search(answer, guess_of(sparsity, d), MOST_POINTS)
+
+
+def guess_of(sparsity: int, d: int) -> float:
+    """Return about where the search should begin."""
+    return 0.9 * (1.0 + dimension_bound(sparsity, d))
+
+
+def search(answer: Callable[[int], Answer], guess: float, last: int) -> Row:
+    """Return the row of a search."""
+    begin = time.perf_counter()
+    found = least_points(answer, ladder(4, last), guess)
+    return {**found._asdict(), "seconds": time.perf_counter() - begin}
+
+
+def recover(sparsity: int, n: int, d: int, replication: int, multiples: tuple[float, ...]) -> Answer:
+    """Return whether the labels are recovered at one of the weights; undecided where time ran out before that."""
+    X, y, _ = points_of(sparsity, "flat", n, d, replication)
+    undecided = False
+    for multiple in multiples:
+        lam = multiple / ((sparsity - 1) * d)
+        result = solve(X, lam, sparsity)
+        if error_of(result, y) < RECOVERED and result.gap <= DECIDED * lam * sparsity:
+            return Answer.RECOVERED
+        undecided |= result.gap > DECIDED * lam * sparsity
+    return Answer.UNDECIDED if undecided else Answer.FAILED
+
+
+def solve(X: Array, lam: float, sparsity: int) -> dc.Result:
+    """Solve to a gap relative to the planted value, about lambda l."""
+    tol = (TOL if X.shape[1] < LARGE_D else LARGE_TOL) * lam * sparsity
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+        return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, time_limit=TIME_LIMIT)
+
+
+def error_of(result: dc.Result, y: Array) -> float:
+    """Return the clustering error."""
+    return dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F))
+
+
+def measure_cone(sparsity: int, d: int, replication: int) -> Row:
+    """Draw the statistical dimension of the limit once, and bound it."""
+    rng = np.random.default_rng([2017, sparsity, d, replication])
+    return {"dimension": draw_dimension(sparsity, d, rng), "bound": dimension_bound(sparsity, d)}
+
+
+def measure_population(sparsity: int, d: int, lam: float) -> Row:
+    """Solve the problem of infinitely many points."""
+    found = solve_population(sparsity, d, lam)
+    return {"weight": found.w, "excess": found.excess, "value": found.value}
+
+
+def measure_sample(sparsity: int, d: int, lam: float, replication: int) -> Row:
+    """Solve a large sample, of `PER_D` points a dimension."""
+    X, y, _ = points_of(sparsity, "flat", PER_D * d, d, replication)
+    result = solve(X, lam, sparsity)
+    return {"error": error_of(result, y), "value": result.value, "gap": result.gap}
+
+
+MEASURES: dict[str, Callable[..., Row]] = {
+    "exact": measure_exact,
+    "law": measure_law,
+    "oracle": measure_oracle,
+    "limit": measure_limit,
+    "cone": measure_cone,
+    "population": measure_population,
+    "sample": measure_sample,
+}

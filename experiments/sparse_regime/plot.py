@@ -1,0 +1,138 @@
+"""Draw the sparse regime from its table; solves nothing."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, Normalize
+
+from diffrac_cvx.inputs import Array
+from experiments.harness.boundary import Boundary
+from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
+from experiments.phase_transition.claims import RECOVERED
+from experiments.phase_transition.curves import draw_boundary
+from experiments.phase_transition.uniqueness import wendel
+from experiments.sparse_regime.claims import PENALISED, boundaries_of, split
+from experiments.sparse_regime.models import Law, theory_of
+from experiments.theory.unique_solution import statistical_dimension
+
+COLORS = {1: "#777777", 2: SECOND, 4: ACCENT, 8: GREEN}
+MARKS = {"law": "o", "oracle": "s", "limit": "x"}
+AT = (32, 64, 96)  # dimensions at which the growth in l is drawn
+GREYS = ListedColormap(plt.get_cmap("Greys")(np.linspace(0.05, 0.75, 256)))
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw n over d and over l, n over d for the order, and the weights that keep the direction."""
+    parts = split(table)
+    found = {rule: boundaries_of(parts[rule], parts["exact"]) for rule in MARKS}
+    theory = theory_of(parts["cone"])
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(2, 2, figsize=(PAGE, 5.4))
+        draw_dimensions(axes[0, 0], found, theory)
+        draw_order(axes[0, 1], found, theory, parts["cone"])
+        draw_sparsities(axes[1, 0], found, theory)
+        draw_weights(axes[1, 1], parts["population"], parts["sample"])
+        save(figure, stem)
+
+
+def curve_of(law: Law, low: float, high: float) -> tuple[Array, Array]:
+    """Return a curve over the dimensions."""
+    d = np.geomspace(low, high, 60)
+    return d, law(d)
+
+
+def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law]) -> None:
+    """Draw the boundaries over d with the theory."""
+    d = np.geomspace(8, 256, 60)
+    ax.plot(d, statistical_dimension(d), ":", color="black", lw=0.9)
+    ax.plot(d, wendel(d), "--", color=COLORS[1], lw=0.9)
+    for l in PENALISED:
+        if l in theory:
+            ax.plot(*curve_of(theory[l], 8, 256), "--", color=COLORS[l], lw=0.9)
+    for rule, mark in MARKS.items():
+        for l, boundary in found[rule].items():
+            if l > 1 or rule == "law":
+                draw_boundary(ax, boundary, COLORS[l], mark)
+    ax.set(xscale="log", yscale="log", xlim=(7, 300), ylim=(3, 2e4))
+    ax.set(xlabel="dimension $d$", ylabel="50 % boundary $n$", title="(a) points for recovery")
+    for x, y, color, text in (
+        (8, 9000, "black", "dotted: $d + d(d-1)/4$"),
+        (8, 5000, "black", "dashed: $1 + \\delta$ (theory)"),
+        (8, 2800, "black", "\u25cb $\\lambda = 0.3/((l-1)d)$, \u25a1 best $\\lambda$"),
+        (8, 1600, "black", "\u00d7 $\\lambda \\to 0$, by a program"),
+        (170, 60, COLORS[1], "$l = 1$"),
+        (170, 330, COLORS[2], "$l = 2$"),
+        (150, 1500, COLORS[4], "$l = 4$"),
+        (50, 1500, COLORS[8], "$l = 8$"),
+    ):
+        ax.text(x, y, text, color=color, fontsize=6.5)
+
+
+def draw_order(
+    ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law], cone: pd.DataFrame
+) -> None:
+    """Draw n/d over log d: level for an order d, a line for d log d."""
+    for l in PENALISED:
+        if l in theory:
+            d, n = curve_of(theory[l], 8, 256)
+            ax.plot(d, n / d, "--", color=COLORS[l], lw=0.9)
+            bound = cone[cone["sparsity"] == l].groupby("d")["bound"].first()
+            ax.plot(bound.index, (1 + bound) / bound.index, "-", color=COLORS[l], lw=0.6, alpha=0.6)
+    for l, boundary in found["law"].items():
+        n50, low, high = (values / boundary.d for values in (boundary.n50, boundary.low, boundary.high))
+        draw_boundary(ax, boundary._replace(n50=n50, low=low, high=high), COLORS[l], ms=2.8)
+    ax.set(xscale="log", xlim=(7, 300), ylim=(0, 30))
+    ax.set(xlabel="dimension $d$", ylabel="$n / d$", title="(b) the same over $d$: level for order $d$")
+    ax.text(8, 26, "dashed: $(1 + \\delta)/d$\nthin: its bound in closed form", fontsize=6.5)
+
+
+def draw_sparsities(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theory: Mapping[int, Law]) -> None:
+    """Draw the boundaries over l at a few d."""
+    for d, color in zip(AT, (SECOND, ACCENT, GREEN), strict=True):
+        points = [(l, b.n50[b.d == d][0], b) for l, b in found["law"].items() if np.any(b.inside & (b.d == d))]
+        for l, _, b in points:
+            at = b.d == d
+            bars = np.array([b.n50[at] - b.low[at], b.high[at] - b.n50[at]])
+            ax.errorbar([l], b.n50[at], bars, fmt="o", ms=3, mfc="white", mec=color, ecolor=color, elinewidth=0.7)
+        known = sorted(set(theory) & {1, *PENALISED})
+        ax.plot(
+            known,
+            [float(theory[l](np.array([float(d)]))[0]) if l > 1 else wendel(d) for l in known],
+            "--",
+            color=color,
+            lw=0.9,
+        )
+        ax.plot([5.5, 9.5], [statistical_dimension(d)] * 2, ":", color=color, lw=0.9)
+        ax.text(9.8, statistical_dimension(d), f"$d = {d}$", color=color, fontsize=6.5, va="center")
+    lines = np.array([1.0, 9.5])
+    ax.plot(lines, 12 * lines, color="#777777", lw=0.7)
+    ax.text(5, 45, "slope 1", color="#777777", fontsize=6.5)
+    ax.set(xscale="log", yscale="log", xlim=(0.85, 15), ylim=(8, 6000), xticks=[1, 2, 4, 8], xticklabels=list("1248"))
+    ax.minorticks_off()
+    ax.set(xlabel="nonzero entries $l$", ylabel="50 % boundary $n$", title="(c) growth in $l$")
+    ax.text(0.95, 3200, "dashed: $1 + \\delta$, dotted: $d + d(d-1)/4$", fontsize=6.5)
+
+
+def draw_weights(ax: Axes, population: pd.DataFrame, sample: pd.DataFrame) -> None:
+    """Draw the weight of the planted direction over lambda and d, and which large samples are recovered."""
+    grid = population.pivot_table(index="lam", columns="d", values="excess")
+    image = ax.pcolormesh(
+        grid.columns, grid.index, grid.to_numpy(), cmap=GREYS, norm=Normalize(0, 1), shading="nearest", rasterized=True
+    )
+    rate = (sample["error"] < RECOVERED).groupby([sample["d"], sample["lam"]]).mean().reset_index(name="share")
+    for share, face in ((1.0, ACCENT), (0.0, "white")):
+        at = rate[rate["share"] == share]
+        ax.plot(at["d"], at["lam"], "o", ms=3.5, mfc=face, mec=ACCENT, mew=0.7)
+    some = rate[(rate["share"] > 0.0) & (rate["share"] < 1.0)]
+    ax.plot(some["d"], some["lam"], "o", ms=3.5, fillstyle="left", mfc=ACCENT, mfcalt="white", mec=ACCENT, mew=0.7)
+    d = np.geomspace(grid.columns.min(), grid.columns.max(), 50)
+    ax.plot(d, 1 / (3 * d), color=SECOND)
+    ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"weight $\lambda$")
+    ax.set(xlim=(5.3, 290), ylim=(2.7e-4, 0.34))
+    ax.set_title("(d) weights that keep a 4-sparse direction")
+    ax.text(60, 0.012, r"$\lambda (s-1) d = 1$", color=SECOND, fontsize=6.5)
+    ax.figure.colorbar(image, ax=ax, label=r"weight of the direction, $n = \infty$", pad=0.02)

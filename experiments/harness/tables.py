@@ -10,7 +10,7 @@ FORMER_NAMES = {"lambda": "lam", "set": "data_set"}
 
 def read_table(path: Path) -> pd.DataFrame:
     """Return a table; columns of older tables, named by words of Python, are renamed."""
-    return pd.read_csv(path).rename(columns=FORMER_NAMES)
+    return pd.read_csv(path, low_memory=False).rename(columns=FORMER_NAMES)
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

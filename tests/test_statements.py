@@ -1,0 +1,582 @@
+"""Statements of the paper that are mathematics, each held by brute force or by two computations that must agree.
+
+Where the paper's sentence is only true with a condition, or not as printed, the test says so.
+"""
+
+import ast
+import time
+from itertools import combinations, product
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import oracles
+import pytest
+import scipy.optimize
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.solvers.smoothed_dual.dual import softmax_value
+from diffrac_cvx.solvers.smoothed_dual.published import published_dual
+from experiments.harness.statements import BY_NAME, STATEMENTS
+
+TESTS, EXPERIMENTS = Path(__file__).parent, Path(__file__).parents[1] / "experiments"
+ROUNDING = 1e-9
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+
+def gaussian(n, d, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return X - X.mean(axis=0)
+
+
+def signs(n, positive, seed=0):
+    return np.random.default_rng(seed).permutation(np.repeat([1.0, -1.0], [positive, n - positive]))
+
+
+def correlation(X, w, y):
+    """The objective of Eq. (2)."""
+    return (y @ X @ w) ** 2 / (np.sum((y - y.mean()) ** 2) * np.sum((X @ w) ** 2))
+
+
+def distortion(X, y):
+    """The mean squared distance of the points to the mean of their cluster."""
+    parts = [X[y == sign] for sign in (1.0, -1.0)]
+    return sum(np.sum((part - part.mean(axis=0)) ** 2) for part in parts) / len(X)
+
+
+def split_labellings(n):
+    """All labellings with two clusters."""
+    return [y for y in oracles.labellings(n) if abs(y.sum()) < n]
+
+
+# The list itself
+
+
+def test_the_names_of_the_statements_are_unique():
+    assert len(BY_NAME) == len(STATEMENTS)
+    assert len({statement.says for statement in STATEMENTS}) == len(STATEMENTS)
+
+
+def test_the_tests_named_by_the_statements_exist():
+    functions = {
+        f"{path.name}::{node.name}"
+        for path in TESTS.glob("test_*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    named = {test for statement in STATEMENTS for test in statement.tests}
+    assert named - functions == set()
+    assert len(named) > 40
+
+
+def test_every_claim_is_about_a_statement():
+    calls = [
+        node
+        for path in EXPERIMENTS.glob("*/claims*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Claim"
+    ]
+    names = {node.args[0].value for node in calls if node.args and isinstance(node.args[0], ast.Constant)}
+    assert names - BY_NAME.keys() == set()
+    assert len(names) >= 15
+
+
+# Section 2.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_given_either_of_direction_and_labels_the_other_is_the_papers(seed):
+    X, rng = gaussian(9, 3, seed), np.random.default_rng(seed)
+    y = rng.permutation([1.0] * 4 + [-1.0] * 5)
+    w = np.linalg.solve(X.T @ X, X.T @ y)
+    others = rng.standard_normal((2000, 3))
+    assert max(correlation(X, other, y) for other in [*others, *(w + 1e-3 * others)]) <= correlation(X, w, y)
+    v = rng.standard_normal(3)
+    best = max(correlation(X, v, other) for other in split_labellings(9))
+    assert correlation(X, v, dc.rounding.two_means(X @ v)) == pytest.approx(best, rel=1e-12)
+    closest = min(split_labellings(9), key=lambda other: distortion((X @ v)[:, None], other))
+    assert correlation(X, v, closest) == pytest.approx(best, rel=1e-12)
+
+
+def test_the_distortion_is_the_variance_less_the_correlation():
+    X, w = gaussian(8, 3), np.array([0.3, -1.0, 0.5])
+    for y in split_labellings(8):
+        explained = (y @ X @ w) ** 2 / np.sum((y - y.mean()) ** 2)
+        assert 8 * distortion((X @ w)[:, None], y) == pytest.approx(np.sum((X @ w) ** 2) - explained, abs=1e-12)
+
+
+def test_two_means_in_one_dimension_sorts_and_sums():
+    """O(n log n): thirty-two times as many values take less than 300 times as long, where O(n^2) takes 1000 times."""
+    rng = np.random.default_rng(0)
+
+    def seconds(n):
+        x = rng.standard_normal(n)
+        spans = []
+        for _ in range(3):
+            start = time.process_time()
+            dc.rounding.two_means(x)
+            spans.append(time.process_time() - start)
+        return min(spans)
+
+    assert seconds(2**19) < 300 * max(seconds(2**14), 1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_labels_of_all_directions_are_those_of_k_means_on_whitened_data(seed):
+    X = gaussian(9, 3, seed)
+    whitened = np.linalg.qr(X)[0]
+    H = oracles.hat(X)
+    ys = split_labellings(9)
+    gains = np.array([y @ H @ y / np.sum((y - y.mean()) ** 2) for y in ys])
+    losses = np.array([9 * distortion(whitened, y) for y in ys])
+    np.testing.assert_allclose(gains + losses, 3.0, atol=1e-12)  # the variance of three white columns
+    best = [correlation(X, np.linalg.solve(X.T @ X, X.T @ y), y) for y in ys]
+    np.testing.assert_allclose(gains, best, atol=1e-12)
+
+
+# Section 2.2
+
+
+def test_the_misfit_is_the_variance_of_the_labels_less_the_correlation_and_the_problems_agree():
+    X = gaussian(9, 3)
+    ys = split_labellings(9)
+    misfit = np.array([np.mean((y - y.mean() - X @ np.linalg.lstsq(X, y)[0]) ** 2) for y in ys])
+    variance = np.array([np.var(y) for y in ys])
+    best = np.array([correlation(X, np.linalg.solve(X.T @ X, X.T @ y), y) for y in ys])
+    np.testing.assert_allclose(misfit, variance * (1 - best), atol=1e-12)
+    imbalance = np.array([y.mean() ** 2 for y in ys])
+    np.testing.assert_allclose(variance, 1 - imbalance, atol=1e-12)
+    for alpha in np.unique(imbalance.round(12)):
+        mine = np.flatnonzero(np.abs(imbalance - alpha) < 1e-9)
+        assert mine[misfit[mine].argmin()] == mine[best[mine].argmax()]
+
+
+# Section 2.3
+
+
+def test_the_direct_relaxation_is_one_convex_problem_whose_value_is_that_of_perfect_clusters():
+    """The ratio at Y and the objective at its M agree, so both problems have one value: 1, whatever the data."""
+    X = gaussian(10, 2)
+    H, ones = oracles.hat(X), np.ones(10)
+    F = np.random.default_rng(0).standard_normal((10, 10))
+    F /= np.linalg.norm(F, axis=1, keepdims=True)
+    Y = F @ F.T
+    M = Y / (1 - ones @ Y @ ones / 100)
+    np.testing.assert_allclose(np.diag(M), 1 + ones @ M @ ones / 100, atol=1e-9)
+    ratio = np.trace(Y @ H) / np.trace(oracles.centering(10) @ Y)
+    assert np.trace(M @ H) / 10 == pytest.approx(ratio, rel=1e-9)
+    assert dc.solve(dc.correlation(X), "CLARABEL").value == pytest.approx(-10.0, rel=1e-3)  # not attained
+
+
+@pytest.mark.parametrize("nu", [1.0, 1.5, 5.0, 50.0])
+def test_beyond_nu_one_balanced_labels_of_noiseless_data_stay_optimal(nu):
+    y = signs(12, 6)
+    X = np.column_stack([y, gaussian(12, 2)])
+    value, _ = oracles.solve_y(X, nu)
+    assert value == pytest.approx(0.0, abs=oracles.TOL)
+    assert oracles.y_objective(np.outer(y, y), X, nu) == pytest.approx(0.0, abs=ROUNDING)
+
+
+def test_beyond_nu_one_nothing_changes_if_and_only_if_the_solution_at_one_is_balanced():
+    """The value is concave and does not decrease in nu; its slope is 1'Y1/n^2, which tends to 0."""
+    symmetric = gaussian(6, 2, 1)
+    symmetric = np.vstack([symmetric, -symmetric])  # Y = -Y on the two halves: 1'Y1 = 0 at nu = 1
+    at_one, Y = oracles.solve_y(symmetric, 1.0)
+    assert Y.sum() / 144 == pytest.approx(0.0, abs=1e-5)
+    assert oracles.solve_y(symmetric, 20.0)[0] == pytest.approx(at_one, abs=oracles.TOL)
+    skew = np.exp(gaussian(12, 1, 3))
+    skew -= skew.mean()
+    values, imbalances = zip(
+        *((value, Y.sum() / 144) for value, Y in (oracles.solve_y(skew, nu) for nu in (1.0, 2.0, 8.0))), strict=True
+    )
+    assert values[2] > values[0] + 1e-2  # so nu > 1 is another problem here, though sign(x) is its answer at nu = 1
+    assert imbalances[0] > imbalances[1] >= imbalances[2] - 1e-6
+    assert values[1] - values[0] <= imbalances[0] + oracles.TOL
+
+
+# Section 2.4
+
+
+@pytest.mark.parametrize("nu", [0.3, 1.0])
+def test_the_lifted_problem_at_the_papers_v_and_p_is_that_in_labels_and_no_others_are_better(noisy, nu):
+    n, d = noisy.shape
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((n, 4))
+    F /= np.linalg.norm(F, axis=1, keepdims=True)
+    Y, inverse = F @ F.T, np.linalg.inv(noisy.T @ noisy)
+
+    def lifted(V, P):
+        return (
+            np.trace(oracles.centering(n) @ Y) - 2 * np.trace(P.T @ noisy) + np.trace(noisy.T @ noisy @ V)
+        ) / n + nu * Y.sum() / n**2
+
+    P = Y @ noisy @ inverse
+    V = inverse @ noisy.T @ P
+    assert lifted(V, P) == pytest.approx(oracles.y_objective(Y, noisy, nu), abs=1e-12)
+    for _ in range(200):  # P = F G', V = G G' are all the blocks that go with this Y, up to a larger V
+        G = (inverse @ noisy.T @ F) + 0.1 * rng.standard_normal((d, 4))
+        assert lifted(G @ G.T, F @ G.T) >= lifted(V, P) - 1e-12
+
+
+def test_at_nu_one_the_papers_y_and_p_are_the_best_for_a_v(noisy):
+    n, d = noisy.shape
+    rng = np.random.default_rng(1)
+    G = rng.standard_normal((d, d))
+    V = G @ G.T
+    scale = 1 / np.sqrt(np.einsum("ij,jk,ik->i", noisy, V, noisy))
+    Y = scale[:, None] * (noisy @ V @ noisy.T) * scale
+    P = scale[:, None] * (noisy @ V)
+    block = np.block([[Y, P], [P.T, V]])
+    assert np.linalg.eigvalsh(block)[0] > -1e-9
+
+    def lifted(Y, P):
+        return np.trace(Y) / n - 2 * np.trace(P.T @ noisy) / n + np.trace(noisy.T @ noisy @ V) / n
+
+    assert lifted(Y, P) == pytest.approx(oracles.v_objective(V, noisy), abs=1e-12)
+    for _ in range(200):
+        F = scale[:, None] * (noisy @ G) + 0.1 * rng.standard_normal((n, d))
+        F /= np.linalg.norm(F, axis=1, keepdims=True)
+        assert lifted(F @ F.T, F @ G.T) >= lifted(Y, P) - 1e-12
+
+
+@pytest.mark.parametrize("nu", [0.0, 0.2, 0.9])
+def test_the_imbalance_is_an_offset_that_is_paid_for(nu):
+    X, rng = gaussian(10, 3), np.random.default_rng(0)
+    for _ in range(20):
+        y, v = rng.choice([-1.0, 1.0], 10), rng.standard_normal(3)
+        direct = np.mean((y - y.mean() - X @ v) ** 2) + nu * y.mean() ** 2
+
+        def offset(b, y=y, v=v):
+            return np.mean((y - X @ v - b) ** 2) + nu / (1 - nu) * b**2
+
+        best = scipy.optimize.minimize_scalar(offset)
+        assert best.fun == pytest.approx(direct, abs=1e-10)
+        assert best.x == pytest.approx((1 - nu) * y.mean(), abs=1e-6)
+
+
+# Section 3
+
+
+def test_gamma_of_a_rank_one_matrix_is_the_ridge_and_the_squared_l1_norm():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a, c, v = rng.random(4), rng.random(4), rng.standard_normal(4)
+        expected = np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
+        assert oracles.gamma(np.outer(v, v), a, c) == pytest.approx(expected, rel=1e-12)
+        X = gaussian(9, 4, 1)
+        y = np.where(X @ v >= 0, 1.0, -1.0)
+        direct = np.mean((y - X @ v) ** 2) + expected  # Eq. (9) at nu = 1 and these labels
+        assert oracles.v_objective(np.outer(v, v), X, a, c) == pytest.approx(direct, rel=1e-12)
+
+
+# Section 4
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_the_relaxation_of_one_label_bounds_the_problem_of_k_labels_divided_by_k(k):
+    X = gaussian(6, 2, 4)
+    bound, _ = oracles.solve_y(X, 0.5)
+    single = {tuple(y): oracles.y_objective(np.outer(y, y), X, 0.5) for y in oracles.labellings(6)}
+    for ys in combinations(single, k):
+        y = np.array(ys).T
+        Y = y @ y.T / k
+        np.testing.assert_allclose(np.diag(Y), 1.0)
+        value = oracles.y_objective(Y, X, 0.5)
+        assert value == pytest.approx(np.mean([single[row] for row in ys]), abs=1e-12)
+        assert value >= bound - oracles.TOL
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_partitions_are_above_ones_over_k_and_not_below_as_printed(k):
+    classes = np.eye(k)[np.random.default_rng(0).integers(0, k, 9)]
+    Y = classes @ classes.T
+    np.testing.assert_allclose(np.diag(Y), 1.0)
+    assert np.linalg.eigvalsh(Y - np.ones((9, 9)) / k)[0] > -1e-9
+    assert np.linalg.eigvalsh(np.ones((9, 9)) / k - Y)[0] < -0.1
+
+
+# Section 5.1: balanced
+
+
+@pytest.mark.parametrize("law", ["gaussian", "rademacher", "student"])
+def test_balanced_labels_and_their_direction_are_optimal_whatever_the_noise(law):
+    for seed in range(5):
+        y = signs(12, 6, seed)
+        Z = dc.datasets.planted.LAWS[law](np.random.default_rng(seed), (12, 3))
+        X = np.column_stack([y, Z - Z.mean(axis=0)])
+        v = np.array([1.0, 0.0, 0.0, 0.0])
+        assert oracles.y_objective(np.outer(y, y), X) == pytest.approx(0.0, abs=ROUNDING)
+        assert oracles.v_objective(np.outer(v, v), X) == pytest.approx(0.0, abs=ROUNDING)
+        assert oracles.solve_v(X)[0] >= -oracles.TOL  # no Y and no V has a negative value
+
+
+def test_signs_agree_for_all_labels_if_and_only_if_the_noise_is_below_one():
+    rng = np.random.default_rng(0)
+    for size in (0.5, 0.99, 1.01, 2.0):
+        epsilon = rng.uniform(-1, 1, 8)
+        epsilon *= size / np.abs(epsilon).max()
+        always = all(np.all(y * (y + epsilon) > 0) for y in map(np.array, product([-1.0, 1.0], repeat=8)))
+        assert always == (size < 1)
+
+
+# Section 5.1.4: unbalanced
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unbalanced_labels_and_their_direction_are_not_optimal_at_nu_one(seed):
+    y = signs(60, 42, seed)
+    X = np.column_stack([y - y.mean(), gaussian(60, 3, seed + 10)])
+    v = np.array([1.0, 0.0, 0.0, 0.0])
+    optimum = dc.low_rank(X, tol=1e-8).upper
+    assert oracles.y_objective(np.outer(y, y), X) == pytest.approx(y.mean() ** 2, abs=ROUNDING)
+    scaled = min(oracles.v_objective(t * np.outer(v, v), X) for t in np.linspace(0.5, 2, 301))
+    assert optimum < y.mean() ** 2 - 1e-3
+    assert optimum < scaled - 1e-3
+
+
+def test_unbalanced_labels_stay_optimal_in_one_dimension_and_where_only_the_smaller_cluster_is_noisy():
+    """The paper's proof takes n to infinity with noise in both clusters; without it the statement does not hold."""
+    y = signs(20, 13)
+    X = (y - y.mean())[:, None]
+    assert oracles.solve_y(X)[0] == pytest.approx(oracles.y_objective(np.outer(y, y), X), abs=oracles.TOL)
+    Z = np.where(y < 0, np.random.default_rng(0).standard_normal(20), 0.0)
+    Z[y < 0] -= Z[y < 0].mean()
+    X = np.column_stack([X, 0.3 * Z])
+    assert oracles.solve_y(X)[0] == pytest.approx(oracles.y_objective(np.outer(y, y), X), abs=oracles.TOL)
+
+
+@pytest.mark.parametrize("alpha_step", [0.0, 0.4, 0.9])
+def test_the_projected_rank_two_solution_has_the_labels_as_signs(alpha_step):
+    y = signs(15, 11)
+    smallest = y.mean() ** 2
+    weight = 1 - alpha_step
+    Y = weight * np.outer(y, y) + (1 - weight)
+    assert Y.sum() / 225 == pytest.approx(smallest + alpha_step * (1 - smallest))
+    projected = oracles.centering(15) @ Y @ oracles.centering(15)
+    principal = np.linalg.eigh(projected)[1][:, -1]
+    assert abs(np.mean(np.sign(principal) * y)) == 1.0
+
+
+# Section 5.2 and appendix E: sparse
+
+
+def test_one_sparse_directions_are_solved_by_two_means_on_each_column():
+    for seed in range(5):
+        X = gaussian(8, 4, seed)
+        best = max(correlation(X, w, y) for y in split_labellings(8) for w in np.eye(4))
+        y = dc.baselines.kmeans_by_column(X)
+        assert max(correlation(X, w, y) for w in np.eye(4)) == pytest.approx(best, rel=1e-12)
+
+
+def one_sparse(variances, n=24, seed=0):
+    """Balanced labels beside columns of given variances, and V* of a lambda."""
+    Z = gaussian(n, len(variances), seed)
+    Z *= np.sqrt(variances / np.mean(Z**2, axis=0))
+    return np.column_stack([signs(n, n // 2, seed), Z])
+
+
+def star(d, lam):
+    V = np.zeros((d, d))
+    V[0, 0] = 1 / (1 + lam) ** 2
+    return V
+
+
+@pytest.mark.parametrize("lam", [0.01, 0.3, 2.0])
+@pytest.mark.parametrize("variances", [[1.0, 1.0, 1.0], [0.2, 0.99, 0.5], [0.01, 1.0, 0.3]])
+def test_the_one_sparse_solution_is_optimal_where_no_column_has_a_larger_variance(variances, lam):
+    X, c = one_sparse(variances), lam**0.5
+    at_star = oracles.v_objective(star(4, lam), X, 0.0, c)
+    assert at_star == pytest.approx(lam / (1 + lam), abs=ROUNDING)
+    assert oracles.solve_v(X, 1.0, 0.0, c)[0] == pytest.approx(at_star, abs=oracles.TOL)
+
+
+@pytest.mark.parametrize("lam", [0.01, 0.3, 2.0])
+@pytest.mark.parametrize("largest", [1.02, 1.5, 4.0])
+def test_a_column_of_larger_variance_makes_the_one_sparse_solution_not_optimal(largest, lam):
+    """The slope along e_j e_j' is lambda (1 - s_j), s_j the variance of column j, so the converse holds."""
+    X, c = one_sparse([0.5, largest, 0.9]), lam**0.5
+    at_star = oracles.v_objective(star(4, lam), X, 0.0, c)
+    slopes = []
+    for j in range(1, 4):
+        step = np.zeros((4, 4))
+        step[j, j] = 1e-6
+        slopes.append((oracles.v_objective(star(4, lam) + step, X, 0.0, c) - at_star) / 1e-6)
+    np.testing.assert_allclose(slopes, lam * (1 - np.array([0.5, largest, 0.9])), rtol=1e-3, atol=1e-4)
+    assert slopes[1] < 0
+    V = star(4, lam)  # so a little of the column is better
+    V[2, 2] = 1e-4 * lam * (largest - 1)
+    assert oracles.v_objective(V, X, 0.0, c) < at_star
+
+
+def test_around_the_one_sparse_solution_the_objective_grows_as_the_appendix_says():
+    rng = np.random.default_rng(0)
+    n, d, lam, delta = 400, 4, 0.1, 0.2
+    X = np.column_stack([signs(n, n // 2), rng.uniform(-0.95, 0.95, (n, d - 1))])
+    Z = X[:, 1:]
+    S = X.T @ X / n
+    assert np.abs(S).max() <= 1 + 1e-12  # (A1)
+    assert np.abs(Z.T @ X[:, 0] / n).max() <= delta  # (A2)
+    assert np.abs(Z.T @ Z / n - np.diag(np.diag(Z.T @ Z / n))).max() <= delta  # (A3)
+    zeta = np.linalg.eigvalsh((X**2).T @ X**2 / n)[0]
+    assert zeta > 0  # (A4)
+    at_star = oracles.v_objective(star(d, lam), X, 0.0, lam**0.5)
+    t = 1e-5
+    for _ in range(200):
+        G = rng.standard_normal((d, d))
+        Delta = G @ G.T
+        Delta[0] = Delta[:, 0] = rng.standard_normal(d) * 0.01
+        Delta[0, 0] = rng.standard_normal()
+        slope = (oracles.v_objective(star(d, lam) + t * Delta, X, 0.0, lam**0.5) - at_star) / t
+        off = np.abs(Delta - np.diag(np.diag(Delta))).sum()
+        assert slope >= lam * (1 - delta) * off - 1e-3
+        e = np.append(rng.standard_normal(), rng.random(d - 1))
+        step = 1e-3 * np.diag(e)
+        gain = oracles.v_objective(star(d, lam) + step, X, 0.0, lam**0.5) - at_star
+        bound = zeta * (1 + lam) ** 3 / 4 * np.sum((1e-3 * e) ** 2)
+        assert gain >= bound * 0.98  # the rest is of third order
+
+
+@pytest.mark.parametrize(("m", "beta"), [(0.3, 1.5), (0.5, 1.9), (0.1, 6.0)])
+def test_the_diagonal_part_of_the_expected_hessian_has_the_appendix_spectrum_with_beta_minus_one(m, beta):
+    d = 5
+    moments = np.full((d, d), m**2)  # E x_j^2 x_k^2, x_1 = y
+    moments[0] = moments[:, 0] = m
+    np.fill_diagonal(moments, [1.0, *[beta * m**2] * (d - 1)])
+    found = np.sort(np.linalg.eigvalsh(moments))
+    trace = 1 + (d + beta - 2) * m**2
+    root = (trace**2 - 4 * m**2 * (beta - 1)) ** 0.5
+    expected = np.sort([(trace - root) / 2, (trace + root) / 2, *[m**2 * (beta - 1)] * (d - 2)])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert found[0] >= m**2 * (beta - 1) / trace - 1e-12
+    printed = m**2 * (beta - 2)
+    assert np.abs(found - printed).min() > 1e-3
+
+
+def test_the_four_assumptions_hold_for_bounded_noise_and_many_points():
+    rng = np.random.default_rng(0)
+    n, d, delta = 4000, 6, 0.1
+    held = 0
+    for _ in range(20):
+        y, Z = signs(n, n // 2), rng.uniform(-1, 1, (n, d - 1))  # m = 1/3, beta = 9/5
+        X = np.column_stack([y, Z])
+        moments = np.full((d, d), 1 / 9)
+        moments[0] = moments[:, 0] = 1 / 3
+        np.fill_diagonal(moments, [1.0, *[0.2] * (d - 1)])
+        expected = np.linalg.eigvalsh(moments)[0]
+        held += (
+            np.abs(X.T @ X / n).max() <= 1 + 1e-12
+            and np.abs(Z.T @ y / n).max() <= delta
+            and np.abs(Z.T @ Z / n - np.diag(np.diag(Z.T @ Z / n))).max() <= delta
+            and np.linalg.eigvalsh((X**2).T @ X**2 / n)[0] >= (1 - delta) * expected
+        )
+    assert held == 20
+
+
+def test_noise_of_variance_one_within_one_is_rademacher():
+    """The appendix takes m = 1 with R <= 1: E z^2 = 1 and |z| <= 1 leave |z| = 1, kurtosis 1, and (A4) fails."""
+    for beta in (1.2, 1.8, 3.0):
+        largest = (1.0 * beta) ** 0.5  # E z^4 <= R^2 E z^2, so R^2 >= m beta
+        assert largest > 1
+    X = np.column_stack([signs(40, 20), np.random.default_rng(0).choice([-1.0, 1.0], (40, 3))])
+    assert np.linalg.eigvalsh((X**2).T @ X**2 / 40)[0] < 1e-12
+
+
+# Section 5.3
+
+
+def test_mixtures_of_independent_labels_are_the_solutions_that_they_support():
+    y = np.array(list(product([1.0, -1.0], repeat=3)) * 3)[:22]
+    X = np.column_stack([y - y.mean(axis=0), gaussian(22, 2)])
+    imbalances = y.mean(axis=0) ** 2
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        a = rng.dirichlet(np.ones(4))
+        Y = a[0] + (y * a[1:]) @ y.T
+        alpha = a[0] + a[1:] @ imbalances
+        np.testing.assert_allclose(np.diag(Y), 1.0)
+        assert Y.sum() / 22**2 == pytest.approx(alpha)
+        assert alpha >= imbalances.min()
+        assert oracles.y_objective(Y, X, 0.0) == pytest.approx(0.0, abs=ROUNDING)
+        assert dc.certify_y(X, Y, alpha=alpha).upper <= ROUNDING
+    extended = np.column_stack([np.ones(22), y])
+    A = rng.standard_normal((4, 4))
+    mixed = extended @ (A @ A.T) @ extended.T
+    assert np.ptp(np.diag(mixed)) > 0.1  # no other matrix of the span is feasible
+
+
+def test_the_two_steps_of_the_alternation_are_optimal_with_the_first_column_corrected():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        F = rng.standard_normal((6, 3))
+        F[:, 0] += 0.3
+        M = np.column_stack([np.ones(6), rng.choice([-1.0, 1.0], (6, 2))]) * np.array([0.3, 0.7, 0.648])
+        U, _, Vt = np.linalg.svd(F.T @ M)
+        best = np.sum((F @ (U @ Vt) - M) ** 2)
+        for _ in range(200):
+            R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+            assert np.sum((F @ R - M) ** 2) >= best - 1e-12
+        # Given R: all labels, and for each the best a of norm one
+        values = []
+        for one, two in product(map(np.array, product([-1.0, 1.0], repeat=6)), repeat=2):
+            columns = np.column_stack([np.ones(6), one, two])
+            a = np.sum(F * columns, axis=0)
+            values.append(np.sum((F - columns * a / np.linalg.norm(a)) ** 2))
+        columns = np.column_stack([np.ones(6), np.where(F[:, 1:] >= 0, 1.0, -1.0)])
+        a = np.append(F[:, 0].sum(), np.abs(F[:, 1:]).sum(axis=0))
+        corrected = columns * a / np.linalg.norm(a)
+        assert np.sum((F - corrected) ** 2) == pytest.approx(min(values), abs=1e-12)
+        printed = np.abs(F).sum(axis=0) / np.linalg.norm(np.abs(F[:, 1:]).sum(axis=0)) * np.sign(F)
+        assert np.ptp(printed[:, 0]) > 0 or np.sum(printed**2) > 6 + 1e-6  # not in the set: no constant, or too long
+
+
+# Section 6
+
+
+def test_without_c_the_normalised_problem_has_the_solutions_of_the_penalised_one(noisy):
+    a = np.array([0.2, 0.0, 0.4])
+    value, V = oracles.solve_v(noisy, 1.0, a)
+    normalised, W = oracles.solve_normalized(noisy, 1.0, a)
+    A = noisy.T @ noisy / len(noisy) + np.diag(a**2)
+    assert value == pytest.approx(1 - normalised**2, abs=oracles.TOL)
+    np.testing.assert_allclose(V / np.trace(A @ V), W, atol=2e-3)
+
+
+def test_the_smoothed_dual_at_its_minimum_gives_a_v_of_the_same_smoothed_value():
+    """Strong duality: with c = 0 the dual is minimised over u alone, and V is its gradient's density matrix."""
+    X, eps = gaussian(10, 3), 0.05
+    dual = published_dual(direction_problem(X, 1.0, dc.Penalty()))
+    C = np.zeros((3, 3))
+
+    def value(log_u):
+        u = np.exp(log_u)
+        part = dual.smooth_part(dual.matrix(u, C), eps)
+        return np.mean(0.5 / u) + part.value, u * (part.grad_u - 0.5 / (len(u) * u**2))
+
+    found = scipy.optimize.minimize(value, np.zeros(10), jac=True, method="BFGS", options={"gtol": 1e-10})
+    u = np.exp(found.x)
+    A = X.T @ X / 10
+    values, vectors = np.linalg.eigh(A)
+    root = vectors / np.sqrt(values) @ vectors.T
+    D = root @ (X.T @ np.diag(u) @ X / 20) @ root
+    theta, U = np.linalg.eigh(D)
+    weights = np.exp((theta - theta[-1]) / eps)
+    weights /= weights.sum()
+    Q = U * weights @ U.T
+    V = root @ Q @ root
+    assert np.trace(A @ V) == pytest.approx(1.0)
+    primal = oracles.gain(V, X) - eps * np.sum(weights * np.log(weights))
+    assert primal == pytest.approx(found.fun, abs=1e-8)
+    assert softmax_value(D, eps) == pytest.approx(found.fun - np.mean(0.5 / u), abs=1e-10)
+    exact = -oracles.solve_normalized(X)[0]
+    assert exact - 1e-6 <= primal <= exact + eps * np.log(3) + 1e-6
+
+
+def test_the_maximum_of_a_linear_function_less_the_entropy_is_the_soft_maximum():
+    rng = np.random.default_rng(0)
+    theta, eps = rng.standard_normal(4), 0.2
+    p = cp.Variable(4)
+    problem = cp.Problem(cp.Maximize(theta @ p + eps * cp.sum(cp.entr(p))), [cp.sum(p) == 1])
+    problem.solve(solver="CLARABEL")
+    assert problem.value == pytest.approx(softmax_value(np.diag(theta), eps), abs=1e-6)
+    np.testing.assert_allclose(p.value, np.exp(theta / eps) / np.exp(theta / eps).sum(), atol=1e-5)

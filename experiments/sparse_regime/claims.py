@@ -110,7 +110,7 @@ def laws_of_growth(found: Mapping[str, Mapping[int, Boundary]], cone: pd.DataFra
                     f"samples; excess of the others: {others})"
                 )
     text = "; ".join(sentences) if sentences else "too few dimensions (0 boundaries compared)"
-    return Finding("which law n(d) follows, by Akaike's criterion on log n", f"{text}.")
+    return Finding("which law n(d) follows, by Akaike's criterion on log n, corrected for few points", f"{text}.")
 
 
 def growth_in_l(found: Mapping[str, Mapping[int, Boundary]]) -> Finding:

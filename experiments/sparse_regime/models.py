@@ -44,7 +44,8 @@ class Fits(NamedTuple):
     Attributes
     ----------
     criterion : dict
-        Akaike's criterion of each law on log n, m log(RSS/m) + 2 (parameters + 1), relative to the least.
+        Akaike's criterion of each law on log n, corrected for few points, relative to the least: m log(RSS/m) + 2 K m /
+        (m - K - 1), K the number of parameters, the variance included.
     chosen : dict
         Share of the bootstrap samples in which a law has the least.
     dimensions : int
@@ -75,7 +76,7 @@ def compare_laws(found: Boundary, theory: Law | None = None, from_d: float = 16)
 
 
 def criteria(d: Array, n50: Array, theory: Law | None) -> dict[str, float]:
-    """Return Akaike's criterion of each law."""
+    """Return Akaike's corrected criterion of each law."""
     x, y = np.log(d), np.log(n50)
     power = np.polyfit(x, y, 1)
     misfits = {
@@ -87,7 +88,7 @@ def criteria(d: Array, n50: Array, theory: Law | None) -> dict[str, float]:
     if theory is not None:
         misfits["c (1 + delta)"] = (spread(y - np.log(theory(d))), 1)
     m = len(d)
-    return {name: m * np.log(max(rss, 1e-12) / m) + 2 * (k + 1) for name, (rss, k) in misfits.items()}
+    return {name: m * np.log(max(rss, 1e-12) / m) + 2 * (k + 1) * m / (m - k - 2) for name, (rss, k) in misfits.items()}
 
 
 def spread(values: Array) -> float:

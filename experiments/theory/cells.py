@@ -58,25 +58,23 @@ PARTS = {
     "one dimension": Part(
         measure_one_dimension,
         cross(n=(10, 20, 40), noise=(0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0), replication=range(20)),
-        cross(n=(10, 20, 40), noise=(0.3, 0.6), replication=range(2)),
+        cross(n=(10, 20), noise=(0.3, 0.6), replication=range(2)),
     ),
     "imbalance weight": Part(
         measure_imbalance_weight,
         cross(imbalance=(0.0, 0.25), noise=(0.2, 0.5), replication=range(15)),
-        cross(imbalance=(0.0, 0.25), noise=[0.2], replication=[0]),
+        cross(imbalance=[0.25], noise=[0.2], replication=[0]),
     ),
-    "balanced": Part(
-        measure_balanced, cross(d=GROWTH, replication=range(15)), cross(d=(4, 5, 6, 7), replication=range(2))
-    ),
+    "balanced": Part(measure_balanced, cross(d=GROWTH, replication=range(15)), cross(d=(4, 5, 6, 7), replication=[0])),
     "rank two": Part(
         measure_rank_two,
         cross(d=GROWTH, imbalance=SHARE, replication=range(15)),
-        cross(d=(4, 5, 6, 7), imbalance=SHARE, replication=range(2)),
+        cross(d=(4, 5, 6, 7), imbalance=[0.25], replication=[0]),
     ),
     "lemma": Part(
         measure_lemma,
         cross(d=[6], n=(12, 16, 26, 60), alpha_step=STEPS, replication=range(5)),
-        cross(d=[6], n=(12, 40), alpha_step=STEPS, replication=[0]),
+        cross(d=[6], n=(12, 40), alpha_step=[0.6], replication=[0]),
     ),
     "family": Part(
         measure_family,
@@ -86,7 +84,7 @@ PARTS = {
     "many labels": Part(
         measure_many_labels,
         cross(k=range(2, 5), d=GROWTH, replication=range(15)),
-        cross(k=[2], d=(4, 5, 6, 7), replication=range(2)),
+        cross(k=[2], d=(4, 5, 6, 7), replication=[0]),
     ),
     "procrustes": Part(
         measure_procrustes, cross(k=range(1, 7), replication=range(60)), cross(k=[1, 3], replication=range(3))

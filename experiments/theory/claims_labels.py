@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from diffrac_cvx.inputs import Array
 from experiments.harness.claims import Claim, judge
-from experiments.harness.intervals import Interval, bootstrap, interval_of, mean_of, resample, share_of
+from experiments.harness.intervals import DRAWS, Interval, bootstrap, interval_of, mean_of, share_of
 from experiments.theory.claims_balanced import LEAST
 from experiments.theory.parts import percent
 from experiments.theory.solution_support import FEW, MOST_POINTS, STARTS
@@ -50,66 +51,58 @@ def rank_two(table: pd.DataFrame) -> Claim:
     )
 
 
-def against_balanced(table: pd.DataFrame, balanced: pd.DataFrame, by: str) -> dict[float, Interval]:
-    """Return the mean over d of the points needed, over that of the balanced problem at the same d, by a column."""
-    found = {}
-    for name, mine in table.groupby(by):
-        both = pd.concat([mine.assign(kind=1), balanced[balanced["d"].isin(mine["d"])].assign(kind=0)])
-        draws = [quotient_of(drawn) for drawn in resample(both, ["kind", "d"], seed=int(100 * float(str(name))))]
-        found[float(str(name))] = interval_of(quotient_of(both), np.array(draws))
-    return found
+def mean_points(table: pd.DataFrame, seed: int) -> tuple[Array, Array]:
+    """Return the mean number of points at each d, and the same of every bootstrap sample of the replications."""
+    rng = np.random.default_rng([2017, seed])
+    samples = [points.to_numpy(float) for _, points in table.groupby("d")["n_measured"]]
+    drawn = [n[rng.integers(len(n), size=(DRAWS, len(n)))].mean(axis=1) for n in samples]
+    return np.array([n.mean() for n in samples]), np.column_stack(drawn)
 
 
-def quotient_of(table: pd.DataFrame) -> float:
-    """Return the mean over d of the quotient of the mean numbers of points of kinds 1 and 0."""
-    mean = table.groupby(["kind", "d"])["n_measured"].mean()
-    return float((mean.loc[1] / mean.loc[0]).mean())
+def quotient_of(table: pd.DataFrame, balanced: pd.DataFrame, seed: int) -> Interval:
+    """Return the mean over d of the number of points, over that of the balanced problem at the same d."""
+    (mine, drawn), (others, redrawn) = mean_points(table, seed), mean_points(balanced, 0)
+    return interval_of(float(np.mean(mine / others)), np.mean(drawn / redrawn, axis=1))
 
 
-def exponent_of(table: pd.DataFrame) -> Interval:
-    """Return p of n ~ d^p through the mean numbers of points, replications drawn again."""
-
-    def slope(part: pd.DataFrame) -> float:
-        mean = part.groupby("d")["n_measured"].mean()
-        return float(np.polyfit(np.log(mean.index.to_numpy(float)), np.log(mean), 1)[0])
-
-    return interval_of(slope(table), np.array([slope(drawn) for drawn in resample(table, ["d"])]))
+def exponent_of(table: pd.DataFrame, seed: int) -> Interval:
+    """Return p of n ~ d^p through the mean numbers of points."""
+    found, drawn = mean_points(table, seed)
+    x = np.log(np.sort(table["d"].unique()).astype(float))
+    slope = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    return interval_of(float(np.log(found) @ slope), np.log(drawn) @ slope)
 
 
-def like_balanced(
-    name: str, table: pd.DataFrame, balanced: pd.DataFrame, by: str, symbol: str
-) -> tuple[Claim, dict[float, Interval]]:
+def like_balanced(name: str, table: pd.DataFrame, balanced: pd.DataFrame, by: str, symbol: str) -> Claim:
     """Return the claim that a solution set is as small as the balanced one from similar numbers of points on."""
-    quotients = against_balanced(table, balanced, by)
-    exponents = {float(str(key)): exponent_of(mine) for key, mine in table.groupby(by)}
-    own = exponent_of(balanced)
+    kinds = {float(str(key)): mine for key, mine in table.groupby(by)}
+    quotients = {key: quotient_of(mine, balanced, k) for k, (key, mine) in enumerate(kinds.items(), 1)}
+    exponents = {key: exponent_of(mine, k) for k, (key, mine) in enumerate(kinds.items(), 1)}
+    own = exponent_of(balanced, 0)
     always = bool((table["n_measured"] <= MOST_POINTS).all())
     near = all(q.within(0.5, 2.0) for q in quotients.values())
     alike = all(p.meets(own.low, own.high) for p in exponents.values())
     told = "; ".join(
         f"{symbol} = {key:g}: {q:.2f} times the balanced n, d^{exponents[key]:.2f}" for key, q in quotients.items()
     )
-    return (
-        Claim(
-            name,
-            f"so from a number of points on in {'all' if always else 'not all'} {len(table)} instances. {told}. The "
-            f"balanced n grows like d^{own:.2f} (d = {table['d'].min()} to {table['d'].max()}).",
-            judge(always and near and alike, always),
-            "agrees if it is so in every instance from some n on, that n is between half and twice the balanced one "
-            "(whole interval) and the intervals of the exponents of d meet; in part if only the first.",
-        ),
-        quotients,
+    return Claim(
+        name,
+        f"so from a number of points on in {'all' if always else 'not all'} {len(table)} instances. {told}. The "
+        f"balanced n grows like d^{own:.2f} (d = {table['d'].min()} to {table['d'].max()}).",
+        judge(always and near and alike, always),
+        "agrees if it is so in every instance from some n on, that n is between half and twice the balanced one "
+        "(whole interval) and the intervals of the exponents of d meet; in part if only the first.",
     )
 
 
 def rank_two_unique(table: pd.DataFrame, balanced: pd.DataFrame) -> Claim:
     """The conjecture on the rank-two solution."""
-    return like_balanced("rank-two-unique", table, balanced, "imbalance", "alpha*")[0]
+    return like_balanced("rank-two-unique", table, balanced, "imbalance", "alpha*")
 
 
 def support(table: pd.DataFrame, balanced: pd.DataFrame) -> Claim:
     """The conjecture on the support of all solutions."""
-    return like_balanced("multi-label-support", table, balanced, "k", "k")[0]
+    return like_balanced("multi-label-support", table, balanced, "k", "k")
 
 
 def diagonal(table: pd.DataFrame) -> Claim:
@@ -140,9 +133,9 @@ def procrustes_few(table: pd.DataFrame) -> Claim:
         f"eigenvectors, and in {percent(best)} from the best of {STARTS} rotations (there {rounds.median():.0f} "
         f"rounds in the median, {rounds.quantile(0.95):.0f} at the 95th percentile); 20 starts run to the end "
         f"recover them in {percent(right)}.",
-        judge(max(random.low, eigen.low) >= 0.95, best.low >= 0.75, tested=len(table) >= LEAST),
+        judge(max(random.low, eigen.low) >= 0.95, right.low >= 0.95, tested=len(table) >= LEAST),
         f"few means at most {FEW}: agrees if they recover the labels in 95 % (lower end) from one start, in part if "
-        f"in 75 % from the best of {STARTS}.",
+        "20 starts run to the end do.",
     )
 
 

@@ -75,7 +75,7 @@ def direction_alone(table: pd.DataFrame) -> Claim:
     """A sparse regulariser of v alone."""
     lam, alone = recovery_of(table, "alone")
     relaxed_lam, relaxed = recovery_of(table, "relaxed")
-    k = GRID.index(lam)
+    k, edge = GRID.index(lam), " (the smallest of the grid)" if relaxed_lam == GRID[0] else ""
     nonzeros, d = table[f"nonzeros_{k}"].median(), int(table["d"].max())
     missed = share_of(table.loc[table[f"alone_{k}"] == 0, f"missed_{k}"].to_numpy())
     return Claim(
@@ -83,7 +83,7 @@ def direction_alone(table: pd.DataFrame) -> Claim:
         "alternating minimisation with lambda |v|_1, the best objective of ten random starts, recovers the labels in "
         f"{percent(alone)} of {len(table)} noiseless instances (d = {d}, l = 1, 2, 4, n = {table['n'].min()} to "
         f"{table['n'].max()}) at its best weight {lam:g}, with {nonzeros:g} nonzero entries in the median; the "
-        f"relaxation with Gamma in {percent(relaxed)} at its own, {relaxed_lam:g}. Where the former fails the "
+        f"relaxation with Gamma in {percent(relaxed)} at its own, {relaxed_lam:g}{edge}. Where the former fails the "
         f"planted labels have a lower objective in {percent(missed)}.",
         judge(
             alone.high < relaxed.low and nonzeros <= d / 2,

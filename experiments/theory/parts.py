@@ -19,4 +19,4 @@ def percent(share: Interval) -> str:
     """Return a share in percent with its interval."""
     if share.value != share.value:
         return "none"
-    return f"{100 * share.value:.0f} % ({100 * share.low:.0f} to {100 * share.high:.0f})"
+    return f"{100 * share.value:.0f} % ({100 * max(share.low, 0.0):.0f} to {100 * min(share.high, 1.0):.0f})"

@@ -46,7 +46,7 @@ def draw_shares(ax: Axes, x: str, table: pd.DataFrame, column: str, **line: Any)
     shares = [share_of(values.to_numpy()) for _, values in table.groupby(x)[column]]
     at = np.sort(table[x].unique())
     ax.plot(at, [s.value for s in shares], ms=2.5, **line)
-    ax.fill_between(at, [s.low for s in shares], [s.high for s in shares], color=line["color"], alpha=0.15, lw=0)
+    ax.fill_between(at, [s.low for s in shares], [s.high for s in shares], color=line["color"], alpha=0.12, lw=0)
 
 
 def set_ticks(ax: Axes, values: list[int]) -> None:
@@ -143,7 +143,7 @@ def draw_family(ax: Axes, table: pd.DataFrame) -> None:
         ax.axvline(mine["members"].iloc[0], color=color, lw=0.6, ls=":")
     set_ticks(ax, [3, 10, 30])
     ax.set(xlabel="$n$ (log scale)", ylabel="share with diagonal $A$ only", title="(f) random labels")
-    ax.legend(**SMALL, loc="upper left", bbox_to_anchor=(-0.02, 1.0))
+    ax.legend(**SMALL, loc="center right", bbox_to_anchor=(1.04, 0.4))
 
 
 def draw_procrustes(ax: Axes, table: pd.DataFrame) -> None:
@@ -179,7 +179,7 @@ def draw_statistic(
     found = [bootstrap(values.to_numpy(float), statistic) for _, values in table.groupby("noise")[column]]
     noise = np.sort(table["noise"].unique())
     ax.plot(noise, [s.value for s in found], ms=2.5, **line)
-    ax.fill_between(noise, [s.low for s in found], [s.high for s in found], color=line["color"], alpha=0.15, lw=0)
+    ax.fill_between(noise, [s.low for s in found], [s.high for s in found], color=line["color"], alpha=0.12, lw=0)
 
 
 def draw_sparse_direction(ax: Axes, table: pd.DataFrame) -> None:
@@ -189,6 +189,6 @@ def draw_sparse_direction(ax: Axes, table: pd.DataFrame) -> None:
         lam, _ = recovery_of(table, method)
         draw_shares(ax, "n", table, f"{method}_{GRID.index(lam)}", color=color, marker=marker, label=label)
     set_ticks(ax, [int(n) for n in np.sort(table["n"].unique())])
-    ax.set(ylim=(-0.03, 1.2), xlabel="$n$ (log scale)", ylabel="share recovered")
+    ax.set(ylim=(-0.03, 1.28), xlabel="$n$ (log scale)", ylabel="share recovered")
     ax.set_title(f"(i) sparse directions, $d = {table['d'].iloc[0]}$")
-    ax.legend(**SMALL, loc="upper right", ncols=2, columnspacing=0.6)
+    ax.legend(**SMALL, loc="upper left")

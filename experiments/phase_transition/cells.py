@@ -21,6 +21,7 @@ FINE_TOL, SPARSE_TOL, LARGE_TOL = 5e-4, 0.05, 0.1  # of lambda l, about the valu
 MAX_ITER = 5000
 TIME_LIMIT = 20.0  # seconds a solve
 MOST_POINTS = 8192
+MOST_SLOW = 4096  # at weight 1/n
 SMALL_D, SMALL_FACTOR = 20, 3  # the affine transition is relatively wide up to here: three times the replications
 LARGE_D = 100  # from here on a solution at weight 1/n takes seconds: every second n, to `LARGE_TOL`
 
@@ -55,8 +56,8 @@ PANELS = {
 
 AFFINE_N = [*range(6, 100, 4), *range(100, 200, 10), *range(200, 601, 20)]
 ONE_N = [4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256]
-FOUR_N = [16, 24, 32, 44, 64, 90, 128, 180, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096]
-ONE_D, FOUR_D = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256], [10, 14, 20, 28, 40, 56, 80, 112, 160, 224]
+FOUR_N = [16, 24, 32, 44, 64, 90, 128, 180, 256, 362, 512, 724, 1024, 1448, 2048, 2896, 4096, 5792, 8192]
+ONE_D, FOUR_D = [4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256], [8, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224]
 
 GRIDS: dict[str, dict[str, tuple[list[int], list[int], int]]] = {  # panel: dimensions, numbers of points, replications
     "full": {
@@ -101,11 +102,11 @@ def cells_of(grid: str) -> list[Cell]:
 
 
 def is_measured(panel: str, n: int, d: int) -> bool:
-    """Whether a cell is affordable, and not a foregone failure: at weight 1/n and n = 3d lambda (s - 1) d is 1."""
+    """Whether a cell is affordable and its answer open: at weight 1/n and n = 3d lambda (s - 1) d is 1 for s = 4."""
     sparsity, weight, kind = PANELS[panel]
     if sparsity == 1 or weight != -1.0:
         return True
-    return n >= (3 * d if kind == "flat" else d) and (d < LARGE_D or n.bit_count() == 1)
+    return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
 
 
 def sample_of(grid: str) -> list[Cell]:

@@ -64,7 +64,7 @@ def draw_dimensions(ax: Axes, found: Mapping[str, Mapping[int, Boundary]], theor
         (8, 5000, "black", "dashed: $1 + \\delta$ (theory)"),
         (8, 2800, "black", "\u25cb $\\lambda = 0.3/((l-1)d)$, \u25a1 best $\\lambda$"),
         (8, 1600, "black", "\u00d7 $\\lambda \\to 0$, by a program"),
-        (170, 60, COLORS[1], "$l = 1$"),
+        (170, 45, COLORS[1], "$l = 1$"),
         (170, 330, COLORS[2], "$l = 2$"),
         (150, 1500, COLORS[4], "$l = 4$"),
         (50, 1500, COLORS[8], "$l = 8$"),
@@ -134,5 +134,5 @@ def draw_weights(ax: Axes, population: pd.DataFrame, sample: pd.DataFrame) -> No
     ax.set(xscale="log", yscale="log", xlabel="dimension $d$", ylabel=r"weight $\lambda$")
     ax.set(xlim=(5.3, 290), ylim=(2.7e-4, 0.34))
     ax.set_title("(d) weights that keep a 4-sparse direction")
-    ax.text(60, 0.012, r"$\lambda (s-1) d = 1$", color=SECOND, fontsize=6.5)
+    ax.text(82, 0.02, r"$\lambda (s-1) d = 1$", color=SECOND, fontsize=6.5)
     ax.figure.colorbar(image, ax=ax, label=r"weight of the direction, $n = \infty$", pad=0.02)

@@ -184,7 +184,7 @@ def test_labels_that_are_never_exact_have_no_boundary_of_exact_recovery():
 def test_the_boundary_of_the_relaxation_is_compared_with_the_statistical_dimension():
     table = made_table(relaxation=lambda d: 2 * rival_cells.statistical_dimension(d))
     measured = rival_claims.dimension(rival_claims.boundaries(table)).measured
-    assert [float(x) for x in re.findall(r"([\d.]+) to", measured)] == pytest.approx([2.0] * 4, abs=0.2)
+    assert [float(x) for x in re.findall(r"([\d.]+) to", measured)] == pytest.approx([2.0] * 8, abs=0.2)
 
 
 def test_a_boundary_outside_the_grid_is_drawn_hollow_with_an_arrow():

@@ -48,7 +48,7 @@ def compared(found: Boundaries, law: str) -> Finding:
     return Finding(
         f"boundaries with {LAWS[law]}, no penalty",
         f"n at d = {d:g}, and the exponent of a power of d fitted from d = 8 on: {'; '.join(numbers)}.",
-        "An exponent over this range of d need not be that of large d." if law == "gaussian" else "",
+        "An exponent over this range of d need not be that of large d.",
     )
 
 
@@ -92,16 +92,19 @@ def last_word(table: pd.DataFrame, found: Boundaries) -> Finding:
 
 def dimension(found: Boundaries) -> Finding:
     """The relaxation against the statistical dimension."""
-    line = found["gaussian", "relaxation"]
-    use = line.inside & (line.d >= 8)
-    law = statistical_dimension(line.d[use])
-    ratios = [f"{a:.2f} to {b:.2f}" for a, b in zip(line.low[use] / law, line.high[use] / law, strict=True)]
-    said = ", ".join(f"{ratio} (d = {d:g})" for ratio, d in zip(ratios, line.d[use], strict=True))
+    said = []
+    for law, words in LAWS.items():
+        line = found[law, "relaxation"]
+        use = line.inside & (line.d >= 8)
+        sides = zip(line.d[use], line.low[use], line.high[use], statistical_dimension(line.d[use]), strict=True)
+        intervals = [f"{low / count:.2f} to {high / count:.2f} (d = {d:g})" for d, low, high, count in sides]
+        said.append(f"{words}: {', '.join(intervals) or 'not determined, fewest d 8'}")
     return Finding(
-        "the relaxation's boundary over d + d(d-1)/4, Gaussian noise",
-        f"intervals {said or 'not determined'}; fewest points 2.",
+        "the relaxation's boundary over d + d(d-1)/4",
+        f"intervals, {'; '.join(said)}.",
         "d + d(d-1)/4 is a statistical dimension (Amelunxen et al. 2014); d^2/4 is the threshold of ellipsoid fitting "
-        "(Saunderson et al. 2012; Kane and Diakonikolas 2023; Bandeira et al. 2023), the same count of unknowns.",
+        "for Gaussian points (Saunderson et al. 2012; Kane and Diakonikolas 2023; Bandeira et al. 2023), the same count "
+        "of unknowns.",
     )
 
 

@@ -30,6 +30,7 @@ NAMES = {
     "k-means": "k-means, whitened",
     "k-means by column": "k-means by column (1-sparse data)",
 }
+BESIDE = {"alternating": 0.96, "k-means": 1.04}  # hollow markers at the same n are drawn side by side
 SLICE = 24  # dimension of the panel of errors, or the nearest one measured
 
 
@@ -42,7 +43,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         for ax, (law, words), letter in zip(axes, LAWS.items(), "ab", strict=False):
             for method, style in STYLES.items():
                 if (law, method) in found:
-                    draw_boundary(ax, found[law, method], style, NAMES.get(method, method))
+                    draw_boundary(ax, found[law, method], style, NAMES.get(method, method), BESIDE.get(method, 1.0))
             draw_laws(ax, np.geomspace(table["d"].min(), table["d"].max(), 50))
             ax.set(xscale="log", yscale="log", ylim=(2.5, top), title=f"({letter}) {words}")
             ax.set(xlabel="dimension $d$")
@@ -57,14 +58,14 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         save(figure, stem)
 
 
-def draw_boundary(ax: Axes, found: Boundary, style: Style, name: str) -> None:
+def draw_boundary(ax: Axes, found: Boundary, style: Style, name: str, beside: float = 1.0) -> None:
     """Draw a boundary with its intervals; where it is outside the measured n, a hollow marker with an arrow."""
     inside = found.inside
     middle = np.where(inside, found.n50, np.nan)
     errors = [np.where(inside, side, np.nan) for side in (found.n50 - found.low, found.high - found.n50)]
     ax.errorbar(found.d, middle, errors, **style._asdict(), ms=3, capsize=1.5, elinewidth=0.7, label=name)
     for side, factor in ((-1, 0.75), (1, 1.35)):
-        for d, n in zip(found.d[found.outside == side], found.n50[found.outside == side], strict=True):
+        for d, n in zip(beside * found.d[found.outside == side], found.n50[found.outside == side], strict=True):
             arrow = {
                 "arrowstyle": "-|>",
                 "color": style.color,

@@ -56,14 +56,14 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
     place = np.arange(len(rows))
     for k, name in enumerate(rows["data_set"]):
         mine = solved[solved["split"] & (solved["data_set"] == name)]
-        ax.plot(np.full(len(mine), k - 0.4), mine["error"], "_", color=GREY, ms=5, mew=0.5, alpha=0.7)
+        ax.plot(np.full(len(mine), k - 0.43), mine["error"], "_", color=GREY, ms=5, mew=0.5, alpha=0.7)
     ax.plot([], [], "_", color=GREY, ms=5, label="every setting")
     marks: dict[str, Any] = {"ls": "none", "ms": 5, "mew": 0.9}
-    for column, shift, color, marker in (("sparse", -0.25, ACCENT, "^"), ("non-sparse", -0.1, SECOND, "o")):
+    for column, shift, color, marker in (("sparse", -0.31, ACCENT, "^"), ("non-sparse", -0.13, SECOND, "o")):
         ax.plot(place + shift, rows[column], marker=marker, color=color, mfc="none", label=column, **marks)
         paper = rows[f"paper {column}"]
-        ax.plot(place + shift + 0.05, paper, marker=marker, color=color, label=f"{column}, paper", **marks)
-    for column, shift, color, marker in (("alternating", 0.08, PURPLE, "D"), ("k-means", 0.23, GOLD, "s")):
+        ax.plot(place + shift + 0.08, paper, marker=marker, color=color, label=f"{column}, paper", **marks)
+    for column, shift, color, marker in (("alternating", 0.05, PURPLE, "D"), ("k-means", 0.22, GOLD, "s")):
         mean = np.array([spread.mean for spread in rows[column]])
         whiskers = np.abs(rows[[f"{column} low", f"{column} high"]].to_numpy(float).T - mean)
         label = "k-means, whitened" if column == "k-means" else column
@@ -72,9 +72,9 @@ def draw_errors(ax: Axes, rows: pd.DataFrame, table: pd.DataFrame) -> None:
             label=label,
         )  # fmt: skip
         paper = [spread.mean for spread in rows[f"paper {column}"]]
-        ax.plot(place + shift + 0.05, paper, marker, color=color, ms=4, label=f"{column}, paper")
-    ax.plot(place + 0.4, rows["constant"], "x", color="black", ms=4, label="one cluster")
-    ax.plot(place + 0.4, rows["supervised"], "+", color=GREEN, ms=5, label="least squares with labels")
+        ax.plot(place + shift + 0.08, paper, marker, color=color, ms=4, label=f"{column}, paper")
+    ax.plot(place + 0.42, rows["constant"], "x", color="black", ms=4, label="one cluster")
+    ax.plot(place + 0.42, rows["supervised"], "+", color=GREEN, ms=5, label="least squares with labels")
     ax.set(ylabel="clustering error", ylim=(-0.03, 1.05))
 
 

@@ -185,7 +185,7 @@ assert sum(counts["warm"]) < sum(counts["cold"])
 #
 # .. include:: ../benchmark.inc
 #
-# Median seconds to a proved gap of 0.001 at d = 50, from ``figures/runtime.csv`` (``make runtime``), without a penalty:
+# Median seconds to a proved relative gap of 0.01 at d = 50, from ``figures/runtime.csv`` (``make runtime``), without a penalty:
 #
 # .. include:: ../equal_gap_plain.inc
 #

@@ -341,7 +341,10 @@ def robust_table(reach, *, fall=0.0, met=1):
                     if method in robustness_cells.FISTA:
                         drop = fall[lam] if isinstance(fall, dict) else fall
                         error = 0.5 - drop * (method == "FISTA, 1e-3") + 0.001 * rng.standard_normal()
-                    rows.append({"method": method, "lam": lam, "d": d, "replication": k, "error": error, "met": met})
+                    gap = 1e-3 if method == "FISTA, 1e-3" else 1e-2
+                    rows.append(
+                        {"method": method, "lam": lam, "d": d, "replication": k, "error": error, "met": met, "gap": gap}
+                    )
     return pd.DataFrame(rows)
 
 
@@ -371,7 +374,16 @@ def test_the_sparse_regulariser_is_to_reach_further(small, large, verdict):
 def test_the_error_is_sensitive_to_epsilon_where_the_paired_difference_is_notable(fall, verdict):
     table = robust_table({}, fall=fall)
     assert robustness_claims.sensitive(table).verdict is verdict
-    assert robustness_claims.sensitive(table.assign(met=0)).verdict is NOT_TESTED
+    assert robustness_claims.sensitive(table.assign(gap=1e-2)).verdict is NOT_TESTED
+
+
+def test_runs_that_a_limit_ended_with_a_wider_gap_do_not_turn_the_sign():
+    table = robust_table({}, fall=0.1)
+    stopped = (table["method"] == "FISTA, 1e-3") & (table["d"] > 8)
+    worse = table.assign(gap=table["gap"].mask(stopped, 0.5), error=table["error"].mask(stopped, 1.0))
+    claim = robustness_claims.sensitive(worse)
+    assert claim.verdict is AGREES
+    assert "falls by 0.1" in claim.measured
 
 
 def test_a_stopped_run_takes_no_part_in_what_both_rules_ended():

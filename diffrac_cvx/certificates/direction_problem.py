@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from diffrac_cvx.certificates.rounding import UNIT, gamma, up
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import (
     Factor,
@@ -24,6 +25,7 @@ from diffrac_cvx.inputs import Array, as_matrix, warn_degenerate
 from diffrac_cvx.linalg import (
     EPS,
     inverse_or_one,
+    moment,
     one_thread,
     psd_factor,
     row_blocks,
@@ -36,7 +38,7 @@ from diffrac_cvx.linalg import (
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.result import Result
-from diffrac_cvx.rows import Rows
+from diffrac_cvx.rows import BLOCK, Rows
 
 LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
 
@@ -50,6 +52,21 @@ class Scaled(NamedTuple):
     U: Factor
     value: float
     q: Array
+
+
+class Whitening(NamedTuple):
+    """How exact whitened coordinates are.
+
+    Attributes
+    ----------
+    off_data : float
+        Bound on the Frobenius norm of what the computed data are off, over sqrt(n).
+    off_right : float
+        Bound on the spectral norm of W'(A + Diag(c)^2)W - I.
+    """
+
+    off_data: float
+    off_right: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +84,17 @@ class DirectionProblem:
     a : (D,) array
         Ridge in these coordinates; 0 when whitened, where it is part of the identity.
     c : (D,) array
-        Weights of the l1 part; with them A_jj + c_j^2 = 1, but for columns of zeros.
+        Weights of the l1 part; with them A_jj + c_j^2 is between 1/2 and 2, but for columns of zeros.
     scale : (d or d + 1,) array
-        Units that give the user's columns norm one.
+        Units that give the user's columns norm about one: powers of two, which round nothing.
     has_offset : bool
         Whether the last column is the offset's, that is nu < 1.
     basis : (d or d + 1, D) array, optional
         L, where the coordinates are whitened; None where L = Diag(scale).
     root : (k, D) array, optional
         Any root of A, where it is known.
+    whitened : Whitening, optional
+        How exact the coordinates are, where they are whitened.
     """
 
     X: Array
@@ -85,6 +104,38 @@ class DirectionProblem:
     has_offset: bool
     basis: Array | None = None
     root: Array | None = None
+    whitened: Whitening | None = None
+
+    @cached_property
+    def rounding(self) -> Whitening:
+        """How exact the whitened coordinates are."""
+        if self.whitened is not None:
+            return self.whitened
+        if isinstance(self.X, Rows):  # A comes from sums over the rows, and so do the moments
+            B, W = self.A + np.diag(self.c**2), self.W
+            size = float(np.trace(B) * np.sum(W**2))
+            residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
+            return Whitening(0.0, up(residual + gamma(summands(len(self.X)) + 100 * len(W)) * size))
+        return rounding_of_whitening(self.X, self.W, self.Z, self.a**2 + self.c**2)
+
+    def off_moment(self, Mz: Array, top: float, mass: float | None = None) -> float:
+        """Return how far a computed moment of the whitened data may be from the exact one, in the spectral norm.
+
+        Parameters
+        ----------
+        Mz : (r, r) array
+            The moment.
+        top : float
+            The largest weight of a row.
+        mass : float, optional
+            The trace of the moment before it was whitened, where the data are whitened after they are summed.
+        """
+        n = len(self.X)
+        if isinstance(self.X, Rows):
+            mass = top * float(np.trace(self.A)) if mass is None else mass
+            return up(gamma(summands(n) + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2)))
+        mass, off = float(np.trace(Mz)), top**0.5 * self.rounding.off_data
+        return up(gamma(summands(n) + 8) * mass + (2.0 * mass**0.5 + off) * off)
 
     @cached_property
     def R(self) -> Array:
@@ -114,7 +165,7 @@ class DirectionProblem:
     @cached_property
     def box(self) -> Array:
         """c_i c_j off the diagonal, 0 on it, shape (D, D): the diagonal part of the penalty is linear on V >= 0."""
-        box = np.outer(self.c, self.c)
+        box = np.outer(self.c, self.c) * (1.0 - 4.0 * UNIT)  # not above c_i c_j, though that is rounded
         np.fill_diagonal(box, 0.0)
         return box
 
@@ -259,15 +310,47 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty) -> Direction
         X = np.column_stack([X, np.ones(n)])
         a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
         c = np.append(c, 0.0)
-    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
+    scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
     X, a, c = X * scale, a * scale, c * scale
     if c.any():
         return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0)
     W = whitener_with_ridge(X / n**0.5, a)
-    r = W.shape[1]
+    Z, zeros = X @ W, np.zeros(W.shape[1])
     return DirectionProblem(
-        X=X @ W, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=nu < 1.0, basis=scale[:, None] * W
+        X=Z,
+        a=zeros,
+        c=zeros,
+        scale=scale,
+        has_offset=nu < 1.0,
+        basis=scale[:, None] * W,
+        whitened=rounding_of_whitening(X, W, Z, a**2),
     )
+
+
+def power_of_two(x: Array) -> Array:
+    """Return the powers of two next to positive numbers: columns times these are not rounded."""
+    return np.asarray(np.exp2(np.round(np.log2(x))))
+
+
+def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array) -> Whitening:
+    """Return how far computed whitened data Z are from X W, and W'(X'X/n + Diag(diagonal))W from the identity.
+
+    X may be off by the rounding of its centring: each entry by a few units in its last place, each column by that of
+    its mean.
+    """
+    n, D = X.shape
+    size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
+    off_data = up(gamma(D + n + 16) * size)
+    residual = moment(Z, np.ones(n)) + (W.T * diagonal) @ W - np.eye(len(W.T))
+    trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
+    formed = gamma(summands(n) + D + 8) * trace
+    off_right = up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + off_data) * off_data)
+    return Whitening(off_data, off_right)
+
+
+def summands(n: int) -> int:
+    """Return how many terms the sums over n rows have in a row, which are summed by blocks."""
+    return min(n, BLOCK) + n // BLOCK + 1
 
 
 def whitener_with_ridge(X: Array, a: Array) -> Array:
@@ -307,7 +390,7 @@ def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | 
         a, c = np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
     centred = replace(X, offset=float(offset))
     gram = centred.second_moment()
-    scale = inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2))
+    scale = power_of_two(inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2)))
     a, c = a * scale, c * scale
     A = gram * np.outer(scale, scale) + np.diag(a**2)
     B = A + np.diag(c**2)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.certificates.components import join_labels
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Whitening, rounding_of_whitening
-from diffrac_cvx.certificates.rounding import gamma, up
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.rounding import Whitening, gamma, rounding_of_whitening, up
 from diffrac_cvx.factors import Sparse, dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import psd_factor, symmetric, whitener

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.certificates.rounding import UNIT, Pencil, gamma, proved_ratio, up
+from diffrac_cvx.certificates.rounding import UNIT, Pencil, gamma, proved_ratio, proved_shift, up
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, moment, momentum, row_energies, symmetric
+from diffrac_cvx.linalg import moment, momentum, row_energies, symmetric
 from diffrac_cvx.result import Bracket
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
@@ -211,32 +211,40 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
         return Bracket(-1.0, 0.0)
     U = U / size**0.5
     l1 = problem.cost(U) - 1.0
+    n, off = len(problem.X), problem.rounding
     upper = l1 - problem.gain(U)
-    lower = -1.0
+    upper += up((gamma(4 * n + 4 * len(U)) + 2.0 * off.off_data) * (1.0 + l1))
+    lower = -1.0 - 4 * UNIT
     given = [] if dual is None or dual.C is None else [clip_to_box(problem, dual.C)]
     for u, inverse_mean in candidate_weights(problem, row_energies(problem.X, U)):
         half = moment(problem.X, u) / 2
         theta = problem.gain(U) / 2 - l1
         slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
+        off_M = problem.off_moment(moment(problem.Z, u), float(u.max(initial=0.0))) / 2
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
-            lower = max(lower, -(inverse_mean / 2 + normalized_multiplier(problem, half, C)))
-    return Bracket(float(min(lower, upper)), float(upper))
+            found = normalized_multiplier(problem, half, C, off_M)
+            lower = max(
+                lower, -up(up(inverse_mean / 2, OF_MEANS) + max(found, 0.0), 4) - min(found, 0.0) * (1 - 4 * UNIT)
+            )
+    return Bracket(float(min(max(lower, -1.0), upper)), float(upper))
 
 
-def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array) -> float:
-    """Return theta with M/2 - C - Diag(c)^2 <= theta A, C blended with 0 where A is singular; inf if there is none.
+def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_M: float) -> float:
+    """Return theta with M/2 - C - Diag(c)^2 <= theta A, proved; C blended with 0 where A is singular; inf if none is.
 
     In the coordinates W of A + Diag(c)^2, A is the identity less a part that reaches 1 on its null space; there X
-    vanishes, and a Schur complement removes it.
+    vanishes, and a Schur complement removes it.  M/2 is off by off_M at most in these coordinates.
     """
     W = problem.W
-    values, Q = np.linalg.eigh(W.T @ problem.A @ W)
+    A = symmetric(W.T @ problem.A @ W)
+    values, Q = np.linalg.eigh(A)
     null = values < 1e-9
     basis = W @ Q
     basis[:, ~null] /= np.sqrt(values[~null])
     best = np.inf
     for blend in BLENDS:
-        N = basis.T @ ((1 - blend) * C + np.diag(problem.c**2) - half) @ basis
+        shrunk = (1 - blend) * C + np.diag(problem.c**2)
+        N = basis.T @ (shrunk - half) @ basis
         reduced = N[np.ix_(~null, ~null)]
         if null.any():
             corner = N[np.ix_(null, null)]
@@ -244,7 +252,10 @@ def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array) -> f
                 continue
             cross = N[np.ix_(null, ~null)]
             reduced = reduced - cross.T @ np.linalg.solve(corner, cross)
-        best = min(best, top_eigenvalue(-(reduced + reduced.T) / 2) + 8 * len(N) * EPS * np.abs(N).max())
+        theta = top_eigenvalue(-(reduced + reduced.T) / 2)
+        rest = symmetric(W.T @ (shrunk - half) @ W)
+        off = off_M + gamma(4 * len(C) + 16) * float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
+        best = min(best, proved_shift(rest, A, off, problem.rounding.off_right, theta))
         if not null.any():
             break
     return best

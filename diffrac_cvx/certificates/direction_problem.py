@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.rounding import UNIT, gamma, up
+from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, rounding_of_whitening, summands, up
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import (
     Factor,
@@ -25,8 +25,8 @@ from diffrac_cvx.inputs import Array, as_matrix, warn_degenerate
 from diffrac_cvx.linalg import (
     EPS,
     inverse_or_one,
-    moment,
     one_thread,
+    power_of_two,
     psd_factor,
     row_blocks,
     row_energies,
@@ -38,7 +38,7 @@ from diffrac_cvx.linalg import (
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.result import Result
-from diffrac_cvx.rows import BLOCK, Rows
+from diffrac_cvx.rows import Rows
 
 LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
 
@@ -52,21 +52,6 @@ class Scaled(NamedTuple):
     U: Factor
     value: float
     q: Array
-
-
-class Whitening(NamedTuple):
-    """How exact whitened coordinates are.
-
-    Attributes
-    ----------
-    off_data : float
-        Bound on the Frobenius norm of what the computed data are off, over sqrt(n).
-    off_right : float
-        Bound on the spectral norm of W'(A + Diag(c)^2)W - I.
-    """
-
-    off_data: float
-    off_right: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,32 +310,6 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty) -> Direction
         basis=scale[:, None] * W,
         whitened=rounding_of_whitening(X, W, Z, a**2),
     )
-
-
-def power_of_two(x: Array) -> Array:
-    """Return the powers of two next to positive numbers: columns times these are not rounded."""
-    return np.asarray(np.exp2(np.round(np.log2(x))))
-
-
-def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array) -> Whitening:
-    """Return how far computed whitened data Z are from X W, and W'(X'X/n + Diag(diagonal))W from the identity.
-
-    X may be off by the rounding of its centring: each entry by a few units in its last place, each column by that of
-    its mean.
-    """
-    n, D = X.shape
-    size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
-    off_data = up(gamma(D + n + 16) * size)
-    residual = moment(Z, np.ones(n)) + (W.T * diagonal) @ W - np.eye(len(W.T))
-    trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
-    formed = gamma(summands(n) + D + 8) * trace
-    off_right = up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + off_data) * off_data)
-    return Whitening(off_data, off_right)
-
-
-def summands(n: int) -> int:
-    """Return how many terms the sums over n rows have in a row, which are summed by blocks."""
-    return min(n, BLOCK) + n // BLOCK + 1
 
 
 def whitener_with_ridge(X: Array, a: Array) -> Array:

@@ -11,10 +11,27 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import moment
+from diffrac_cvx.rows import BLOCK
 
 UNIT = 2.0**-53
 LARGEST = 1e100  # t beyond proves nothing
 TRIES = 4  # of larger multiples, where a factorisation fails
+
+
+class Whitening(NamedTuple):
+    """How exact whitened coordinates are.
+
+    Attributes
+    ----------
+    off_data : float
+        Bound on the Frobenius norm of what the computed data are off, over sqrt(n).
+    off_right : float
+        Bound on the spectral norm of W'(A + Diag(c)^2)W - I.
+    """
+
+    off_data: float
+    off_right: float
 
 
 def gamma(k: float) -> float:
@@ -82,6 +99,23 @@ def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
     return float("inf")
 
 
+def proved_shift(rest: Array, A: Array, off_rest: float, off_A: float, theta: float) -> float:
+    """Return a number, a little above theta, at which rest + theta A is proved positive semidefinite; inf if none is.
+
+    The matrices may be off by off_rest and off_A, in the spectral norm; A has eigenvalues up to 1.
+    """
+    size = len(A)
+    if not np.isfinite(theta):
+        return float("inf")
+    traces = float(np.abs(np.diag(rest)).sum() + abs(theta) * np.abs(np.diag(A)).sum() + size * off_rest)
+    slack = up(off_rest + (abs(theta) + 1.0) * off_A + gamma(2 * size + 16) * (traces + 1.0))
+    for attempt in range(3 * TRIES):
+        larger = theta + 2.0 ** (attempt + 1) * slack
+        if succeeds(rest + larger * A - up(slack + (larger - theta) * off_A) * np.eye(size)):
+            return float(larger)
+    return float("inf")
+
+
 def succeeds(S: Array) -> bool:
     """Whether the Cholesky factorisation of a symmetric matrix does not break down."""
     try:
@@ -89,3 +123,24 @@ def succeeds(S: Array) -> bool:
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array) -> Whitening:
+    """Return how far computed whitened data Z are from X W, and W'(X'X/n + Diag(diagonal))W from the identity.
+
+    X may be off by the rounding of its centring: each entry by a few units in its last place, each column by that of
+    its mean.
+    """
+    n, D = X.shape
+    size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
+    off_data = up(gamma(D + n + 16) * size)
+    residual = moment(Z, np.ones(n)) + (W.T * diagonal) @ W - np.eye(len(W.T))
+    trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
+    formed = gamma(summands(n) + D + 8) * trace
+    off_right = up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + off_data) * off_data)
+    return Whitening(off_data, off_right)
+
+
+def summands(n: int) -> int:
+    """Return how many terms the sums over n rows have in a row, which are summed by blocks."""
+    return min(n, BLOCK) + n // BLOCK + 1

@@ -30,7 +30,8 @@ from diffrac_cvx.certificates.direction_bounds import (
     closer_to_feasible,
     largest_ratio,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, Whitening
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.certificates.rounding import Whitening
 from diffrac_cvx.factors import Factor, dense, scale_rows, squared_norm, sum_of_absolute_products
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import moment, principal_columns, row_blocks, row_energies, row_products, symmetric

@@ -80,6 +80,8 @@ class DirectionProblem:
         Any root of A, where it is known.
     whitened : Whitening, optional
         How exact the coordinates are, where they are whitened.
+    dropped : int
+        How many directions the whitened coordinates leave out.
     """
 
     X: Array
@@ -90,6 +92,7 @@ class DirectionProblem:
     basis: Array | None = None
     root: Array | None = None
     whitened: Whitening | None = None
+    dropped: int = 0
 
     @cached_property
     def rounding(self) -> Whitening:
@@ -153,6 +156,15 @@ class DirectionProblem:
         box = np.outer(self.c, self.c) * (1.0 - 4.0 * UNIT)  # not above c_i c_j, though that is rounded
         np.fill_diagonal(box, 0.0)
         return box
+
+    @cached_property
+    def left_out(self) -> int:
+        """How many directions, that nothing penalises, are taken to be constant: the data hardly vary along them."""
+        free = np.flatnonzero(self.c == 0.0)
+        if self.basis is not None or len(free) == 0 or isinstance(self.X, Rows):
+            return int(self.dropped)
+        columns = np.vstack([self.X[:, free] / len(self.X) ** 0.5, np.diag(self.a[free])])
+        return int(np.sum(columns.any(axis=0)) - whitener(columns).shape[1])
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
@@ -309,6 +321,7 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty) -> Direction
         has_offset=nu < 1.0,
         basis=scale[:, None] * W,
         whitened=rounding_of_whitening(X, W, Z, a**2),
+        dropped=0 if a.all() else int(np.sum(X.any(axis=0) | (a > 0.0))) - W.shape[1],
     )
 
 

@@ -301,6 +301,7 @@ def certify_until_stopped(
         u=None if dual is None else dual.u,
         G=problem.user_factor(best.U),
         components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
+        left_out=problem.left_out,
     )
 
 

@@ -24,7 +24,7 @@ def exact(values: npt.ArrayLike) -> Exact:
 def centred(X: Array) -> Exact:
     """Return the centred columns."""
     rows = exact(X)
-    return rows - rows.sum(axis=0) / Decimal(len(rows))
+    return np.asarray(rows - rows.sum(axis=0) / Decimal(len(rows)))
 
 
 def root(values: Exact) -> Exact:

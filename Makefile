@@ -28,7 +28,11 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
+<<<<<<< HEAD
 .PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate benchmark \
+=======
+.PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory two-class multi-label validate stress benchmark \
+>>>>>>> trust
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -131,6 +135,9 @@ figures: ## everything above, then docs/reproduction.md
 
 validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
 	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS)
+
+stress: $(STAMP) ## brackets on 11 000 adversarial instances, against sixty digits (GRID, JOBS)
+	$(RUN) experiments.stress --grid $(GRID) --jobs $(JOBS)
 
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1

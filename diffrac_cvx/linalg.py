@@ -126,20 +126,36 @@ def unit_rows(F: Array) -> Array:
 
 
 def column_basis(X: Array, ridge: Array | None = None) -> Array:
-    """Return Q, shape (n, r), with Q Q' = X (X'X + n Diag(ridge)^2)^+ X'; orthonormal columns without a ridge.
+    """Return Q, shape (n, r), with Q Q' = X (X'X + n Diag(ridge)^2)^+ X'; orthonormal columns without a ridge."""
+    scaled = scale_to_whiten(X, ridge)
+    return scaled.X @ scaled.W
 
-    Columns are scaled first: the product does not depend on their units, its accuracy does.
-    """
+
+class Whitened(NamedTuple):
+    """Data in units that make columns comparable, their ridge, and W with W'(X'X + n Diag(ridge)^2)W = I."""
+
+    X: Array
+    ridge: Array
+    W: Array
+
+
+def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
+    """Return scaled columns and what whitens them: the product X W does not depend on units, its accuracy does."""
     n, d = X.shape
     ridge = np.zeros(d) if ridge is None else ridge
-    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2))
-    stacked = np.vstack([X * scale, n**0.5 * np.diag(ridge * scale)])
-    return X @ (scale[:, None] * whitener(stacked))
+    scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2)))
+    X, ridge = X * scale, ridge * scale
+    return Whitened(X, ridge, whitener(np.vstack([X, n**0.5 * np.diag(ridge)])))
 
 
 def inverse_or_one(x: Array) -> Array:
     """Return 1/x entrywise, and 1 where x is 0."""
     return 1.0 / np.where(x == 0.0, 1.0, x)
+
+
+def power_of_two(x: Array) -> Array:
+    """Return the powers of two next to positive numbers: columns times these are not rounded."""
+    return np.asarray(np.exp2(np.round(np.log2(x))))
 
 
 class Standardised(NamedTuple):

@@ -119,6 +119,10 @@ class Result:
         Factor of the matrix of directions, V = GG'; None for relaxations in Y alone.
     components : Components or None
         Where V was found by components: which they are, and in words whether V is proved diagonal.
+    left_out : int
+        Number of directions that nothing penalises and along which the data vary by less than about 1e-13 of their
+        largest variation: the data are taken not to vary along them, as where columns are collinear, and the bracket is
+        that of these data.
     """
 
     value: float
@@ -134,6 +138,7 @@ class Result:
     u: Array | None = field(default=None, repr=False)
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)
+    left_out: int = 0
 
     @cached_property
     def V(self) -> Array | None:
@@ -160,6 +165,7 @@ class Result:
         made = self.__dict__["F"]
         rank = made.shape[1] if self.G is None or not callable(made) else self.G.shape[1]
         structure = "" if self.components is None else f", components={str(self.components)!r}"
+        structure += f", left_out={self.left_out}" if self.left_out else ""
         return (
             f"Result(value={self.value:.6g}, bracket=[{self.lower:.6g}, {self.upper:.6g}], gap={self.gap:.1e}, "
             f"rank<={rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "

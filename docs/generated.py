@@ -14,7 +14,7 @@ from experiments.benchmark.readme import INSTANCE
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
 
 ROOT = Path(__file__).parents[1]
-RUNTIME, BENCHMARK = (ROOT / "figures" / f"{name}.csv" for name in ("runtime", "benchmark"))
+RUNTIME, BENCHMARK, STRESS = (ROOT / "figures" / f"{name}.csv" for name in ("runtime", "benchmark", "stress"))
 N, D = 200, 10  # of the sizes shown
 NOT_MEASURED = "Not measured yet: ``make benchmark``.\n"
 
@@ -41,6 +41,28 @@ def table_of_data_sets(kinds: Sequence[str]) -> str:
         what = f"{escape_text(known.description)}. *Source:* {escape_text(known.source)}. *Licence:* {escape_text(known.licence)}."
         rows.append((f"``{known.name}``", *size, where, what))
     return list_table(("name", "n", "d", "file", "what, whose, on which terms"), rows)
+
+
+def table_of_stress() -> str:
+    """Return what `make stress` found, family by family."""
+    if not STRESS.exists():
+        return "Not measured yet: ``make stress``.\n"
+    rows = []
+    for family, part in pd.read_csv(STRESS).groupby("family"):
+        total = part[["instances", "lower", "upper", "violations", "left_out"]].sum()
+        widths = f"{part['median_width'].median():.0e}"
+        counts = [str(total[name]) for name in ("instances", "lower", "upper", "violations", "left_out")]
+        rows.append((str(family).replace("_", " "), *counts, widths))
+    header = (
+        "family",
+        "instances",
+        "lower bounds",
+        "upper bounds",
+        "violations",
+        "directions left out",
+        "median bracket",
+    )
+    return list_table(header, rows)
 
 
 def table_of_methods() -> str:
@@ -113,6 +135,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "equal_gap_plain": lambda: table_of_equal_gap(0.0),
     "equal_gap_sparse": lambda: table_of_equal_gap(0.001),
     "benchmark": table_of_benchmark,
+    "stress": table_of_stress,
     "large_seconds": lambda: table_of_large(seconds_text),
     "large_picture": picture_of_benchmark,
     "large_gaps": lambda: table_of_large(gap_text),

@@ -139,14 +139,18 @@ def test_without_an_l1_part_the_data_are_white(nu, penalty, n, rank):
 @each_nu
 @pytest.mark.parametrize("penalty", [PENALTIES["l1"], PENALTIES["both"]], ids=["l1", "both"])
 @pytest.mark.parametrize(("n", "rank"), [(15, 4), (15, 2), (4, 4)])
-def test_with_an_l1_part_the_columns_have_unit_scale_and_W_whitens(nu, penalty, n, rank):
+def test_with_an_l1_part_the_columns_have_nearly_unit_scale_in_powers_of_two_and_W_whitens(nu, penalty, n, rank):
     X = centred(n, 4, rank)
     problem = direction_problem(X, nu, penalty)
     Xa, a, c = oracles.augmented(X, nu, penalty.a, penalty.c)
-    L = np.diag((np.mean(Xa**2, axis=0) + a**2 + c**2) ** -0.5)
-    np.testing.assert_allclose(problem.L, L, atol=1e-14)
+    L = np.diag(problem.scale)
+    np.testing.assert_array_equal(problem.L, L)
+    np.testing.assert_array_equal(np.frexp(problem.scale)[0], 0.5)
+    size = problem.scale**2 * (np.mean(Xa**2, axis=0) + a**2 + c**2)
+    assert np.all((size >= 0.5) & (size <= 2.0))
     np.testing.assert_allclose(problem.A, L @ (Xa.T @ Xa / n + np.diag(a**2)) @ L, atol=1e-13)
     np.testing.assert_allclose(problem.box + np.diag(problem.c**2), L @ np.outer(c, c) @ L, atol=1e-14)
+    assert np.all(problem.box <= np.outer(problem.c, problem.c))
     assert not np.diag(problem.box).any()
     np.testing.assert_allclose(
         problem.W.T @ (problem.A + np.diag(problem.c**2)) @ problem.W, np.eye(problem.W.shape[1]), atol=1e-12

@@ -9,7 +9,14 @@ import scipy.sparse.linalg
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
-from diffrac_cvx.certificates.direction_bounds import Dual, blended_ratio, bracket, candidate_matrices, inverse_roots
+from diffrac_cvx.certificates.direction_bounds import (
+    Dual,
+    blended_ratio,
+    bound_at,
+    bracket,
+    candidate_matrices,
+    inverse_roots,
+)
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.certificates.pairs import (
     NEAR,
@@ -23,6 +30,7 @@ from diffrac_cvx.certificates.pairs import (
     look_again,
     scan,
 )
+from diffrac_cvx.certificates.rounding import Pencil, gamma, proved_ratio, succeeds, up
 from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import EPS, symmetric
@@ -66,7 +74,7 @@ class BlockRatios(NamedTuple):
     @property
     def bound(self) -> float:
         """What would be the lower bound if no pair in different groups violated its box."""
-        return 1.0 - self.largest * self.inverse_mean
+        return bound_at(self.largest, self.inverse_mean)
 
 
 class Blocks:
@@ -98,11 +106,26 @@ class Blocks:
         n = len(u)
         single = single_ratios(self.problem, u, self.partition.singles)
         largest, shrunk = [], []
-        for data, W, matrix in zip(self.data, self.whiteners, C, strict=True):
-            t, multiplier = block_ratio(symmetric(W.T @ (data.T @ (u[:, None] * data) / n) @ W), W, matrix)
+        for i, (data, matrix) in enumerate(zip(self.data, C, strict=True)):
+            t, multiplier = self.block_ratio(i, symmetric(data.T @ (u[:, None] * data) / n), matrix, u.max(initial=0.0))
             largest.append(t)
             shrunk.append(multiplier)
         return BlockRatios(u, inverse_mean, single, largest, shrunk)
+
+    def block_ratio(self, i: int, M: Array, C: Array, top: float) -> tuple[float, Array]:
+        """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved; and C shrunk, where that makes t smaller.
+
+        The weights of the rows in M are top at most.
+        """
+        W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
+        off_M = self.problem.off_moment(block, M, top)
+        off_right = self.problem.off_right(block, self.right[i])
+        size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
+        found = blended_ratio(symmetric(W.T @ M @ W), symmetric(W[:s].T @ C @ W[:s]), size * off_M, size * off_right)
+        right = self.right[i].copy()
+        right[:s, :s] += found.share * C
+        least = float(np.linalg.eigvalsh(right)[0])
+        return proved_ratio(Pencil(M, right, off_M, off_right), found.t, least), found.share * C
 
 
 def whiten(right: Array) -> Array:
@@ -113,10 +136,16 @@ def whiten(right: Array) -> Array:
 
 
 def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
-    """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with F, shape (m1,)."""
-    n = len(u)
+    """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with F, shape (m1,).
+
+    Rounding is covered: each is a little too large.
+    """
+    n, top = len(u), float(u.max(initial=0.0))
+    off = problem.off_data(singles)
     M = (u @ problem.squares / n)[singles]
-    right = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
+    M = (np.sqrt(M * (1 + gamma(n + 8))) + top**0.5 * off) ** 2
+    least = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
+    right = least * (1 - gamma(n + 8)) - 2 * np.sqrt(least) * off
     if problem.F.shape[1] == 0:
         return np.asarray(M / right) * (1 + 8 * EPS)
     uF = u[:, None] * problem.F
@@ -128,17 +157,11 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
     pencil[:, 0, 0] = (M - np.sum((Mcross + rest) * r, axis=1)) / right
     pencil[:, 0, 1:] = pencil[:, 1:, 0] = rest / np.sqrt(right)[:, None]
     pencil[:, 1:, 1:] = MF
-    return np.asarray(np.linalg.eigvalsh(pencil)[:, -1]) * (1 + 32 * EPS)
-
-
-def block_ratio(M: Array, W: Array, C: Array) -> tuple[float, Array]:
-    """Return t with M <= t (I + W'CW) and the multiplier C, shrunk towards 0 as far as that makes t smaller.
-
-    M is in the coordinates W; C has no entries for F, whose rows are the last of W.
-    """
-    s = len(C)
-    t, share = blended_ratio(M, symmetric(W[:s].T @ C @ W[:s]))
-    return t, share * C
+    # The differences are off by the rounding of what they are of: M and A on the coordinate, over what is left of it.
+    mass = np.trace(pencil, axis1=1, axis2=2) + (M + np.trace(MF)) * (1.0 + least / right)
+    found = np.linalg.eigvalsh(pencil)[:, -1]
+    off_F = problem.whitened.off_right + 2 * top**0.5 * problem.whitened.off_data
+    return np.asarray(found + 8 * (gamma(n + 32) + off_F) * mass)
 
 
 def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
@@ -157,21 +180,26 @@ def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
 
 
 class Together(NamedTuple):
-    """A component of groups and leftover pairs: its coordinates, S on them, and the coordinates' groups."""
+    """A component of groups and leftover pairs: its coordinates, S on them, and how far S may be off."""
 
     members: Indices
     S: Array
+    off: float
 
 
 def matrices(blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs) -> Iterator[Together]:
     """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
+
+    The bound on its rounding comes with it.
 
     Between the groups C is G/t clipped to its box, so that S is minus the pairs' excess there.
     """
     problem, partition = blocks.problem, blocks.partition
     joined = partition.join(pairs.j, pairs.k)
     excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
-    diagonal = at.t * problem.diagonal - ratios.u @ problem.squares / len(ratios.u) - np.sum(at.K**2, axis=0)
+    M = ratios.u @ problem.squares / len(ratios.u)
+    diagonal = at.t * problem.diagonal - M - np.sum(at.K**2, axis=0)
+    mass = 4.0 * at.roundings * (at.t * problem.diagonal + M + at.magnified * np.sum(at.K**2, axis=0))
     number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
     for group in involved_groups(joined, pairs):
         position[group] = np.arange(len(group))
@@ -184,7 +212,7 @@ def matrices(blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs)
         inside = joined.labels[pairs.j] == joined.labels[group[0]]
         j, k = position[pairs.j[inside]], position[pairs.k[inside]]
         S[j, k] = S[k, j] = -excess[inside]
-        yield Together(group, S)
+        yield Together(group, S, float(mass[group].sum()))
 
 
 def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
@@ -201,14 +229,10 @@ def block_matrix(blocks: Blocks, ratios: BlockRatios, at: Elimination, i: int) -
     return np.asarray(at.t * (blocks.right[i][:s, :s] + ratios.C[i]) - M - K.T @ K)
 
 
-def is_positive(S: Array) -> bool:
-    """Whether a symmetric matrix is positive definite beyond the rounding of its Cholesky factorisation."""
-    shift = 8 * len(S) * EPS * float(np.abs(np.diag(S)).max(initial=0.0))
-    try:
-        np.linalg.cholesky(S - shift * np.eye(len(S)))
-    except np.linalg.LinAlgError:
-        return False
-    return True
+def is_positive(S: Array, off: float) -> bool:
+    """Whether every matrix at most so far from a symmetric one, in the spectral norm, is positive definite."""
+    shift = up(off + gamma(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
+    return succeeds(S - shift * np.eye(len(S)))
 
 
 def least_direction(S: Array) -> tuple[Array, float]:
@@ -277,7 +301,7 @@ class Claim(NamedTuple):
 
     def bound(self, t: float) -> float:
         """Return the bound that t gives."""
-        return 1.0 - t * self.ratios.inverse_mean
+        return bound_at(t, self.ratios.inverse_mean)
 
     @property
     def least_t(self) -> float:
@@ -348,9 +372,9 @@ def check_pairs(
         large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
         violated = violated.take(np.flatnonzero(~large))
     failures = []
-    for members, S in matrices(blocks, ratios, at, violated):
+    for members, S, off in matrices(blocks, ratios, at, violated):
         poll()
-        if not is_positive(S):
+        if not is_positive(S, off):
             failures.append(Failure(members, *least_direction(S)))
     return failures, too_large
 
@@ -372,13 +396,14 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
     """Return, for each block, the candidate for C with the least ratio."""
     split, rows = blocks.problem, scipy.sparse.csr_array(point.U)
     chosen = []
-    for block, data, W in zip(blocks.partition.blocks, blocks.data, blocks.whiteners, strict=True):
+    top = float(u.max(initial=0.0))
+    for i, (block, data) in enumerate(zip(blocks.partition.blocks, blocks.data, strict=True)):
         s = len(block)
         small = split.problem.restrict(split.penalised[block])
         U = dense(rows[split.penalised[block]])
-        M = symmetric(W.T @ (data.T @ (u[:, None] * data) / len(data)) @ W)
+        M = symmetric(data.T @ (u[:, None] * data) / len(data))
         candidates = [C for C in candidate_matrices(small, U, u, None) if C is not None]
-        chosen.append(min(candidates, key=lambda C: block_ratio(M, W, C)[0]))
+        chosen.append(min(candidates, key=lambda C: blocks.block_ratio(i, M, C, top)[0]))
         assert chosen[-1].shape == (s, s)
     return chosen
 

@@ -10,6 +10,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.rounding import Whitening, gamma, rounding_of_whitening, up
 from diffrac_cvx.factors import Sparse, dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import psd_factor, symmetric, whitener
@@ -72,6 +73,8 @@ class BlockProblem:
         Which coordinates of the problem they are.
     problem : DirectionProblem
         The problem.
+    whitened : Whitening
+        How exact the coordinates of F are.
     """
 
     X: Array
@@ -82,6 +85,21 @@ class BlockProblem:
     penalised: Indices
     free: Indices
     problem: DirectionProblem
+    whitened: Whitening
+
+    def off_data(self, columns: Indices | slice) -> Array:
+        """Return how far columns may be from the exact ones, in the Euclidean norm over sqrt(n), shape (m,)."""
+        return np.asarray(gamma(len(self.X) + 16) * np.sqrt(self.diagonal[columns]))
+
+    def off_moment(self, block: Indices, M: Array, top: float) -> float:
+        """Return how far X'Diag(u)X/n, computed on a block and F, may be from the exact one; u is top at most."""
+        mass = float(np.trace(M))
+        off = top**0.5 * (float(np.linalg.norm(self.off_data(block))) + self.whitened.off_data)
+        return up(gamma(len(self.X) + 8) * mass + (2.0 * mass**0.5 + off) * off)
+
+    def off_right(self, block: Indices, right: Array) -> float:
+        """Return how far A + Diag(c)^2, computed on a block and F, may be from the exact one."""
+        return up(self.off_moment(block, right, 1.0) + self.whitened.off_right)
 
     @cached_property
     def cross(self) -> Array:
@@ -177,15 +195,18 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
     F = problem.X[:, free]
     root = np.vstack([F / len(F) ** 0.5, np.diag(problem.a[free])])
     basis = whitener(root) if len(free) else np.zeros((0, 0))
+    whitened = F @ basis
+    exact = Whitening(0.0, 0.0)
     return BlockProblem(
         X=X,
-        F=F @ basis,
+        F=whitened,
         a=problem.a[penalised],
         c=problem.c[penalised],
         basis=basis,
         penalised=penalised,
         free=free,
         problem=problem,
+        whitened=rounding_of_whitening(F, basis, whitened, problem.a[free] ** 2) if len(free) else exact,
     )
 
 

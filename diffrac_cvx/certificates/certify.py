@@ -10,12 +10,13 @@ from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual, bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
-from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
+from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, projection_of
+from diffrac_cvx.certificates.values import proved_labels_value, proved_value
 from diffrac_cvx.directions import best_direction
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
-from diffrac_cvx.linalg import column_basis, psd_factor
+from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of, weights_of
 from diffrac_cvx.result import Bracket, Result
 
@@ -62,9 +63,10 @@ def certify_v(
     problem = direction_problem(data, nu, penalty)
     U, dual = read_matrix(problem, V)
     point = problem.best_scale(U)
+    upper = min(proved_value(data, nu, penalty, problem.user_factor(point.U)), 1.0)
     if nu == 0.0:
-        return Bracket(0.0, point.value)
-    found = bracket_any(problem, point, dual)
+        return Bracket(0.0, upper)
+    found = Bracket(min(bracket_any(problem, point, dual).lower, upper), upper)
     size = len(problem.c)
     if not is_sparse(U):
         lower = found.lower if dual is None else max(found.lower, bound_by_dual(problem, dual))
@@ -131,10 +133,10 @@ def certify_y(
         raise DataError(f"Y_or_F has {len(F)} rows for {len(data)} points")
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
-    Q = column_basis(data, ridge_of(penalty, data.shape[1]))
+    H = projection_of(data, ridge_of(penalty, data.shape[1]))
     if alpha is None:
-        return bracket_nu(Q, F, nu)
-    return bracket_alpha(Q, F, in_unit_interval(alpha, "alpha"))
+        return bracket_nu(H, F, nu)
+    return bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +146,7 @@ class LabelCertificate:
     Attributes
     ----------
     objective : float
-        Value of Eq. (9), penalty included, at the labels with the best direction v.
+        Value of Eq. (9), penalty included, at the labels with the best direction v; not below the exact one.
     lower : float
         Proved lower bound on Eq. (9) over all 2^n labellings.
     v : (d,) array
@@ -195,6 +197,5 @@ def certify_labels(
     a, c = weights_of(penalty, data.shape[1])
     mean = labels.mean()
     v = best_direction(data, labels - mean, a, c)
-    misfit = np.mean((labels - mean - data @ v) ** 2)
-    objective = float(misfit + nu * mean**2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
+    objective = proved_labels_value(data, labels, v, nu, a, c)
     return LabelCertificate(objective=objective, lower=min(bound, objective), v=v)

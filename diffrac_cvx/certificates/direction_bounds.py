@@ -7,15 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.certificates.rounding import UNIT, Pencil, gamma, proved_ratio, proved_shift, up
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, moment, momentum, row_energies, symmetric
+from diffrac_cvx.linalg import moment, momentum, row_energies, symmetric
 from diffrac_cvx.result import Bracket
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
 WELL_CONDITIONED = 0.05
 FITTING_STEPS = 300
 THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| to its diagonal, below which a solver may have meant 0
+OF_MEANS = 400  # roundings that a mean by NumPy's pairwise sums may have
 BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 
 
@@ -67,7 +69,14 @@ def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
 
 def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:
     """Return 1 - t mean(1/u), for weights u of the rows, 0 for zero rows, and mean(1/u)."""
-    return 1.0 - largest_ratio(problem, moment(problem.Z, u), C) * inverse_mean
+    M = moment(problem.Z, u)
+    return bound_at(largest_ratio(problem, M, C, problem.off_moment(M, float(u.max(initial=0.0)))), inverse_mean)
+
+
+def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS) -> float:
+    """Return what is not above 1 - t inverse_mean, for a mean of positive numbers computed with so many roundings."""
+    product = up(t * inverse_mean, roundings)
+    return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
 
 
 def inverse_roots(q: Array, floor: float = 1e-12) -> Array:
@@ -136,36 +145,52 @@ def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator
     yield slack
 
 
-def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None) -> float:
-    """Return t with M <= t (A + C + Diag(c)^2), C blended with 0 until the right side is positive definite.
+def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None, off_M: float) -> float:
+    """Return t with M <= t (A + C + Diag(c)^2), proved; C blended with 0 until the right side is positive definite.
 
-    Mz is M in the whitened coordinates W, in which A + Diag(c)^2 is the identity.
+    Mz is M in the whitened coordinates W, in which A + Diag(c)^2 is the identity, off by off_M at most.
     """
     if Mz.size == 0:
         return 0.0
-    size = len(Mz)
+    Mz, identity, off = symmetric(Mz), np.eye(len(Mz)), problem.rounding.off_right
     if C is None:
-        return top_eigenvalue(Mz) * (1 + 4 * size * EPS)
-    return blended_ratio(Mz, symmetric(problem.W.T @ C @ problem.W))[0]
+        return proved_ratio(Pencil(Mz, identity, off_M, off), top_eigenvalue(Mz), 1.0)
+    Cw = symmetric(problem.W.T @ C @ problem.W)
+    off = up(off + gamma(2 * len(C) + 8) * float(np.sum(problem.W**2) * np.linalg.norm(C)))
+    found = blended_ratio(Mz, Cw, off_M, off)
+    return proved_ratio(Pencil(Mz, identity + found.share * Cw, off_M, off), found.t, found.least)
 
 
-def blended_ratio(M: Array, C: Array) -> tuple[float, float]:
-    """Return t with M <= t (I + share C), and the share in [0, 1]: less than 1 where I + C is nearly singular."""
+class Blend(NamedTuple):
+    """t with M <= t (I + share C), up to rounding, the share in [0, 1], and the least eigenvalue of I + share C."""
+
+    t: float
+    share: float
+    least: float
+
+
+def blended_ratio(M: Array, C: Array, off_M: float = 0.0, off_right: float = 0.0) -> Blend:
+    """Return the least t with M <= t (I + share C) and its share, less than 1 where I + C is nearly singular.
+
+    What makes t least is chosen with what has to be added for rounding, see `proved_ratio`.
+    """
     shifts, Q = np.linalg.eigh(C)
     M = Q.T @ M @ Q
-    best, share = np.inf, 1.0
+    best, least_sum = Blend(np.inf, 1.0, 0.0), np.inf
+    off_M, off_right = off_M + gamma(2 * len(M)) * np.trace(M), off_right + gamma(2 * len(M)) * len(M)
     for blend in BLENDS:
         right = 1.0 + (1.0 - blend) * shifts
         if right.min() < 1e-9:
             continue
         root = 1.0 / np.sqrt(right)
-        t = top_eigenvalue(M * np.outer(root, root)) * (1 + 8 * len(M) * EPS / min(right.min(), 1.0))
-        if t > best:
+        t, least = top_eigenvalue(M * np.outer(root, root)), float(right.min())
+        whole = t + 2.0 * (off_M + t * off_right) / least
+        if whole > least_sum:
             break
-        best, share = t, 1.0 - blend
+        best, least_sum = Blend(t, 1.0 - blend, least), whole
         if right.min() > WELL_CONDITIONED:
             break
-    return best, share
+    return best
 
 
 def top_eigenvalue(M: Array) -> float:
@@ -186,32 +211,40 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
         return Bracket(-1.0, 0.0)
     U = U / size**0.5
     l1 = problem.cost(U) - 1.0
+    n, off = len(problem.X), problem.rounding
     upper = l1 - problem.gain(U)
-    lower = -1.0
+    upper += up((gamma(4 * n + 4 * len(U)) + 2.0 * off.off_data) * (1.0 + l1))
+    lower = -1.0 - 4 * UNIT
     given = [] if dual is None or dual.C is None else [clip_to_box(problem, dual.C)]
     for u, inverse_mean in candidate_weights(problem, row_energies(problem.X, U)):
         half = moment(problem.X, u) / 2
         theta = problem.gain(U) / 2 - l1
         slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
+        off_M = problem.off_moment(moment(problem.Z, u), float(u.max(initial=0.0))) / 2
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
-            lower = max(lower, -(inverse_mean / 2 + normalized_multiplier(problem, half, C)))
-    return Bracket(float(min(lower, upper)), float(upper))
+            found = normalized_multiplier(problem, half, C, off_M)
+            lower = max(
+                lower, -up(up(inverse_mean / 2, OF_MEANS) + max(found, 0.0), 4) - min(found, 0.0) * (1 - 4 * UNIT)
+            )
+    return Bracket(float(min(max(lower, -1.0), upper)), float(upper))
 
 
-def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array) -> float:
-    """Return theta with M/2 - C - Diag(c)^2 <= theta A, C blended with 0 where A is singular; inf if there is none.
+def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_M: float) -> float:
+    """Return theta with M/2 - C - Diag(c)^2 <= theta A, proved; C blended with 0 where A is singular; inf if none is.
 
     In the coordinates W of A + Diag(c)^2, A is the identity less a part that reaches 1 on its null space; there X
-    vanishes, and a Schur complement removes it.
+    vanishes, and a Schur complement removes it.  M/2 is off by off_M at most in these coordinates.
     """
     W = problem.W
-    values, Q = np.linalg.eigh(W.T @ problem.A @ W)
+    A = symmetric(W.T @ problem.A @ W)
+    values, Q = np.linalg.eigh(A)
     null = values < 1e-9
     basis = W @ Q
     basis[:, ~null] /= np.sqrt(values[~null])
     best = np.inf
     for blend in BLENDS:
-        N = basis.T @ ((1 - blend) * C + np.diag(problem.c**2) - half) @ basis
+        shrunk = (1 - blend) * C + np.diag(problem.c**2)
+        N = basis.T @ (shrunk - half) @ basis
         reduced = N[np.ix_(~null, ~null)]
         if null.any():
             corner = N[np.ix_(null, null)]
@@ -219,7 +252,10 @@ def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array) -> f
                 continue
             cross = N[np.ix_(null, ~null)]
             reduced = reduced - cross.T @ np.linalg.solve(corner, cross)
-        best = min(best, top_eigenvalue(-(reduced + reduced.T) / 2) + 8 * len(N) * EPS * np.abs(N).max())
+        theta = top_eigenvalue(-(reduced + reduced.T) / 2)
+        rest = symmetric(W.T @ (shrunk - half) @ W)
+        off = off_M + gamma(4 * len(C) + 16) * float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
+        best = min(best, proved_shift(rest, A, off, problem.rounding.off_right, theta))
         if not null.any():
             break
     return best

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, rounding_of_whitening, summands, up
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import (
     Factor,
@@ -25,6 +26,7 @@ from diffrac_cvx.linalg import (
     EPS,
     inverse_or_one,
     one_thread,
+    power_of_two,
     psd_factor,
     row_blocks,
     row_energies,
@@ -67,15 +69,19 @@ class DirectionProblem:
     a : (D,) array
         Ridge in these coordinates; 0 when whitened, where it is part of the identity.
     c : (D,) array
-        Weights of the l1 part; with them A_jj + c_j^2 = 1, but for columns of zeros.
+        Weights of the l1 part; with them A_jj + c_j^2 is between 1/2 and 2, but for columns of zeros.
     scale : (d or d + 1,) array
-        Units that give the user's columns norm one.
+        Units that give the user's columns norm about one: powers of two, which round nothing.
     has_offset : bool
         Whether the last column is the offset's, that is nu < 1.
     basis : (d or d + 1, D) array, optional
         L, where the coordinates are whitened; None where L = Diag(scale).
     root : (k, D) array, optional
         Any root of A, where it is known.
+    whitened : Whitening, optional
+        How exact the coordinates are, where they are whitened.
+    dropped : int
+        How many directions the whitened coordinates leave out.
     """
 
     X: Array
@@ -85,6 +91,39 @@ class DirectionProblem:
     has_offset: bool
     basis: Array | None = None
     root: Array | None = None
+    whitened: Whitening | None = None
+    dropped: int = 0
+
+    @cached_property
+    def rounding(self) -> Whitening:
+        """How exact the whitened coordinates are."""
+        if self.whitened is not None:
+            return self.whitened
+        if isinstance(self.X, Rows):  # A comes from sums over the rows, and so do the moments
+            B, W = self.A + np.diag(self.c**2), self.W
+            size = float(np.trace(B) * np.sum(W**2))
+            residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
+            return Whitening(0.0, up(residual + gamma(summands(len(self.X)) + 100 * len(W)) * size))
+        return rounding_of_whitening(self.X, self.W, self.Z, self.a**2 + self.c**2)
+
+    def off_moment(self, Mz: Array, top: float, mass: float | None = None) -> float:
+        """Return how far a computed moment of the whitened data may be from the exact one, in the spectral norm.
+
+        Parameters
+        ----------
+        Mz : (r, r) array
+            The moment.
+        top : float
+            The largest weight of a row.
+        mass : float, optional
+            The trace of the moment before it was whitened, where the data are whitened after they are summed.
+        """
+        n = len(self.X)
+        if isinstance(self.X, Rows):
+            mass = top * float(np.trace(self.A)) if mass is None else mass
+            return up(gamma(summands(n) + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2)))
+        mass, off = float(np.trace(Mz)), top**0.5 * self.rounding.off_data
+        return up(gamma(summands(n) + 8) * mass + (2.0 * mass**0.5 + off) * off)
 
     @cached_property
     def R(self) -> Array:
@@ -114,9 +153,18 @@ class DirectionProblem:
     @cached_property
     def box(self) -> Array:
         """c_i c_j off the diagonal, 0 on it, shape (D, D): the diagonal part of the penalty is linear on V >= 0."""
-        box = np.outer(self.c, self.c)
+        box = np.outer(self.c, self.c) * (1.0 - 4.0 * UNIT)  # not above c_i c_j, though that is rounded
         np.fill_diagonal(box, 0.0)
         return box
+
+    @cached_property
+    def left_out(self) -> int:
+        """How many directions, that nothing penalises, are taken to be constant: the data hardly vary along them."""
+        free = np.flatnonzero(self.c == 0.0)
+        if self.basis is not None or len(free) == 0 or isinstance(self.X, Rows):
+            return int(self.dropped)
+        columns = np.vstack([self.X[:, free] / len(self.X) ** 0.5, np.diag(self.a[free])])
+        return int(np.sum(columns.any(axis=0)) - whitener(columns).shape[1])
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
@@ -259,14 +307,21 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty) -> Direction
         X = np.column_stack([X, np.ones(n)])
         a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
         c = np.append(c, 0.0)
-    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
+    scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
     X, a, c = X * scale, a * scale, c * scale
     if c.any():
         return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0)
     W = whitener_with_ridge(X / n**0.5, a)
-    r = W.shape[1]
+    Z, zeros = X @ W, np.zeros(W.shape[1])
     return DirectionProblem(
-        X=X @ W, a=np.zeros(r), c=np.zeros(r), scale=scale, has_offset=nu < 1.0, basis=scale[:, None] * W
+        X=Z,
+        a=zeros,
+        c=zeros,
+        scale=scale,
+        has_offset=nu < 1.0,
+        basis=scale[:, None] * W,
+        whitened=rounding_of_whitening(X, W, Z, a**2),
+        dropped=0 if a.all() else int(np.sum(X.any(axis=0) | (a > 0.0))) - W.shape[1],
     )
 
 
@@ -307,7 +362,7 @@ def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | 
         a, c = np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
     centred = replace(X, offset=float(offset))
     gram = centred.second_moment()
-    scale = inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2))
+    scale = power_of_two(inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2)))
     a, c = a * scale, c * scale
     A = gram * np.outer(scale, scale) + np.diag(a**2)
     B = A + np.diag(c**2)

@@ -1,47 +1,80 @@
 """Brackets in the space of labels: what any factor F of Y proves about (7) and (8), in O(n r^2)."""
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.optimize
 
+from diffrac_cvx.certificates.rounding import UNIT, gamma, rounding_of_whitening, up
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import row_products, unit_rows
+from diffrac_cvx.linalg import row_products, scale_to_whiten, unit_rows
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.result import Bracket
 
 FEASIBLE = 1e-12  # in 1'Y1/n^2
 
 
-def bracket_nu(Q: Array, F: Array, nu: float, mu: Array | None = None) -> Bracket:
-    """Bracket (8), with QQ' = H_a, from any F, and the multiplier mu of diag Y = 1 if the solver has one."""
-    F = unit_rows(F)
-    upper = objective(Q, F) + nu * factor_imbalance(F)
+class Projection(NamedTuple):
+    """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and how far QQ' may be from it, in the spectral norm."""
+
+    Q: Array
+    off: float
+
+
+def projection_of(X: Array, ridge: Array | None = None) -> Projection:
+    """Return H_a of centred data, with what rounding may change of it."""
+    X, ridge, W = scale_to_whiten(X, ridge)
+    root = len(X) ** 0.5
+    Q = X @ W
+    rounding = rounding_of_whitening(X, W * root, Q * root, ridge**2)
+    if rounding.off_right > 0.5:
+        return Projection(Q, np.inf)
+    return Projection(Q, up(rounding.off_right / (1.0 - rounding.off_right) + 3.0 * rounding.off_data))
+
+
+def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> Bracket:
+    """Bracket (8) from any F, and the multiplier mu of diag Y = 1 if the solver has one; rounding is covered."""
+    F, Q = unit_rows(F), H.Q
+    upper = objective(Q, F) + nu * factor_imbalance(F) + of_values(H, F)
     diagonal, drift = gradient(Q, F)
     weight = 1.0 - nu
     D = diagonal + weight * drift
     candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
-    lower = max(float(np.mean(1.0 - D)) + min_eigenvalue(D, Q, weight) for D in candidates)
+    lower = max(mean_of(1.0 - D) + min_eigenvalue(D, Q, weight) for D in candidates) - H.off
     return Bracket(min(max(lower, 0.0), upper), upper)
 
 
-def bracket_alpha(Q: Array, F: Array, alpha: float, mu: Array | None = None) -> Bracket:
-    """Bracket (7), with QQ' = H, from any F, and the multiplier mu of diag Y = 1 if the solver has one.
+def of_values(H: Projection, F: Array) -> float:
+    """Return how far the objective at unit rows may be from the exact one."""
+    n, r = F.shape
+    return float(up(H.off + gamma(4 * n + H.Q.shape[1] + r + 64)))
+
+
+def mean_of(x: Array) -> float:
+    """Return what the exact mean is not below."""
+    return float(np.mean(x)) - up(gamma(len(x)) * float(np.mean(np.abs(x))))
+
+
+def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None) -> Bracket:
+    """Bracket (7) from any F, and the multiplier mu of diag Y = 1 if the solver has one.
 
     The multiplier of the constraint is fitted to the stationarity of F, then improved by a scalar search: every value
     gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0 and the bound is taken on the complement of 1.
     """
-    F = with_imbalance(F, alpha)
-    upper = max(objective(Q, F), 0.0)
+    F, Q = with_imbalance(F, alpha), H.Q
+    upper = max(objective(Q, F), 0.0) + of_values(H, F) + 4.0 * FEASIBLE
     diagonal, drift = gradient(Q, F)
     if alpha <= FEASIBLE:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
         candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
-        lower = max(float(np.mean(1.0 - D)) + min_eigenvalue(D, Q, -np.inf) for D in candidates)
+        lower = max(mean_of(1.0 - D) + min_eigenvalue(D, Q, -np.inf) for D in candidates) - H.off
         return Bracket(min(max(lower, 0.0), upper), upper)
 
     def bound(weight: float, mu: Array | None = None) -> float:
         D = diagonal + weight * drift if mu is None else 1.0 - len(diagonal) * mu
-        return float(np.mean(1.0 - D)) + (weight - 1.0) * alpha + min_eigenvalue(D, Q, weight)
+        linear = (weight - 1.0) * alpha
+        return mean_of(1.0 - D) + linear - 4 * UNIT * abs(linear) + min_eigenvalue(D, Q, weight) - H.off
 
     fixed = diagonal[:, None] * F - Q @ (Q.T @ F)
     moving = drift[:, None] * F - F.mean(axis=0)
@@ -75,20 +108,23 @@ def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
     """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)).
 
     weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
-    has a known number of negative eigenvalues when the Schur complement has none: each trial t costs O(n r^2).
+    has a known number of negative eigenvalues when the Schur complement has none: each trial t costs O(n r^2).  An
+    eigenvalue that rounding could have made positive counts as negative.
     """
     size = 1.0 if np.isinf(weight) else abs(weight)
     G = np.column_stack([Q, np.full(len(D), (size / len(D)) ** 0.5)])
     middle = np.ones(G.shape[1])  # S^-1; a zero entry is the restriction to the complement of 1
     middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
-    expected = int(weight < 0.0)
+    expected, squares = int(weight < 0.0), row_products(G, G)
 
     def is_above(t: float) -> bool:
         shifted = D - t
         if np.any(shifted == 0.0):
             return False
         values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
-        return int(np.sum(shifted < 0) + np.sum(values < 0)) <= expected
+        mass = len(middle) + float(np.sum(squares / np.abs(shifted)))
+        off = gamma(len(D) + 64 * len(middle)) * mass
+        return int(np.sum(shifted < 0) + np.sum(values < off)) <= expected
 
     bad, good = 0.0, 1e-13
     while not is_above(-good):

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
 from diffrac_cvx.certificates.components import join_labels
+from diffrac_cvx.certificates.rounding import gamma, up
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS
 from diffrac_cvx.result import Labels
 
 COLUMNS = 512  # of X that are multiplied with the others at a time
@@ -22,7 +22,7 @@ Poll = Callable[[], None]
 
 
 class Pairs(NamedTuple):
-    """Pairs of coordinates j < k in different groups, G_jk, and the side t c_j c_k of its box."""
+    """Pairs of coordinates j < k in different groups, G_jk, and the side of its box, t c_j c_k or a little less."""
 
     j: Indices
     k: Indices
@@ -50,25 +50,61 @@ def empty_pairs() -> Pairs:
 
 
 class Elimination(NamedTuple):
-    """Schur complement of F at t: K, shape (f, m), with S_jF S_FF^-1 S_Fk = K_j'K_k; tilt = (u - t)/n."""
+    """Schur complement of F at t, and what rounding may change.
+
+    Attributes
+    ----------
+    t : float
+        The t of the bound.
+    tilt : (n,) array
+        (u - t)/n.
+    K : (f, m) array
+        S_jF S_FF^-1 S_Fk = K_j'K_k.
+    roundings : float
+        Relative error of the sums.
+    magnified : float
+        By how much more K_j'K_k may be off.
+    box : float
+        What G_jk may be off, over c_j c_k.
+    """
 
     t: float
     tilt: Array
     K: Array
+    roundings: float = 0.0
+    magnified: float = 1.0
+    box: float = 0.0
+
+    @property
+    def side(self) -> float:
+        """Side of the boxes over c_j c_k: t, less what rounding may change."""
+        return self.t - self.box
 
 
 def eliminate(problem: BlockProblem, u: Array, t: float) -> Elimination | None:
     """Eliminate F from S = t (A + C + Diag(c)^2) - M; None where S is not positive definite on F."""
     if not np.isfinite(t):
         return None
-    n, tilt = len(u), (u - t) / len(u)
-    if problem.F.shape[1] == 0:
-        return Elimination(t, tilt, np.zeros((0, len(problem.c))))
-    values, vectors = np.linalg.eigh(t * np.eye(problem.F.shape[1]) - problem.F.T @ (u[:, None] * problem.F) / n)
-    if values[0] <= 64 * EPS * t:
+    n, tilt, f = len(u), (u - t) / len(u), problem.F.shape[1]
+    if f == 0:
+        return with_rounding(problem, u, Elimination(t, tilt, np.zeros((0, len(problem.c)))), 1.0)
+    values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
+    off = t * problem.whitened.off_right + float(u.max()) ** 0.5 * 4 * problem.whitened.off_data
+    if values[0] <= 64 * f * gamma(n + 32) * t + 4 * off:
         return None
     K = (vectors / np.sqrt(values)).T @ (problem.F.T @ (tilt[:, None] * problem.X))
-    return Elimination(t, tilt, K)
+    return with_rounding(problem, u, Elimination(t, tilt, K), 1.0 + 32 * f * t / float(values[0]))
+
+
+def with_rounding(problem: BlockProblem, u: Array, at: Elimination, magnified: float) -> Elimination:
+    """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
+    n, top = len(u), float(u.max(initial=0.0))
+    size = np.abs(at.tilt) @ problem.squares + magnified * np.sum(at.K**2, axis=0)
+    roundings = gamma(n + len(at.K) + 32) + problem.whitened.off_right + problem.whitened.off_data
+    # Columns are off by their centring, which changes G_jk by at most this times their norms.
+    moved = 2.0 * (at.t + top) * problem.off_data(slice(None)) * np.sqrt(problem.diagonal)
+    box = float(np.max((roundings * size + moved) / problem.c**2, initial=0.0))
+    return at._replace(roundings=roundings, magnified=magnified, box=up(box))
 
 
 class Spread(NamedTuple):
@@ -105,7 +141,7 @@ def scan(
     is small beside a box: pairs within that rounding of the share are kept too, and G of those kept is computed again.
     """
     columns = scaled_columns(problem, at)
-    m, least = len(problem.c), share * at.t - columns.rounding
+    m, least = len(problem.c), share * at.side - columns.rounding
     largest = np.inf if spread is None else spread.largest(problem.c) + columns.rounding
     parts = [empty_pairs()]
     proved = None if spread is None else np.arange(m)
@@ -134,9 +170,9 @@ def kept_pairs(
 ) -> Pairs:
     """Return the pairs at these places of two ranges of coordinates, G in double precision: one by one if few."""
     first, second = j + ranges[0].start, k + ranges[1].start
-    side = at.t * problem.c[first] * problem.c[second]
+    side = at.side * problem.c[first] * problem.c[second]
     if scaled is not None:
-        return Pairs(first, second, scaled * side / at.t, side)
+        return Pairs(first, second, scaled * problem.c[first] * problem.c[second], side)
     size = (ranges[0].stop - ranges[0].start) * (ranges[1].stop - ranges[1].start)
     if len(j) * GATHER <= size:
         return look_again(problem, at, Pairs(first, second, side, side), lambda: None)
@@ -178,7 +214,7 @@ def look_again(problem: BlockProblem, at: Elimination, pairs: Pairs, poll: Poll)
         j, k = pairs.j[start : start + step], pairs.k[start : start + step]
         G[start : start + step] = np.einsum("ip,i,ip->p", problem.X[:, j], at.tilt, problem.X[:, k])
         G[start : start + step] += np.sum(at.K[:, j] * at.K[:, k], axis=0)
-    return Pairs(pairs.j, pairs.k, G, at.t * problem.c[pairs.j] * problem.c[pairs.k])
+    return Pairs(pairs.j, pairs.k, G, at.side * problem.c[pairs.j] * problem.c[pairs.k])
 
 
 def largest_safe_t(problem: BlockProblem, t: float) -> float:

@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx import metrics
-from diffrac_cvx.certificates.label_bounds import bracket_alpha
+from diffrac_cvx.certificates.label_bounds import bracket_alpha, projection_of
 from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements, label_differences, lower_of
 from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
 from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.tables import pandas_or_error
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_seed, in_unit_interval, positive
-from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.result import Progress, Result, Status
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
@@ -225,7 +224,7 @@ def with_best_alpha(task: Task) -> Task:
     """
     found = low_rank(task.X, task.nu, **task.limits)
     alpha = metrics.factor_imbalance(found.F)
-    attained = bracket_alpha(column_basis(task.X), found.F, alpha).upper + task.nu * alpha
+    attained = bracket_alpha(projection_of(task.X), found.F, alpha).upper + task.nu * alpha
     return replace(task, alpha=alpha, alpha_slack=max(attained - found.lower, 0.0))
 
 

@@ -4,10 +4,10 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.label_bounds import bracket_nu
+from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive_int
-from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
+from diffrac_cvx.linalg import psd_factor, unit_rows
 from diffrac_cvx.relaxations.label_space import INSTEAD, label_misfit, require_label_memory
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 from diffrac_cvx.result import Bracket
@@ -48,13 +48,13 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
         raise ParameterError(f"k = {k} must be at least 2")
     n = len(X)
     require_label_memory(n, "multiclass")
-    Q = column_basis(X)
+    H = projection_of(X)
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), symmetric=True, name="Y")
-    objective = label_misfit(Y, Q) + weight * cp.sum(Y) / n**2
+    objective = label_misfit(Y, H.Q) + weight * cp.sum(Y) / n**2
 
     def reading_of(S: Array, nu: float) -> Reading:
-        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(Q, S, nu))
+        lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))
         F = np.column_stack([np.full(n, k**-0.5), (1 - 1 / k) ** 0.5 * S])
         return Reading(F=F, value=upper, bracket=Bracket(lower, upper))
 

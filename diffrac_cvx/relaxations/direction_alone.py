@@ -9,8 +9,8 @@ from diffrac_cvx.relaxations.direction_space import (
     direction_size,
     direction_terms,
     dual_of,
+    pose,
     positive_semidefinite_part,
-    problem_at,
     read_directions,
     read_offset_only,
     require_direction_memory,
@@ -54,8 +54,8 @@ def v_space(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) ->
 
     def read() -> Reading:
         V = user_matrix(positive_semidefinite_part(matrix_of(terms.V)), coordinates.L, value_of(terms.nu))
-        problem = problem_at(data, terms.nu, penalty, terms.scale)
-        return read_directions(problem, V, dual_of(problem, coordinates, terms.l1, terms.weights()))
+        posed = pose(data, terms.nu, penalty, terms.scale)
+        return read_directions(posed, V, dual_of(posed.problem, coordinates, terms.l1, terms.weights()))
 
     return Relaxation(
         name="v_space",

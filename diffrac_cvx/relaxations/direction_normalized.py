@@ -12,8 +12,8 @@ from diffrac_cvx.relaxations.direction_space import (
     direction_size,
     direction_terms,
     dual_of,
+    pose,
     positive_semidefinite_part,
-    problem_at,
     read_offset_only,
     require_direction_memory,
     scaled_coordinates,
@@ -58,7 +58,7 @@ def v_space_normalized(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_
 
     def read() -> Reading:
         V = user_matrix(positive_semidefinite_part(matrix_of(terms.V)), coordinates.L, value_of(terms.nu))
-        problem = problem_at(data, terms.nu, penalty, terms.scale)
+        problem = pose(data, terms.nu, penalty, terms.scale).problem
         U = problem.from_user(V)
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, dual_of(problem, coordinates, terms.l1))

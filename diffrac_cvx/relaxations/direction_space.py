@@ -8,6 +8,7 @@ from cvxpy.expressions.constants.callback_param import CallbackParam
 
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem, offset_only
+from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener
 from diffrac_cvx.memory import require_memory
@@ -126,20 +127,29 @@ def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Arra
     return Dual(u, C)
 
 
-def problem_at(X: Array, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> DirectionProblem:
-    """Return problem (15) at the values that the parameters have now, for the certificate."""
-    return direction_problem(X, value_of(nu), penalty.times(value_of(scale)))
+class Posed(NamedTuple):
+    """Problem (15) at the values that the parameters have now, for the certificate."""
+
+    X: Array
+    nu: float
+    penalty: Penalty
+    problem: DirectionProblem
 
 
-def read_directions(problem: DirectionProblem, V: Array, dual: Dual) -> Reading:
+def pose(X: Array, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> Posed:
+    """Return the problem at the values that the parameters have now."""
+    penalty = penalty.times(value_of(scale))
+    return Posed(X, value_of(nu), penalty, direction_problem(X, value_of(nu), penalty))
+
+
+def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     """Read a V in the user's coordinates, at its best scale, certified for (15)."""
-    U, value, _ = problem.best_scale(problem.from_user(V))
-    return Reading(
-        F=problem.labels_factor(U),
-        G=problem.user_factor(U),
-        value=value,
-        bracket=bracket(problem, problem.best_scale(U), dual),
-    )
+    problem = posed.problem
+    point = problem.best_scale(problem.from_user(V))
+    G = problem.user_factor(point.U)
+    upper = min(proved_value(posed.X, posed.nu, posed.penalty, G), 1.0)
+    lower = min(bracket(problem, point, dual).lower, upper)
+    return Reading(F=problem.labels_factor(point.U), G=G, value=upper, bracket=Bracket(lower, upper))
 
 
 def user_matrix(V: Array, L: Array, nu: float) -> Array:

@@ -4,9 +4,9 @@ import cvxpy as cp
 import numpy.typing as npt
 import scipy
 
-from diffrac_cvx.certificates.label_bounds import FEASIBLE, bracket_alpha, with_imbalance
+from diffrac_cvx.certificates.label_bounds import FEASIBLE, Projection, bracket_alpha, projection_of, with_imbalance
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval
-from diffrac_cvx.linalg import column_basis, psd_factor
+from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.relaxations.label_space import (
     INSTEAD,
     diagonal_multiplier,
@@ -44,24 +44,24 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     X, alpha = as_data(X), in_unit_interval(alpha, "alpha")
     n = len(X)
     require_label_memory(n, "constrained_alpha")
-    Q = column_basis(X)
+    H = projection_of(X)
     weight = parameter("alpha", alpha)
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
 
     def read() -> Reading:
         F = psd_factor(matrix_of(Y), rtol=1e-14)
-        return read_at_imbalance(Q, F, value_of(weight), diagonal_multiplier(unit))
+        return read_at_imbalance(H, F, value_of(weight), diagonal_multiplier(unit))
 
     def shortcut() -> Reading | Relaxation | None:
         if value_of(weight) == 1.0:
             return read_all_ones(n)
-        return constrained_balanced(Q) if value_of(weight) <= FEASIBLE else None
+        return constrained_balanced(H) if value_of(weight) <= FEASIBLE else None
 
     return Relaxation(
         name="constrained_alpha",
         equation="Eq. (7)",
-        problem=cp.Problem(cp.Minimize(label_misfit(Y, Q)), [unit, cp.sum(Y) / n**2 == weight]),
+        problem=cp.Problem(cp.Minimize(label_misfit(Y, H.Q)), [unit, cp.sum(Y) / n**2 == weight]),
         read=read,
         size=Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD),
         parameters={"alpha": weight},
@@ -69,17 +69,17 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     )
 
 
-def constrained_balanced(Q: Array) -> Relaxation:
+def constrained_balanced(H: Projection) -> Relaxation:
     """Return (7) at alpha = 0, where Y1 = 0, in the face Y = N W N' with the columns of N a basis of 1's complement."""
-    n = len(Q)
+    n = len(H.Q)
     N = scipy.linalg.helmert(n).T
     W = cp.Variable((n - 1, n - 1), PSD=True, name="W")
-    B = N.T @ Q
+    B = N.T @ H.Q
     misfit = cp.trace(W) / n - cp.sum(cp.multiply(B @ B.T, W)) / n
     unit = cp.sum(cp.multiply(N @ W, N), axis=1) == 1
 
     def read() -> Reading:
-        return read_at_imbalance(Q, N @ psd_factor(matrix_of(W), rtol=1e-14), 0.0, diagonal_multiplier(unit))
+        return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), 0.0, diagonal_multiplier(unit))
 
     return Relaxation(
         name="constrained_alpha",
@@ -90,8 +90,8 @@ def constrained_balanced(Q: Array) -> Relaxation:
     )
 
 
-def read_at_imbalance(Q: Array, F: Array, alpha: float, mu: Array | None) -> Reading:
+def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -> Reading:
     """Read a factor of a solution of (7) as its nearest feasible point."""
     F = with_imbalance(F, alpha)
-    bounds = bracket_alpha(Q, F, alpha, mu)
+    bounds = bracket_alpha(H, F, alpha, mu)
     return Reading(F=F, value=bounds.upper, bracket=bounds)

@@ -3,9 +3,9 @@
 import cvxpy as cp
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.label_bounds import bracket_nu
+from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
 from diffrac_cvx.inputs import as_data, in_unit_interval
-from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
+from diffrac_cvx.linalg import psd_factor, unit_rows
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of
 from diffrac_cvx.relaxations.label_space import (
     INSTEAD,
@@ -47,15 +47,15 @@ def penalized_nu(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALT
     X, nu = as_data(X), in_unit_interval(nu, "nu")
     n = len(X)
     require_label_memory(n, "penalized_nu")
-    Q = column_basis(X, ridge_of(penalty, X.shape[1]))
+    H = projection_of(X, ridge_of(penalty, X.shape[1]))
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
-    objective = label_misfit(Y, Q) + weight * cp.sum(Y) / n**2
+    objective = label_misfit(Y, H.Q) + weight * cp.sum(Y) / n**2
 
     def read() -> Reading:
         F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
-        bounds = bracket_nu(Q, F, value_of(weight), diagonal_multiplier(unit))
+        bounds = bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit))
         return Reading(F=F, value=bounds.upper, bracket=bounds)
 
     def shortcut() -> Reading | None:

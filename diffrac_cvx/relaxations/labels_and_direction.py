@@ -11,8 +11,8 @@ from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.relaxations.direction_space import (
     dual_of,
     l1_part,
+    pose,
     positive_semidefinite_part,
-    problem_at,
     read_directions,
     read_offset_only,
     scaled_coordinates,
@@ -64,8 +64,10 @@ def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> 
 
     def read() -> Reading:
         V = augmented_directions(positive_semidefinite_part(matrix_of(block)), coordinates.L, n, value_of(weight))
-        problem = problem_at(data, weight, penalty, scale)
-        return read_directions(problem, V, dual_of(problem, coordinates, l1, row_weights(diagonal_multiplier(unit))))
+        posed = pose(data, weight, penalty, scale)
+        return read_directions(
+            posed, V, dual_of(posed.problem, coordinates, l1, row_weights(diagonal_multiplier(unit)))
+        )
 
     return Relaxation(
         name="lifted",

@@ -20,6 +20,7 @@ from diffrac_cvx.certificates.direction_problem import (
     offset_only,
     warn_if_uninformative,
 )
+from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
@@ -207,7 +208,21 @@ def solve_by_iterates(
         points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
-        return certify_until_stopped(problem, points, stopping, solver, exhausted)
+        found = certify_until_stopped(problem, points, stopping, solver, exhausted)
+        return with_proved_value(found, data, nu, penalty, stopping)
+
+
+def with_proved_value(found: Result, data: Array | Rows, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
+    """Return the result with the value of its V as it is returned, in the user's units, rounding included.
+
+    V = 0 has the value 1, so that no more is ever needed.
+    """
+    value = min(proved_value(data, nu, penalty, found.G), 1.0)
+    status = found.status
+    if status is Status.OPTIMAL and value - found.lower > stopping.tol:
+        status = Status.STALLED
+    lower = min(found.lower, value)
+    return replace(found, value=value, upper=value, lower=lower, status=status, seconds=stopping.seconds)
 
 
 def set_up(
@@ -286,6 +301,7 @@ def certify_until_stopped(
         u=None if dual is None else dual.u,
         G=problem.user_factor(best.U),
         components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
+        left_out=problem.left_out,
     )
 
 

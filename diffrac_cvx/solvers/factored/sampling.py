@@ -22,13 +22,21 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.direction_bounds import Dual, clip_to_box, closer_to_feasible, largest_ratio
+from diffrac_cvx.certificates.direction_bounds import (
+    OF_MEANS,
+    Dual,
+    bound_at,
+    clip_to_box,
+    closer_to_feasible,
+    largest_ratio,
+)
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.certificates.rounding import Whitening
 from diffrac_cvx.factors import Factor, dense, scale_rows, squared_norm, sum_of_absolute_products
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, moment, principal_columns, row_blocks, row_energies, row_products, symmetric
+from diffrac_cvx.linalg import moment, principal_columns, row_blocks, row_energies, row_products, symmetric
 from diffrac_cvx.result import Bracket
-from diffrac_cvx.rows import Indices, Rows
+from diffrac_cvx.rows import BLOCK, Indices, Rows
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Poll, do_nothing, spread_start
 from diffrac_cvx.solvers.factored.polishing import without_inactive
@@ -173,20 +181,19 @@ def look(problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = do_n
     candidates = [C] if C is None else [C, closer_to_feasible(problem, M, C)]
     different = range(len(floors)) if np.ptp(sums.inverses) > 0.0 else range(1)
     t = [[ratio(problem, sums.moments[i] / n, candidate) for candidate in candidates] for i in different]
-    lower = max(1.0 - min(t[i]) * sums.inverses[i] / n for i in different)
+    lower = max(bound_at(min(t[i]), sums.inverses[i] / n, OF_MEANS + n // BLOCK) for i in different)
     bounds = Bracket(float(min(max(lower, 0.0), point.value)), float(point.value))
     return Pass(point, C, floors[0] * multiple**2, M, bounds)
 
 
 def ratio(problem: DirectionProblem, M: Array, C: Array | None) -> float:
-    """Return t with M <= t (A + C + Diag(c)^2); it covers the rounding of M, which is whitened after it is summed."""
+    """Return t with M <= t (A + C + Diag(c)^2); rounding is covered."""
     W = problem.W
     if W.size == 0:
         return 0.0
-    B = problem.A + np.diag(problem.c**2)
-    condition = float(np.sum(W**2) * np.abs(np.diag(B)).max())
     C = None if C is None or not problem.has_l1 else clip_to_box(problem, C)
-    return largest_ratio(problem, symmetric(W.T @ M @ W), C) * (1 + 4 * EPS * condition)
+    Mz = symmetric(W.T @ M @ W)
+    return largest_ratio(problem, Mz, C, problem.off_moment(Mz, 0.0, float(np.trace(M))))
 
 
 class Surrogate(DirectionProblem):
@@ -195,6 +202,11 @@ class Surrogate(DirectionProblem):
     def cost(self, U: Factor, q: Array | None = None) -> float:  # noqa: ARG002  # its A is not X'X/m + Diag(a)^2
         """tr UU'A + sum_ij c_i c_j |UU'|_ij."""
         return squared_norm(self.R @ U) + sum_of_absolute_products(scale_rows(U, self.c))
+
+    @property
+    def rounding(self) -> Whitening:
+        """Nothing is proved of it."""
+        return Whitening(0.0, 0.0)
 
     def gap(self, point: Scaled, C: Array | None) -> float:
         """Return the gap at a point at its best scale, where g = T = 1 - value."""

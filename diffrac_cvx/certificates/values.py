@@ -1,0 +1,89 @@
+"""The objective of (15) at a V in the user's units, rounding included: what is returned is never below it."""
+
+import numpy as np
+
+from diffrac_cvx.certificates.rounding import UNIT, gamma, up
+from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm, sum_of_absolute_products
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import inverse_or_one, power_of_two, row_blocks
+from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.rows import BLOCK, Rows
+
+
+def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor) -> float:
+    """Return a number that the objective of (15) at V = GG' does not exceed, for the exactly centred data.
+
+    A product with a row is off by the rounding of a sum of as many terms as there are columns, and the centring of X by
+    that of the means: both are bounded by the norm of the row, columns in units that make them comparable, times that
+    of G.  So the number is close to the objective unless G has large entries that cancel.
+
+    Parameters
+    ----------
+    X : (n, d) array, or Rows
+        Data, centred in double precision.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+    G : (d, r) array or sparse array, or (d + 1, r) with the offset last
+        Factor of V.
+    """
+    n, d = X.shape
+    a, c = weights_of(penalty, d)
+    offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
+    features = G[:d]
+    size = column_sizes(X)
+    units = power_of_two(inverse_or_one(size))
+    scaled = scale_rows(features, 1.0 / units)
+    columns = scaled.multiply(scaled).sum(axis=1) if is_sparse(scaled) else np.sum(scaled**2, axis=1)
+    norm = float(np.sqrt(np.sum(columns)) + np.linalg.norm(offset))
+    gain = energy = 0.0
+    for block in row_blocks(X):
+        XG = np.asarray(block @ features) + offset
+        length = np.sqrt(np.sum(XG**2, axis=1))
+        norms = np.sqrt(np.sum((block * units) ** 2, axis=1)) + 1.0
+        off = gamma(d + G.shape[1] + 8) * norms * norm + 4.0 * gamma(n) * norm * d**0.5
+        gain += float(np.sum(np.maximum(length * (1.0 - gamma(G.shape[1] + 8)) - off, 0.0)))
+        energy += float(np.sum((length * (1.0 + gamma(G.shape[1] + 8)) + off) ** 2))
+    roundings = min(n, BLOCK) + n // BLOCK + 16
+    cost = energy / n + squared_norm(scale_rows(features, a))
+    if nu < 1.0:
+        cost += nu / (1.0 - nu) * float(offset @ offset)
+    if c.any():
+        cost += sum_of_absolute_products(scale_rows(features, c))
+    lost = gamma(roundings) * 2.0 * gain / n + gamma(roundings + d + G.shape[1]) * cost + 8.0 * UNIT
+    return float(1.0 - 2.0 * gain / n + cost + up(lost))
+
+
+def column_sizes(X: Array | Rows) -> Array:
+    """Return the root mean squares of the columns, shape (d,)."""
+    total = np.zeros(X.shape[1])
+    for block in row_blocks(X):
+        total += np.sum(block**2, axis=0)
+    return np.sqrt(total / len(X))
+
+
+def proved_labels_value(X: Array, y: Array, v: Array, nu: float, a: Array, c: Array) -> float:
+    """Return a number that Eq. (9) at labels and a direction does not exceed, for the exactly centred data.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data, centred in double precision.
+    y, v : (n,) and (d,) array
+        Labels in {-1, +1}, and the direction.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    a, c : (d,) array
+        Ridge and weights of the l1 part.
+    """
+    n, d = X.shape
+    units = power_of_two(inverse_or_one(column_sizes(X)))
+    mean = float(y.mean())  # a sum of +1 and -1 is exact
+    off = (gamma(d + 16) * np.sqrt(np.sum((X * units) ** 2, axis=1)) + 4.0 * gamma(n) * d**0.5) * np.linalg.norm(
+        v / units
+    )
+    residual = np.abs(y - mean - X @ v)
+    misfit = float(np.mean((residual + off + 4.0 * UNIT * (1.0 + residual)) ** 2))
+    penalty = float(np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
+    return float(up(misfit + nu * mean**2 + penalty, n + 2 * d + 32))

@@ -1,0 +1,209 @@
+"""Brackets in floating point: what is proved holds for the numbers in the computer, checked in sixty digits."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates import direction_bounds, values
+from diffrac_cvx.certificates.rounding import Pencil, gamma, proved_ratio, proved_shift, rounding_of_whitening
+from diffrac_cvx.certificates.values import proved_value
+from diffrac_cvx.linalg import power_of_two, whitener
+from experiments.stress.cells import ROUNDED, check_instance, measure
+from experiments.stress.claims import check_bounds
+from experiments.stress.exact import best_labels_value, direction_value, labels_value, solve
+from experiments.stress.instances import FAMILIES, Instance, make_instance
+
+each_family = pytest.mark.parametrize("family", sorted(FAMILIES))
+
+
+def is_semidefinite(S):
+    """Whether a matrix of fractions is positive semidefinite, by elimination without rounding."""
+    S = [list(row) for row in S]
+    for j in range(len(S)):
+        if S[j][j] < 0 or (S[j][j] == 0 and any(S[j][j:])):
+            return False
+        if S[j][j] == 0:
+            continue
+        for i in range(j + 1, len(S)):
+            factor = S[i][j] / S[j][j]
+            S[i] = [entry - factor * above for entry, above in zip(S[i], S[j], strict=True)]
+    return True
+
+
+def fractions(M):
+    return [[Fraction(float(entry)) for entry in row] for row in M]
+
+
+# What is proved by a factorisation
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e8])
+@pytest.mark.parametrize("size", [1, 3, 6])
+def test_the_ratio_proved_is_a_little_above_the_largest_and_holds_without_rounding(size, condition):
+    rng = np.random.default_rng([size, int(condition)])
+    for _ in range(5):
+        right = np.linalg.qr(rng.standard_normal((size, size)))[0]
+        right = (right * np.geomspace(1.0, 1.0 / condition, size)) @ right.T
+        right = (right + right.T) / 2
+        M = rng.standard_normal((size, size))
+        M = M @ M.T
+        least = np.linalg.eigvalsh(right)[0]
+        L = np.linalg.cholesky(right)
+        inverse = np.linalg.inv(L)
+        about = np.linalg.eigvalsh(inverse @ M @ inverse.T)[-1]
+        t = proved_ratio(Pencil(M, right, 0.0, 0.0), about, least)
+        assert about <= t <= about * (1 + 1e-9 * condition)
+        S = [
+            [Fraction(t) * b - a for a, b in zip(*rows, strict=True)]
+            for rows in zip(fractions(M), fractions(right), strict=True)
+        ]
+        assert is_semidefinite(S)
+
+
+def test_a_side_hidden_by_rounding_proves_nothing():
+    M, right = np.eye(2), np.diag([1.0, 1e-20])
+    assert proved_ratio(Pencil(M, right, 0.0, 1e-16), 1e20, 1e-20) == np.inf
+    assert proved_ratio(Pencil(M, np.eye(2), 0.0, 0.0), np.inf, 1.0) == np.inf
+    assert proved_ratio(Pencil(M, np.eye(2), 0.0, 0.0), 1e200, 1.0) == np.inf
+
+
+def test_a_ratio_that_was_too_small_is_raised_or_given_up():
+    assert proved_ratio(Pencil(np.eye(2), np.eye(2), 0.0, 0.0), 1.0 - 1e-15, 1.0) >= 1.0
+    assert proved_ratio(Pencil(np.eye(2), np.eye(2), 0.0, 0.0), 0.5, 1.0) == np.inf
+
+
+def test_what_may_be_off_is_added():
+    t = proved_ratio(Pencil(np.eye(2), np.eye(2), 1e-3, 2e-3), 1.0, 1.0)
+    assert t * (1 - 2e-3) >= 1 + 1e-3
+    assert proved_shift(-np.eye(2), np.eye(2), 1e-3, 2e-3, 1.0) * (1 - 2e-3) >= 1 + 1e-3
+    assert proved_shift(-np.eye(2), np.zeros((2, 2)), 0.0, 0.0, 1.0) == np.inf
+
+
+# What rounding may change
+
+
+def test_powers_of_two_are_next_to_the_numbers_and_round_nothing():
+    x = np.array([1e-90, 0.3, 1.0, 1.5, 7e80])
+    found = power_of_two(x)
+    np.testing.assert_array_equal(np.frexp(found)[0], 0.5)
+    assert np.all((found / x >= 0.7) & (found / x <= 1.42))
+    y = np.random.default_rng(0).standard_normal(5)
+    np.testing.assert_array_equal(y * found / found, y)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e8])
+def test_whitened_data_are_off_by_less_than_is_said(condition):
+    rng = np.random.default_rng(3)
+    X = (np.linalg.qr(rng.standard_normal((30, 4)))[0] * np.geomspace(1, 1 / condition, 4)) @ rng.standard_normal(
+        (4, 4)
+    )
+    W = whitener(X / 30**0.5)
+    Z = X @ W
+    found = rounding_of_whitening(X, W, Z, np.zeros(4))
+    exact = [
+        [sum((Fraction(a) * Fraction(b) for a, b in zip(row, column, strict=True)), Fraction(0)) for column in W.T]
+        for row in X
+    ]
+    off = (
+        sum((e - Fraction(z)) ** 2 for row, zs in zip(exact, Z, strict=True) for e, z in zip(row, zs, strict=True)) / 30
+    )
+    assert float(off) ** 0.5 <= found.off_data <= 1e-11 * condition
+    gram = [[sum(row[i] * row[j] for row in exact) / 30 - (i == j) for j in range(4)] for i in range(4)]
+    assert float(sum(entry**2 for row in gram for entry in row)) ** 0.5 <= found.off_right <= 1e-10 * condition
+
+
+def test_gamma_is_that_of_the_books():
+    assert gamma(1) == pytest.approx(2.0**-53, rel=1e-10)
+    assert gamma(10**6) == pytest.approx(1.11e-10, rel=1e-2)
+
+
+# Values in sixty digits
+
+
+def test_values_in_sixty_digits_are_those_in_double_precision_where_these_are_accurate():
+    inst = dc.datasets.make_planted(8, 2, noise=0.3, rng=0)
+    a, c = np.array([0.1, 0.2]), np.array([0.3, 0.0])
+    result = dc.low_rank(inst.X, 0.7, dc.Penalty(a, c), tol=1e-9)
+    assert float(direction_value(inst.X, 0.7, a, c, result.G)) == pytest.approx(result.value, abs=1e-12)
+    labels = dc.rounding.kmeans_centered(result.F)
+    proof = dc.certify_labels(inst.X, labels, result, nu=0.7, penalty=dc.Penalty(a, c))
+    assert float(labels_value(inst.X, 0.7, a, c, labels, proof.v)) == pytest.approx(proof.objective, abs=1e-12)
+    best = best_labels_value(inst.X, 0.7, a)
+    plain = dc.low_rank(inst.X, 0.7, dc.Penalty(a), tol=1e-9)
+    brute = dc.certify_labels(
+        inst.X, dc.rounding.kmeans_centered(plain.F), plain, nu=0.7, penalty=dc.Penalty(a)
+    ).objective
+    assert plain.lower <= float(best) <= brute + 1e-12
+
+
+def test_a_singular_system_has_no_solution():
+    one = Decimal(1)
+    assert solve(np.array([[one, one], [one, one]], dtype=object), np.array([one, one], dtype=object)) is None
+
+
+@each_family
+def test_no_bound_is_on_the_wrong_side_of_an_exact_value(family):
+    for number in range(1000, 1004):
+        for bound in check_instance(make_instance(family, number))[0]:
+            assert bound.excess <= ROUNDED, (number, bound)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_a_value_is_not_below_the_exact_one_and_close_to_it(scale):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((20, 3)) * scale
+    X -= X.mean(axis=0)
+    G = rng.standard_normal((4, 2)) / scale
+    a, c = np.full(3, 0.1 * scale), np.array([0.0, 0.2, 0.3]) * scale
+    found = proved_value(X, 0.5, dc.Penalty(a, c), G)
+    exact = float(direction_value(X, 0.5, a, c, G))
+    assert 0.0 <= found - exact <= 1e-11 * max(exact, 1.0)
+
+
+# The check can fail
+
+
+def test_a_lower_bound_that_forgets_rounding_is_found_out(monkeypatch):
+    def unproved(pencil, t, least):
+        del pencil, least
+        return t * (1.0 - 1e-12)
+
+    monkeypatch.setattr(direction_bounds, "proved_ratio", unproved)
+    rows = [measure(family, 0) for family in ("planted", "ill_conditioned")]
+    assert sum(row["violations"] for row in rows) > 0
+    assert not check_bounds(
+        pd.DataFrame([{"family": "planted", **rows[0]}, {"family": "ill_conditioned", **rows[1]}])
+    ).passed
+
+
+def test_an_upper_bound_that_forgets_rounding_is_found_out(monkeypatch):
+    monkeypatch.setattr(values, "up", lambda *_: -1e-12)
+    bounds, _ = check_instance(make_instance("gaussian", 2))
+    assert any(bound.excess > ROUNDED for bound in bounds if bound.kind == "upper")
+
+
+# For which data
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+def test_directions_left_out_are_counted_and_no_others():
+    rng = np.random.default_rng(0)
+    x, y, z = rng.standard_normal((3, 12))
+    assert dc.low_rank(np.column_stack([x, x, z]), tol=1e-6).left_out == 1
+    assert dc.low_rank(np.column_stack([x, x + 2.0**-50 * y]), tol=1e-6).left_out == 1
+    assert "left_out=1" in repr(dc.low_rank(np.column_stack([x, x, z]), 0.5, dc.Penalty(0, [0, 0, 0.1]), tol=1e-6))
+    for penalty in (dc.Penalty(0.1), dc.Penalty.l1(0.1)):
+        assert dc.low_rank(np.column_stack([x, x, z]), penalty=penalty, tol=1e-6).left_out == 0
+    assert dc.low_rank(np.column_stack([x, y, np.zeros(12)]), tol=1e-6).left_out == 0
+    assert dc.low_rank(rng.standard_normal((4, 9)), penalty=dc.Penalty(0.3), tol=1e-6).left_out == 0
+
+
+def test_an_instance_is_the_same_each_time():
+    first, second = (make_instance("wild_entries", 7) for _ in range(2))
+    assert isinstance(first, Instance)
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)

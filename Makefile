@@ -28,11 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-<<<<<<< HEAD
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate benchmark \
-=======
-.PHONY: help env test test-all check format phase-transition unbalanced runtime robustness theory two-class multi-label validate stress benchmark \
->>>>>>> trust
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress benchmark \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets

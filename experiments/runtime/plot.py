@@ -67,7 +67,7 @@ def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame, column: str, limit: flo
 
 
 def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str, limit: float) -> None:
-    """Draw medians and ranges over replications; a size not reached in all is open, at the seconds spent, with an arrow.
+    """Draw medians and ranges over replications; a size not reached in all is open, at the time spent, with an arrow.
 
     The seconds spent are those of the processor; of a run that was killed they are not known, and the limit is drawn.
     """

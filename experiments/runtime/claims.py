@@ -66,8 +66,8 @@ def number_of_iterations(counts: pd.DataFrame) -> Claim:
     bounded = by_epsilon.high <= 1 + SLACK, by_d.high <= SLACK
     return Claim(
         "iterations",
-        f"at lambda = 0, by the paper's rule, the number of iterations grows as (1/epsilon)^{by_epsilon:.2f}; times "
-        f"epsilon sqrt(log d) it changes as (log d)^{by_d:.2f}.",
+        f"at lambda = 0, by the paper's rule, the number of iterations grows as (1/epsilon)^{by_epsilon:.2f} for epsilon "
+        f"log d from 1e-3 to 1e-2; times epsilon sqrt(log d) it changes as (log d)^{by_d:.2f}.",
         judge(all(bounded), any(bounded), tested=bool(np.isfinite(by_epsilon.value + by_d.value))),
         "the paper's order is an upper bound: agrees if the interval of the first exponent stays below 1.1 and that of the "
         "second below 0.1, in part if one does; not tested with fewer than four values of epsilon or d.",
@@ -226,7 +226,10 @@ def ahead(gaps: pd.DataFrame) -> list[Finding]:
 
 def format_ratio(ratios: Array) -> str:
     """Return the median of ratios, their range and their number."""
-    return f"{np.median(ratios):.2g} ({ratios.min():.2g} to {ratios.max():.2g}, {len(ratios)} instances)"
+    middle, least, most = (
+        f"{x:.1f}" if x < 10 else f"{x:.0f}" for x in (np.median(ratios), ratios.min(), ratios.max())
+    )
+    return f"{middle} ({least} to {most}, {len(ratios)} instances)"
 
 
 def published_reach(gaps: pd.DataFrame, column: str) -> str:

@@ -56,12 +56,14 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame, column: str, limit: float) -> None:
     """Draw the times to a goal, a panel for each penalty and each size that is varied."""
+    reached = gaps[column]
+    spent = gaps["seconds"].where(reached.isna(), reached).fillna(limit)
+    room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
     for (lam, panel), ax, letter in zip(ROWS, axes, "abcd", strict=True):
         here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
         for method in STYLES:
             draw_method(ax, here[here["method"] == method], panel, column, method, limit)
-        ax.set(xscale="log", yscale="log", xlabel=WORDS[panel])
-        ax.set_ylim(top=4.0 * limit)  # with room for the arrows
+        ax.set(xscale="log", yscale="log", xlabel=WORDS[panel], ylim=room)
         ax.set_title(rf"({letter}) $\lambda = {lam:g}$, {FIXED['gap', panel]}")
         label_sizes(ax, here[panel])
 
@@ -76,7 +78,7 @@ def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: s
     style = STYLES[method]
     times = rows.groupby(panel)[column].agg(["median", "min", "max", "count", "size"])
     done = times[times["count"] == times["size"]]
-    ax.plot(done.index, done["median"], **style._asdict(), **MARK)
+    ax.plot(times.index, times["median"].where(times.index.isin(done.index)), **style._asdict(), **MARK)
     ax.vlines(done.index, done["min"], done["max"], color=style.color, lw=0.8)
     spent = rows[rows[column].isna()].fillna({"seconds": limit}).groupby(panel)["seconds"].max()
     for size, seconds in spent.items():

@@ -290,20 +290,21 @@ def test_cvxpy_is_to_lead_and_the_smaller_gap_to_reduce_the_lead(cvxpy, tight, v
     assert runtime_claims.sparse_errors(table[table["method"] != "CVXPY + SCS"]).verdict is NOT_TESTED
 
 
-def test_a_size_that_a_method_did_not_reach_in_all_replications_is_open():
+def test_a_size_that_a_method_did_not_reach_in_all_replications_is_open_at_the_seconds_spent():
+    spent = {100: 1.0, 300: 50.0, 900: np.nan}
     table = pd.DataFrame(
         [
-            {"n": n, "replication": k, "seconds": n * (np.nan if n == 300 and k else 1.0)}
-            for n in (100, 300)
+            {"n": n, "replication": k, "seconds": seconds, "time_to_1e-2": np.nan if n > 100 and k else 1.0}
+            for n, seconds in spent.items()
             for k in (0, 1)
         ]
     )
     ax = plt.figure().subplots()
-    runtime_plot.draw_method(ax, table, "n", "seconds", "low_rank", 60.0)
-    drawn, stopped = ax.lines
-    assert drawn.get_xdata().tolist() == [100]
-    assert (stopped.get_xdata()[0], stopped.get_ydata()[0]) == (300, 60.0)
-    assert stopped.get_markerfacecolor() == "white"
+    runtime_plot.draw_method(ax, table, "n", "time_to_1e-2", "low_rank", 60.0)
+    drawn, *stopped = ax.lines
+    assert np.isfinite(drawn.get_ydata()).tolist() == [True, False, False]
+    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in stopped] == [(300, 50.0), (900, 60.0)]
+    assert {line.get_markerfacecolor() for line in stopped} == {"white"}
     plt.close()
 
 

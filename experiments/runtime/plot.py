@@ -56,26 +56,33 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 def draw_times(axes: Sequence[Axes], gaps: pd.DataFrame, column: str, limit: float) -> None:
     """Draw the times to a goal, a panel for each penalty and each size that is varied."""
+    reached = gaps[column]
+    spent = gaps["seconds"].where(reached.isna(), reached).fillna(limit)
+    room = (0.5 * spent.min(), 5.0 * spent.max())  # for the marks below and the arrows above
     for (lam, panel), ax, letter in zip(ROWS, axes, "abcd", strict=True):
         here = gaps[(gaps["lam"] == lam) & (gaps["panel"] == panel)]
         for method in STYLES:
             draw_method(ax, here[here["method"] == method], panel, column, method, limit)
-        ax.set(xscale="log", yscale="log", xlabel=WORDS[panel])
+        ax.set(xscale="log", yscale="log", xlabel=WORDS[panel], ylim=room)
         ax.set_title(rf"({letter}) $\lambda = {lam:g}$, {FIXED['gap', panel]}")
         label_sizes(ax, here[panel])
 
 
 def draw_method(ax: Axes, rows: pd.DataFrame, panel: str, column: str, method: str, limit: float) -> None:
-    """Draw medians and ranges over replications; a size not reached in all is open, at the limit, with an arrow."""
+    """Draw medians and ranges over replications; a size not reached in all is open, at the time spent, with an arrow.
+
+    The seconds spent are those of the processor; of a run that was killed they are not known, and the limit is drawn.
+    """
     if rows.empty:
         return
     style = STYLES[method]
     times = rows.groupby(panel)[column].agg(["median", "min", "max", "count", "size"])
     done = times[times["count"] == times["size"]]
-    ax.plot(done.index, done["median"], **style._asdict(), **MARK)
+    ax.plot(times.index, times["median"].where(times.index.isin(done.index)), **style._asdict(), **MARK)
     ax.vlines(done.index, done["min"], done["max"], color=style.color, lw=0.8)
-    for size in times.index.difference(done.index):
-        draw_stopped(ax, float(size), limit, style)
+    spent = rows[rows[column].isna()].fillna({"seconds": limit}).groupby(panel)["seconds"].max()
+    for size, seconds in spent.items():
+        draw_stopped(ax, float(str(size)), float(seconds), style)
 
 
 def draw_stopped(ax: Axes, x: float, y: float, style: Style) -> None:
@@ -164,6 +171,7 @@ def draw_law(ax: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
         return
     ax.plot(rows[x], rows[y], color=GREY, marker="D", mfc="none", ls="none", ms=2.5, mew=0.7)
     ax.set(xscale="log", yscale="log")
+    ax.yaxis.set_minor_formatter("")
     if x in ("d", "log_d"):
         label_sizes(ax, rows[x].round(2))
     exponent = fit_exponent(rows, x, y)

@@ -16,7 +16,7 @@ ABOUT = (
 EXCESS = 0.05  # mean error above the oracle's that counts as near it
 SPIKED = 0.5  # ratio of the second to the first eigenvalue of Y below which the spectrum counts as spiked
 CLEAR = 1e-4  # objectives closer than this are taken for the same
-RIVALS = {"refined": "relaxation and alternation", "cure": "CURE", "spectral": "spectral"}
+RIVALS = {"cure": "CURE", "spectral": "spectral"}
 
 
 def claims(table: pd.DataFrame) -> list[Finding]:
@@ -61,7 +61,7 @@ def ratios(table: pd.DataFrame) -> str:
 def tolerated(table: pd.DataFrame) -> Finding:
     """Error of the relaxation."""
     return Finding(
-        f"noise up to which the mean error is proved by its interval to be within {EXCESS:g} of the oracle's",
+        f"noise up to which the mean error, with its interval, is within {EXCESS:g} of the oracle's",
         f"n over d + d(d-1)/4 = {ratios(table)}: relaxation {reaches(table, 'relaxation')}; then alternation "
         f"{reaches(table, 'refined')}.",
     )
@@ -114,7 +114,7 @@ def rivals(table: pd.DataFrame) -> Finding:
     """The other methods under noise."""
     said = [f"{words} {reaches(table, method)}" for method, words in RIVALS.items()]
     return Finding(
-        f"other methods: noise up to which the mean error is within {EXCESS:g} of the oracle's",
+        f"other methods: noise up to which the mean error, with its interval, is within {EXCESS:g} of the oracle's",
         f"n over d + d(d-1)/4 = {ratios(table)}: " + ". ".join(said) + ".",
     )
 

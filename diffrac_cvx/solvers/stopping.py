@@ -221,8 +221,15 @@ def with_proved_value(found: Result, data: Array | Rows, nu: float, penalty: Pen
     status = found.status
     if status is Status.OPTIMAL and value - found.lower > stopping.tol:
         status = Status.STALLED
-    lower = min(found.lower, value)
-    return replace(found, value=value, upper=value, lower=lower, status=status, seconds=stopping.seconds)
+    return replace(
+        found,
+        value=value,
+        upper=value,
+        lower=min(found.lower, value),
+        F=found.__dict__["F"],  # it may be a function, which is not to be called yet
+        status=status,
+        seconds=stopping.seconds,
+    )
 
 
 def set_up(

@@ -8,6 +8,7 @@ from cvxpy.expressions.constants.callback_param import CallbackParam
 
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem, offset_only
+from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener
@@ -170,7 +171,8 @@ def positive_semidefinite_part(V: Array) -> Array:
 def read_offset_only(X: Array, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
     G = offset_only(X, nu)
-    return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=nu, bracket=Bracket(nu, nu))
+    upper = up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
+    return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
 
 
 def direction_size(coordinates: Coordinates) -> Size:

@@ -20,6 +20,7 @@ from diffrac_cvx.certificates.direction_problem import (
     offset_only,
     warn_if_uninformative,
 )
+from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive, positive_int
@@ -188,10 +189,11 @@ def solve_by_iterates(
     data, nu = X if isinstance(X, Rows) else as_data(X, depth=5), in_unit_interval(nu, "nu")
     G = offset_only(data, nu)
     if G is not None:
+        upper = up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
         return Result(
-            value=nu,
+            value=upper,
             lower=nu,
-            upper=nu,
+            upper=upper,
             F=np.ones((len(data), 1)),
             G=G,
             status=Status.CLOSED_FORM,

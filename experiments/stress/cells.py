@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.factors import dense
 from diffrac_cvx.inputs import as_data
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.stress.exact import best_labels_value, direction_value, labels_value
+from experiments.stress.exact import DIGITS, best_labels_value, direction_value, labels_value
 from experiments.stress.instances import FAMILIES, Instance, make_instance
 
 BATCH = 25
@@ -34,8 +34,10 @@ class Bound(NamedTuple):
     @property
     def excess(self) -> float:
         """By how much it passes, in sixty digits; not positive where it holds."""
-        apart = Decimal(self.value) - self.exact
-        return float(apart if self.kind == "lower" else -apart)
+        with localcontext() as context:
+            context.prec = DIGITS
+            apart = Decimal(self.value) - self.exact
+            return float(apart if self.kind == "lower" else -apart)
 
 
 def cells_of(grid: str) -> list[Cell]:

@@ -48,12 +48,13 @@ def best_of_random(n: int, positive: int, sizes: Sequence[int], error: float) ->
     counts = Counter(int(size) for size in sizes)
     known = {size: errors_of_split(n, positive, size) for size in counts}
     levels = np.unique(np.concatenate([np.append(errors, error) for errors, _ in known.values()]))
-    none_below = np.ones(len(levels))  # the probability that no split has an error at or below the level
+    none = np.zeros(len(levels))  # log of the probability that no split has an error at or below the level
     for size, (errors, probability) in known.items():
         order = np.argsort(errors)
         below = np.concatenate([[0.0], np.cumsum(probability[order])])
-        above = 1.0 - below[np.searchsorted(errors[order], levels + 1e-12, side="right")]
-        none_below *= np.clip(above, 0.0, 1.0) ** counts[size]
-    reached = np.diff(1.0 - none_below, prepend=0.0)
+        reached = below[np.searchsorted(errors[order], levels + 1e-12, side="right")]
+        with np.errstate(divide="ignore"):
+            none += counts[size] * np.log1p(-np.minimum(reached, 1.0))
+    some = np.abs(np.expm1(none))
     at = int(np.searchsorted(levels, error + 1e-12, side="right")) - 1
-    return Chance(float(reached @ levels), float(1.0 - none_below[at]))
+    return Chance(float(np.diff(some, prepend=0.0) @ levels), float(some[at]))

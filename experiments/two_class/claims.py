@@ -42,8 +42,8 @@ FIGURE_RULE = (
     "an error e stands for (1 - sqrt(1 - e))/2 of the points in the wrong cluster, and a figure of the relaxations is the "
     f"paper's if these shares differ by {100 * SAME:g} % of the points at most; a baseline's is if the paper's mean of ten "
     f"runs is, up to rounding, in the range of 95 % of the means of ten of ours. Agrees if all four figures are the paper's "
-    "among settings that find a clustering. Partly if the sparse one is the paper's or lower, be it only with constant "
-    "labellings counted. Differs otherwise."
+    "among settings that find a clustering, in the main reading. Partly if the sparse one is the paper's or lower, be it "
+    "only with constant labellings counted or only in another reading. Differs otherwise."
 )
 
 
@@ -57,8 +57,9 @@ class Column(NamedTuple):
 def claims(table: pd.DataFrame) -> list[Claim | Finding]:
     """Return the paper's statements on two-class data, set by set and as a whole, and what goes beyond them."""
     rows = summary(table).set_index("data_set")
+    readings = by_reading(table)
     return [
-        *(figures_of(name, rows) for name in PAPER),
+        *(figures_of(name, rows, readings) for name in PAPER),
         sparsity_helps(table),
         high_errors(rows),
         other_readings(table),
@@ -96,8 +97,8 @@ def baseline_column(row: pd.Series, column: str) -> Column:
     )
 
 
-def figures_of(name: str, rows: pd.DataFrame) -> Claim:
-    """The four figures of one data set."""
+def figures_of(name: str, rows: pd.DataFrame, readings: pd.DataFrame) -> Claim:
+    """The four figures of one data set, and the other readings that reach the sparse one."""
     statement = f"table1-{name}"
     if name not in rows.index:
         return Claim(statement, "the set is not in the table.", judge(False, tested=False), FIGURE_RULE)
@@ -105,15 +106,19 @@ def figures_of(name: str, rows: pd.DataFrame) -> Claim:
     columns = {column: relaxed_column(row, column) for column in RELAXED}
     columns |= {column: baseline_column(row, column) for column in BASELINES}
     words = "; ".join(column.words for column in columns.values())
+    others = {reading: readings.loc[name, (reading, "sparse")] for reading in READINGS if reading != MAIN}
+    reached = {reading: e for reading, e in others.items() if share_wrong(e) <= share_wrong(row["paper sparse"]) + SAME}
+    elsewhere = ", ".join(f"{error:.3f} ('{reading}')" for reading, error in reached.items()) or "none"
     return Claim(
         statement,
-        f"{words}. One constant label scores {row['constant']:.3f}; the best sparse setting is {row['setting']}.",
+        f"{words}. Other readings that reach the sparse figure: {elsewhere}. One constant label scores "
+        f"{row['constant']:.3f}; the best sparse setting is {row['setting']}.",
         judge(
             all(column.verdict == "same" for column in columns.values()),
-            columns["sparse"].verdict != "higher",
+            columns["sparse"].verdict != "higher" or bool(reached),
         ),
         FIGURE_RULE,
-        "" if row["best solved"] else f"The proved gap of that setting is above {RELATIVE:g} of its value.",
+        "" if row["sparse solved"] else f"The proved gap of that setting is above {RELATIVE:g} of its value.",
     )
 
 
@@ -185,7 +190,7 @@ def other_readings(table: pd.DataFrame) -> Finding:
     return Finding(
         "Table 1, six readings of the scale and of the penalties",
         f"Mean distance of the two relaxed columns to the paper's, in shares of wrong points, on the {len(compared)} sets "
-        f"where every reading was solved and finds a clustering: {words}. The verdicts are for '{MAIN}'.",
+        f"where every reading was solved and finds a clustering: {words}. The verdicts are for '{MAIN}', the letter of section 3.",
         "; ".join(f"'{name}': {how.words}" for name, how in READINGS.items()) + ".",
     )
 

@@ -202,6 +202,13 @@ def test_directions_left_out_are_counted_and_no_others():
     assert dc.low_rank(rng.standard_normal((4, 9)), penalty=dc.Penalty(0.3), tol=1e-6).left_out == 0
 
 
+def test_a_direction_that_only_the_space_of_labels_leaves_out_is_counted():
+    """With the offset among the columns the direction is kept, at a relative size of 1e-13, and without it is not."""
+    bounds, left_out = check_instance(make_instance("nearly_collinear", 494))
+    assert left_out == 1
+    assert all(bound.excess <= ROUNDED for bound in bounds)
+
+
 def test_an_instance_is_the_same_each_time():
     first, second = (make_instance("wild_entries", 7) for _ in range(2))
     assert isinstance(first, Instance)

@@ -102,6 +102,10 @@ def certify_y(
     :math:`1^\top\mu + n \min(0, \lambda_{\min}(K - \mathrm{Diag}(\mu)))`, its smallest eigenvalue bounded by counting
     signs (Sylvester), without an n x n matrix when F is given.
 
+    As everywhere, a direction without a ridge along which the data vary by less than about 1e-13 of their largest
+    variation is taken to be constant; whether one is may differ between this and `certify_v`, where the offset is one
+    of the columns.
+
     Source: duality for Eq. (7), (8) and (16).
 
     Parameters

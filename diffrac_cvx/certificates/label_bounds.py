@@ -15,10 +15,21 @@ FEASIBLE = 1e-12  # in 1'Y1/n^2
 
 
 class Projection(NamedTuple):
-    """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and how far QQ' may be from it, in the spectral norm."""
+    """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and what is known of its accuracy.
+
+    Attributes
+    ----------
+    Q : (n, r) array
+        The factor.
+    off : float
+        How far QQ' may be from H_a, in the spectral norm.
+    left_out : int
+        How many directions without a ridge are taken to be constant, because the data hardly vary along them.
+    """
 
     Q: Array
     off: float
+    left_out: int
 
 
 def projection_of(X: Array, ridge: Array | None = None) -> Projection:
@@ -27,9 +38,10 @@ def projection_of(X: Array, ridge: Array | None = None) -> Projection:
     root = len(X) ** 0.5
     Q = X @ W
     rounding = rounding_of_whitening(X, W * root, Q * root, ridge**2)
+    left_out = 0 if ridge.all() else int(np.sum(X.any(axis=0) | (ridge > 0.0))) - W.shape[1]
     if rounding.off_right > 0.5:
-        return Projection(Q, np.inf)
-    return Projection(Q, up(rounding.off_right / (1.0 - rounding.off_right) + 3.0 * rounding.off_data))
+        return Projection(Q, np.inf, left_out)
+    return Projection(Q, up(rounding.off_right / (1.0 - rounding.off_right) + 3.0 * rounding.off_data), left_out)
 
 
 def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> Bracket:

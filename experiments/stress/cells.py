@@ -9,6 +9,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.label_bounds import projection_of
 from diffrac_cvx.factors import dense
 from diffrac_cvx.inputs import as_data
 from experiments.harness.sweep import Cell, Row, cross
@@ -76,7 +77,11 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = dict(solved(instance, penalty))
-        left_out = max(direction_problem(as_data(X), nu, penalty).left_out, *(r.left_out for r in results.values()))
+        left_out = max(
+            direction_problem(as_data(X), nu, penalty).left_out,
+            projection_of(as_data(X), a).left_out,
+            *(result.left_out for result in results.values()),
+        )
         values = {name: direction_value(X, nu, a, c, dense(r.G)) for name, r in results.items() if r.G is not None}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
         lowers = {name: result.lower for name, result in results.items()}

@@ -97,6 +97,7 @@ def draw_all(ax: Axes, boundaries: dict[tuple[str, str], Boundary]) -> None:
         draw_boundary(ax, found, color, mark, ms=2.5)
         if found.inside.any():
             last = np.flatnonzero(found.inside)[-1]
-            ax.text(1.15 * found.d[last], 0.8 * found.n50[last], letter, color=color, fontsize=6.5, va="top")
+            shift = 2.6 if letter == "(d)" else 0.8  # (d) and (g) end at one place
+            ax.text(1.15 * found.d[last], shift * found.n50[last], letter, color=color, fontsize=6.5, va="top")
     ax.text(2.2, 90, "(a), (c)", color=ACCENT, fontsize=6.5)
     ax.set_title("(h) all boundaries")

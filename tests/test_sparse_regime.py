@@ -13,7 +13,7 @@ from experiments.phase_transition.uniqueness import is_only_solution
 from experiments.sparse_regime import cells as regime_cells
 from experiments.sparse_regime import claims as regime_claims
 from experiments.sparse_regime import cone, models
-from experiments.sparse_regime.limit import is_least_norm
+from experiments.sparse_regime.limit import is_least_norm, least_change
 from experiments.sparse_regime.population import chi_squared, solve_population
 from experiments.sparse_regime.search import Answer, ladder, least_points
 
@@ -237,3 +237,8 @@ def test_the_findings_stand_on_a_small_grid():
     found = regime_claims.claims(pd.DataFrame(rows))
     assert all("nan" not in claim.measured for claim in found)
     assert found[0].verdict is NOT_TESTED
+
+
+def test_the_limit_is_decided_where_one_solver_fails():
+    X, _, v = points_of(8, "flat", 64, 16, 7)
+    assert least_change(X, v) == pytest.approx(2.9e-4, rel=0.1)

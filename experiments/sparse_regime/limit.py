@@ -42,7 +42,10 @@ def least_change(X: Array, v: Array) -> float:
         cp.abs(cp.multiply((on_support == 0).astype(float), (half + half.T) / 2))
     )
     problem = cp.Problem(cp.Minimize(cp.sum_squares(change)), [cp.trace(C) == 1, raised <= 0])
-    problem.solve(solver="CLARABEL")
+    try:
+        problem.solve(solver="CLARABEL")
+    except cp.error.SolverError:  # it cannot factor a matrix, at l = 8, d = 16, n = 64, say
+        problem.solve(solver="SCS", eps_abs=1e-9, eps_rel=1e-9, max_iters=100_000)
     return float(problem.value)
 
 

@@ -99,6 +99,13 @@ def test_a_disagreement_with_the_oracle_fails_the_run(changes, agree):
     assert agreement_of(**changes) is agree
 
 
+def test_a_solution_that_only_uniqueness_calls_rank_one_has_no_error_to_compare():
+    row = {**cell(LITERAL, 20, 32), "value": 0.5, "lower": 0.49, "upper": 0.5, "gap": 0.01, "rank_one": 1}
+    fast = {**row, "eigenvalue_ratio": 0.8, "verdict": "uniqueness", "error": 0.75}
+    oracle = {**row, "eigenvalue_ratio": 1e-4, "verdict": "eigenvalue ratio", "error": 0.0}
+    assert check_agreement(compare_with_oracle(pd.DataFrame([fast]), pd.DataFrame([oracle]))).passed
+
+
 @pytest.mark.parametrize(("panel", "lam"), [(LITERAL, 1 / 8), ("1-sparse, 1/n", 1 / 64)])
 def test_the_weight_is_that_of_the_reading_and_the_value_that_of_the_planted_solution(panel, lam):
     row = phase_cells.measure_fast(**cell(panel, 64, 4))

@@ -25,6 +25,7 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
     clear = ((ratios < AMBIGUOUS[0]) | (ratios > AMBIGUOUS[1])).all(axis=1)
     clear |= (both["verdict_fast"] == "uniqueness") & ~both["eigenvalue_ratio_oracle"].between(*AMBIGUOUS)
     sharp = (both["rank_one_fast"] == 1) & (both["rank_one_oracle"] == 1)
+    sharp &= (ratios < AMBIGUOUS[0]).all(axis=1)  # uniqueness does not make the computed solution one of rank one
     errors = both[["error_oracle", "error_fast"]]
     away = ((errors < BORDER[0]) | (errors > BORDER[1])).all(axis=1) & ~both["panel"].str.startswith("1-sparse")
     checks = {

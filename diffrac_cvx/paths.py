@@ -13,7 +13,7 @@ from diffrac_cvx.directions import align_signs, leading_direction, unit_columns
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, in_unit_interval, nonnegative
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.relaxations import constrained_alpha
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rounding import kmeans_centered
@@ -211,6 +211,7 @@ def lambda_path(
     *,
     nu: float = 1.0,
     a: float | npt.ArrayLike = 0.0,
+    ridge: Weight = None,
     y: npt.ArrayLike | None = None,
     rounding: Rounding = kmeans_centered,
     **options: Any,
@@ -228,8 +229,10 @@ def lambda_path(
         Weights of the squared l1 norm, not negative; they come back increasing.
     nu : float
         Weight of the imbalance, in [0, 1].
+    ridge : float or (d,) array, optional
+        Weight of the ridge.
     a : float or (d,) array
-        Ridge.
+        Its root, instead.
     y : (n,) array, optional
         Labels in {-1, +1}, with which the rounded solutions are compared.
     rounding : callable
@@ -244,7 +247,9 @@ def lambda_path(
     """
     grid = np.sort(as_grid(lams, "lams", nonnegative))
     recorder = PathRecorder(X, y, rounding)
-    results = solve_along(grid[::-1], lambda lam, start: low_rank(X, nu, Penalty.l1(lam, a), start=start, **options))
+    results = solve_along(
+        grid[::-1], lambda lam, start: low_rank(X, nu, Penalty(a, lam=lam, ridge=ridge), start=start, **options)
+    )
     return recorder.path("lambda", grid, [recorder.row(result) for result in results][::-1])
 
 

@@ -1,6 +1,6 @@
-"""The penalty on the direction: a ridge with weights a and a squared l1 norm with weights c."""
+"""The penalty on the direction: a ridge and a squared l1 norm, each with a weight."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -9,8 +9,10 @@ import numpy.typing as npt
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, nonnegative
 
+Weight = float | npt.ArrayLike | None
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, init=False)
 class Penalty:
     r"""Weigh a ridge and a squared l1 norm of the direction.
 
@@ -18,30 +20,56 @@ class Penalty:
         \Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|, \qquad
         \Gamma(vv^\top) = \sum_i a_i^2 v_i^2 + \Big(\sum_i c_i |v_i|\Big)^2
 
-    Source: section 3.  The "lambda" of the paper's experiments is c_i^2 for all i: ``Penalty.l1(lambda)``.
+    With one weight for all features this is ``ridge`` times :math:`\|v\|_2^2` plus ``lam``, the paper's lambda, times
+    :math:`\|v\|_1^2`.  A larger ``lam`` leaves fewer features in the direction; a larger ``ridge`` makes all
+    coefficients smaller and prefers directions along which the data vary much.
+
+    Source: section 3.
 
     Parameters
     ----------
     a, c : float or (d,) array
-        Weights, nonnegative; a scalar is the same weight for every feature.
+        The roots of the weights, ``a**2 == ridge`` and ``c**2 == lam``, as the paper writes them.
+    lam : float or (d,) array, optional
+        Weight of the squared l1 norm, instead of ``c``.
+    ridge : float or (d,) array, optional
+        Weight of the ridge, instead of ``a``.
 
     Raises
     ------
     ParameterError
-        If a weight is negative or not finite, or an array is not one-dimensional.
+        If a weight is negative or not finite, an array is not one-dimensional, or a weight is given with its root.
+
+    Examples
+    --------
+    >>> Penalty(lam=0.01, ridge=1.0)
+    Penalty(lam=0.01, ridge=1.0)
+    >>> Penalty(c=0.5)
+    Penalty(lam=0.25, ridge=0.0)
     """
 
-    a: float | Array = 0.0
-    c: float | Array = 0.0
+    a: float | Array = field(repr=False)
+    c: float | Array = field(repr=False)
+    lam: float | Array = field(compare=False)
+    ridge: float | Array = field(compare=False)
 
-    def __post_init__(self) -> None:
-        for name in ("a", "c"):
-            object.__setattr__(self, name, _weights(getattr(self, name), name))
+    def __init__(
+        self,
+        a: float | npt.ArrayLike = 0.0,
+        c: float | npt.ArrayLike = 0.0,
+        *,
+        lam: float | npt.ArrayLike | None = None,
+        ridge: float | npt.ArrayLike | None = None,
+    ) -> None:
+        for name, value, root, given in (("ridge", ridge, "a", a), ("lam", lam, "c", c)):
+            weight, size = _weight_and_root(name, value, root, given)
+            object.__setattr__(self, name, weight)
+            object.__setattr__(self, root, size)
 
     @classmethod
     def l1(cls, lam: float, a: float | npt.ArrayLike = 0.0) -> Self:
-        """Return the penalty of the paper's experiments: lam ||v||_1^2, and a ridge."""
-        return cls(a=_weights(a, "a"), c=nonnegative(lam, "lam") ** 0.5)
+        """Return the penalty of the paper's experiments, lam ||v||_1^2, and a ridge of weight a^2."""
+        return cls(a=a, lam=nonnegative(lam, "lam"))
 
     def weights(self, d: int) -> tuple[Array, Array]:
         """Return a and c as (d,) arrays.
@@ -76,8 +104,47 @@ def weights_of(penalty: Penalty, d: int) -> tuple[Array, Array]:
         If it is not a Penalty, or its arrays have another length than d.
     """
     if not isinstance(penalty, Penalty):
-        raise ParameterError(f"penalty = {penalty!r} must be a Penalty, such as Penalty(a=0.1) or Penalty.l1(0.01)")
+        raise ParameterError(f"penalty = {penalty!r} must be a Penalty, such as Penalty(lam=0.01) or Penalty(ridge=1)")
     return penalty.weights(d)
+
+
+def penalty_of(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
+    """Return a penalty, or that of the weights which were given instead.
+
+    Raises
+    ------
+    ParameterError
+        If both are given, or a weight is not usable.
+    """
+    if lam is None and ridge is None:
+        return penalty
+    if penalty is not NO_PENALTY:
+        raise ParameterError("give a penalty or the weights lam and ridge, not both")
+    return Penalty(lam=0.0 if lam is None else lam, ridge=0.0 if ridge is None else ridge)
+
+
+def _weight_and_root(
+    name: str, weight: Weight, root: str, size: float | npt.ArrayLike
+) -> tuple[float | Array, float | Array]:
+    """Return a weight and its root, from whichever was given."""
+    if weight is None:
+        size = _weights(size, root)
+        return _squared(size), size
+    if np.any(np.asarray(size) != 0.0):
+        raise ParameterError(f"give {name} or its root {root}, not both")
+    weight = _weights(weight, name)
+    return weight, _frozen(np.sqrt(weight))
+
+
+def _squared(size: float | Array) -> float | Array:
+    return _frozen(np.square(size))
+
+
+def _frozen(values: Array) -> float | Array:
+    if np.ndim(values) == 0:
+        return float(values)
+    values.setflags(write=False)
+    return values
 
 
 def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
@@ -88,17 +155,14 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
     bad = ~(np.isfinite(array) & (array >= 0) & (array <= 1e100))
     if bad.any():
         raise ParameterError(f"{name} = {array[bad].ravel()[0]:g} must be finite and not negative")
-    if array.ndim == 0:
-        return float(array)
-    array.setflags(write=False)
-    return array
+    return _frozen(array)
 
 
 def ridge_of(penalty: Penalty, d: int) -> Array:
     """Return the ridge of a penalty without an l1 part, else raise an error that says which formulation takes one."""
     a, c = weights_of(penalty, d)
     if c.any():
-        raise ParameterError("an l1 penalty (c > 0) has no formulation in Y alone; use lifted or v_space")
+        raise ParameterError("an l1 penalty (lam > 0) has no formulation in Y alone; use lifted or v_space")
     return a
 
 

@@ -17,14 +17,20 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.linalg import psd_factor
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of, weights_of
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
 from diffrac_cvx.result import Bracket, Result
 
 SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
 
 
 def certify_v(
-    X: npt.ArrayLike, V: npt.ArrayLike | Sparse | Result, nu: float = 1.0, penalty: Penalty = NO_PENALTY
+    X: npt.ArrayLike,
+    V: npt.ArrayLike | Sparse | Result,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    lam: Weight = None,
+    ridge: Weight = None,
 ) -> Bracket:
     r"""Bracket the optimum of (15) from any matrix of directions, however it was computed.
 
@@ -46,6 +52,8 @@ def certify_v(
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
         Weights a and c.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
 
     Returns
     -------
@@ -59,6 +67,7 @@ def certify_v(
     ResourceError
         If V is one block and a matrix of its size would not fit in memory.
     """
+    penalty = penalty_of(penalty, lam, ridge)
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
     problem = direction_problem(data, nu, penalty)
     U, dual = read_matrix(problem, V)
@@ -94,6 +103,8 @@ def certify_y(
     nu: float = 1.0,
     alpha: float | None = None,
     penalty: Penalty = NO_PENALTY,
+    *,
+    ridge: Weight = None,
 ) -> Bracket:
     r"""Bracket the optimum of (8), or of (7) when alpha is given, from any Y or any factor F with Y = F F'.
 
@@ -120,6 +131,8 @@ def certify_y(
         Imbalance 1'Y1/n^2 of the constrained problem, in [0, 1].
     penalty : Penalty
         Ridge of Eq. (16); an l1 part has no formulation in Y alone.
+    ridge : float or (d,) array, optional
+        Weight of the ridge, instead of a penalty: ``Penalty(ridge=ridge)``.
 
     Returns
     -------
@@ -131,6 +144,7 @@ def certify_y(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
+    penalty = penalty_of(penalty, None, ridge)
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
     F = as_matrix(Y_or_F, "Y_or_F")
     if len(F) != len(data):
@@ -168,7 +182,14 @@ class LabelCertificate:
 
 
 def certify_labels(
-    X: npt.ArrayLike, y: npt.ArrayLike, lower: Result | float, *, nu: float = 1.0, penalty: Penalty = NO_PENALTY
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    lower: Result | float,
+    *,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    lam: Weight = None,
+    ridge: Weight = None,
 ) -> LabelCertificate:
     r"""Bound how far labels are from optimal for the combinatorial problem that the relaxations relax.
 
@@ -189,12 +210,15 @@ def certify_labels(
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
         Weights a and c.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
 
     Raises
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
+    penalty = penalty_of(penalty, lam, ridge)
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
     labels = as_labels(y, len(data))
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")

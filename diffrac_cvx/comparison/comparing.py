@@ -17,7 +17,7 @@ from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.tables import pandas_or_error
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_seed, in_unit_interval, positive
-from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.result import Progress, Result, Status
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
 from diffrac_cvx.solvers import low_rank
@@ -115,6 +115,8 @@ def compare(
     methods: Sequence[str] | None = None,
     nu: float = 1.0,
     penalty: Penalty | None = None,
+    lam: Weight = None,
+    ridge: Weight = None,
     alpha: float | None = None,
     tol: float = 1e-4,
     time_limit: float | None = None,
@@ -147,6 +149,8 @@ def compare(
         Weight of the imbalance, in [0, 1].
     penalty : Penalty, optional
         Weights a and c.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     alpha : float, optional
         Imbalance of `constrained_alpha`, in [0, 1]; by default that of a solution of (15), where (7) + nu alpha is (8).
     tol : float
@@ -175,7 +179,7 @@ def compare(
     """
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     truth = None if y is None else as_labels(y, len(data))
-    penalty = Penalty() if penalty is None else penalty
+    penalty = penalty_of(NO_PENALTY if penalty is None else penalty, lam, ridge)
     weights_of(penalty, data.shape[1])
     task = Task(
         X=data,

@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy.typing as npt
 
 from diffrac_cvx.inputs import as_data, in_unit_interval
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations.direction_space import (
     direction_size,
     direction_terms,
@@ -20,7 +20,14 @@ from diffrac_cvx.relaxations.direction_space import (
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, value_of
 
 
-def v_space(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
+def v_space(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    lam: Weight = None,
+    ridge: Weight = None,
+) -> Relaxation:
     r"""Relax in the matrix of directions, where l1 penalties are convex and the size does not grow with n.
 
     .. math::
@@ -38,6 +45,8 @@ def v_space(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) ->
         Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.
     penalty : Penalty
         Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
 
     Raises
     ------
@@ -46,6 +55,7 @@ def v_space(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) ->
     ResourceError
         If the problem's data would not fit in memory.
     """
+    penalty = penalty_of(penalty, lam, ridge)
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     require_direction_memory(data, "v_space")
     coordinates = scaled_coordinates(data, penalty)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import as_data, in_unit_interval
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations.direction_space import (
     direction_size,
     direction_terms,
@@ -23,7 +23,14 @@ from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, v
 from diffrac_cvx.result import Bracket
 
 
-def v_space_normalized(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
+def v_space_normalized(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    lam: Weight = None,
+    ridge: Weight = None,
+) -> Relaxation:
     r"""Relax in the matrix of directions at unit size, the form that the paper's algorithm smooths.
 
     .. math::
@@ -41,6 +48,8 @@ def v_space_normalized(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_
         Weight of the imbalance, in (0, 1]; a CVXPY parameter, ``at(nu=...)``.
     penalty : Penalty
         Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
 
     Raises
     ------
@@ -49,6 +58,7 @@ def v_space_normalized(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_
     ResourceError
         If the problem's data would not fit in memory.
     """
+    penalty = penalty_of(penalty, lam, ridge)
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     require_direction_memory(data, "v_space_normalized")
     if nu == 1.0 and not data.any():

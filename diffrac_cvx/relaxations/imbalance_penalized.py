@@ -6,7 +6,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
 from diffrac_cvx.inputs import as_data, in_unit_interval
 from diffrac_cvx.linalg import psd_factor, unit_rows
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, ridge_of
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
 from diffrac_cvx.relaxations.label_space import (
     INSTEAD,
     diagonal_multiplier,
@@ -17,7 +17,13 @@ from diffrac_cvx.relaxations.label_space import (
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 
 
-def penalized_nu(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
+def penalized_nu(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    ridge: Weight = None,
+) -> Relaxation:
     r"""Penalise the imbalance of the clusters instead of fixing it.
 
     .. math::
@@ -36,6 +42,8 @@ def penalized_nu(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALT
         `solve` returns it.
     penalty : Penalty
         A ridge a; an l1 part needs `lifted` or `v_space`.
+    ridge : float or (d,) array, optional
+        Weight of the ridge, instead of a penalty: ``Penalty(ridge=ridge)``.
 
     Raises
     ------
@@ -44,6 +52,7 @@ def penalized_nu(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALT
     ResourceError
         If an n x n matrix would not fit in memory.
     """
+    penalty = penalty_of(penalty, None, ridge)
     X, nu = as_data(X), in_unit_interval(nu, "nu")
     n = len(X)
     require_label_memory(n, "penalized_nu")

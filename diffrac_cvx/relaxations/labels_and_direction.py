@@ -7,7 +7,7 @@ import numpy.typing as npt
 from diffrac_cvx.inputs import Array, as_data, in_unit_interval
 from diffrac_cvx.linalg import inverse_or_one, psd_factor
 from diffrac_cvx.memory import require_memory
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations.direction_space import (
     dual_of,
     l1_part,
@@ -21,7 +21,14 @@ from diffrac_cvx.relaxations.label_space import INSTEAD, diagonal_multiplier
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 
 
-def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> Relaxation:
+def lifted(
+    X: npt.ArrayLike,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    *,
+    lam: Weight = None,
+    ridge: Weight = None,
+) -> Relaxation:
     r"""Relax labels and direction together; eliminating either side gives the other formulations.
 
     .. math::
@@ -39,6 +46,8 @@ def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> 
         Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.
     penalty : Penalty
         Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
 
     Raises
     ------
@@ -47,6 +56,7 @@ def lifted(X: npt.ArrayLike, nu: float = 1.0, penalty: Penalty = NO_PENALTY) -> 
     ResourceError
         If an (n + d) x (n + d) matrix would not fit in memory.
     """
+    penalty = penalty_of(penalty, lam, ridge)
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     n = len(data)
     require_memory(10 * 8.0 * (n + data.shape[1]) ** 2, f"lifted with n = {n}, d = {data.shape[1]}", INSTEAD)

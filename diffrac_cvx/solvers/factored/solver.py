@@ -9,7 +9,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.linalg import allowed_threads, one_thread
 from diffrac_cvx.memory import available_memory
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rows import Rows, as_rows
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling
@@ -26,6 +26,8 @@ def low_rank(
     nu: float = 1.0,
     penalty: Penalty = NO_PENALTY,
     *,
+    lam: Weight = None,
+    ridge: Weight = None,
     tol: float = 1e-5,
     max_iter: int = 20_000,
     time_limit: float | None = None,
@@ -61,6 +63,8 @@ def low_rank(
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
         Weights a and c.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     tol : float
         Proved gap ``upper - lower`` at which to stop; values lie in [0, 1].
     max_iter : int
@@ -91,6 +95,7 @@ def low_rank(
     ResourceError
         If a few copies of X, or without l1 part a factorisation of it, would not fit in memory: before they are made.
     """
+    penalty = penalty_of(penalty, lam, ridge)
     stopping = Stopping(tol, max_iter, time_limit, callback)
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:

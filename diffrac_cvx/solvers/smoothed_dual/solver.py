@@ -10,7 +10,7 @@ from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.factors import is_sparse
 from diffrac_cvx.inputs import one_of, positive
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
@@ -21,6 +21,8 @@ def fista(
     nu: float = 1.0,
     penalty: Penalty = NO_PENALTY,
     *,
+    lam: Weight = None,
+    ridge: Weight = None,
     variant: str = "accelerated",
     tol: float = 1e-3,
     epsilon: float | None = None,
@@ -46,6 +48,8 @@ def fista(
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
         Weights a and c.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     variant : {"accelerated", "published"}
         "published" is the paper's algorithm (fixed epsilon, fixed step 1/L).  "accelerated" decreases epsilon in
         stages, adapts one step size each for u and C, restarts the momentum, and extrapolates its stages to
@@ -73,6 +77,7 @@ def fista(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
+    penalty = penalty_of(penalty, lam, ridge)
     one_of(variant, "variant", ("accelerated", "published"))
     if epsilon is not None and variant != "published":
         raise ParameterError("epsilon is set by the accelerated variant itself; pass it with variant='published'")

@@ -48,11 +48,19 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         unit = standardise(centred).unit if self.standardize else np.ones(X.shape[1])
         return Standardised(centred * unit, X.mean(axis=0), unit)
 
+    @property
+    def _penalty(self) -> Penalty:
+        """The penalty, its weights given as they are or as their roots, which go before the defaults."""
+        roots = {name: value for name, value in (("a", self.a), ("c", self.c)) if value is not None}
+        weights = {"ridge": self.ridge} if self.a is None else {}
+        weights |= {"lam": self.lam} if self.c is None else {}
+        return Penalty(**roots, **weights)
+
     def _solve(self, X: Array, automatic: str) -> Result:
         """Solve the relaxation by the user's solver, and keep what is proved about it."""
         name = one_of(self.solver, "solver", ("auto", *SOLVERS))
         name = automatic if name == "auto" else name
-        penalty = Penalty(self.a, self.c)
+        penalty = self._penalty
         limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": self.time_limit}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
@@ -69,7 +77,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _direction(self, X: Array, labels: Array) -> Array:
         """Return the penalised least-squares direction of labels."""
-        return best_direction(X, labels - labels.mean(), *Penalty(self.a, self.c).weights(X.shape[1]))
+        return best_direction(X, labels - labels.mean(), *self._penalty.weights(X.shape[1]))
 
     @property
     def _n_features_out(self) -> int:
@@ -121,8 +129,15 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     ----------
     nu : float
         Weight of the imbalance of the clusters, in [0, 1].
-    a, c : float or (d,) array
-        Weights of the ridge and of the squared l1 norm, see `Penalty`.
+    a, c : float or (d,) array, optional
+        Roots of ``ridge`` and ``lam``, as the paper writes them; given, they go before these.
+    lam : float or (d,) array
+        Weight of the squared l1 norm, the paper's lambda: the larger, the fewer features are used.  From about 0.001
+        (all) to 1 (one or none) for standardised features.
+    ridge : float or (d,) array
+        Weight of the ridge: the larger, the more the split follows directions of large variance.  0 is the paper's
+        problem without it, which finds noise where there are many features for the points; the default is the best of
+        those measured on labelled sets, see the page on choosing.
     solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
         "auto" is "low_rank"; the last two go through CVXPY.  ``registry.SOLVERS`` holds them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
@@ -171,9 +186,11 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     def __init__(
         self,
         nu: float = 1.0,
-        a: float | Array = 0.0,
-        c: float | Array = 0.0,
+        a: float | Array | None = None,
+        c: float | Array | None = None,
         *,
+        lam: float | Array = 0.0,
+        ridge: float | Array = 0.3,
         solver: str = "auto",
         rounding: str = "kmeans_centered",
         refine: bool = False,
@@ -183,7 +200,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         standardize: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.nu, self.a, self.c = nu, a, c
+        self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
         self.solver, self.rounding, self.refine = solver, rounding, refine
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
         self.standardize, self.random_state = standardize, random_state
@@ -218,7 +235,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         self.support_ = np.flatnonzero(self.coef_)
         self.labels_ = np.asarray(self.decision_function(X) > 0).astype(np.int64)
         found = np.where(self.labels_ > 0, 1.0, -1.0)
-        self.label_gap_ = certify_labels(data.X, found, result, nu=self.nu, penalty=Penalty(self.a, self.c)).gap
+        self.label_gap_ = certify_labels(data.X, found, result, nu=self.nu, penalty=self._penalty).gap
         return self
 
     def _round(self, F: Array) -> Array:
@@ -252,8 +269,8 @@ class MultiLabelDiffrac(_AffineClusterer):
     ----------
     n_labels : int
         Number of labels, at least 1.
-    nu, a, c, tol, max_iter, time_limit, standardize
-        As for `DiffracClustering`.
+    nu, a, c, lam, ridge, tol, max_iter, time_limit, standardize
+        As for `DiffracClustering`; no penalty by default, as in section 4.
     solver : {"auto", "fista", "low_rank", "fista published", "SCS", "CLARABEL"}
         "auto" is "fista": with the loose tolerance of the default its smoothing keeps all labels in the mixture,
         where an exact solution may leave out those of small weight.
@@ -280,9 +297,11 @@ class MultiLabelDiffrac(_AffineClusterer):
         self,
         n_labels: int = 1,
         nu: float = 1.0,
-        a: float | Array = 0.0,
-        c: float | Array = 0.0,
+        a: float | Array | None = None,
+        c: float | Array | None = None,
         *,
+        lam: float | Array = 0.0,
+        ridge: float | Array = 0.0,
         solver: str = "auto",
         tol: float = 1e-2,
         max_iter: int | None = None,
@@ -291,7 +310,7 @@ class MultiLabelDiffrac(_AffineClusterer):
         restarts: int = 20,
         random_state: Any = None,
     ) -> None:
-        self.n_labels, self.nu, self.a, self.c = n_labels, nu, a, c
+        self.n_labels, self.nu, self.a, self.c, self.lam, self.ridge = n_labels, nu, a, c, lam, ridge
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
         self.standardize, self.restarts, self.random_state = standardize, restarts, random_state
 

@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
-from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int
 from diffrac_cvx.linalg import Standardised, column_basis, standardise
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
+from diffrac_cvx.reservations import find_reservations
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
 from diffrac_cvx.solvers import solve
@@ -74,6 +75,12 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             message = f"{result.status}; the proved gap is {result.gap:.2g}, tol is {self.tol:g}"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return result
+
+    def _reserve(self, X: Array, result: Result) -> None:
+        """Keep and say why the split may be no answer."""
+        self.reservations_ = find_reservations(X, self.labels_, result, nu=self.nu, penalty=self._penalty)
+        for reservation in self.reservations_:
+            warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)
 
     def _direction(self, X: Array, labels: Array) -> Array:
         """Return the penalised least-squares direction of labels."""
@@ -160,11 +167,16 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     labels_ : (n,) array of int
         Clusters 0 and 1; 1 has the larger projections.
     coef_, intercept_ : (d,) array, float
-        The direction, in the units of X, its largest entry positive, and minus the threshold.
+        The direction, in the units of X, and minus the threshold: for `predict`.
+    scaled_coef_ : (d,) array
+        The direction per standard deviation of each feature: these can be compared with each other.  The largest is
+        positive.
     support_ : array of int
         Features with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
         Proved bracket on the optimum of the relaxation.
+    reservations_ : tuple of Reservation
+        Why the split may be no answer (one cluster, a few points, too few points for a proof); empty if it may be one.
     label_gap_ : float
         Proved distance of ``labels_`` from the optimum of Eq. (9), the combinatorial problem.
     result_ : Result
@@ -223,19 +235,23 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         -----
         ConvergenceWarning
             If the solver stopped before the proved gap was at most tol.
+        DegenerateDataWarning
+            For each of ``reservations_``.
         """
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
         require_flag(self.refine, "refine")
         data = self._scale(self._read(X, ensure_min_samples=2))
         result = self._solve(data.X, "low_rank")
         v = self._find_direction(data.X, self._round(result.F))
-        v = v if v[np.argmax(np.abs(v * data.unit))] >= 0 else -v
+        v = v if v[np.argmax(np.abs(v) * data.X.std(axis=0))] >= 0 else -v
         self.coef_ = v * data.unit
+        self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
         self.intercept_ = -float(np.dot(self.coef_, data.mean)) - threshold(data.X @ v)
         self.support_ = np.flatnonzero(self.coef_)
         self.labels_ = np.asarray(self.decision_function(X) > 0).astype(np.int64)
         found = np.where(self.labels_ > 0, 1.0, -1.0)
         self.label_gap_ = certify_labels(data.X, found, result, nu=self.nu, penalty=self._penalty).gap
+        self._reserve(data.X, result)
         return self
 
     def _round(self, F: Array) -> Array:
@@ -289,6 +305,8 @@ class MultiLabelDiffrac(_AffineClusterer):
         Of the mixture, the constant's first, and its misfit, see `rounding.fit_label_mixture`.
     coef_, intercept_ : (n_labels, d) array, (n_labels,) array
         Directions, in the units of X, and offsets: about +-``weights_[j + 1]`` on the points with and without label j.
+    scaled_coef_ : (n_labels, d) array
+        The directions per standard deviation of each feature.
     lower_bound_, upper_bound_, result_, n_iter_, n_features_in_, feature_names_in_
         As for `DiffracClustering`.
     """
@@ -347,6 +365,7 @@ class MultiLabelDiffrac(_AffineClusterer):
         self.weights_, self.objective_ = found.weights, found.objective
         V, offsets = affine_functions(data.X, result, found.scores)
         self.coef_ = V * data.unit
+        self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
         self.intercept_ = offsets - self.coef_ @ data.mean
         self.labels_ = self.predict(X)
         self.signs_ = 2.0 * self.labels_ - 1.0

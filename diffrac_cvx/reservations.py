@@ -1,0 +1,131 @@
+"""Why a split may be no answer: said before anything else, with what to change."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.result import Result
+
+NO_GAIN = 1e-4  # of the cost of one cluster: a relaxation that gains less has found no direction
+NOTHING = 1e-3  # of the cost of one cluster: a relaxation that costs less fits the points perfectly
+FEW = 0.02  # share of the points below which a cluster is a few outlying ones
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """One reason why a split says nothing about the data.
+
+    Attributes
+    ----------
+    kind : str
+        "constant", "no preference", "one cluster", "no gain", "too few points" or "few points".
+    says : str
+        What is the matter, a sentence.
+    remedy : str
+        What to change, a sentence.
+    """
+
+    kind: str
+    says: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.says} {self.remedy}"
+
+
+def find_reservations(
+    X: Array, labels: Array, result: Result, *, nu: float, penalty: Penalty
+) -> tuple[Reservation, ...]:
+    """Return the reasons why labels say nothing about the data, the gravest first; none for an answer.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data, centred, in the units in which the relaxation was solved.
+    labels : (n,) array
+        One number or name for each point; points with equal ones are in one cluster.
+    result : Result
+        The relaxation's solution.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+    """
+    if not X.any():
+        return (
+            Reservation(
+                "constant", "All points are equal in every feature: there is nothing to split.", "Check the table."
+            ),
+        )
+    sizes = np.unique(labels, return_counts=True)[1]
+    found = [
+        preference(nu),
+        one_cluster(sizes, penalty),
+        gain(sizes, result, nu),
+        freedom(X, result, nu),
+        outlying(sizes),
+    ]
+    return tuple(reason for reason in found if reason is not None)
+
+
+def preference(nu: float) -> Reservation | None:
+    """Where all points in one cluster cost nothing."""
+    if nu > 0.0:
+        return None
+    return Reservation("no preference", "With nu = 0 all points in one cluster cost nothing.", "Set nu to 1.")
+
+
+def one_cluster(sizes: Array, penalty: Penalty) -> Reservation | None:
+    """Where there is one cluster."""
+    if len(sizes) > 1:
+        return None
+    penalised = penalty.has_l1 or np.any(np.asarray(penalty.a) > 0.0)
+    remedy = "Make lambda or the ridge smaller, or nu larger." if penalised else "Make nu larger, 1 at most."
+    return Reservation(
+        "one cluster", "No split was found: all points are in one cluster, which is the cheapest here.", remedy
+    )
+
+
+def gain(sizes: Array, result: Result, nu: float) -> Reservation | None:
+    """Where there are clusters, but no direction is better than none."""
+    if len(sizes) == 1 or nu == 0.0 or result.lower < nu * (1.0 - NO_GAIN):
+        return None
+    return Reservation(
+        "no gain",
+        "The penalty is so large that no direction is better than none: the split is an accident of the computation.",
+        "Make lambda or the ridge smaller.",
+    )
+
+
+def outlying(sizes: Array) -> Reservation | None:
+    """Where a cluster holds a few points."""
+    least = int(sizes.min())
+    if len(sizes) == 1 or least > max(1.0, FEW * sizes.sum()):
+        return None
+    points = "one point" if least == 1 else f"{least} of {sizes.sum()} points"
+    return Reservation(
+        "few points",
+        f"The split sets apart {points}: outliers, perhaps, and not a cluster.",
+        "Look at these rows, leave them out if they are errors, or make the ridge larger.",
+    )
+
+
+def freedom(X: Array, result: Result, nu: float) -> Reservation | None:
+    """Where a perfect fit is no evidence, for the points are fewer than the relaxation has freedom.
+
+    Without a penalty noise alone is fitted perfectly below about d + d(d-1)/4 points, d the rank.
+    """
+    if result.upper > NOTHING * nu:
+        return None
+    n, rank = len(X), int(np.linalg.matrix_rank(X))
+    needed = rank + rank * (rank - 1) / 4
+    if n - 1 > needed:
+        return None
+    return Reservation(
+        "too few points",
+        f"{n} points in {rank} dimensions can be split perfectly whatever they are (about {needed:.0f} points would be "
+        "needed): this split is no evidence of clusters.",
+        "Make lambda or the ridge larger, or use fewer features.",
+    )

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.result import Result
 
+Counts = npt.NDArray[np.int64]
 NO_GAIN = 1e-4  # of the cost of one cluster: a relaxation that gains less has found no direction
 NOTHING = 1e-3  # of the cost of one cluster: a relaxation that costs less fits the points perfectly
 FEW = 0.02  # share of the points below which a cluster is a few outlying ones
@@ -59,7 +61,7 @@ def find_reservations(
                 "constant", "All points are equal in every feature: there is nothing to split.", "Check the table."
             ),
         )
-    sizes = np.unique(labels, return_counts=True)[1]
+    sizes = np.unique(labels, return_counts=True)[1].astype(np.int64)
     found = [
         preference(nu),
         one_cluster(sizes, penalty),
@@ -77,7 +79,7 @@ def preference(nu: float) -> Reservation | None:
     return Reservation("no preference", "With nu = 0 all points in one cluster cost nothing.", "Set nu to 1.")
 
 
-def one_cluster(sizes: Array, penalty: Penalty) -> Reservation | None:
+def one_cluster(sizes: Counts, penalty: Penalty) -> Reservation | None:
     """Where there is one cluster."""
     if len(sizes) > 1:
         return None
@@ -88,7 +90,7 @@ def one_cluster(sizes: Array, penalty: Penalty) -> Reservation | None:
     )
 
 
-def gain(sizes: Array, result: Result, nu: float) -> Reservation | None:
+def gain(sizes: Counts, result: Result, nu: float) -> Reservation | None:
     """Where there are clusters, but no direction is better than none."""
     if len(sizes) == 1 or nu == 0.0 or result.lower < nu * (1.0 - NO_GAIN):
         return None
@@ -99,7 +101,7 @@ def gain(sizes: Array, result: Result, nu: float) -> Reservation | None:
     )
 
 
-def outlying(sizes: Array) -> Reservation | None:
+def outlying(sizes: Counts) -> Reservation | None:
     """Where a cluster holds a few points."""
     least = int(sizes.min())
     if len(sizes) == 1 or least > max(1.0, FEW * sizes.sum()):

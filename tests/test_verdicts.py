@@ -111,24 +111,36 @@ def test_statements_have_names_of_their_own():
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("stem", reproduction.EXPERIMENTS)
-def test_a_committed_table_gives_claims_on_statements_of_the_paper_each_with_its_rule(stem):
-    section = next(section for section in reproduction.read_sections() if section.stem == stem)
-    assert section.found
-    for claim in section.claims:
-        assert claim.statement in STATEMENTS
-        assert re.search(r"\bagrees\b", claim.rule), claim.name
-        assert claim.measured
+@pytest.fixture(scope="module")
+def sections():
+    """All sections of the page; they take long to compute."""
+    return reproduction.read_sections()
 
 
-def test_every_statement_has_a_verdict_or_a_test_and_the_page_is_that_of_the_tables():
-    sections = reproduction.read_sections()
+def test_a_committed_table_gives_claims_on_statements_of_the_paper_each_with_its_rule(sections):
+    for section in sections:
+        assert section.found, section.stem
+        for claim in section.claims:
+            assert claim.statement in STATEMENTS
+            assert re.search(r"\bagrees\b", claim.rule.lower()), claim.name
+
+
+def test_every_claim_has_a_number_and_every_experiment_its_pictures(sections):
+    for section in sections:
+        for claim in section.found:
+            assert re.search(r"\d", claim.measured), claim
+            assert not re.search(r"\bnan\b|\binf\b", claim.measured), claim
+        for suffix in (".pdf", ".png"):
+            assert (reproduction.FIGURES / f"{section.stem}{suffix}").exists()
+
+
+def test_every_statement_has_a_verdict_or_a_test_and_the_page_is_that_of_the_tables(sections):
     assert reproduction.open_statements(sections) == []
     assert reproduction.PAGE.read_text() == reproduction.format_page(sections)
 
 
-def test_the_readme_says_the_same_as_the_page():
-    claims = {claim.name: claim for section in reproduction.read_sections() for claim in section.claims}
+def test_the_readme_says_the_same_as_the_page(sections):
+    claims = {claim.name: claim for section in sections for claim in section.claims}
     text = reproduction.README.read_text()
     assert reproduction.renew_readme(text, claims) == text
     assert reproduction.count_verdicts(claims) in reproduction.PAGE.read_text()
@@ -142,8 +154,8 @@ def test_a_missing_table_is_said_and_its_statements_are_open(tmp_path):
     assert "**open**" in page
 
 
-def test_no_statement_is_judged_twice():
-    names = [claim.name for section in reproduction.read_sections() for claim in section.claims]
+def test_no_statement_is_judged_twice(sections):
+    names = [claim.name for section in sections for claim in section.claims]
     assert len(set(names)) == len(names)
 
 

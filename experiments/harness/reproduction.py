@@ -69,14 +69,15 @@ class Section:
 
 
 def read_sections(tables: Path = FIGURES) -> list[Section]:
-    """Return the sections of all experiments that have a table in a folder."""
-    sections = []
-    for stem in EXPERIMENTS:
-        module = import_module(f"experiments.{stem}.claims")
-        path = tables / f"{stem}.csv"
-        found = module.claims(read_table(path)) if path.exists() else []
-        sections.append(Section(stem, module.TITLE, module.ABOUT, list(found)))
-    return sections
+    """Return the sections of all experiments, empty for those without a table in a folder."""
+    return [read_section(stem, tables) for stem in EXPERIMENTS]
+
+
+def read_section(stem: str, tables: Path = FIGURES) -> Section:
+    """Return the section of an experiment."""
+    module = import_module(f"experiments.{stem}.claims")
+    path = tables / f"{stem}.csv"
+    return Section(stem, module.TITLE, module.ABOUT, list(module.claims(read_table(path)) if path.exists() else []))
 
 
 def open_statements(sections: list[Section]) -> list[Statement]:

@@ -62,8 +62,8 @@ def test_certificates_comparisons_and_paths_take_them_too():
     labels = dc.rounding.kmeans_centered(result.F)
     assert dc.certify_labels(X, labels, result, **WEIGHTS).gap >= 0.0
     label_space = dc.solve(dc.penalized_nu(X, ridge=0.25))
-    lower, upper = dc.certify_y(X, label_space.F, ridge=0.25)
-    assert lower <= dc.low_rank(X, ridge=0.25).upper and upper >= dc.low_rank(X, ridge=0.25).lower
+    bracket, other = dc.certify_y(X, label_space.F, ridge=0.25), dc.low_rank(X, ridge=0.25)
+    assert max(bracket.lower, other.lower) <= min(bracket.upper, other.upper)
     table = dc.compare(X, methods=["low_rank"], **WEIGHTS)
     assert table.rows[0]["value"] == pytest.approx(result.value, abs=1e-4)
     path = dc.paths.lambda_path(X, [0.04], ridge=0.25)

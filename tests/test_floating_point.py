@@ -214,3 +214,12 @@ def test_an_instance_is_the_same_each_time():
     assert isinstance(first, Instance)
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize("builder", [dc.v_space, dc.lifted, dc.penalized_nu, dc.v_space_normalized])
+def test_every_relaxation_says_what_is_left_out(builder):
+    x, y = np.random.default_rng(0).standard_normal((2, 12))
+    collinear = dc.solve(builder(np.column_stack([x, x + y * 2.0**-60])))
+    other = dc.solve(builder(np.column_stack([x, y])))
+    assert (collinear.left_out, other.left_out) == (1, 0)

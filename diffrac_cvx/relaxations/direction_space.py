@@ -150,7 +150,7 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     G = problem.user_factor(point.U)
     upper = min(proved_value(posed.X, posed.nu, posed.penalty, G), 1.0)
     lower = min(bracket(problem, point, dual).lower, upper)
-    return Reading(F=problem.labels_factor(point.U), G=G, value=upper, bracket=Bracket(lower, upper))
+    return Reading(problem.labels_factor(point.U), upper, Bracket(lower, upper), G, problem.left_out)
 
 
 def user_matrix(V: Array, L: Array, nu: float) -> Array:

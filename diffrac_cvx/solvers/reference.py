@@ -212,6 +212,7 @@ def make_result(reading: Reading, status: Status, n_iter: int, seconds: float, s
         upper=upper,
         F=reading.F,
         G=reading.G,
+        left_out=reading.left_out,
         status=status,
         n_iter=n_iter,
         seconds=seconds,

@@ -10,8 +10,8 @@ For which data
 The numbers in the array that you pass, each taken as the number that it is, centred exactly. The one exception is stated in the
 result: a direction that no penalty acts on, and along which the data vary by less than about :math:`10^{-13}` of what they
 vary most, is taken to be constant. ``Result.left_out`` counts such directions. It is not 0 where columns are collinear, as
-all dummy columns of one category are; there, leaving them out changes nothing. `certify_y` and the relaxations in Y alone
-make the same choice without the offset among the columns, and do not report it. Where columns are almost collinear, the
+all dummy columns of one category are; there, leaving them out changes nothing. `certify_y` makes the
+same choice without the offset among the columns, and its bracket cannot say so. Where columns are almost collinear, the
 exact problem may have another optimum: for x and x + 2⁻ᵏ y the optimum without a penalty is that of x and y, however large k
 is, and no computation in double precision sees y when k is 50.
 """

@@ -46,7 +46,7 @@ def save_reproducer(row: pd.Series, folder: Path) -> Path:
     stem.with_suffix(".py").write_text(
         f'"""{row["between"]}: apart by {row["violation"]:.3g}."""\n'
         "from pathlib import Path\n\nimport numpy as np\n\nimport diffrac_cvx as dc\n\n"
-        'data = np.load(Path(__file__).with_suffix(".npz"))\n'
+        'data = np.load(Path(__file__).with_suffix(".npz"), allow_pickle=False)\n'
         'X, nu, penalty = data["X"], float(data["nu"]), dc.Penalty(data["a"], data["c"])\n'
         'print(dc.solve(dc.v_space(X, nu, penalty), "CLARABEL"))\n'
         'print(dc.solve(dc.v_space(X, nu, penalty), "SCS"))\n'

@@ -36,7 +36,9 @@ def format_table(table: pd.DataFrame) -> str:
     """Return a table as CSV; text that a spreadsheet would take for a formula is marked as text."""
 
     def entry_of(entry: Any) -> Any:
-        return float(f"{entry:.{DIGITS}g}") if isinstance(entry, float) else as_text(entry)
+        if isinstance(entry, str):  # a carriage return, which pandas does not quote, would end the row
+            return as_text(entry.replace("\r", "\n"))
+        return float(f"{entry:.{DIGITS}g}") if isinstance(entry, float) else entry
 
     text: str = table.rename(columns=as_text).map(entry_of).to_csv(index=False, lineterminator="\n")
     return text

@@ -611,7 +611,8 @@ def texts_of(figure):
     from matplotlib.text import Text
 
     figure.canvas.draw()
-    return [text for text in figure.findobj(Text) if text.get_text()]
+    cells = [cell.get_text() for axes in figure.axes for table in axes.tables for cell in table.get_celld().values()]
+    return [text for text in [*figure.findobj(Text), *cells] if text.get_text()]
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")

@@ -146,6 +146,7 @@ wheel: $(STAMP) ## build the wheel into dist/
 clean: ## remove caches and builds; figures and .venv stay
 	rm -rf docs/_build docs/auto build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find diffrac_cvx experiments tests -name __pycache__ -prune -exec rm -rf {} +
+	find . -maxdepth 2 -name '.*.part.*' -type f -delete
 
 distclean: clean ## clean, and remove .venv
 	rm -rf .venv

@@ -291,17 +291,22 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
     stopping = threading.Event()
 
     def listen() -> None:
-        with contextlib.suppress(EOFError):
+        try:
             while True:
                 message = read(source)
                 if isinstance(message, Stop):
                     stopping.set()
                 else:
                     calls.put(message)
-        os._exit(0)  # the caller has ended, so nobody reads the answer
+        finally:  # the caller has ended, perhaps in the middle of a message, so nobody reads the answer
+            os._exit(0)
 
     def send(message: Message) -> None:
-        write(sink, pack(message))
+        content = pack(message)
+        try:
+            write(sink, content)
+        except BrokenPipeError:
+            os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:

@@ -424,11 +424,11 @@ def test_without_marimo_the_program_says_how_to_get_it(monkeypatch):
 
 
 def test_the_page_is_served_to_this_machine_alone():
-    given = launcher.arguments(1234, browser=False)
+    given = launcher.arguments(1234, "secret", browser=False)
     assert given[given.index("--host") + 1] == "127.0.0.1"
     assert given[given.index("--port") + 1] == "1234"
     assert "--headless" in given
-    assert "--headless" not in launcher.arguments(1234, browser=True)
+    assert "--headless" not in launcher.arguments(1234, "secret", browser=True)
 
 
 def test_a_worker_that_waits_is_taken_once(monkeypatch):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.processes import Answer, Call, OutOfTimeError, StoppedError, Worker, WorkerDiedError, pack
+from diffrac_cvx.processes import PROGRAM, Answer, Call, OutOfTimeError, StoppedError, Worker, WorkerDiedError, pack
 
 MEGA = 1e6
 
@@ -225,3 +225,9 @@ def test_a_script_needs_no_guard(tmp_path):
     command = [sys.executable, "script.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
+
+
+@pytest.mark.parametrize("content", [b"", pickle.dumps(pickle.dumps(list(range(10_000))))[:-10_000]])
+def test_a_process_whose_caller_has_ended_ends_too_also_in_the_middle_of_a_message(content):
+    ended = subprocess.run([sys.executable, "-c", PROGRAM], input=content, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -1,5 +1,6 @@
 """A user's own table: a file in; a matrix of numbers, labels and names out, or an error that says what to do."""
 
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.inputs import Array, one_of
+from diffrac_cvx.memory import require_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +21,7 @@ MISSING = ("error", "drop", "mean")
 SUFFIXES = (".csv", ".tsv", ".txt", ".npz", ".npy", ".parquet")
 MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
 MOST_NAMES = 12  # that a message lists
+COPIES = 4  # of a table in memory while it is read
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,8 @@ def read_table(
         If ``missing`` or ``scaling`` is none of the three.
     DataError
         If the file cannot be read as a table of numbers; the message names the column and the row, and the remedy.
+    ResourceError
+        If what it holds, unpacked, would not fit in memory.
     """
     one_of(missing, "missing", MISSING)
     one_of(scaling, "scaling", SCALINGS)
@@ -194,7 +199,7 @@ def convert_to_text(values: np.ndarray) -> np.ndarray:
 
 def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
     """Return the columns of a file as they are in it."""
-    pandas = pandas_or_error()
+    pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
     suffix = Path(name).suffix.lower()
@@ -205,13 +210,15 @@ def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
         if suffix in (".npz", ".npy"):
             return arrays_frame(content, name)
         if suffix == ".parquet":
-            return pandas.read_parquet(BytesIO(content))
+            return parquet_frame(content, name)
         return text_frame(content, name)
-    except DataError:
+    except (DataError, ResourceError):
         raise
+    except MemoryError:
+        raise ResourceError(f"{name} does not fit in memory: take a part of it") from None
     except ImportError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
-    except (ValueError, OSError, KeyError) as error:
+    except Exception as error:  # the readers' own errors, and whatever a damaged file makes them raise
         raise DataError(f"{name} cannot be read as a {suffix} file: {str(error).strip()}") from None
 
 
@@ -241,6 +248,9 @@ def separator(content: bytes) -> str:
 def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     """Return NumPy's arrays as columns: X, and y as a column of that name."""
     pandas = pandas_or_error()
+    if zipfile.is_zipfile(BytesIO(content)):
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            require_room(sum(member.file_size for member in archive.infolist()), name)
     loaded = np.load(BytesIO(content), allow_pickle=False)
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     if "X" not in arrays or arrays["X"].ndim != 2:
@@ -252,6 +262,26 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
         frame["y"] = arrays["y"]
         frame.attrs["label"] = "y"
     return frame
+
+
+def parquet_frame(content: bytes, name: str) -> "pd.DataFrame":
+    """Return the columns of a Parquet file."""
+    from pyarrow.parquet import ParquetFile
+
+    size = ParquetFile(BytesIO(content)).metadata
+    require_room(8.0 * size.num_rows * size.num_columns, name)
+    return pandas_or_error().read_parquet(BytesIO(content), engine="pyarrow")
+
+
+def require_room(unpacked: float, name: str) -> None:
+    """Refuse a file of which a few kilobytes may stand for more than the memory holds.
+
+    Raises
+    ------
+    ResourceError
+        If its columns, the frame of them, the matrix and its scaled copy would not fit.
+    """
+    require_memory(COPIES * unpacked, f"{name}, unpacked,", "take a part of it")
 
 
 def pandas_or_error() -> Any:

@@ -78,3 +78,25 @@ for k in (0, 10, 20, 30, 40, 50):
 # these, and no upper bound below its own.
 #
 # .. include:: ../stress.inc
+#
+# Sweeps that lose nothing
+# ------------------------
+# An experiment adds a row to a log as soon as it is measured, and the same command goes on from there. The log only grows; its name
+# holds the settings, and one run at a time may write to it. A table or a figure is written under another name and renamed, so that
+# there is the old one or the new one. A cell whose process is killed from outside is measured again, three times at most. A
+# table is not replaced by one with fewer cells, as of a smaller grid or where a data set is missing: the results then go to
+# build/partial, and a folder of your own is refused, unless ``--replace`` is given.
+#
+# ``tests/test_interrupted_sweeps.py`` kills a run, and what it has started, at fifty random moments (``make test-all``; twelve in
+# ``make test``); cuts the log at every byte, also inside a character, overwrites parts of it, and fills it with zeros; lets the log, the
+# table or the figure run out of room; takes away the rights to the folder; starts two runs at once; changes the grid and the
+# settings. After each, the table is that of a run that nothing disturbed, but for the seconds, and no row of the log was measured
+# twice; or one sentence says what is wrong, and the old table is as it was.
+#
+# Files and names that are hostile
+# --------------------------------
+# ``tests/test_security.py`` tries to have code executed by arrays that hold pickles, by names of columns, labels and files that are
+# Python, HTML, TeX or formulas of a spreadsheet, and by files from the network that are not the known ones; to fill the memory by
+# a few kilobytes; to be led to another host; to leave a folder by a name; and to read the page without its token. It reads the
+# package's own code too: nothing is unpickled from a file, no shell is run, and ``eval`` and ``exec`` see only text of the package.
+# SECURITY.md says what is guarded and what is not, how to report a weakness, and how the pinned versions are renewed and audited.

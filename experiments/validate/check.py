@@ -1,5 +1,6 @@
 """Whether all brackets of every instance meet, and the code that solves an instance again where they do not."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -40,13 +41,14 @@ def save_reproducer(row: pd.Series, folder: Path) -> Path:
     key = {name: row[name] for name in KEYS}
     X, penalty = instance(int(key["n"]), int(key["d"]), float(key["nu"]), str(key["penalty"]), str(key["trait"]))
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / "_".join(str(value).replace(" ", "-") for value in key.values())
+    stem = folder / "_".join(re.sub(r"[^\w.-]", "-", str(value)) for value in key.values())
     a, c = penalty.weights(X.shape[1])
+    says = f"{row['between']}: apart by {row['violation']:.3g}."
     np.savez(stem.with_suffix(".npz"), X=X, a=a, c=c, nu=key["nu"])
     stem.with_suffix(".py").write_text(
-        f'"""{row["between"]}: apart by {row["violation"]:.3g}."""\n'
+        f"{says!r}\n"
         "from pathlib import Path\n\nimport numpy as np\n\nimport diffrac_cvx as dc\n\n"
-        'data = np.load(Path(__file__).with_suffix(".npz"))\n'
+        'data = np.load(Path(__file__).with_suffix(".npz"), allow_pickle=False)\n'
         'X, nu, penalty = data["X"], float(data["nu"]), dc.Penalty(data["a"], data["c"])\n'
         'print(dc.solve(dc.v_space(X, nu, penalty), "CLARABEL"))\n'
         'print(dc.solve(dc.v_space(X, nu, penalty), "SCS"))\n'

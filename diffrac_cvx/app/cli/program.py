@@ -14,6 +14,7 @@ from diffrac_cvx.app.cli.data import hint
 from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.writing import printable
 
 ABOUT = "Convex relaxations for discriminative clustering, with proved brackets."
 app = typer.Typer(
@@ -70,7 +71,7 @@ def run(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     else:
         return 0
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {' '.join(printable(message).split())}", file=sys.stderr)
     return REFUSED
 
 

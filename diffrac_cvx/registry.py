@@ -217,7 +217,7 @@ class BaselineRecord:
     Attributes
     ----------
     function : callable
-        From the data, and a seed ``rng=``, to labels in {-1, +1}.
+        From the data, a seed ``rng=`` and seconds ``time_limit=`` or None, to labels in {-1, +1}.
     problem : str
         What it minimises.
     """

@@ -136,7 +136,7 @@ def run_relaxation(record: RelaxationRecord, solver: str, options: dict[str, Any
 
 def run_baseline(record: BaselineRecord, task: Task) -> Array:
     """Run a baseline."""
-    return record.function(task.X, rng=task.seed)
+    return record.function(task.X, rng=task.seed, time_limit=task.time_limit)
 
 
 def reason_to_leave_out(record: RelaxationRecord, solver: str, n: int, d: int) -> str:

@@ -58,8 +58,8 @@ def iterates(
 ) -> Iterator[Iterate]:
     """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and continue.
 
-    With own_rule, it ends by the paper's rule: (21) solved to eps log d, with its l1 part at the right scale.  ``poll`` is called at
-    every iteration; it may raise to leave.
+    With own_rule, it ends by the paper's rule: (21) solved to eps log d, with its l1 part at the right scale.
+    ``poll`` is called at every iteration; it may raise to leave.
     """
     dual = published_dual(problem)
     n, r = dual.Z.shape

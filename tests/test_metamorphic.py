@@ -223,7 +223,9 @@ def optimum(method, penalty, nu=1.0):
 
 GROWING = {"a": lambda t: dc.Penalty(a=t), "c": lambda t: dc.Penalty(c=t)}
 ORDERED = [name for name, case in METHODS.items() if case.expected(0.0, N, 1.0, dc.Penalty(), 0.3) is not None]
-SAME = [name for name in ORDERED if METHODS[name].record is None or METHODS[name].record.bounds_15 is registry.same_value]
+SAME = [
+    name for name in ORDERED if METHODS[name].record is None or METHODS[name].record.bounds_15 is registry.same_value
+]
 
 
 def slowly(names):
@@ -377,7 +379,10 @@ def test_a_solver_reads_the_numbers_whatever_holds_them(method, container, tmp_p
 @pytest.mark.parametrize("container", [name for name in CONTAINERS if name != "matrix"])  # scikit-learn refuses one
 @pytest.mark.parametrize("estimator", ["DiffracClustering", "MultiLabelDiffrac"])
 def test_an_estimator_reads_the_numbers_whatever_holds_them(estimator, container, tmp_path):
-    model = {"DiffracClustering": dc.DiffracClustering(c=0.1), "MultiLabelDiffrac": dc.MultiLabelDiffrac(2, random_state=0)}[estimator]
+    model = {
+        "DiffracClustering": dc.DiffracClustering(c=0.1),
+        "MultiLabelDiffrac": dc.MultiLabelDiffrac(2, random_state=0),
+    }[estimator]
     expected = model.fit(WHOLE)
     labels, bounds = expected.labels_.copy(), (expected.lower_bound_, expected.upper_bound_)
     model.fit(CONTAINERS[container](WHOLE, tmp_path))

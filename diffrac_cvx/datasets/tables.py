@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MISSING = ("error", "drop", "mean")
 SUFFIXES = (".csv", ".tsv", ".txt", ".npz", ".npy", ".parquet")
 MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
+NOT_NUMBERS = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of NumPy's type
 MOST_NAMES = 12  # that a message lists
 COPIES = 4  # of a table in memory while it is read
 
@@ -125,6 +126,9 @@ def read_table(
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
     """Return the column of labels, if there is one, and the others."""
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise DataError(f"two columns are called {str(twice[0])!r}; give each a name of its own")
     label = label if label is not None else frame.attrs.get("label")
     if label is None:
         return None, frame
@@ -138,6 +142,11 @@ def convert_to_numbers(frame: "pd.DataFrame") -> Array:
     pandas = pandas_or_error()
     columns = []
     for column in frame.columns:
+        if frame[column].dtype.kind in "cmM":
+            raise DataError(
+                f"column {str(column)!r} holds {NOT_NUMBERS[frame[column].dtype.kind]}: drop it or encode it as numbers",
+                column=str(column), remedies=("drop",),
+            )  # fmt: skip
         values = pandas.to_numeric(frame[column], errors="coerce").astype(float)
         wrong = np.flatnonzero(values.isna() & frame[column].notna())
         if len(wrong):
@@ -218,8 +227,9 @@ def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
         raise ResourceError(f"{name} does not fit in memory: take a part of it") from None
     except ImportError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
-    except Exception as error:  # the readers' own errors, and whatever a damaged file makes them raise
-        raise DataError(f"{name} cannot be read as a {suffix} file: {str(error).strip()}") from None
+    except Exception as error:  # readers of formats raise errors of many kinds on a damaged file
+        says = " ".join(str(error).split()) or "it ends too early"
+        raise DataError(f"{name} cannot be read as a {suffix} file: {says}") from None
 
 
 def text_frame(content: bytes, name: str) -> "pd.DataFrame":
@@ -227,6 +237,8 @@ def text_frame(content: bytes, name: str) -> "pd.DataFrame":
     pandas = pandas_or_error()
     if not content.strip():
         raise DataError(f"{name} is empty")
+    if b"\x00" in content:
+        raise DataError(f"{name} is not text in UTF-8: it holds zero bytes, as text in UTF-16 and binary files do")
     options: dict[str, Any] = {"na_values": MARKS, "keep_default_na": False, "skipinitialspace": True}
     options |= {"sep": separator(content), "encoding_errors": "replace"}
     frame = pandas.read_csv(BytesIO(content), **options)
@@ -253,13 +265,20 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
             require_room(sum(member.file_size for member in archive.infolist()), name)
     loaded = np.load(BytesIO(content), allow_pickle=False)
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    if "X" not in arrays or arrays["X"].ndim != 2:
+    X = arrays.get("X")
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
         raise DataError(f"{name} must hold a two-dimensional array X; it holds {list_names(arrays)}")
-    X = arrays["X"]
     names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
+    if len(names) != X.shape[1]:
+        raise DataError(f"{name} holds {len(names)} feature names for {X.shape[1]} features")
     frame = pandas.DataFrame(X, columns=names)
-    if "y" in arrays and arrays["y"].shape == (len(X),):
-        frame["y"] = arrays["y"]
+    if "y" in arrays:
+        y = arrays["y"]
+        if y.shape != (len(X),):
+            raise DataError(f"y in {name} has shape {y.shape}; for {len(X)} points it must be ({len(X)},)")
+        if "y" in names:
+            raise DataError(f"{name} holds labels y, and a feature of that name: rename the feature")
+        frame["y"] = y
         frame.attrs["label"] = "y"
     return frame
 

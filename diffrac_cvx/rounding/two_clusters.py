@@ -163,7 +163,8 @@ def _center(M: Array) -> Array:
 
 def _right_vectors(F: Array, k: int) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
-    return np.asarray(np.linalg.svd(triangular_root(F))[2][:k])
+    root = F if len(F) < F.shape[1] else triangular_root(F)
+    return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])
 
 
 def _principal_component(F: Array) -> Array:

@@ -14,7 +14,7 @@ from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
 from diffrac_cvx.app.cli.data import load_table, loading_code
 from diffrac_cvx.datasets.tables import Table
-from diffrac_cvx.inputs import Array
+from diffrac_cvx.inputs import Array, as_seed
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.result import Status
 from diffrac_cvx.writing import write_csv
@@ -48,7 +48,7 @@ def cluster(
     report: options.Report = None,
 ) -> None:
     """Find clusters in a table of your own, with what is proved about them; exits with 1 where tol was not met."""
-    console = Console(as_json, quiet)
+    console, seed = Console(as_json, quiet), as_seed(seed, "seed")
     table = load_table(file, label, drop, missing)
     weights = Penalty.l1(lam, ridge)
     model = fit_model(

@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from diffrac_cvx.app.page.computation import WAITING
+from diffrac_cvx.app.page.ports import HOST, require_port
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.processes import Worker
 
-HOST = "127.0.0.1"
 PAGE = Path(__file__).with_name("notebook.py")
 MISSING = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen, no requests to the network
@@ -33,6 +34,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=2718)
     parser.add_argument("--headless", action="store_true", help="open no browser")
     options = parser.parse_args()
+    try:
+        require_port(options.port)
+    except ParameterError as error:
+        sys.exit(f"error: {error}")
     if not all(map(find_spec, ("marimo", "pandas"))):
         sys.exit(MISSING)
     os.environ.update(ENVIRONMENT)

@@ -25,6 +25,7 @@ from diffrac_cvx.app.page.ports import require_port
 from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
 from diffrac_cvx.datasets import make_planted, read_table
 from diffrac_cvx.directions import leading_direction
+from experiments.harness.log import open_log
 from experiments.harness.sweep import sweep
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -197,7 +198,7 @@ FAULTS = {
     "more nonzeros than features": (lambda: make_planted(9, 2, 3), PARAMETER, "sparsity = 3"),
     "one cluster": (lambda: make_planted(9, 2, imbalance=1.0), PARAMETER, "imbalance = 1"),
     "a law unheard of": (lambda: make_planted(9, 2, law="cauchy"), PARAMETER, "law = 'cauchy'.*gaussian"),
-    "white and wide": (lambda: make_planted(5, 9, scaling="white"), PARAMETER, "needs n > d points"),
+    "white and wide": (lambda: make_planted(5, 9, scaling="white"), DATA, "needs n > d points"),
     "a set unheard of": (lambda: dc.datasets.load("iris"), PARAMETER, "name = 'iris'.*heart"),
     "a scaling unheard of": (lambda: dc.datasets.load("heart", scaling="log"), PARAMETER, "scaling = 'log'"),
     "a shipped set is not fetched": (lambda: dc.datasets.fetch("heart"), PARAMETER, "shipped with the package"),
@@ -228,7 +229,7 @@ FAULTS = {
     "an array of one dimension": (table("t.npy", npy(Y)), DATA, "two-dimensional array X"),
     "pickled objects": (table("t.npy", npy(np.array([[{}, 1]], dtype=object))), DATA, "allow_pickle=False"),
     "an empty array file": (table("t.npy", b""), DATA, "cannot be read as a .npy file"),
-    "a forged size": (table("t.npy", forged_npy((10**11, 3))), DATA, "Unable to allocate"),
+    "a forged size": (table("t.npy", forged_npy((10**11, 3))), RESOURCE, "does not fit in memory"),
     "a forged sign": (table("t.npy", forged_npy((-5, 3))), DATA, "negative dimensions"),
     "half an array": (table("t.npy", npy(X)[:150]), DATA, "cannot be read as a .npy file"),
     "complex numbers": (table("t.npy", npy(X * 1j)), DATA, "column 'x1' holds complex numbers"),
@@ -422,8 +423,8 @@ def measure(n):
 
 
 def test_a_cell_that_fails_ends_the_sweep_with_its_name(tmp_path):
-    with pytest.raises(ValueError, match="this cell cannot be measured"):
-        sweep([{"n": 1}, {"n": 2}], measure, tmp_path / "log", jobs=1, settings={}, title="t")
+    with open_log(tmp_path / "log", {}) as log, pytest.raises(ValueError, match="this cell cannot be measured"):
+        sweep([{"n": 1}, {"n": 2}], measure, log, jobs=1, title="t")
 
 
 # Limits hold

@@ -3,9 +3,9 @@
 Data that no function can use are in test_bad_input, which tries them on every function.
 """
 
+import contextlib
 import io
 import os
-import re
 import subprocess
 import sys
 import time
@@ -431,7 +431,7 @@ def test_a_cell_that_fails_ends_the_sweep_with_its_name(tmp_path):
 
 
 LIMIT = 1.0
-BUSY = 2.0 if os.environ.get("CI") is None else 4.0  # seconds that a busy machine may add
+BUSY = 2.0  # seconds that a busy machine may add
 LIMITED = {
     "low_rank": lambda X, penalty: dc.low_rank(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
     "fista": lambda X, penalty: dc.fista(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
@@ -455,11 +455,8 @@ def test_a_limit_of_a_second_holds(function, n, d, penalty):
     data = np.random.default_rng(0).standard_normal((n, d))
     weights = {"none": dc.Penalty(), "ridge": dc.Penalty(a=0.3), "l1": dc.Penalty.l1(0.01)}[penalty]
     started = time.perf_counter()
-    try:
+    with contextlib.suppress(dc.ResourceError):  # refused at once, because it would not fit in memory
         result = LIMITED[function](data, weights)
-    except dc.ResourceError as error:
-        assert re.search(r"needs about .* GB", str(error))  # refused, at once
-    else:
         assert result.lower <= result.upper
     assert time.perf_counter() - started < LIMIT + 1.0 + BUSY
 

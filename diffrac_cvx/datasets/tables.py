@@ -142,9 +142,10 @@ def convert_to_numbers(frame: "pd.DataFrame") -> Array:
     pandas = pandas_or_error()
     columns = []
     for column in frame.columns:
-        if frame[column].dtype.kind in "cmM":
+        held = NOT_NUMBERS.get(frame[column].dtype.kind)
+        if held is not None:
             raise DataError(
-                f"column {str(column)!r} holds {NOT_NUMBERS[frame[column].dtype.kind]}: drop it or encode it as numbers",
+                f"column {str(column)!r} holds {held}: drop it or encode it as numbers",
                 column=str(column), remedies=("drop",),
             )  # fmt: skip
         values = pandas.to_numeric(frame[column], errors="coerce").astype(float)

@@ -100,3 +100,22 @@ for k in (0, 10, 20, 30, 40, 50):
 # a few kilobytes; to be led to another host; to leave a folder by a name; and to read the page without its token. It reads the
 # package's own code too: nothing is unpickled from a file, no shell is run, and ``eval`` and ``exec`` see only text of the package.
 # SECURITY.md says what is guarded and what is not, how to report a weakness, and how the pinned versions are renewed and audited.
+#
+# Changes that change nothing, and faults
+# ---------------------------------------
+# Every relaxation and solver of ``dc.registry`` is run on data changed in sixteen ways that leave the problem as it is: rows
+# in another order or twice, columns in another order, with other signs, in other units with the weights scaled along,
+# in another basis or origin, with a constant column, a column twice, split in two or merged from others; with six penalties and two nu. The
+# brackets of the changed and of the original data have to meet, and the labels have to be the same. So they have to for data in single
+# precision, integers, Fortran order, read-only, in a memory map, a data frame or lists, and for one and two threads of the linear
+# algebra. The functions refuse a sparse matrix, the estimators take one. ``make test`` runs a part of this
+# (``tests/test_metamorphic.py``), ``make test-all`` all.
+#
+# What goes wrong raises `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy.
+# ``tests/test_faults.py`` is a table of 120 faults, with the words of their messages, and of 40 mistakes on the command line, each of which
+# ends with exit status 2 and one line.
+#
+# A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for `solve` with
+# CVXPY's compilation counted, which a process of its own does where it takes long, and which ends without a point at the
+# limit; for `compare` it is that of each method. The estimators spend on rounding and on the direction of the labels what these take after it:
+# seconds where n and d are both in the thousands. Builders and certificates have no limit: ``certify_v`` looks at all pairs of features.

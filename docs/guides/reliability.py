@@ -88,7 +88,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # build/partial, and a folder of your own is refused, unless ``--replace`` is given.
 #
 # ``tests/test_interrupted_sweeps.py`` kills a run, and what it has started, at fifty random moments (``make test-all``; twelve in
-# ``make test``); cuts the log at every byte, also inside a character, overwrites parts of it, and fills it with zeros; lets the log, the
+# ``make test``); cuts the log at many places, also inside a character, overwrites parts of it, and fills it with zeros; lets the log, the
 # table or the figure run out of room; takes away the rights to the folder; starts two runs at once; changes the grid and the
 # settings. After each, the table is that of a run that nothing disturbed, but for the seconds, and no row of the log was measured
 # twice; or one sentence says what is wrong, and the old table is as it was.

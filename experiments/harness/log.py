@@ -51,13 +51,11 @@ class Log:
         self.path.unlink(missing_ok=True)
 
     def _write(self, line: bytes) -> None:
-        size = os.fstat(self._file.fileno()).st_size
         content = line + b"\n"
         try:
             while content:
                 content = content[os.write(self._file.fileno(), content) :]
         except OSError as error:
-            os.ftruncate(self._file.fileno(), size)
             raise SweepError(
                 f"{self.path} cannot be written ({error.strerror}); the rows so far are in it, and the same command "
                 "goes on from there once this is mended"

@@ -103,7 +103,7 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # Changes that change nothing, and faults
 # ---------------------------------------
-# Every relaxation and solver of ``dc.registry`` is run on data changed in sixteen ways that leave the problem as it is: rows
+# Every relaxation and solver of ``dc.registry`` is run on data changed in fifteen ways that leave the problem as it is: rows
 # in another order or twice, columns in another order, with other signs, in other units with the weights scaled along,
 # in another basis or origin, with a constant column, a column twice, split in two or merged from others; with six penalties and two nu. The
 # brackets of the changed and of the original data have to meet, and the labels have to be the same. So they have to for data in single

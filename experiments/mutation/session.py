@@ -1,0 +1,165 @@
+"""Run the tests of many mutants from one process: it collects them once, and each mutant gets a copy of it (fork)."""
+
+import contextlib
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import pytest
+
+from experiments.mutation.operators import Mutant
+from experiments.mutation.patching import put
+
+BUDGET = 8.0  # seconds of tests a mutant, as they take without one
+LONGER = 10.0  # times the usual seconds that a mutant's tests may take
+AT_LEAST = 10.0  # seconds
+WAITING = 6.0  # times these seconds that may pass, where the cores are shared
+MEMORY = 6e9  # bytes more than the first process has
+PAUSE = 0.005  # seconds between two looks at the processes
+ENDED = "killed: ended or too long"
+
+
+class Task(NamedTuple):
+    """A mutant, or None for the code as it is, and the tests that are tried on it, in this order."""
+
+    mutant: Mutant | None
+    tests: list[str]
+
+
+class Outcome(NamedTuple):
+    """What became of a mutant: killed, by a test or by the limits, or not; and how many tests there were to try."""
+
+    mutant: Mutant
+    verdict: str
+    by: str
+    tests: int
+
+
+class Running(NamedTuple):
+    """A process with its task, the end of the pipe to read from, and when it is to be ended."""
+
+    task: Task
+    pipe: int
+    deadline: float
+
+
+def within_budget(tests: Sequence[str], seconds: Mapping[str, float], budget: float = BUDGET) -> list[str]:
+    """Return the first tests that together take no longer than the budget, and one at least."""
+    chosen, total = list[str](), 0.0
+    for test in tests:
+        total += seconds[test] + 0.01
+        if chosen and total > budget:
+            break
+        chosen.append(test)
+    return chosen
+
+
+class MutationRun:
+    """A plugin of pytest: in place of running the tests, it runs those of each mutant in a process of its own.
+
+    A test counts where it passes on the code as it is; this is tried when it first fails on a mutant.
+    """
+
+    def __init__(self, tasks: Sequence[Task], seconds: Mapping[str, float], jobs: int) -> None:
+        self.waiting, self.seconds, self.jobs = list(reversed(tasks)), seconds, jobs
+        self.items: dict[str, pytest.Item] = {}
+        self.steady: dict[str, bool] = {}
+        self.failed = False
+        self.outcomes: list[Outcome] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try all mutants."""
+        self.items = {item.nodeid: item for item in session.items}
+        for outcome in self.try_all():
+            self.outcomes.append(outcome)
+            self.keep(outcome)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a failure."""
+        self.failed = self.failed or report.failed
+
+    def keep(self, outcome: Outcome) -> None:
+        """Say how it goes."""
+        mutant = outcome.mutant
+        place = f"{mutant.file}:{mutant.line}"
+        print(f"{len(self.waiting)} left; {place}, {mutant.change}: {outcome.verdict}", flush=True)
+
+    def try_all(self) -> Iterator[Outcome]:
+        """Yield the outcomes as they come, so many processes at a time."""
+        running = dict[int, Running]()
+        while self.waiting or running:
+            while self.waiting and len(running) < self.jobs:
+                task = self.waiting.pop()
+                tests = [test for test in task.tests if test in self.items and self.steady.get(test, True)]
+                if tests:
+                    pid, started = self.start(task._replace(tests=tests))
+                    running[pid] = started
+                elif task.mutant is not None:
+                    yield Outcome(task.mutant, "not run by a test", "", 0)
+            for pid in list(running):
+                ended, _ = os.waitpid(pid, os.WNOHANG)
+                if ended:
+                    outcome = self.finish(running.pop(pid))
+                    if outcome is not None:
+                        yield outcome
+                elif time.monotonic() > running[pid].deadline:
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(PAUSE)
+
+    def start(self, task: Task) -> tuple[int, Running]:
+        """Start the process of a task."""
+        limit = AT_LEAST + LONGER * sum(self.seconds[test] for test in task.tests)
+        ours, theirs = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(theirs)
+            return pid, Running(task, ours, time.monotonic() + WAITING * limit)
+        said = b"not tried"
+        try:
+            confine(limit)
+            if task.mutant is not None:
+                put(task.mutant)
+            said = b"survived"
+            for test in task.tests:
+                self.failed = False
+                item = self.items[test]
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                if self.failed:
+                    said = b"killed by " + test.encode()
+                    break
+        finally:
+            os.write(theirs, said)
+            os._exit(0)
+
+    def finish(self, running: Running) -> Outcome | None:
+        """Return the outcome that a process said before it ended; None if its task is to be done again."""
+        task = running.task
+        with contextlib.closing(os.fdopen(running.pipe, "rb")) as pipe:
+            said = pipe.read().decode()
+        verdict, _, by = said.partition(" by ")
+        if task.mutant is None:
+            self.steady[task.tests[0]] = verdict == "survived"
+            return None
+        if by and by not in self.steady:
+            self.waiting += [task, Task(None, [by])]
+            return None
+        if by and not self.steady[by]:
+            self.waiting.append(task)
+            return None
+        return Outcome(task.mutant, verdict or ENDED, by, len(task.tests))
+
+
+def confine(seconds: float) -> None:
+    """Let a process write nowhere, and end it after so many seconds of its own, or where it takes too much memory."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + int(MEMORY),) * 2)

@@ -26,8 +26,9 @@ class Coverage:
 
     def tests_of(self, mutant: Mutant, source: str) -> list[str]:
         """Return the tests that run what a mutant changes, in the order in which they are to be tried."""
-        if mutant.function and mutant.line in self.contexts[mutant.file]:
-            tests = set(self.contexts[mutant.file][mutant.line])
+        here = self.contexts[mutant.file].get(mutant.line)
+        if mutant.function and here:
+            tests = set(here)
         elif mutant.function:  # a line of an expression, or a default
             tests = self.tests_of_lines(mutant.file, lines_of_function(source, mutant.function, mutant.line))
         else:
@@ -76,13 +77,13 @@ def lines_that_name(text: str, names: set[str]) -> Iterator[int]:
 
 
 def alternating(tests: Iterable[str], seconds: Mapping[str, float]) -> list[str]:
-    """Return tests by their time, the quickest case of each test function first, then the second ones, and so on."""
+    """Return tests by their time, that of the second case of a test function counted twice, and so on."""
     seen: dict[str, int] = {}
     rank = {}
     for test in sorted(tests, key=lambda test: (seconds[test], test)):
         function = test.partition("[")[0]
         seen[function] = rank[test] = seen.get(function, -1) + 1
-    return sorted(rank, key=lambda test: (rank[test] > 0, rank[test] * seconds[test] + seconds[test], test))
+    return sorted(rank, key=lambda test: ((rank[test] + 1) * seconds[test], test))
 
 
 def read_coverage(data: Path, report: Path, files: Iterable[str], root: Path) -> Coverage:

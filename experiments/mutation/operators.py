@@ -227,7 +227,7 @@ def constants(node: ast.Constant, parent: ast.AST, field: str) -> Iterator[tuple
         yield "True, False", ast.Constant(not node.value)
     elif isinstance(node.value, int | float) and isinstance(parent, ast.keyword) and parent.arg == "axis":
         yield "axis", ast.Constant(1 - int(node.value))
-    elif isinstance(node.value, int | float):
+    elif isinstance(node.value, int | float) and node.value + 1 != node.value:
         yield "constant", ast.Constant(node.value + 1)
 
 

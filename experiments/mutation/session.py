@@ -14,9 +14,11 @@ from experiments.mutation.operators import Mutant
 from experiments.mutation.patching import put
 
 BUDGET = 8.0  # seconds of tests a mutant, as they take without one
-LONGER = 10.0  # times the usual seconds that a mutant's tests may take
-AT_LEAST = 10.0  # seconds
-WAITING = 6.0  # times these seconds that may pass, where the cores are shared
+LONGER = 5.0  # times the usual seconds that a test may take on a mutant, of the processor
+AT_LEAST = 4.0  # seconds
+WAITING = (
+    120.0  # seconds that may pass, over ten times those of all tests, before a process is ended that may be waiting
+)
 MEMORY = 6e9  # bytes more than the first process has
 PAUSE = 0.005  # seconds between two looks at the processes
 ENDED = "killed: ended or too long"
@@ -47,13 +49,12 @@ class Running(NamedTuple):
 
 
 def within_budget(tests: Sequence[str], seconds: Mapping[str, float], budget: float = BUDGET) -> list[str]:
-    """Return the first tests that together take no longer than the budget, and one at least."""
+    """Return tests that together take no longer than the budget, the first ones that fit, and one at least."""
     chosen, total = list[str](), 0.0
     for test in tests:
-        total += seconds[test] + 0.01
-        if chosen and total > budget:
-            break
-        chosen.append(test)
+        if not chosen or total + seconds[test] <= budget:
+            chosen.append(test)
+            total += seconds[test] + 0.01
     return chosen
 
 
@@ -113,21 +114,22 @@ class MutationRun:
 
     def start(self, task: Task) -> tuple[int, Running]:
         """Start the process of a task."""
-        limit = AT_LEAST + LONGER * sum(self.seconds[test] for test in task.tests)
         ours, theirs = os.pipe()
         pid = os.fork()
         if pid:
             os.close(theirs)
-            return pid, Running(task, ours, time.monotonic() + WAITING * limit)
+            longest = WAITING + 10.0 * sum(self.seconds[test] for test in task.tests)
+            return pid, Running(task, ours, time.monotonic() + longest)
         said = b"not tried"
         try:
-            confine(limit)
+            confine()
             if task.mutant is not None:
                 put(task.mutant)
             said = b"survived"
             for test in task.tests:
                 self.failed = False
                 item = self.items[test]
+                signal.setitimer(signal.ITIMER_PROF, AT_LEAST + LONGER * self.seconds[test])  # SIGPROF ends it
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                 if self.failed:
                     said = b"killed by " + test.encode()
@@ -154,12 +156,11 @@ class MutationRun:
         return Outcome(task.mutant, verdict or ENDED, by, len(task.tests))
 
 
-def confine(seconds: float) -> None:
-    """Let a process write nowhere, and end it after so many seconds of its own, or where it takes too much memory."""
+def confine() -> None:
+    """Let a process write nowhere, and refuse it too much memory."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
     with open("/proc/self/statm") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + int(MEMORY),) * 2)

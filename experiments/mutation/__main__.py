@@ -8,6 +8,7 @@ import argparse
 import json
 import zlib
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -44,10 +45,10 @@ def files_of(part: str) -> list[str]:
 
 
 def sample_of(file: str, size: int) -> list[Mutant]:
-    """Return a random sample of the mutants of a file, the same each time."""
+    """Return a random sample of the mutants of a file, the same each time; a smaller one is the beginning of it."""
     found = mutants((ROOT / file).read_text(), file)
     order = np.random.default_rng([2017, zlib.crc32(file.encode())]).permutation(len(found))
-    return [found[i] for i in sorted(order[:size])]
+    return [found[i] for i in order[:size]]
 
 
 class LoggedRun(MutationRun):
@@ -125,7 +126,8 @@ def table_of(outcomes: Iterable[Outcome], sizes: Mapping[str, int]) -> pd.DataFr
                 "reason": "" if killed else reasons.get(key, ""),
             }
         )
-    return pd.DataFrame(rows)
+    order = list(part_of)
+    return pd.DataFrame(sorted(rows, key=lambda row: (order.index(row["file"]), row["number"])))
 
 
 def report(table: pd.DataFrame) -> bool:
@@ -160,7 +162,8 @@ def main(arguments: list[str] | None = None) -> int:
     values = parser.parse_args(arguments)
     files = [file for part in PARTS for file in files_of(part)]
     covered = read_coverage(DATA, REPORT, files, ROOT)
-    chosen = [mutant for file in files for mutant in sample_of(file, values.sample)]
+    samples = [sample_of(file, values.sample) for file in files]
+    chosen = [mutant for row in zip_longest(*samples) for mutant in row if mutant is not None]  # each file in turn
     known = killed_before(values.out) if values.again else {}
     outcomes = run_mutants(chosen, known, covered, values.budget, values.jobs)
     sizes = {file: len(mutants((ROOT / file).read_text(), file)) for file in files}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from experiments.harness.tables import write_table
 
-REPORT = Path("build/coverage.json")  # of coverage.py
+REPORT = Path("build/branches.json")  # of coverage.py
 TABLE = Path("figures/coverage.csv")
 LEAST = 0.95
 COUNTS = {

@@ -1,6 +1,7 @@
 """Run the tests of many mutants from one process: it collects them once, and each mutant gets a copy of it (fork)."""
 
 import contextlib
+import gc
 import os
 import resource
 import signal
@@ -8,8 +9,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
+import diffrac_cvx as dc
 from experiments.mutation.operators import Mutant
 from experiments.mutation.patching import put
 
@@ -24,13 +27,6 @@ PAUSE = 0.005  # seconds between two looks at the processes
 ENDED = "killed: ended or too long"
 
 
-class Task(NamedTuple):
-    """A mutant, or None for the code as it is, and the tests that are tried on it, in this order."""
-
-    mutant: Mutant | None
-    tests: list[str]
-
-
 class Outcome(NamedTuple):
     """What became of a mutant: killed, by a test or by the limits, or not; and how many tests there were to try."""
 
@@ -38,6 +34,14 @@ class Outcome(NamedTuple):
     verdict: str
     by: str
     tests: int
+
+
+class Task(NamedTuple):
+    """A mutant and the tests that are tried on it, in this order; or the test that killed it, tried without it."""
+
+    mutant: Mutant
+    tests: list[str]
+    killed: Outcome | None = None
 
 
 class Running(NamedTuple):
@@ -66,6 +70,7 @@ class MutationRun:
 
     def __init__(self, tasks: Sequence[Task], seconds: Mapping[str, float], jobs: int) -> None:
         self.waiting, self.seconds, self.jobs = list(reversed(tasks)), seconds, jobs
+        self.tests_of = {task.mutant: task.tests for task in tasks}
         self.items: dict[str, pytest.Item] = {}
         self.steady: dict[str, bool] = {}
         self.failed = False
@@ -75,6 +80,8 @@ class MutationRun:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Try all mutants."""
         self.items = {item.nodeid: item for item in session.items}
+        warm_up()
+        gc.freeze()  # what is here is shared with all processes, and not visited by theirs
         for outcome in self.try_all():
             self.outcomes.append(outcome)
             self.keep(outcome)
@@ -100,7 +107,7 @@ class MutationRun:
                 if tests:
                     pid, started = self.start(task._replace(tests=tests))
                     running[pid] = started
-                elif task.mutant is not None:
+                else:
                     yield Outcome(task.mutant, "not run by a test", "", 0)
             for pid in list(running):
                 ended, _ = os.waitpid(pid, os.WNOHANG)
@@ -123,7 +130,7 @@ class MutationRun:
         said = b"not tried"
         try:
             confine()
-            if task.mutant is not None:
+            if task.killed is None:
                 put(task.mutant)
             said = b"survived"
             for test in task.tests:
@@ -139,21 +146,30 @@ class MutationRun:
             os._exit(0)
 
     def finish(self, running: Running) -> Outcome | None:
-        """Return the outcome that a process said before it ended; None if its task is to be done again."""
+        """Return the outcome that a process said before it ended; None if something is to be done first."""
         task = running.task
         with contextlib.closing(os.fdopen(running.pipe, "rb")) as pipe:
             said = pipe.read().decode()
         verdict, _, by = said.partition(" by ")
-        if task.mutant is None:
-            self.steady[task.tests[0]] = verdict == "survived"
-            return None
-        if by and by not in self.steady:
-            self.waiting += [task, Task(None, [by])]
-            return None
-        if by and not self.steady[by]:
-            self.waiting.append(task)
-            return None
-        return Outcome(task.mutant, verdict or ENDED, by, len(task.tests))
+        if task.killed is not None:
+            self.steady[task.killed.by] = verdict == "survived"
+            outcome = task.killed
+        else:
+            outcome = Outcome(task.mutant, verdict or ENDED, by, len(task.tests))
+        if not outcome.by or self.steady.get(outcome.by):
+            return outcome
+        first = Task(task.mutant, self.tests_of[task.mutant])
+        self.waiting.append(first if outcome.by in self.steady else Task(task.mutant, [outcome.by], outcome))
+        return None
+
+
+def warm_up() -> None:
+    """Do once what all processes would do when they first call a solver: import what is imported late."""
+    X = np.random.default_rng(0).standard_normal((8, 2))
+    dc.low_rank(X, penalty=dc.Penalty.l1(0.1))
+    dc.fista(X)
+    for solver in ("CLARABEL", "SCS"):
+        dc.solve(dc.v_space(X), solver)
 
 
 def confine() -> None:

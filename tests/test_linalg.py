@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -106,7 +108,14 @@ def test_the_weights_of_the_momentum_are_nesterovs():
     assert weight == pytest.approx((t - 1) / following)
 
 
-def test_the_threads_of_the_linear_algebra_are_limited_inside():
+def test_the_threads_of_the_linear_algebra_are_limited_inside(monkeypatch):
+    asked = []
+    with monkeypatch.context() as patch:
+        controller = SimpleNamespace(limit=lambda **limits: asked.append(limits), lib_controllers=[])
+        patch.setattr(linalg, "controller", lambda: controller)
+        linalg.one_thread()
+        assert asked == [{"limits": 1, "user_api": "blas"}]
+        assert linalg.allowed_threads() == 1
     with linalg.one_thread():
         assert linalg.allowed_threads() == 1
     assert linalg.allowed_threads() >= 1

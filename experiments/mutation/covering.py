@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from experiments.mutation.operators import Mutant
@@ -92,12 +93,27 @@ def read_coverage(data: Path, report: Path, files: Iterable[str], root: Path) ->
 
     read = coverage.CoverageData(str(data))
     read.read()
-    contexts = {}
-    for file in read.measured_files():
-        name = str(Path(file).relative_to(root)) if Path(file).is_relative_to(root) else file
-        lines = read.contexts_by_lineno(file)
-        contexts[name] = {line: sorted({c.partition("|")[0] for c in found} - {""}) for line, found in lines.items()}
-    return Coverage({**{file: {} for file in files}, **contexts}, seconds_of(report))
+    return Coverage(Contexts(read, root, files), seconds_of(report))
+
+
+class Contexts(Mapping[str, Mapping[int, list[str]]]):
+    """From a file to a mapping from its lines to the tests that run them, read when a file is first asked for."""
+
+    def __init__(self, data: Any, root: Path, files: Iterable[str]) -> None:
+        self.data, self.root, self.files = data, root, list(files)
+        self.known: dict[str, dict[int, list[str]]] = {}
+
+    def __getitem__(self, file: str) -> Mapping[int, list[str]]:
+        if file not in self.known:
+            lines = self.data.contexts_by_lineno(str(self.root / file))
+            self.known[file] = {i: sorted({test.partition("|")[0] for test in lines[i]} - {""}) for i in lines}
+        return self.known[file]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
 
 
 def seconds_of(report: Path) -> dict[str, float]:

@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress benchmark \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -55,6 +55,14 @@ test-all: $(STAMP) ## run every test but the page's, the slow oracles included
 test-page: $(STAMP) ## test the page in a headless Chromium, which has to be installed
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[browser]"
 	$(RUN) pytest -m browser
+
+# The data in build serve `mutation` too: which test runs which line, and how long each test takes.
+coverage: $(STAMP) ## branches of the library that the fast tests run; 95 % at least
+	$(RUN) pytest -n 2 --cov --cov-context=test --cov-report=json --cov-report=term-missing --junitxml=build/tests.xml
+	$(RUN) experiments.mutation.branches
+
+mutation: $(STAMP) ## small changes of the library that the fast tests have to notice; after coverage (JOBS)
+	$(RUN) experiments.mutation --jobs $(JOBS)
 
 check: $(STAMP) ## lint, formatting, types
 	$(RUN) ruff check

@@ -7,6 +7,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -421,6 +422,24 @@ def test_without_marimo_the_program_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["explore"])
     with pytest.raises(SystemExit, match=r"pip install 'diffrac-cvx\[explore\]'"):
         launcher.main()
+
+
+@pytest.mark.parametrize("headless", [True, False])
+def test_the_program_starts_a_worker_and_then_the_page(monkeypatch, capsys, headless):
+    asked, started = [], []
+    monkeypatch.setattr(sys, "argv", ["explore", "--port", "4321", *(["--headless"] if headless else [])])
+    monkeypatch.setattr(launcher.os, "environ", environment := {})
+    monkeypatch.setattr(launcher, "WAITING", waiting := [])
+    monkeypatch.setattr(launcher, "Worker", lambda: SimpleNamespace(start=lambda: started.append("worker")))
+    monkeypatch.setattr(launcher, "import_module", lambda name: started.append(name))
+    monkeypatch.setattr(launcher.runpy, "run_module", lambda name, **how: asked.append((name, how["run_name"])))
+    launcher.main()
+    assert started[0] == "worker"
+    assert len(waiting) == 1
+    assert asked == [("marimo", "__main__")]
+    assert sys.argv == launcher.arguments(4321, browser=not headless)
+    assert environment["MARIMO_SKIP_UPDATE_CHECK"] == "1"
+    assert ("http://127.0.0.1:4321" in capsys.readouterr().out) is not headless
 
 
 def test_the_page_is_served_to_this_machine_alone():

@@ -119,3 +119,19 @@ for k in (0, 10, 20, 30, 40, 50):
 # CVXPY's compilation counted, which a process of its own does where it takes long, and which ends without a point at the
 # limit; for `compare` it is that of each method. The estimators spend on rounding and on the direction of the labels what these take after it:
 # seconds where n and d are both in the thousands. Builders and certificates have no limit: ``certify_v`` looks at all pairs of features.
+#
+# Tests that can fail
+# -------------------
+# ``make mutation`` changes one place of the library at a time: an operator, a comparison or its boundary, a constant, a sign, a
+# condition, an axis, a minimum for a maximum, a value that is returned, a statement that is left out. The fast tests that run the
+# line are tried on each change, the quickest first, until one fails. From each file of rounding, metrics, linear algebra,
+# certificates and the fast solvers a random sample is drawn, the same each time; the intervals are Wilson's, for the share of all
+# such changes. A change that no test can notice is explained in ``experiments/mutation/explained.csv``: it costs time and changes
+# nothing, or it moves a margin that is conservative on either side, or a scale that cancels.
+#
+# .. include:: ../mutation.inc
+#
+# ``make coverage`` counts the statements and the branches of the library that the fast tests run. Tests of the page in a browser
+# are not counted.
+#
+# .. include:: ../coverage.inc

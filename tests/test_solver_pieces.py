@@ -1,4 +1,4 @@
-"""The pieces of the fast solvers, each against its formula: what the solvers alone would only do slower if it were wrong."""
+"""The pieces of the fast solvers, each against its formula: solvers would only be slower if one were wrong."""
 
 from types import SimpleNamespace
 

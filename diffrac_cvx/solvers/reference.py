@@ -3,7 +3,8 @@
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import clarabel
 import cvxpy as cp
@@ -13,10 +14,12 @@ from diffrac_cvx.errors import ParameterError, ResourceError
 from diffrac_cvx.inputs import positive, positive_int
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
-from diffrac_cvx.result import Result, Status
+from diffrac_cvx.result import DimacsErrors, Result, Status
+from diffrac_cvx.solvers.dimacs import dimacs_errors
 
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_ROWS = 100_000  # nonzeros, up to which CLARABEL is as quick as SCS
+JUDGED = "diffrac_cvx"  # the method of ``cvxpy.Problem.solve`` that measures the solver's point
 
 COMMON_OPTIONS: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
     "CLARABEL": lambda tol, max_iter, seconds: {
@@ -107,7 +110,7 @@ def solve(
     require_options(name, solver_options)
     needed = memory_needed(relaxation.size, name)
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
-    n_iter = run(relaxation.problem, name, verbose, options | solver_options)
+    n_iter, errors = run(relaxation.problem, name, verbose, options | solver_options)
     reading = read_point(relaxation)
     seconds = time.perf_counter() - started
     if reading is None:
@@ -119,7 +122,7 @@ def solve(
         or (max_iter is not None and n_iter >= max_iter)
         or is_out_of_time(relaxation, time_limit)
     )
-    return make_result(reading, status_of(reading, tol, limited), n_iter, seconds, name)
+    return replace(make_result(reading, status_of(reading, tol, limited), n_iter, seconds, name), dimacs=errors)
 
 
 def choose_solver(size: Size) -> str:
@@ -158,8 +161,26 @@ def memory_needed(size: Size, solver: str) -> float:
     return 1e8 + 550.0 * size.nonzeros + cone
 
 
-def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, Any]) -> int:
-    """Solve in place; return the iterations, 0 when the solver ended without a point."""
+class Run(NamedTuple):
+    """Iterations of a solver, 0 when it ended without a point, and the errors of its point."""
+
+    n_iter: int
+    errors: DimacsErrors | None = None
+
+
+def solve_and_judge(problem: cp.Problem, solver: str, verbose: bool, **options: Any) -> DimacsErrors | None:
+    """Solve in place, as ``problem.solve`` does by default; return the errors of the solver's own point."""
+    data, chain, inverse = problem.get_problem_data(solver, verbose=verbose, solver_opts=options)
+    raw = chain.solve_via_data(problem, data, False, verbose, options)
+    problem.unpack_results(raw, chain, inverse)
+    return dimacs_errors(solver, data, raw)
+
+
+cp.Problem.register_solve(JUDGED, solve_and_judge)
+
+
+def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, Any]) -> Run:
+    """Solve in place."""
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
@@ -168,9 +189,9 @@ def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, A
         with warnings.catch_warnings():
             # CVXPY warns of inaccurate solutions: the certificate says by how much.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
-            problem.solve(solver=solver, verbose=verbose, warm_start=False, **options)
+            errors: Any = problem.solve(method=JUDGED, solver=solver, verbose=verbose, **options)
     except cp.error.SolverError:
-        return 0
+        return Run(0)
     except MemoryError as error:
         raise ResourceError(f"{solver} ran out of memory: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
@@ -178,7 +199,7 @@ def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, A
             raise
         raise ParameterError(f"{solver} did not accept its options {dict(options)}: {error}") from error
     stats = problem.solver_stats
-    return int(stats.num_iters or 0) if stats is not None else 0
+    return Run(int(stats.num_iters or 0) if stats is not None else 0, errors)
 
 
 def read_point(relaxation: Relaxation) -> Reading | None:

@@ -18,6 +18,8 @@ SLACK = 1e-9  # of rounding, beyond the proved brackets
 ALPHA_SLACK = 1e-4  # the alpha of (7) is read off a solution of (8), whose optimum is flat
 TOLERANCE = 1e-4  # of every method but low_rank
 
+MOST_LIFTED = 50  # n + d up to which SCS solves the lifted form: its cone of side 66 takes it minutes
+
 METHODS = {  # of one value, so that all their brackets meet
     "low_rank": solver_method("low_rank", tol=1e-6, max_iter=3000),
     "fista": solver_method("fista", max_iter=1500),
@@ -84,7 +86,9 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
     task = Task(X=X, nu=nu, penalty=weights, tol=TOLERANCE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)
-        results = {name: run(method, task) for name, method in METHODS.items() if applies(method, task)}
+        left_out = {"lifted SCS"} if n + d > MOST_LIFTED else set()
+        chosen = {name: method for name, method in METHODS.items() if name not in left_out and applies(method, task)}
+        results = {name: run(method, task) for name, method in chosen.items()}
         worst, pair = worst_disagreement(results, FAST)
         row: Row = {"violation": worst, "between": pair, "agrees": int(worst <= SLACK)}
         for name, result in results.items():

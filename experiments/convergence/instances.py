@@ -12,19 +12,19 @@ Rng = np.random.Generator
 
 # n, d and the seconds that one solve may take.
 SIZES = {
-    (5, 1): 3.0,
-    (12, 5): 3.0,
-    (5, 52): 3.0,
-    (22, 282): 6.0,
-    (60, 20): 3.0,
-    (100, 100): 6.0,
-    (220, 125): 6.0,
-    (395, 251): 8.0,
-    (1000, 40): 6.0,
-    (3000, 20): 6.0,
-    (3000, 300): 20.0,
+    (5, 1): 5.0,
+    (12, 5): 5.0,
+    (5, 52): 5.0,
+    (22, 282): 10.0,
+    (60, 20): 5.0,
+    (100, 100): 10.0,
+    (220, 125): 10.0,
+    (395, 251): 15.0,
+    (1000, 40): 10.0,
+    (3000, 300): 30.0,
 }
 SMOKE = ((5, 1), (12, 5))
+SMOKE_FAMILIES = ("planted", "outlying rows", "nu near 0")
 LEVELS = 5  # of a category
 OUTLIER = 1e6
 RHO = 0.98  # correlation of neighbouring columns

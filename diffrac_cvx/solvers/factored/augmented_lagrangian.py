@@ -16,7 +16,7 @@ from diffrac_cvx.solvers.stopping import Iterate
 
 STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
 STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
-UNEQUAL = 30.0  # times the size that a column's own variance suggests for V: from here on the unknown is not U itself
+LARGE, UNEQUAL = 30.0, 3.0  # V to what the variances suggest, as a whole and of one column to another: see `lagrangian_of`
 STEPS = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
 ROUNDS = 2  # of them before the point is certified, and one more for each hundred steps that were done
 STEPS_WITHOUT_L1 = 20  # before the point is certified, or a quarter of those that were done
@@ -219,10 +219,11 @@ def lagrangian_of(problem: DirectionProblem, C: Array | None) -> Lagrangian:
     if not problem.has_l1 or isinstance(problem.X, Rows):
         return Lagrangian(problem, C)
     B = problem.A + np.diag(problem.c**2)
-    units = np.sqrt(row_products(*2 * [scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]]))
-    if units.max() < UNEQUAL:
+    directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
+    units = np.maximum(np.sqrt(row_products(directions, directions)), 1.0)
+    if units.max() < LARGE and units.max() < UNEQUAL * units.min():
         return Lagrangian(problem, C)
-    return ScaledLagrangian(problem, np.maximum(units, 1.0), C)
+    return ScaledLagrangian(problem, units, C)
 
 
 def top_energy(G: Array) -> float:

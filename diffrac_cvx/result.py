@@ -48,9 +48,9 @@ class Bracket(NamedTuple):
 class DimacsErrors(NamedTuple):
     r"""How far a solver's own point is from optimal for the conic problem that it was given.
 
-    The problem is min c'x such that Ax + s = b with s in a cone K, its dual max -b'z such that A'z + c = 0 with z in the
-    dual cone; the norms of b and c are those of their largest entry.  How far a point is outside a cone is measured
-    by the multiple of the cone's centre that has to be added: minus the least eigenvalue, where the cone is semidefinite.
+    The problem is min c'x such that Ax + s = b with s in a cone K, its dual max -b'z such that A'z + c = 0 with z in
+    the dual cone; the norms of b and c are those of their largest entry.  A point is outside a cone by the multiple of
+    the cone's centre that has to be added to it: minus the least eigenvalue, where the cone is semidefinite.
 
     Source: Mittelmann, An independent benchmarking of SDP and SOCP solvers, Math. Program. 95, 2003, section 2.
 

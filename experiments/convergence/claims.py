@@ -19,7 +19,9 @@ def shares(table: pd.DataFrame) -> pd.DataFrame:
         for goal in GOALS:
             solved = part.get(f"solved {goal:g}", pd.Series(0.0, part.index)).fillna(0.0) == 1.0
             row[f"to {goal:g}"] = int(solved.sum())
-            row[f"median seconds to {goal:g}"] = part.loc[solved, f"seconds {goal:g}"].median() if solved.any() else None
+            row[f"median seconds to {goal:g}"] = (
+                part.loc[solved, f"seconds {goal:g}"].median() if solved.any() else None
+            )
         rows.append(row)
     return pd.DataFrame(rows)
 

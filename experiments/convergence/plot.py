@@ -29,7 +29,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 at = [sizes.index((row.n, row.d)) for row in rows.itertuples()]
                 axes.scatter(at, [families.index(family) for family in rows["family"]], marker="s", s=14, color=shade)
             axes.set_title(name, fontsize=7)
-            axes.set_xticks(range(len(sizes)), [f"{n} × {d}" for n, d in sizes], rotation=90, fontsize=5.5)
+            axes.set_xticks(range(len(sizes)), [f"{n} x {d}" for n, d in sizes], rotation=90, fontsize=5.5)
             axes.set_xlim(-0.7, len(sizes) - 0.3)
             axes.tick_params(length=0)
         panels[0][0].set_yticks(range(len(families)), families, fontsize=6.5)

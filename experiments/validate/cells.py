@@ -99,7 +99,7 @@ def measure(n: int, d: int, nu: float, penalty: str, trait: str) -> Row:
 
 
 def measure_related(task: Task, best: dc.Result) -> Row:
-    """Check the formulations whose value is tied to (15) by a formula, or by an inequality where c > 0: (21) and (7)."""
+    """Check the formulations whose value is tied to (15) by a formula, or where c > 0 by an inequality: (21), (7)."""
     row: Row = {"normalized agrees": 1, "alpha agrees": 1}
     for name, method in NORMALIZED.items():
         if applies(method, task):

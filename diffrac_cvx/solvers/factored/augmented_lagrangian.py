@@ -16,7 +16,10 @@ from diffrac_cvx.solvers.stopping import Iterate
 
 STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
 STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
-LARGE, UNEQUAL = 30.0, 3.0  # V to what the variances suggest, as a whole and of one column to another: see `lagrangian_of`
+LARGE, UNEQUAL = (
+    30.0,
+    3.0,
+)  # V to what the variances suggest, as a whole and of one column to another: see `lagrangian_of`
 STEPS = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
 ROUNDS = 2  # of them before the point is certified, and one more for each hundred steps that were done
 STEPS_WITHOUT_L1 = 20  # before the point is certified, or a quarter of those that were done
@@ -171,8 +174,8 @@ class ScaledLagrangian(Lagrangian):
     """The same in the unknown T^-1 U, where the data ask for a V of other size than the columns' variances do.
 
     A few outlying rows have nearly all of the variance.  Where V can avoid them, it is as large as the other rows ask
-    for, and orthogonal to the outlying ones up to very little.  T'(B + Diag(units)^-2) T = I: along the outlying rows the
-    unknown is small, and the cost is a sum of squares of its products, in which nothing large cancels.
+    for, and nearly orthogonal to the outlying ones.  T'(B + Diag(units)^-2) T = I: in the unknown the cost is a sum of
+    squares in which nothing large cancels, and its curvature is about one in all directions.
     """
 
     def __init__(self, problem: DirectionProblem, units: Array, C0: Array | None = None) -> None:

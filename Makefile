@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress convergence benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -142,6 +142,9 @@ validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
 
 stress: $(STAMP) ## brackets on 11 000 adversarial instances, against sixty digits (GRID, JOBS)
 	$(RUN) experiments.stress --grid $(GRID) --jobs $(JOBS)
+
+convergence: $(STAMP) ## what each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
+	$(RUN) experiments.convergence --grid $(GRID) --jobs $(JOBS)
 
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1

@@ -15,13 +15,15 @@ from diffrac_cvx.inputs import positive, positive_int
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.processes import Call, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
-from diffrac_cvx.result import Result, Status
+from diffrac_cvx.result import DimacsErrors, Result, Status
+from diffrac_cvx.solvers.dimacs import dimacs_errors
 
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_ROWS = 100_000  # nonzeros, up to which CLARABEL is as quick as SCS
 QUICK_ROWS = 200_000  # nonzeros, up to which CVXPY compiles in half a second
 WAY_BACK = 0.3  # seconds that an answer from another process may take
 QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # of the cone, up to which a step takes a fraction of a second
+JUDGED = "diffrac_cvx"  # the method of ``cvxpy.Problem.solve`` that measures the solver's point
 
 COMMON_OPTIONS: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
     "CLARABEL": lambda tol, max_iter, seconds: {
@@ -122,7 +124,8 @@ def solve(
         trivial = relaxation.trivial
         empty = Reading(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
         return make_result(empty, Status.LIMIT if ran.limited else Status.FAILED, ran.n_iter, seconds, name)
-    return make_result(reading, status_of(reading, tol, ran.limited), ran.n_iter, seconds, name)
+    result = make_result(reading, status_of(reading, tol, ran.limited), ran.n_iter, seconds, name)
+    return replace(result, dimacs=ran.errors)
 
 
 def choose_solver(size: Size) -> str:
@@ -184,10 +187,11 @@ class Order:
 
 
 class Ran(NamedTuple):
-    """Iterations, 0 where the solver ended without a point; and whether a limit ended it."""
+    """Iterations, 0 where the solver ended without a point; whether a limit ended it; and the errors of its point."""
 
     n_iter: int
     limited: bool
+    errors: DimacsErrors | None = None
 
 
 class Values(NamedTuple):
@@ -196,6 +200,17 @@ class Values(NamedTuple):
     ran: Ran
     variables: list[Any]
     multipliers: list[Any]
+
+
+def solve_and_judge(problem: cp.Problem, solver: str, verbose: bool, **options: Any) -> DimacsErrors | None:
+    """Solve in place, as ``problem.solve`` does by default; return the errors of the solver's own point."""
+    data, chain, inverse = problem.get_problem_data(solver, verbose=verbose, solver_opts=options)
+    raw = chain.solve_via_data(problem, data, False, verbose, options)
+    problem.unpack_results(raw, chain, inverse)
+    return dimacs_errors(solver, data, raw)
+
+
+cp.Problem.register_solve(JUDGED, solve_and_judge)
 
 
 def run(problem: cp.Problem, order: Order) -> Ran:
@@ -214,7 +229,7 @@ def run(problem: cp.Problem, order: Order) -> Ran:
         with warnings.catch_warnings():
             # CVXPY warns of inaccurate solutions: the certificate says by how much.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
-            problem.solve(solver=solver, verbose=order.verbose, warm_start=False, **options)
+            errors: Any = problem.solve(method=JUDGED, solver=solver, verbose=order.verbose, **options)
     except cp.error.SolverError:
         return Ran(0, left is not None and spent(problem) >= left)
     except MemoryError as error:
@@ -230,7 +245,7 @@ def run(problem: cp.Problem, order: Order) -> Ran:
         or (order.max_iter is not None and n_iter >= order.max_iter)
         or (left is not None and spent(problem) >= left)
     )
-    return Ran(n_iter, limited)
+    return Ran(n_iter, limited, errors)
 
 
 def run_apart(problem: cp.Problem, order: Order) -> Ran:

@@ -222,4 +222,4 @@ def one_thread() -> AbstractContextManager[object]:
 
 def allowed_threads() -> int:
     """Return how many threads the linear algebra may use: its own limit, such as that of OPENBLAS_NUM_THREADS."""
-    return max((library.num_threads for library in controller().lib_controllers), default=1)
+    return max((blas.num_threads for blas in controller().select(user_api="blas").lib_controllers), default=1)

@@ -15,9 +15,10 @@ CELLS = pd.DataFrame(cells.cells_of("full"))
 
 def test_the_grid_has_every_family_at_every_size_and_no_cell_twice():
     assert not CELLS.duplicated().any()
-    for name in ("low_rank", "fista"):
-        part = CELLS[CELLS["method"] == name]
-        assert len(part) == len(FAMILIES) * len(SIZES)
+    taken = {"low_rank": SIZES, "fista": [(n, d) for n, d in SIZES if n * d * d <= cells.MOST_FISTA]}
+    assert len(taken["fista"]) >= len(SIZES) - 1
+    for name, sizes in taken.items():
+        assert (CELLS["method"] == name).sum() == len(FAMILIES) * len(sizes)
     assert {CELLS["n"].min(), CELLS["n"].max(), CELLS["d"].min(), CELLS["d"].max()} == {5, 3000, 1, 300}
     assert (CELLS["n"] < CELLS["d"]).any()
     assert {"CLARABEL", "SCS", "fista published"} < set(CELLS["method"])

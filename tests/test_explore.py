@@ -437,9 +437,10 @@ def test_the_program_starts_a_worker_and_then_the_page(monkeypatch, capsys, head
     assert started[0] == "worker"
     assert len(waiting) == 1
     assert asked == [("marimo", "__main__")]
-    assert sys.argv == launcher.arguments(4321, browser=not headless)
+    token = sys.argv[sys.argv.index("--token-password") + 1]
+    assert sys.argv == launcher.arguments(4321, token, browser=not headless)
     assert environment["MARIMO_SKIP_UPDATE_CHECK"] == "1"
-    assert ("http://127.0.0.1:4321" in capsys.readouterr().out) is not headless
+    assert f"http://127.0.0.1:4321/?access_token={token}" in capsys.readouterr().out
 
 
 def test_the_page_is_served_to_this_machine_alone():

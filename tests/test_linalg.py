@@ -112,6 +112,7 @@ def test_the_threads_of_the_linear_algebra_are_limited_inside(monkeypatch):
     asked = []
     with monkeypatch.context() as patch:
         controller = SimpleNamespace(limit=lambda **limits: asked.append(limits), lib_controllers=[])
+        controller.select = lambda **chosen: controller
         patch.setattr(linalg, "controller", lambda: controller)
         linalg.one_thread()
         assert asked == [{"limits": 1, "user_api": "blas"}]

@@ -39,7 +39,7 @@ def sign_second(F: npt.ArrayLike) -> Array:
     Parameters and errors are those of sign_leading.
     """
     F = _as_factor(F)
-    if F.shape[1] == 1:
+    if min(F.shape) == 1:
         return np.ones(len(F))
     return _labels_by_sign(_project(F, _right_vectors(F, 2)[1]))
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.lines import Line2D
 
 from experiments.convergence.cells import GOALS, METHODS
 from experiments.convergence.instances import SIZES
@@ -34,6 +35,6 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             axes.tick_params(length=0)
         panels[0][0].set_yticks(range(len(families)), families, fontsize=6.5)
         panels[0][0].set_ylim(len(families) - 0.4, -0.6)
-        handles = [plt.Line2D([], [], marker="s", ls="", ms=4, color=SHADES[k], label=WORDS[k]) for k in SHADES]
+        handles = [Line2D([], [], marker="s", ls="", ms=4, color=SHADES[k], label=WORDS[k]) for k in SHADES]
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
         save(figure, stem)

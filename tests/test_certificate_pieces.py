@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from oracles import solve_normalized
+from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds
+from diffrac_cvx.certificates.components import join_labels, label_components, number_by_first, weights_at
 from diffrac_cvx.certificates.direction_bounds import (
     Dual,
     blended_ratio,
@@ -164,6 +167,66 @@ def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, 
         assert proved.lower >= found.lower
     assert bracket_normalized(problem, U).gap < 0.02
     assert bracket_normalized(problem, np.zeros((d, 1))) == Bracket(-1.0, 0.0)
+
+
+def labels_of(joined):
+    """The components of a graph, numbered from 0 by first coordinate."""
+    labels = connected_components(scipy.sparse.csr_array(joined))[1]
+    return number_by_first(labels)
+
+
+@pytest.mark.parametrize("gap", [1e-12, 1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("seed", range(3))
+def test_features_are_joined_where_the_gap_does_not_prove_that_their_pair_is_inside_its_box(seed, gap):
+    """|G_jk| + (gap mean w x_j^2 x_k^2)^1/2 against c_j c_k, pair by pair."""
+    d = 9
+    problem = problem_of(60, d, 1.0, dc.Penalty(c=np.linspace(0.15, 0.4, d)), seed)
+    X, n = problem.X, 60
+    q = np.sum((X @ np.diag(np.linspace(0.5, 0.2, d))) ** 2, axis=1)
+    weights = weights_at(q, gap)
+    u = 1.0 / np.sqrt(q)
+    np.testing.assert_allclose(weights.u, u)
+    G = X.T @ np.diag(u) @ X / n - problem.A
+    off = np.sqrt(gap * np.einsum("ij,i,ik->jk", X**2, weights.w, X**2) / n)
+    joined = np.abs(G) + off >= np.outer(problem.c, problem.c)
+    found = label_components(problem, weights, np.arange(d), None)
+    np.testing.assert_array_equal(found, labels_of(joined))
+    loose = label_components(problem, weights, np.arange(d), 0.3)
+    np.testing.assert_array_equal(loose, labels_of(np.abs(G) >= 0.7 * np.outer(problem.c, problem.c)))
+
+
+def test_the_gap_bounds_the_distance_of_the_weights_row_by_row():
+    """gap >= mean (r - r*)^2 / r*: the least r* of a row that this leaves is in w = 1 / (r^2 r*)."""
+    q, gap = np.array([1.0, 0.25, 4.0]), 0.01
+    r = np.sqrt(q)
+    least = 1.0 / (weights_at(q, gap).w * q)
+    assert np.all(least < r)
+    np.testing.assert_allclose((r - least) ** 2 / least / 3, gap, rtol=1e-9)
+    assert weights_at(q, -1.0).gap == weights_at(q, 0.0).gap > 0.0
+
+
+@pytest.mark.parametrize("rtol", [0.0, 0.2])
+def test_with_an_offset_the_pairs_are_those_of_the_schur_complement(rtol):
+    d, nu = 6, 0.6
+    problem = problem_of(80, d, nu, dc.Penalty(c=0.25), 5)
+    X, n, size = problem.X, 80, d + 1
+    q = np.sum((X @ np.diag([0.5] * d + [0.3])) ** 2, axis=1)
+    u = 1.0 / np.sqrt(q)
+    S = problem.A - X.T @ np.diag(u) @ X / n
+    assert S[size - 1, size - 1] > 0.0
+    G = -S[:d, :d] + np.outer(S[:d, d], S[d, :d]) / S[d, d]
+    box = np.outer(problem.c[:d], problem.c[:d])
+    found = label_components(problem, weights_at(q, 0.0), np.arange(d), rtol)
+    np.testing.assert_array_equal(found, labels_of(np.abs(G) >= (1.0 - rtol) * box))
+
+
+def test_labels_are_numbered_by_first_appearance_and_groups_of_pairs_are_joined():
+    np.testing.assert_array_equal(number_by_first(np.array([7, -1, 2, 7, 0, 2])), [0, -1, 1, 0, 2, 1])
+    joined = join_labels(np.arange(5), np.array([0, 3]), np.array([2, 4]))
+    assert joined[0] == joined[2] != joined[1]
+    assert joined[3] == joined[4] not in (joined[0], joined[1])
+    again = join_labels(joined, np.array([1]), np.array([4]))
+    assert again[1] == again[3] == again[4] != again[0]
 
 
 # The space of labels

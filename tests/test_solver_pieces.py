@@ -310,6 +310,7 @@ def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
     sparse = list(sampling.sample_sizes(n, D, has_l1=True))
     assert sparse[0] == max(3 * D**2, int(0.02 * n))
     assert all(m <= n / 2 for m in sparse)
+    assert next(sampling.sample_sizes(n, 40, has_l1=True)) == 3 * 40**2
     assert next(sampling.sample_sizes(n, 2, has_l1=False)) == 2000
 
 

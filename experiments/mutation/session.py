@@ -110,9 +110,8 @@ class MutationRun:
                 else:
                     yield Outcome(task.mutant, "not run by a test", "", 0)
             for pid in list(running):
-                ended, _, used = os.wait4(pid, os.WNOHANG)
+                ended, _ = os.waitpid(pid, os.WNOHANG)
                 if ended:
-                    print(f"{used.ru_utime:.2f} {used.ru_stime:.2f}", end=" ")
                     outcome = self.finish(running.pop(pid))
                     if outcome is not None:
                         yield outcome

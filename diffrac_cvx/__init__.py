@@ -18,7 +18,7 @@ from diffrac_cvx.relaxations import (
     v_space,
     v_space_normalized,
 )
-from diffrac_cvx.result import Bracket, Progress, Result, Status
+from diffrac_cvx.result import Bracket, DimacsErrors, Progress, Result, Status
 from diffrac_cvx.solvers import fista, low_rank, solve
 
 __version__ = "0.1.0"
@@ -28,6 +28,7 @@ __all__ = [
     "Comparison",
     "DataError",
     "DegenerateDataWarning",
+    "DimacsErrors",
     "LabelCertificate",
     "ParameterError",
     "Penalty",

@@ -42,31 +42,6 @@ def test_a_strangers_table_gets_labels_a_proof_and_a_judgement(table, capsys, tm
     assert len({(row["label"], row["true"]) for row in rows}) == 2
 
 
-@pytest.mark.parametrize(
-    ("change", "arguments", "message"),
-    [
-        (lambda text: text, [], "otherwise drop it or encode it as numbers (--label name or --drop name)"),
-        (
-            lambda text: text.replace("20.00", ""),
-            ["--label", "city", "--drop", "name"],
-            "(--missing drop or --missing mean)",
-        ),
-        (lambda text: text, ["--label", "town"], "there is no column 'town'"),
-        (lambda text: text, ["--label", "city", "--drop", "name", "--nu", "7"], "nu = 7 is outside"),
-        (lambda text: text, ["--label", "city", "--drop", "name", "--solver", "magic"], "solver = 'magic'"),
-        (lambda _: "", [], "is empty"),
-    ],
-)
-def test_what_cannot_be_done_is_one_line_and_exit_status_two(tmp_path, capsys, change, arguments, message):
-    path = tmp_path / "t.csv"
-    path.write_text(change(TEXT))
-    status, _, error = run_command(capsys, "cluster", path, *arguments)
-    assert status == 2
-    assert message in error
-    assert error.count("\n") == 1
-    assert "Traceback" not in error
-
-
 def test_missing_values_are_dealt_with_as_asked(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text(TEXT.replace("20.00", "?"))
@@ -164,15 +139,6 @@ def test_a_path_is_drawn_where_the_name_ends_like_a_picture(table, capsys, tmp_p
     assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(table, capsys, tmp_path):
-    status, _, error = run_command(
-        capsys, "cluster", table, "--label", "city", "--drop", "name", "--out", tmp_path / "no" / "x.csv"
-    )
-    assert status == 2
-    assert "x.csv cannot be opened or written (No such file" in error
-    assert error.count("\n") == 1
-
-
 def test_the_doctor_finds_this_installation_well(capsys):
     status, printed, _ = run_command(capsys, "doctor", "--json")
     found = json.loads(printed)
@@ -209,13 +175,6 @@ def test_the_program_is_installed_and_knows_its_version():
     command = [sys.executable, str(program), "--version"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed.strip() == dc.__version__
-
-
-def test_an_unknown_command_and_a_missing_file_end_with_status_two(capsys):
-    assert run_command(capsys, "dance")[0] == 2
-    status, _, error = run_command(capsys, "cluster", "nowhere")
-    assert status == 2
-    assert "data sets by name are heart" in error
 
 
 def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, capsys, monkeypatch):

@@ -10,7 +10,9 @@ from typing import Any
 
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.plotting.canvas import pyplot
+from diffrac_cvx.writing import write_text
 
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, nothing from elsewhere
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 h1, h2 { font-weight: 600; line-height: 1.2 } h2 { margin-top: 2rem }
@@ -51,7 +53,8 @@ def section(title: str, *parts: str) -> str:
 
 def write(path: Path, title: str, *sections: str) -> None:
     """Write a report."""
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    head = f'<meta charset="utf-8">{policy}<title>{escape(title)}</title><style>{STYLE}</style>'
     body = f"<h1>{escape(title)}</h1>{''.join(sections)}"
     page = f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{body}</body></html>'
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)

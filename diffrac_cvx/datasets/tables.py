@@ -1,5 +1,6 @@
 """A user's own table: a file in; a matrix of numbers, labels and names out, or an error that says what to do."""
 
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.inputs import Array, one_of
+from diffrac_cvx.memory import require_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 MISSING = ("error", "drop", "mean")
 SUFFIXES = (".csv", ".tsv", ".txt", ".npz", ".npy", ".parquet")
 MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
+NOT_NUMBERS = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of NumPy's type
 MOST_NAMES = 12  # that a message lists
+COPIES = 4  # of a table in memory while it is read
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,8 @@ def read_table(
         If ``missing`` or ``scaling`` is none of the three.
     DataError
         If the file cannot be read as a table of numbers; the message names the column and the row, and the remedy.
+    ResourceError
+        If what it holds, unpacked, would not fit in memory.
     """
     one_of(missing, "missing", MISSING)
     one_of(scaling, "scaling", SCALINGS)
@@ -120,6 +126,9 @@ def read_table(
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
     """Return the column of labels, if there is one, and the others."""
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise DataError(f"two columns are called {str(twice[0])!r}; give each a name of its own")
     label = label if label is not None else frame.attrs.get("label")
     if label is None:
         return None, frame
@@ -133,6 +142,12 @@ def convert_to_numbers(frame: "pd.DataFrame") -> Array:
     pandas = pandas_or_error()
     columns = []
     for column in frame.columns:
+        held = NOT_NUMBERS.get(frame[column].dtype.kind)
+        if held is not None:
+            raise DataError(
+                f"column {str(column)!r} holds {held}: drop it or encode it as numbers",
+                column=str(column), remedies=("drop",),
+            )  # fmt: skip
         values = pandas.to_numeric(frame[column], errors="coerce").astype(float)
         wrong = np.flatnonzero(values.isna() & frame[column].notna())
         if len(wrong):
@@ -194,7 +209,7 @@ def convert_to_text(values: np.ndarray) -> np.ndarray:
 
 def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
     """Return the columns of a file as they are in it."""
-    pandas = pandas_or_error()
+    pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
     suffix = Path(name).suffix.lower()
@@ -205,14 +220,17 @@ def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
         if suffix in (".npz", ".npy"):
             return arrays_frame(content, name)
         if suffix == ".parquet":
-            return pandas.read_parquet(BytesIO(content))
+            return parquet_frame(content, name)
         return text_frame(content, name)
-    except DataError:
+    except (DataError, ResourceError):
         raise
+    except MemoryError:
+        raise ResourceError(f"{name} does not fit in memory: take a part of it") from None
     except ImportError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
-    except (ValueError, OSError, KeyError) as error:
-        raise DataError(f"{name} cannot be read as a {suffix} file: {str(error).strip()}") from None
+    except Exception as error:  # readers of formats raise errors of many kinds on a damaged file
+        says = " ".join(str(error).split()) or "it ends too early"
+        raise DataError(f"{name} cannot be read as a {suffix} file: {says}") from None
 
 
 def text_frame(content: bytes, name: str) -> "pd.DataFrame":
@@ -220,6 +238,8 @@ def text_frame(content: bytes, name: str) -> "pd.DataFrame":
     pandas = pandas_or_error()
     if not content.strip():
         raise DataError(f"{name} is empty")
+    if b"\x00" in content:
+        raise DataError(f"{name} is not text in UTF-8: it holds zero bytes, as text in UTF-16 and binary files do")
     options: dict[str, Any] = {"na_values": MARKS, "keep_default_na": False, "skipinitialspace": True}
     options |= {"sep": separator(content), "encoding_errors": "replace"}
     frame = pandas.read_csv(BytesIO(content), **options)
@@ -241,17 +261,47 @@ def separator(content: bytes) -> str:
 def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     """Return NumPy's arrays as columns: X, and y as a column of that name."""
     pandas = pandas_or_error()
+    if zipfile.is_zipfile(BytesIO(content)):
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            require_room(sum(member.file_size for member in archive.infolist()), name)
     loaded = np.load(BytesIO(content), allow_pickle=False)
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    if "X" not in arrays or arrays["X"].ndim != 2:
+    X = arrays.get("X")
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
         raise DataError(f"{name} must hold a two-dimensional array X; it holds {list_names(arrays)}")
-    X = arrays["X"]
     names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
+    if len(names) != X.shape[1]:
+        raise DataError(f"{name} holds {len(names)} feature names for {X.shape[1]} features")
     frame = pandas.DataFrame(X, columns=names)
-    if "y" in arrays and arrays["y"].shape == (len(X),):
-        frame["y"] = arrays["y"]
+    if "y" in arrays:
+        y = arrays["y"]
+        if y.shape != (len(X),):
+            raise DataError(f"y in {name} has shape {y.shape}; for {len(X)} points it must be ({len(X)},)")
+        if "y" in names:
+            raise DataError(f"{name} holds labels y, and a feature of that name: rename the feature")
+        frame["y"] = y
         frame.attrs["label"] = "y"
     return frame
+
+
+def parquet_frame(content: bytes, name: str) -> "pd.DataFrame":
+    """Return the columns of a Parquet file."""
+    from pyarrow.parquet import ParquetFile
+
+    size = ParquetFile(BytesIO(content)).metadata
+    require_room(8.0 * size.num_rows * size.num_columns, name)
+    return pandas_or_error().read_parquet(BytesIO(content), engine="pyarrow")
+
+
+def require_room(unpacked: float, name: str) -> None:
+    """Refuse a file of which a few kilobytes may stand for more than the memory holds.
+
+    Raises
+    ------
+    ResourceError
+        If its columns, the frame of them, the matrix and its scaled copy would not fit.
+    """
+    require_memory(COPIES * unpacked, f"{name}, unpacked,", "take a part of it")
 
 
 def pandas_or_error() -> Any:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from diffrac_cvx.directions import leading_direction
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import as_data, as_matrix, in_unit_interval, one_of, positive_int
-from diffrac_cvx.plotting.canvas import ACCENT, GREY, PALE, WIDTH, Axes, axes_for, merge_style, names_of
+from diffrac_cvx.plotting.canvas import ACCENT, GREY, PALE, WIDTH, Axes, axes_for, merge_style, names_of, plain
 from diffrac_cvx.result import Result
 
 
@@ -141,7 +141,7 @@ class DirectionDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         colors = np.where(self.support[self.shown_], ACCENT, PALE).tolist()
         self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **merge_style({"color": colors}, kwargs))
-        ax.set_yticks(np.arange(count), [self.feature_names[j] for j in self.shown_])
+        ax.set_yticks(np.arange(count), [plain(self.feature_names[j]) for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
         ax.axvline(0.0, color=GREY, linewidth=0.8)
         ax.set_xlabel("coefficient $v_j$")

@@ -1,6 +1,5 @@
 """``diffrac-cvx cluster``: labels for a table, with what is proved about them."""
 
-import csv
 import warnings
 from html import escape
 from pathlib import Path
@@ -15,9 +14,10 @@ from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
 from diffrac_cvx.app.cli.data import load_table, loading_code
 from diffrac_cvx.datasets.tables import Table
-from diffrac_cvx.inputs import Array
+from diffrac_cvx.inputs import Array, as_seed
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.result import Status
+from diffrac_cvx.writing import write_csv
 
 MOST_COEFFICIENTS = 8  # that are printed
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
@@ -48,7 +48,7 @@ def cluster(
     report: options.Report = None,
 ) -> None:
     """Find clusters in a table of your own, with what is proved about them; exits with 1 where tol was not met."""
-    console = Console(as_json, quiet)
+    console, seed = Console(as_json, quiet), as_seed(seed, "seed")
     table = load_table(file, label, drop, missing)
     weights = Penalty.l1(lam, ridge)
     model = fit_model(
@@ -155,12 +155,13 @@ def write_labels(path: Path, table: Table, model: Any) -> None:
     k = labels.shape[1]
     numbered = [""] if k == 1 else [f"_{j + 1}" for j in range(k)]
     head = ["row", *(f"label{j}" for j in numbered), *(f"decision{j}" for j in numbered)]
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(head + (["true"] if table.labels is not None else []))
-        for i, row in enumerate(table.rows):
-            true = [table.labels[i]] if table.labels is not None else []
-            rows.writerow([row, *labels[i], *(f"{value:.9g}" for value in decisions[i]), *true])
+    true = np.empty((len(labels), 0), dtype=str) if table.labels is None else table.labels[:, None]
+    rows = zip(table.rows.tolist(), labels.tolist(), decisions.tolist(), true.tolist(), strict=True)
+    write_csv(
+        path,
+        head + (["true"] if table.labels is not None else []),
+        ([row, *found, *(float(f"{value:.9g}") for value in at), *known] for row, found, at, known in rows),
+    )
 
 
 def python_code(loading: str, model: Any) -> str:

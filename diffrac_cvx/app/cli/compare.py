@@ -1,6 +1,5 @@
 """``diffrac-cvx compare``: several methods on a table."""
 
-import csv
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from diffrac_cvx.app.cli.data import load_table
 from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.linalg import standardise
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.writing import write_csv
 
 
 def compare(
@@ -79,10 +79,8 @@ def as_record(compared: Comparison) -> dict[str, Any]:
 
 def write_rows(path: Path, compared: Comparison) -> None:
     """Write a comparison's rows as CSV."""
-    with path.open("w", newline="") as file:
-        rows = csv.DictWriter(file, list(dict.fromkeys(key for row in compared.rows for key in row)))
-        rows.writeheader()
-        rows.writerows(compared.rows)
+    head = list(dict.fromkeys(key for row in compared.rows for key in row))
+    write_csv(path, head, ([row.get(key, "") for key in head] for row in compared.rows))
 
 
 def write_report(path: Path, compared: Comparison, title: str) -> None:

@@ -75,7 +75,7 @@ def test_as_many_weights_as_features_are_needed(name):
 
 
 def test_what_is_no_penalty_is_refused_with_an_example():
-    with pytest.raises(ParameterError, match=r"Penalty\.l1\(0\.01\)"):
+    with pytest.raises(ParameterError, match=r"Penalty\(lam=0\.01\)"):
         weights_of(0.1, 3)
 
 

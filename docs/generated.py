@@ -12,9 +12,12 @@ from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.readme import INSTANCE
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
+from experiments.many_clusters.claims import means
 
 ROOT = Path(__file__).parents[1]
-RUNTIME, BENCHMARK, STRESS = (ROOT / "figures" / f"{name}.csv" for name in ("runtime", "benchmark", "stress"))
+RUNTIME, BENCHMARK, STRESS, MANY_CLUSTERS = (
+    ROOT / "figures" / f"{name}.csv" for name in ("runtime", "benchmark", "stress", "many_clusters")
+)
 N, D = 200, 10  # of the sizes shown
 NOT_MEASURED = "Not measured yet: ``make benchmark``.\n"
 
@@ -63,6 +66,20 @@ def table_of_stress() -> str:
         "median bracket",
     )
     return list_table(header, rows)
+
+
+def table_of_many_clusters() -> str:
+    """Return the mean adjusted Rand index of each method, a set a row, then the means over planted and real sets."""
+    if not MANY_CLUSTERS.exists():
+        return "Not measured yet: ``make many-clusters``.\n"
+    by_set = means(pd.read_csv(MANY_CLUSTERS))
+    planted = by_set.index.str.startswith("planted")
+    groups = {
+        "**mean of the planted ones**": by_set[planted].mean(),
+        "**mean of the real ones**": by_set[~planted].mean(),
+    }
+    rows = [(str(name), *(f"{value:.2f}" for value in row)) for name, row in [*by_set.iterrows(), *groups.items()]]
+    return list_table(("data", *by_set.columns), rows)
 
 
 def table_of_methods() -> str:
@@ -136,6 +153,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "equal_gap_sparse": lambda: table_of_equal_gap(0.001),
     "benchmark": table_of_benchmark,
     "stress": table_of_stress,
+    "many_clusters": table_of_many_clusters,
     "large_seconds": lambda: table_of_large(seconds_text),
     "large_picture": picture_of_benchmark,
     "large_gaps": lambda: table_of_large(gap_text),

@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress convergence benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -106,6 +106,9 @@ two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
 	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) --x "$(X)" --y "$(Y)"
 
+many-clusters: $(STAMP) ## more than two clusters, beside k-means and a Gaussian mixture (GRID, JOBS)
+	$(RUN) experiments.many_clusters --grid $(GRID) --jobs $(JOBS)
+
 explore: $(STAMP) ## the interactive page, in the browser (PORT)
 	$(RUN) diffrac_cvx.app.page --port $(PORT)
 
@@ -134,6 +137,7 @@ figures: ## everything above, then docs/reproduction.md
 	$(MAKE) theory
 	$(MAKE) two-class
 	$(MAKE) multi-label
+	$(MAKE) many-clusters
 	$(MAKE) validate
 	$(MAKE) reproduction
 

@@ -23,6 +23,11 @@ FEWER = "take fewer features"
 AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
+def best_directions(X: Array, targets: Array, a: Array, c: Array) -> Array:
+    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
+    return np.array([best_direction(X, target, a, c) for target in targets.T]).reshape(-1, X.shape[1])
+
+
 def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
     """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
 

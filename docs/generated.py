@@ -15,14 +15,15 @@ from experiments.benchmark.table import gap_text, memory_text, of_instance, pivo
 from experiments.convergence.cells import GOALS
 from experiments.convergence.claims import by_family
 from experiments.harness.intervals import share_of
+from experiments.many_clusters.claims import means
 from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
 from experiments.validate.check import point_out, summarize_errors
 
 ROOT = Path(__file__).parents[1]
-RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE = (
+RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS = (
     ROOT / "figures" / f"{name}.csv"
-    for name in ("runtime", "benchmark", "stress", "mutation", "coverage", "validation", "convergence")
+    for name in ("runtime", "benchmark", "stress", "mutation", "coverage", "validation", "convergence", "many_clusters")
 )
 N, D = 200, 10  # of the sizes shown
 NOT_MEASURED = "Not measured yet: ``make benchmark``.\n"
@@ -135,6 +136,20 @@ def picture_of_convergence() -> str:
     return "\n".join([*lines, ""]) if picture.exists() else ""
 
 
+def table_of_many_clusters() -> str:
+    """Return the mean adjusted Rand index of each method, a set a row, then the means over planted and real sets."""
+    if not MANY_CLUSTERS.exists():
+        return "Not measured yet: ``make many-clusters``.\n"
+    by_set = means(pd.read_csv(MANY_CLUSTERS))
+    planted = by_set.index.str.startswith("planted")
+    groups = {
+        "**mean of the planted ones**": by_set[planted].mean(),
+        "**mean of the real ones**": by_set[~planted].mean(),
+    }
+    rows = [(str(name), *(f"{value:.2f}" for value in row)) for name, row in [*by_set.iterrows(), *groups.items()]]
+    return list_table(("data", *by_set.columns), rows)
+
+
 def table_of_methods() -> str:
     """Return the methods that `compare` runs."""
     rows = []
@@ -212,6 +227,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "convergence_loose": lambda: table_of_convergence(GOALS[0]),
     "convergence_tight": lambda: table_of_convergence(GOALS[1]),
     "convergence_picture": picture_of_convergence,
+    "many_clusters": table_of_many_clusters,
     "large_seconds": lambda: table_of_large(seconds_text),
     "large_picture": picture_of_benchmark,
     "large_gaps": lambda: table_of_large(gap_text),

@@ -72,7 +72,7 @@ def test_quiet_prints_nothing_and_a_tolerance_that_is_not_met_is_exit_status_one
 
 
 def test_several_labels_are_found_at_once(capsys):
-    status, printed, _ = run_command(capsys, "cluster", "heart", "--n-labels", "3", "--json")
+    status, printed, _ = run_command(capsys, "cluster", "heart", "--labels-count", "3", "--json")
     assert status == 0
     assert np.array(json.loads(printed)["labels"]).shape == (270, 3)
 

@@ -29,7 +29,7 @@ LAYERS = [
     ["certificates.*"],
     ["relaxations.*", "solvers.*"],
     ["registry"],
-    ["comparison.*", "paths", "estimators"],
+    ["comparison.*", "paths", "many_clusters", "estimators"],
     ["plotting.*"],
     ["app.*"],
 ]

@@ -14,6 +14,7 @@ from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
 from diffrac_cvx.app.cli.data import load_table, loading_code
 from diffrac_cvx.datasets.tables import Table
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_seed
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.result import Status
@@ -23,14 +24,29 @@ MOST_COEFFICIENTS = 8  # that are printed
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
 
 
+def refuse_renamed(value: str | None) -> None:
+    """Refuse the former name of an option, and say the names that there are."""
+    if value is not None:
+        raise ParameterError(
+            f"-k and --n-labels are no longer options: write --clusters {value} for {value} clusters, or "
+            f"--labels-count {value} for {value} labels of every point at once"
+        )
+
+
 def cluster(
     file: options.File,
     label: options.Label = None,
     drop: options.Drop = None,
     missing: options.Missing = "error",
-    n_labels: Annotated[
-        int, typer.Option("--n-labels", "-k", help="Labels to find at once; 1 splits the points in two.")
+    clusters: Annotated[int, typer.Option("--clusters", help="Number of clusters.")] = 2,
+    strategy: Annotated[
+        str, typer.Option(help="More than two clusters: 'together', or by repeated 'splits' in two.")
+    ] = "together",
+    labels_count: Annotated[
+        int,
+        typer.Option("--labels-count", help="Find several labels of every point at once, each with two values."),
     ] = 1,
+    _renamed: Annotated[str | None, typer.Option("--n-labels", "-k", hidden=True, callback=refuse_renamed)] = None,
     nu: options.Nu = 1.0,
     ridge: options.Ridge = 0.0,
     lam: options.Lambda = 0.0,
@@ -52,8 +68,8 @@ def cluster(
     table = load_table(file, label, drop, missing)
     weights = Penalty.l1(lam, ridge)
     model = fit_model(
-        table, n_labels, refine, nu=nu, a=weights.a, c=weights.c, solver=solver, tol=tol, time_limit=time_limit,
-        standardize=not no_standardize, random_state=seed,
+        table, clusters, labels_count, strategy=strategy, refine=refine, nu=nu, a=weights.a, c=weights.c,
+        solver=solver, tol=tol, time_limit=time_limit, standardize=not no_standardize, random_state=seed,
     )  # fmt: skip
     findings = summarise(table, model)
     print_summary(table, model, findings, console)
@@ -68,32 +84,35 @@ def cluster(
     raise typer.Exit(status)
 
 
-def fit_model(table: Table, n_labels: int, refine: bool, **parameters: Any) -> Any:
-    """Return a fitted estimator: one split, or several labels."""
+def fit_model(table: Table, clusters: int, labels_count: int, *, strategy: str, refine: bool, **parameters: Any) -> Any:
+    """Return a fitted estimator: of clusters, or of several labels."""
     from sklearn.exceptions import ConvergenceWarning
 
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
-    if n_labels == 1:
-        model = DiffracClustering(refine=refine, **parameters)
+    if labels_count == 1:
+        model = DiffracClustering(n_clusters=clusters, strategy=strategy, refine=refine, **parameters)
+    elif clusters == 2:
+        model = MultiLabelDiffrac(labels_count, **parameters)
     else:
-        model = MultiLabelDiffrac(n_labels, **parameters)
+        raise ParameterError("--clusters and --labels-count exclude each other: a label of several has two values")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the status is printed
         return model.fit(table.X)
 
 
-def score_labels(table: Table, labels: Array) -> dict[str, float]:
-    """Return how well the labels found agree with the true ones, where there are any."""
+def score_labels(table: Table, labels: Array) -> dict[str, Any]:
+    """Return how well the clusters found agree with the true classes, where there are any, however many."""
     if table.labels is None or labels.ndim > 1:
         return {}
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+    from sklearn.metrics import normalized_mutual_info_score
 
-    scores = {
-        "adjusted_rand_index": float(adjusted_rand_score(table.labels, labels)),
+    scores: dict[str, Any] = {
+        "adjusted_rand_index": metrics.adjusted_rand_index(table.labels, labels),
         "normalized_mutual_information": float(normalized_mutual_info_score(table.labels, labels)),
+        "crosstab": metrics.crosstab(table.labels, labels)._asdict(),
     }
-    if table.y is not None:
+    if table.y is not None and labels.max() <= 1:
         scores["clustering_error"] = metrics.clustering_error(table.y, 2.0 * labels - 1.0)
         scores["error_of_one_cluster"] = 1.0 - metrics.imbalance(table.y)
     return scores
@@ -132,11 +151,17 @@ def print_summary(table: Table, model: Any, found: dict[str, Any], console: Cons
     if found["label_gap"] is None:
         console.say(f"labels with {', '.join(map(str, found['sizes']))} of the {found['n']} points")
     else:
-        console.say(f"clusters of {found['sizes'][0]} and {found['sizes'][1]} points")
+        *others, last = map(str, found["sizes"])
+        console.say(f"clusters of {', '.join(others)} and {last} points" if others else f"one cluster of {last} points")
         console.say(f"no labelling at all is better than this one by more than {found['label_gap']:.4f}, of at most 1")
-        strongest = sorted(zip(model.coef_, table.names, strict=True), key=lambda pair: -abs(pair[0]))
-        terms = [f"{name} {value:+.3g}" for value, name in strongest[:MOST_COEFFICIENTS] if value]
-        console.say(f"direction: {', '.join(terms)}{', ...' if len(model.support_) > MOST_COEFFICIENTS else ''}")
+        for j, direction in enumerate(np.atleast_2d(model.coef_)):
+            strongest = sorted(zip(direction, table.names, strict=True), key=lambda pair: -abs(pair[0]))
+            terms = [f"{name} {value:+.3g}" for value, name in strongest[:MOST_COEFFICIENTS] if value]
+            more = ", ..." if len(model.support_) > MOST_COEFFICIENTS else ""
+            whose = "direction" if model.coef_.ndim == 1 else f"cluster {j}"
+            console.say(f"{whose}: {', '.join(terms)}{more}")
+    if "crosstab" in found:
+        print_crosstab(found["crosstab"], console)
     if "adjusted_rand_index" in found:
         error = f"clustering error {found['clustering_error']:.3f}, " if "clustering_error" in found else ""
         console.say(
@@ -147,14 +172,24 @@ def print_summary(table: Table, model: Any, found: dict[str, Any], console: Cons
         console.say(f"reservation: {found['status']}")
 
 
+def print_crosstab(counts: dict[str, Any], console: Console) -> None:
+    """Print how many points of each true class are in each cluster."""
+    head = ["true class", *(f"cluster {name}" for name in counts["found"])]
+    lines = [[str(name), *map(str, row)] for name, row in zip(counts["true"], counts["counts"], strict=True)]
+    widths = [max(len(line[j]) for line in [head, *lines]) for j in range(len(head))]
+    for name, *numbers in [head, *lines]:
+        console.say("  ".join([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])]))
+
+
 def write_labels(path: Path, table: Table, model: Any) -> None:
     """Write the labels as CSV: the row in the file, the label or labels, the decision values, the true label."""
-    labels, decisions = (
-        np.asarray(part).reshape(len(table.X), -1) for part in (model.labels_, model.decision_function(table.X))
-    )
-    k = labels.shape[1]
-    numbered = [""] if k == 1 else [f"_{j + 1}" for j in range(k)]
-    head = ["row", *(f"label{j}" for j in numbered), *(f"decision{j}" for j in numbered)]
+    parts = {"label": model.labels_, "decision": model.decision_function(table.X)}
+    labels, decisions = (np.asarray(part).reshape(len(table.X), -1) for part in parts.values())
+    first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
+    head = ["row"]
+    for name, part in zip(parts, (labels, decisions), strict=True):
+        k = part.shape[1]
+        head += [name] if k == 1 else [f"{name}_{j + first}" for j in range(k)]
     true = np.empty((len(labels), 0), dtype=str) if table.labels is None else table.labels[:, None]
     rows = zip(table.rows.tolist(), labels.tolist(), decisions.tolist(), true.tolist(), strict=True)
     write_csv(
@@ -186,12 +221,13 @@ def write_report(path: Path, table: Table, model: Any, found: dict[str, Any], lo
         if isinstance(value, str | float | int) and name != "intercept"
     ]
     pictures, names = [], list(table.names)
+    one = "cluster" if np.ndim(model.labels_) == 1 else "label"
     for k in range(np.atleast_2d(model.coef_).shape[0]):
         projection = ProjectionDisplay.from_estimator(model, table.X, table.labels, output=k)
         direction = DirectionDisplay.from_estimator(model, feature_names=names, output=k)
         pictures += [
-            html.picture(projection, f"Decision values of label {k + 1}; dashed, the threshold."),
-            html.picture(direction, f"Coefficients of label {k + 1}."),
+            html.picture(projection, f"Decision values of {one} {k + 1}; dashed, the threshold."),
+            html.picture(direction, f"Coefficients of {one} {k + 1}."),
         ]
     shares = SpectrumDisplay.from_result(model.result_)
     proofs = [html.picture(shares, "Eigenvalues of Y and of V, as shares of their sums.")]

@@ -18,7 +18,10 @@ from diffrac_cvx.app.page.ports import require_port
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.writing import printable
 
-ABOUT = "Convex relaxations for discriminative clustering, with proved brackets."
+ABOUT = """Split the rows of a table in two groups along a direction of the data, or in K groups (cluster --clusters K).
+
+It is proved how far the split can be from the best one.  The method is discriminative clustering by convex relaxations.
+"""
 app = typer.Typer(name="diffrac-cvx", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False)
 
 

@@ -98,8 +98,8 @@ for solver in ("CLARABEL", "SCS"):
 #
 # .. include:: ../dimacs.inc
 #
-# SCS on the lifted form ends at its own limit of 100 000 iterations there: in that form, with a ridge on dependent columns or more
-# features than points, it converges slowly. Where CLARABEL is above, it is by the complementarity :math:`s^\top z`, which is not in its
+# SCS on the lifted form ends at its own limit of 100 000 iterations there: all these have a ridge, and columns that depend on each other
+# or are at least as many as the points. Where CLARABEL is above, it is by the complementarity :math:`s^\top z`, which is not in its
 # rule to stop. The proved gap beside each says what the point is worth all the same: no error is needed to trust a bracket.
 #
 # What converges, and what does not

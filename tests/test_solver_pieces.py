@@ -106,6 +106,10 @@ def test_a_step_that_is_too_long_is_shortened_by_the_parabola():
     assert new.value < at.value
     assert len(tried) <= 4
     assert len(memory.pairs) == 2
+    memory, tried[:] = Memory(), []
+    memory.add(np.ones((1, 1)), np.full((1, 1), 25.0))  # a quarter of the curvature: a quarter of the step is right
+    take_step(function, at, memory, lambda Z: Z)
+    assert tried == pytest.approx([-3.0, 0.0], abs=1e-12)
 
 
 def test_an_uphill_direction_is_replaced_and_at_a_minimum_there_is_no_step():
@@ -114,6 +118,9 @@ def test_an_uphill_direction_is_replaced_and_at_a_minimum_there_is_no_step():
     at = quadratic(np.ones((2, 2)))
     new = take_step(quadratic, at, memory, lambda Z: Z)
     assert new.value < at.value
+    slightly = quadratic(np.full((2, 2), 1e-3))
+    memory.pairs.append((np.ones((2, 2)), np.ones((2, 2)), -1.0))
+    assert take_step(quadratic, slightly, memory, lambda Z: Z).value < slightly.value
     assert take_step(quadratic, quadratic(np.zeros((2, 2))), Memory(), lambda Z: Z) is None
     stuck = Point(np.ones((2, 2)), 1.0, np.ones((2, 2)))
     assert take_step(lambda U: stuck._replace(U=U, value=2.0), stuck, Memory(), lambda Z: Z) is None
@@ -128,6 +135,8 @@ def test_the_top_energy_is_nearly_the_largest_eigenvalue_and_no_less_than_the_di
     top = np.linalg.eigvalsh(G)[-1]
     assert max(np.diag(G).max(), 0.9 * top) <= top_energy(G) <= top * (1.0 + 1e-12)
     assert top_energy(np.zeros((2, 2))) == 1e-300
+    apart = np.array([[4.0, 3.9, 0.0], [3.9, 4.0, 0.0], [0.0, 0.0, 1.0]])
+    assert top_energy(apart) == pytest.approx(7.9)
 
 
 @pytest.mark.parametrize("penalty", [PENALTY, dc.Penalty(a=0.1)])
@@ -356,6 +365,18 @@ def test_a_point_is_split_where_no_component_has_half_of_the_penalised_coordinat
     joined[2, 0] = 1.0
     assert not sampling.is_split(problem, joined)
     assert not sampling.is_split(problem_of(penalty=dc.Penalty(a=0.1)), np.eye(5))
+
+
+def test_the_moment_of_a_pass_is_at_the_best_multiple_of_the_factor_whatever_its_scale():
+    X = as_data(np.random.default_rng(2).standard_normal((30, 5)))
+    X[4] = 0.0
+    problem = direction_problem(X, 1.0, PENALTY)
+    for scale in (1.0, 3.0):
+        found = sampling.look(problem, scale * np.eye(5, 2), None)
+        assert found.point.value == pytest.approx(problem.best_scale(np.eye(5, 2)).value)
+        u = 1.0 / np.sqrt(np.maximum(found.point.q, found.floor))
+        np.testing.assert_allclose(found.M, moment(X * problem.scale, u), rtol=1e-9, atol=1e-12)
+        assert found.floor < 1e-9 * found.point.q.mean()
 
 
 def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():

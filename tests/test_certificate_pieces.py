@@ -222,6 +222,27 @@ def test_with_an_offset_the_pairs_are_those_of_the_schur_complement(rtol):
     np.testing.assert_array_equal(found, labels_of(np.abs(G) >= (1.0 - rtol) * box))
 
 
+def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
+    """With a column that is not penalised, of both signs, which every component shares."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((60, 6))
+    X[:, 1] += X[:, 0]
+    X[:, 3] += X[:, 2]
+    problem = direction_problem(as_data(X), 1.0, dc.Penalty(a=1.0, c=np.array([0.3] * 5 + [0.0])))
+    weights = weights_at(np.mean((problem.X) ** 2, axis=1) + 0.5, 1e-9)
+    plain = label_components(problem, weights, np.arange(5), 0.0)
+    proved = label_components(problem, weights, np.arange(5), None)
+    assert plain.max() > 0
+    assert len(set(zip(plain, proved, strict=True))) == plain.max() + 1  # each group is in one that is proved
+    assert len(set(plain)) < 5
+
+
+def test_directions_left_out_are_counted_in_data_with_zeros_too():
+    X = np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.0, 1.0]])
+    assert direction_problem(X, 1.0, dc.Penalty()).dropped == 0
+    assert direction_problem(np.column_stack([X, X[:, 0]]), 1.0, dc.Penalty()).dropped == 1
+
+
 def test_the_largest_group_of_a_partition_and_the_largest_spread_of_its_pairs():
     assert Partition(np.array([0, 1, 1, 2, 1])).largest == 3
     assert Partition(np.zeros(0, dtype=int)).largest == 0

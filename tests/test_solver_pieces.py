@@ -112,6 +112,13 @@ def test_a_step_that_is_too_long_is_shortened_by_the_parabola():
     assert tried == pytest.approx([-3.0, 0.0], abs=1e-12)
 
 
+def test_a_step_that_decreases_the_value_a_little_is_taken_even_where_the_slope_has_turned():
+    memory = Memory()
+    memory.add(np.ones((1, 1)), np.full((1, 1), 1.0 / 1.95))  # the direction is 1.95 times that to the minimum
+    new = take_step(quadratic, quadratic(np.ones((1, 1))), memory, lambda Z: Z)
+    np.testing.assert_allclose(new.U, -0.95)
+
+
 def test_an_uphill_direction_is_replaced_and_at_a_minimum_there_is_no_step():
     memory = Memory()
     memory.pairs.append((np.ones((2, 2)), np.ones((2, 2)), -1.0))
@@ -188,7 +195,8 @@ def test_entries_whose_multiplier_is_inside_its_box_become_zero():
     point = without_inactive(problem, U, C)
     V = point.U @ point.U.T
     np.testing.assert_array_equal(V - np.diag(np.diag(V)), 0.0)
-    assert V[0, 0] > 0.0
+    expected = np.diag(U @ U.T)
+    np.testing.assert_allclose(np.diag(V) / V[0, 0], expected / expected[0], rtol=1e-6, atol=1e-12)
     full = without_inactive(problem, U, problem.box * 1.0)  # nothing is inside: the point stays as it is
     np.testing.assert_allclose(full.U @ full.U.T, problem.best_scale(U).U @ problem.best_scale(U).U.T, atol=1e-10)
 
@@ -446,6 +454,13 @@ def test_the_gap_of_eq_21_is_the_dual_value_less_the_primal_one_and_never_negati
     primal = np.mean(np.linalg.norm(problem.X @ point.U, axis=1)) - 0.7 * dual.l1(point.U)
     assert found == pytest.approx(upper - primal)
     assert found > 0.0
+
+
+def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon():
+    problem = problem_of(penalty=dc.Penalty(a=0.1))
+    points = list(published.iterates(problem, 0.5, None, None, 150, own_rule=False))
+    assert [point.n_iter for point in points] == [25, 50, 75, 100, 125, 150]
+    assert len(list(published.iterates(problem, 0.5, None, None, 150, own_rule=True))) < 6
 
 
 def stage_of(problem, eps=0.02, scale=0.4):

@@ -404,3 +404,27 @@ def test_a_claim_says_what_its_bound_would_be():
     _, claim, _ = blocks_and_claim(split, partition, point, C)
     assert claim.gap == pytest.approx(claim.value - 1.0 + claim.ratios.largest * np.mean(1.0 / claim.ratios.u))
     assert Claim(claim.ratios, claim.q, 1.0).bound(claim.ratios.largest) == pytest.approx(claim.ratios.bound)
+
+
+def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that_were_kept(monkeypatch):
+    seed = 0
+    split = instance(seed).split
+    blocks = Blocks(split, Partition(np.arange(len(split.c))))
+    q = np.mean(split.squares, axis=1) + 0.1
+    claim = Claim(blocks.ratios(q, []), q, 1.0)
+    looks, first = [], claim.least_t
+    ts = iter([1.5 * first, 2.5 * first, 3.5 * first])
+    for name in ("scan", "look_again"):
+        real = getattr(block_bounds, name)
+        at_place = 2 if name == "scan" else 1
+
+        def recorded(*arguments, name=name, real=real, at_place=at_place):
+            looks.append((name, round(arguments[at_place].t / first, 6)))
+            return real(*arguments)
+
+        monkeypatch.setattr(block_bounds, name, recorded)
+    monkeypatch.setattr(block_bounds, "attempt", lambda *arguments: block_bounds.Finding(None, arguments[3], [], []))
+    monkeypatch.setattr(block_bounds, "larger_t", lambda *arguments: next(ts))
+    monkeypatch.setattr(block_bounds, "largest_safe_t", lambda problem, t: 2.0 * first)
+    block_bounds.prove(blocks, claim, 3, lambda: None)
+    assert looks == [("scan", 1.0), ("look_again", 1.5), ("scan", 2.5), ("scan", 3.5)]

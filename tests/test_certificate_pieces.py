@@ -8,6 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds
+from diffrac_cvx.certificates.block_problem import Partition
 from diffrac_cvx.certificates.components import join_labels, label_components, number_by_first, weights_at
 from diffrac_cvx.certificates.direction_bounds import (
     Dual,
@@ -20,6 +21,7 @@ from diffrac_cvx.certificates.direction_bounds import (
     skip_zero_rows,
 )
 from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.pairs import Spread
 from diffrac_cvx.certificates.rounding import (
     LARGEST,
     UNIT,
@@ -218,6 +220,40 @@ def test_with_an_offset_the_pairs_are_those_of_the_schur_complement(rtol):
     box = np.outer(problem.c[:d], problem.c[:d])
     found = label_components(problem, weights_at(q, 0.0), np.arange(d), rtol)
     np.testing.assert_array_equal(found, labels_of(np.abs(G) >= (1.0 - rtol) * box))
+
+
+def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
+    """With a column that is not penalised, of both signs, which every component shares."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((60, 6))
+    X[:, 1] += X[:, 0]
+    X[:, 3] += X[:, 2]
+    problem = direction_problem(as_data(X), 1.0, dc.Penalty(a=1.0, c=np.array([0.3] * 5 + [0.0])))
+    weights = weights_at(np.mean((problem.X) ** 2, axis=1) + 0.5, 1e-9)
+    plain = label_components(problem, weights, np.arange(5), 0.0)
+    proved = label_components(problem, weights, np.arange(5), None)
+    assert plain.max() > 0
+    assert len(set(zip(plain, proved, strict=True))) == plain.max() + 1  # each group is in one that is proved
+    assert len(set(plain)) < 5
+
+
+def test_directions_left_out_are_counted_in_data_with_zeros_too():
+    X = np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.0, 1.0]])
+    assert direction_problem(X, 1.0, dc.Penalty()).dropped == 0
+    assert direction_problem(np.column_stack([X, X[:, 0]]), 1.0, dc.Penalty()).dropped == 1
+
+
+def test_the_largest_group_of_a_partition_and_the_largest_spread_of_its_pairs():
+    assert Partition(np.array([0, 1, 1, 2, 1])).largest == 3
+    assert Partition(np.zeros(0, dtype=int)).largest == 0
+    rng, every = np.random.default_rng(8), slice(0, 6)
+    c = rng.uniform(0.1, 0.9, 6)
+    for off in (0.0, 0.3):
+        for scale in (0.1, 3.0):
+            spread = Spread(0.01 * rng.uniform(size=6), scale * rng.uniform(size=6), off)
+            assert spread.between(every, every, c).max() <= spread.largest(c) * (1.0 + 1e-12)
+            both = Spread(spread.near, spread.near, off)
+            assert both.between(every, every, c).max() == pytest.approx(both.largest(c))
 
 
 def test_labels_are_numbered_by_first_appearance_and_groups_of_pairs_are_joined():

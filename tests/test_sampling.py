@@ -255,6 +255,8 @@ def test_one_row_is_refused_and_the_second_moment_needs_no_gram_matrix_made_befo
         as_rows(np.ones((1, 3)))
     X = data(n=3000)
     rows = as_rows(X)
+    u = RNG.uniform(0.5, 2.0, 3000)
+    np.testing.assert_allclose(moment(rows, u), as_data(X).T @ (u[:, None] * as_data(X)) / 3000, rtol=1e-9, atol=1e-12)
     for offset in (0.0, 2.0):
         given = replace(rows, offset=offset, gram=None)
         points = np.concatenate(list(given.blocks()))

@@ -106,6 +106,17 @@ def test_a_step_that_is_too_long_is_shortened_by_the_parabola():
     assert new.value < at.value
     assert len(tried) <= 4
     assert len(memory.pairs) == 2
+    memory, tried[:] = Memory(), []
+    memory.add(np.ones((1, 1)), np.full((1, 1), 25.0))  # a quarter of the curvature: a quarter of the step is right
+    take_step(function, at, memory, lambda Z: Z)
+    assert tried == pytest.approx([-3.0, 0.0], abs=1e-12)
+
+
+def test_a_step_that_decreases_the_value_a_little_is_taken_even_where_the_slope_has_turned():
+    memory = Memory()
+    memory.add(np.ones((1, 1)), np.full((1, 1), 1.0 / 1.95))  # the direction is 1.95 times that to the minimum
+    new = take_step(quadratic, quadratic(np.ones((1, 1))), memory, lambda Z: Z)
+    np.testing.assert_allclose(new.U, -0.95)
 
 
 def test_an_uphill_direction_is_replaced_and_at_a_minimum_there_is_no_step():
@@ -114,6 +125,9 @@ def test_an_uphill_direction_is_replaced_and_at_a_minimum_there_is_no_step():
     at = quadratic(np.ones((2, 2)))
     new = take_step(quadratic, at, memory, lambda Z: Z)
     assert new.value < at.value
+    slightly = quadratic(np.full((2, 2), 1e-3))
+    memory.pairs.append((np.ones((2, 2)), np.ones((2, 2)), -1.0))
+    assert take_step(quadratic, slightly, memory, lambda Z: Z).value < slightly.value
     assert take_step(quadratic, quadratic(np.zeros((2, 2))), Memory(), lambda Z: Z) is None
     stuck = Point(np.ones((2, 2)), 1.0, np.ones((2, 2)))
     assert take_step(lambda U: stuck._replace(U=U, value=2.0), stuck, Memory(), lambda Z: Z) is None
@@ -128,6 +142,8 @@ def test_the_top_energy_is_nearly_the_largest_eigenvalue_and_no_less_than_the_di
     top = np.linalg.eigvalsh(G)[-1]
     assert max(np.diag(G).max(), 0.9 * top) <= top_energy(G) <= top * (1.0 + 1e-12)
     assert top_energy(np.zeros((2, 2))) == 1e-300
+    apart = np.array([[4.0, 3.9, 0.0], [3.9, 4.0, 0.0], [0.0, 0.0, 1.0]])
+    assert top_energy(apart) == pytest.approx(7.9)
 
 
 @pytest.mark.parametrize("penalty", [PENALTY, dc.Penalty(a=0.1)])
@@ -179,7 +195,8 @@ def test_entries_whose_multiplier_is_inside_its_box_become_zero():
     point = without_inactive(problem, U, C)
     V = point.U @ point.U.T
     np.testing.assert_array_equal(V - np.diag(np.diag(V)), 0.0)
-    assert V[0, 0] > 0.0
+    expected = np.diag(U @ U.T)
+    np.testing.assert_allclose(np.diag(V) / V[0, 0], expected / expected[0], rtol=1e-6, atol=1e-12)
     full = without_inactive(problem, U, problem.box * 1.0)  # nothing is inside: the point stays as it is
     np.testing.assert_allclose(full.U @ full.U.T, problem.best_scale(U).U @ problem.best_scale(U).U.T, atol=1e-10)
 
@@ -358,6 +375,18 @@ def test_a_point_is_split_where_no_component_has_half_of_the_penalised_coordinat
     assert not sampling.is_split(problem_of(penalty=dc.Penalty(a=0.1)), np.eye(5))
 
 
+def test_the_moment_of_a_pass_is_at_the_best_multiple_of_the_factor_whatever_its_scale():
+    X = as_data(np.random.default_rng(2).standard_normal((30, 5)))
+    X[4] = 0.0
+    problem = direction_problem(X, 1.0, PENALTY)
+    for scale in (1.0, 3.0):
+        found = sampling.look(problem, scale * np.eye(5, 2), None)
+        assert found.point.value == pytest.approx(problem.best_scale(np.eye(5, 2)).value)
+        u = 1.0 / np.sqrt(np.maximum(found.point.q, found.floor))
+        np.testing.assert_allclose(found.M, moment(X * problem.scale, u), rtol=1e-9, atol=1e-12)
+        assert found.floor < 1e-9 * found.point.q.mean()
+
+
 def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():
     problem = problem_of(n=200)
     U = np.column_stack([np.eye(5)[:, 0], 1e-7 * np.eye(5)[:, 1]])
@@ -425,6 +454,13 @@ def test_the_gap_of_eq_21_is_the_dual_value_less_the_primal_one_and_never_negati
     primal = np.mean(np.linalg.norm(problem.X @ point.U, axis=1)) - 0.7 * dual.l1(point.U)
     assert found == pytest.approx(upper - primal)
     assert found > 0.0
+
+
+def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon():
+    problem = problem_of(penalty=dc.Penalty(a=0.1))
+    points = list(published.iterates(problem, 0.5, None, None, 150, own_rule=False))
+    assert [point.n_iter for point in points] == [25, 50, 75, 100, 125, 150]
+    assert len(list(published.iterates(problem, 0.5, None, None, 150, own_rule=True))) < 6
 
 
 def stage_of(problem, eps=0.02, scale=0.4):

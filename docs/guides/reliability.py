@@ -155,15 +155,15 @@ for solver in ("CLARABEL", "SCS"):
 #
 # .. include:: ../dimacs.inc
 #
-# SCS on the lifted form ends at its own limit of 100 000 iterations there: in that form, with a ridge on dependent columns or more
-# features than points, it converges slowly. Where CLARABEL is above, it is by the complementarity :math:`s^\top z`, which is not in its
+# SCS on the lifted form ends at its own limit of 100 000 iterations there: all these have a ridge, and columns that depend on each other
+# or are at least as many as the points. Where CLARABEL is above, it is by the complementarity :math:`s^\top z`, which is not in its
 # rule to stop. The proved gap beside each says what the point is worth all the same: no error is needed to trust a bracket.
 #
 # What converges, and what does not
 # ---------------------------------
 # ``make convergence`` asks every solver for gaps of :math:`10^{-4}` and :math:`10^{-8}`, on the scale of the value 1 that V = 0 has, over
-# families of easy and hard data at sizes from 5 × 1 to 3000 × 300. A solve has 2 to 10 seconds of processor time, by size. A status has to
-# say that the gap is met where it is, and only there, and all brackets of an instance have to meet; else the command fails.
+# families of easy and hard data at sizes from 5 × 1 to 3000 × 300. A solve has 2 to 10 seconds of processor time, by size, and eight times as long by the clock, which a busy
+# machine can use up first. A status has to say that the gap is met where it is, and only there, and all brackets of an instance have to meet; else the command fails.
 # Solved to :math:`10^{-4}`:
 #
 # .. include:: ../convergence_loose.inc
@@ -176,11 +176,12 @@ for solver in ("CLARABEL", "SCS"):
 #
 # What is not solved, and why:
 #
-# * `low_rank`, correlated columns or heavy tails with as many features as points or more: the upper bound is right to a few
-#   digits soon, the multiplier C follows slowly, and steps cost :math:`d^3`. A larger ridge or lambda helps; so does time.
+# * `low_rank` to :math:`10^{-4}`, on correlated columns, heavy tails and outliers with many features (from 100, or more than points): gaps
+#   of :math:`10^{-4}` to :math:`5 \cdot 10^{-2}` were left. The upper bound is right to a few digits soon, the multiplier C follows slowly, and steps cost
+#   :math:`d^3`. A larger ridge or lambda helps; so does time.
 # * `low_rank` to :math:`10^{-8}`, outlying rows: a condition number of :math:`10^{12}` and more leaves proved gaps of
-#   :math:`10^{-7}` to :math:`10^{-5}` in double precision; the status is then ``STALLED``. With a tiny lambda the optimum itself is of the size
-#   of the gap.
+#   :math:`10^{-8}` to :math:`4 \cdot 10^{-5}` in double precision; the status is then ``STALLED``. With a tiny lambda the optimum itself is
+#   of the size of the gap.
 # * `fista` with fewer points than features and an l1 part: the curvature of its dual in C is that of
 #   :math:`(A + \mathrm{Diag}(c)^2)^{-1}` squared, so that the steps are small; and to :math:`10^{-8}` in general, for the
 #   smoothing has to be of that size. As published, with one step size and a fixed smoothing, more so. Use `low_rank`.

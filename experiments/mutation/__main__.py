@@ -70,14 +70,16 @@ def read_log(log: Path) -> dict[Mutant, Outcome]:
     return {outcome.mutant: outcome for outcome in outcomes}
 
 
-def killed_before(path: Path) -> dict[Mutant, Outcome]:
-    """Return the outcomes of the mutants that a table has as killed."""
-    table = pd.read_csv(path, keep_default_na=False)
-    killed = table[table["verdict"].str.startswith("killed")]
-    mutant = killed[list(Mutant._fields)].itertuples(index=False, name=None)
-    others = killed[["verdict", "by", "tests"]].itertuples(index=False, name=None)
-    outcomes = [Outcome(Mutant(*one), *rest) for one, rest in zip(mutant, others, strict=True)]
-    return {outcome.mutant: outcome for outcome in outcomes}
+def known_before(path: Path) -> dict[Mutant, Outcome]:
+    """Return the outcomes of the mutants that a table has as killed, and of those that are explained."""
+    table, reasons = pd.read_csv(path, keep_default_na=False), explanations()
+    rows = table[[*Mutant._fields, "verdict", "by", "tests"]].itertuples(index=False, name=None)
+    outcomes = [Outcome(Mutant(*row[:-3]), *row[-3:]) for row in rows]
+    return {
+        outcome.mutant: outcome
+        for outcome in outcomes
+        if outcome.verdict.startswith("killed") or key_of(outcome.mutant) in reasons
+    }
 
 
 def run_mutants(
@@ -101,6 +103,11 @@ def run_mutants(
     return [found[mutant] for mutant in chosen]
 
 
+def key_of(mutant: Mutant) -> tuple[str, ...]:
+    """Return by what an explanation finds its mutant: lines may move."""
+    return (mutant.file, mutant.function, mutant.code, mutant.change)
+
+
 def explanations() -> dict[tuple[str, ...], str]:
     """Return why some mutants cannot be killed, by file, function, line of code, and change."""
     table = pd.read_csv(EXPLAINED, keep_default_na=False)
@@ -113,7 +120,6 @@ def table_of(outcomes: Iterable[Outcome], sizes: Mapping[str, int]) -> pd.DataFr
     reasons = explanations()
     rows = []
     for mutant, verdict, by, tests in outcomes:
-        key = (mutant.file, mutant.function, mutant.code, mutant.change)
         killed = verdict.startswith("killed")
         rows.append(
             {
@@ -123,7 +129,7 @@ def table_of(outcomes: Iterable[Outcome], sizes: Mapping[str, int]) -> pd.DataFr
                 "verdict": verdict,
                 "by": by,
                 "tests": tests,
-                "reason": "" if killed else reasons.get(key, ""),
+                "reason": "" if killed else reasons.get(key_of(mutant), ""),
             }
         )
     order = list(part_of)
@@ -158,13 +164,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=SAMPLE, help="mutants of a file")
     parser.add_argument("--budget", type=float, default=8.0, help="seconds of tests a mutant")
     parser.add_argument("--out", type=Path, default=TABLE)
-    parser.add_argument("--again", action="store_true", help="only what the table does not have as killed")
+    parser.add_argument("--again", action="store_true", help="only what the table has neither killed nor explained")
     values = parser.parse_args(arguments)
     files = [file for part in PARTS for file in files_of(part)]
     covered = read_coverage(DATA, REPORT, files, ROOT)
     samples = [sample_of(file, values.sample) for file in files]
     chosen = [mutant for row in zip_longest(*samples) for mutant in row if mutant is not None]  # each file in turn
-    known = killed_before(values.out) if values.again else {}
+    known = known_before(values.out) if values.again else {}
     outcomes = run_mutants(chosen, known, covered, values.budget, values.jobs)
     sizes = {file: len(mutants((ROOT / file).read_text(), file)) for file in files}
     table = table_of(outcomes, sizes)

@@ -47,5 +47,5 @@ def draw_overlaps(axes: Axes, signed: Array) -> None:
     axes.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GREY)
     outside = int(np.sum(signed > SLACK))
     axes.set(
-        xlabel="least overlap of brackets, $\\log_{10}$", ylabel="instances", title=f"{outside} of {len(signed)} apart"
+        xlabel="least overlap, $\\log_{10}$", ylabel="instances", title=f"{outside} of {len(signed)} apart"
     )

@@ -14,7 +14,7 @@ from diffrac_cvx.certificates.label_bounds import bracket_alpha, projection_of
 from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements, label_differences, lower_of
 from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
 from diffrac_cvx.comparison.table import Table, rich_group
-from diffrac_cvx.datasets.tables import pandas_or_error
+from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_seed, in_unit_interval, positive
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of

@@ -48,7 +48,8 @@ class PathDisplay:
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
     deviations : (d,) array, optional
-        Standard deviation of each feature: coefficients are then drawn per standard deviation, and can be compared.
+        Standard deviation of each feature, by default those of the path: coefficients are drawn per standard
+        deviation, and can be compared; as they are where neither is known.
 
     Attributes
     ----------
@@ -75,6 +76,7 @@ class PathDisplay:
         self, path: Path, feature_names: npt.ArrayLike | None = None, deviations: npt.ArrayLike | None = None
     ) -> None:
         self.path = path
+        deviations = path.deviations if deviations is None else deviations
         d = path.directions.shape[1]
         self.feature_names = names_of(feature_names, d)
         self.per_deviation = deviations is not None
@@ -93,14 +95,14 @@ class PathDisplay:
         **options: Any,
     ) -> Self:
         """Solve along nu by `nu_path`, which takes the other arguments and says what it raises."""
-        return cls(nu_path(X, nus, penalty, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
+        return cls(nu_path(X, nus, penalty, **options), feature_names)
 
     @classmethod
     def from_lambda(
         cls, X: npt.ArrayLike, lams: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, **options: Any
     ) -> Self:
         """Solve along lambda by `lambda_path`, which takes the other arguments and says what it raises."""
-        return cls(lambda_path(X, lams, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
+        return cls(lambda_path(X, lams, **options), feature_names)
 
     def plot(
         self, ax: Any = None, *, panels: Sequence[str] | str | None = None, labelled: int = 6, **kwargs: Any

@@ -4,7 +4,15 @@ from importlib import import_module
 from typing import Any
 
 from diffrac_cvx import baselines, datasets, metrics, paths, plotting, registry, rounding
-from diffrac_cvx.certificates import LabelCertificate, certify_labels, certify_v, certify_y, find_components
+from diffrac_cvx.certificates import (
+    ClustersCertificate,
+    LabelCertificate,
+    certify_clusters,
+    certify_labels,
+    certify_v,
+    certify_y,
+    find_components,
+)
 from diffrac_cvx.comparison import Comparison, compare
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.penalty import Penalty
@@ -25,6 +33,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Bracket",
+    "ClustersCertificate",
     "Comparison",
     "DataError",
     "DegenerateDataWarning",
@@ -37,6 +46,7 @@ __all__ = [
     "Result",
     "Status",
     "baselines",
+    "certify_clusters",
     "certify_labels",
     "certify_v",
     "certify_y",

@@ -19,20 +19,26 @@ AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre u
 
 
 def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
-    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
+    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2."""
+    return np.asarray(best_directions(X, target[:, None], a, c)[0])
+
+
+def best_directions(X: Array, targets: Array, a: Array, c: Array) -> Array:
+    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k).
 
     With v = p - m, p and m >= 0, the last term is (c'(p + m))^2: nonnegative least squares.
     """
     n, d = X.shape
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
-    stacked = np.vstack([np.column_stack([X * scale, target]) / n**0.5, np.diag(np.append(a * scale, 0.0))[:d]])
-    R = triangular_root(stacked)
-    G, b = R[:, :d], R[:, d]
+    ridge = np.hstack([np.diag(a * scale), np.zeros((d, targets.shape[1]))])
+    R = triangular_root(np.vstack([np.column_stack([X * scale, targets]) / n**0.5, ridge]))
+    G, B = R[:, :d], R[:, d:]
     if not c.any():
-        return np.asarray(np.linalg.lstsq(G, b, rcond=8 * max(n, d) * np.finfo(float).eps)[0] * scale)
+        return np.asarray(np.linalg.lstsq(G, B, rcond=8 * max(n, d) * np.finfo(float).eps)[0].T * scale)
     row = (c * scale)[None, :]
-    split, _ = scipy.optimize.nnls(np.vstack([np.hstack([G, -G]), np.hstack([row, row])]), np.append(b, 0.0))
-    return np.asarray((split[:d] - split[d:]) * scale)
+    design = np.vstack([np.hstack([G, -G]), np.hstack([row, row])])
+    split = np.array([scipy.optimize.nnls(design, np.append(b, 0.0))[0] for b in B.T])
+    return np.asarray((split[:, :d] - split[:, d:]) * scale)
 
 
 def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:

@@ -1,6 +1,9 @@
-"""scikit-learn estimators: clustering in two, and many labels at once, each with its proved bracket."""
+"""scikit-learn estimators: clustering in two or more, and many labels at once, each with its proved bracket."""
 
+import sys
+import time
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,22 +14,34 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from diffrac_cvx import rounding as roundings
-from diffrac_cvx.certificates import certify_labels
+from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int
 from diffrac_cvx.linalg import Standardised, column_basis, standardise
+from diffrac_cvx.many_clusters import (
+    Halves,
+    cluster_together,
+    explained_share,
+    last_directions,
+    scores_of_splits,
+    split_repeatedly,
+)
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.reservations import find_reservations
-from diffrac_cvx.result import Result, Status
+from diffrac_cvx.result import Progress, Result, Status
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
 from diffrac_cvx.solvers import solve
 
 INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 MOST_ROUNDS = 100  # of directions and splits
+STARTS = 10  # of k-means, for more than two clusters
+FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
+STRATEGIES = ("together", "splits")
+LEAST_TIME = 1e-3  # seconds that a split gets where none are left
 
 
 class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -59,26 +74,46 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _solve(self, X: Array, automatic: str) -> Result:
         """Solve the relaxation by the user's solver, and keep what is proved about it."""
+        result = self._relax(X, automatic, self.time_limit)
+        self._keep((result,))
+        return result
+
+    def _relax(self, X: Array, automatic: str, time_limit: float | None) -> Result:
+        """Solve the relaxation by the user's solver."""
         name = one_of(self.solver, "solver", ("auto", *SOLVERS))
         name = automatic if name == "auto" else name
         penalty = self._penalty
-        limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": self.time_limit}
+        limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": time_limit}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
+        require_flag(self.verbose, "verbose")
+        if self.verbose:
+            say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
         if SOLVERS[name].function is not None:
-            result = SOLVERS[name].run(X, self.nu, penalty, **limits)
+            callback = Teller() if self.verbose else None
+            result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
         else:
             result = solve(v_space(X, self.nu, penalty), name, **limits)
-        self.result_ = result
-        self.lower_bound_, self.upper_bound_, self.n_iter_ = result.lower, result.upper, max(result.n_iter, 1)
-        if result.status not in (Status.OPTIMAL, Status.CLOSED_FORM):
-            message = f"{result.status}; the proved gap is {result.gap:.2g}, tol is {self.tol:g}"
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        if self.verbose:
+            say(f"{sentence_of(result.lower, result.upper)} after {result.seconds:.1f} s: {result.status}")
         return result
+
+    def _keep(self, results: Sequence[Result]) -> None:
+        """Keep what is proved about the first relaxation that was solved, that of all points; warn of any gap."""
+        self.result_ = results[0]
+        self.lower_bound_, self.upper_bound_ = self.result_.lower, self.result_.upper
+        self.n_iter_ = max(sum(result.n_iter for result in results), 1)
+        for result in results:
+            if result.status not in FINE:
+                message = f"{result.status}; the proved gap is {result.gap:.2g}, tol is {self.tol:g}"
+                warnings.warn(message, ConvergenceWarning, stacklevel=4)
+                return
 
     def _reserve(self, X: Array, result: Result) -> None:
         """Keep and say why the split may be no answer."""
-        self.reservations_ = find_reservations(X, self.labels_, result, nu=self.nu, penalty=self._penalty)
+        self.reservations_ = find_reservations(
+            X, self.labels_, result, nu=self.nu, penalty=self._penalty, n_clusters=self.n_clusters
+        )
         for reservation in self.reservations_:
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)
 
@@ -119,7 +154,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
-    r"""Split points in two along the direction that best explains the labels by an affine function.
+    r"""Split points in two, or in more clusters, so that affine functions explain the clusters best.
 
     Solves the relaxation (15), rounds it, takes the direction of the labels found,
 
@@ -130,7 +165,11 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     training data gives ``labels_``.  That split is one step of Eq. (2) from the rounded labels: it may
     move points, and ``label_gap_``, which is about Eq. (9), is then usually, not always, below that of the rounding.
 
-    Source: Eq. (9), (15); sections 2 and 3.
+    For more than two clusters the relaxation is the same, see `certify_clusters`.  From its solution all clusters are
+    found together: k-means on the points as the solution weighs them, then affine functions fitted to the clusters and
+    k-means on the fitted values in turn; or the points are split in two, and again the cluster where that gains most.
+
+    Source: Eq. (9), (15); sections 2, 3 and 4.
 
     Parameters
     ----------
@@ -148,29 +187,42 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
         "auto" is "low_rank"; the last two go through CVXPY.  ``registry.SOLVERS`` holds them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
-        From the relaxation to labels.
+        From the relaxation to the labels of two clusters.
     refine : bool
-        Whether directions and splits alternate until nothing changes.
+        Whether directions and splits in two alternate until nothing changes.
+    n_clusters : int
+        Number of clusters, at least 2.
+    strategy : {"together", "splits"}
+        How more than two clusters are found: all at once, or by repeated splits in two.
     tol : float
         Proved gap at which the solver stops; values lie in [0, 1].
     max_iter : int, optional
         Iterations of the solver; its own default if None.
     time_limit : float, optional
-        Seconds for the solver.
+        Seconds for the solver, all splits together.
     standardize : bool
         Whether features are brought to unit variance first, which the penalty then weighs alike.
     random_state : int, RandomState or None
-        Seed of the rounding "goemans_williamson"; nothing else is random.  A whole number is passed on as it is.
+        Seed of the rounding "goemans_williamson" and of the starts of k-means for more than two clusters; nothing else
+        is random.  A whole number is passed on as it is.
+    verbose : bool
+        Whether the proved bounds are written to standard error, a line a second.
 
     Attributes
     ----------
     labels_ : (n,) array of int
-        Clusters 0 and 1; 1 has the larger projections.
-    coef_, intercept_ : (d,) array, float
-        The direction, in the units of X, and minus the threshold: for `predict`.
-    scaled_coef_ : (d,) array
+        Clusters 0 and 1; 1 has the larger projections.  More than two are 0 to K - 1, in their order along the
+        direction that separates their centres most, or in that of the splits.  There are fewer than K clusters where
+        no more could be found, and ``reservations_`` says so.
+    coef_, intercept_ : (d,) array, float; (K, d) array, (K,) array for more than two clusters
+        The direction, in the units of X, and minus the threshold: for `predict`.  With more than two clusters a point
+        belongs to the one with the largest value of its function; by "splits" they are the functions of the splits
+        that set each cluster apart last.
+    scaled_coef_ : (d,) array or (K, d) array
         The direction per standard deviation of each feature: these can be compared with each other.  The largest is
-        positive.
+        positive, where there are two clusters.
+    splits_ : tuple of Split
+        By "splits", for more than two clusters: the splits in their order, which `predict` follows.
     support_ : array of int
         Features with a nonzero coefficient.
     lower_bound_, upper_bound_ : float
@@ -178,7 +230,9 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     reservations_ : tuple of Reservation
         Why the split may be no answer (one cluster, a few points, too few points for a proof); empty if it may be one.
     label_gap_ : float
-        Proved distance of ``labels_`` from the optimum of Eq. (9), the combinatorial problem.
+        Proved distance of ``labels_`` from the best partition into K clusters: of Eq. (9), the combinatorial problem,
+        for two, of the cost in `certify_clusters` for more.  It is there for all K and n, for the lower bound of the
+        relaxation holds for every K.
     result_ : Result
         The relaxation's solution.
     n_iter_, n_features_in_ : int
@@ -211,19 +265,23 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         time_limit: float | None = None,
         standardize: bool = True,
         random_state: Any = None,
+        n_clusters: int = 2,
+        strategy: str = "together",
+        verbose: bool = False,
     ) -> None:
         self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
+        self.n_clusters, self.strategy, self.verbose = n_clusters, strategy, verbose
         self.solver, self.rounding, self.refine = solver, rounding, refine
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
         self.standardize, self.random_state = standardize, random_state
 
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
-        """Find the direction and the split.
+        """Find the directions and the clusters.
 
         Parameters
         ----------
         X : (n, d) array, data frame or sparse matrix
-            At least two points; sparse ones are made dense.
+            At least as many points as clusters; sparse ones are made dense.
         y : ignored
 
         Raises
@@ -239,20 +297,94 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
             For each of ``reservations_``.
         """
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
+        one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
-        data = self._scale(self._read(X, ensure_min_samples=2))
+        K = positive_int(self.n_clusters, "n_clusters")
+        if K < 2:
+            raise ParameterError(f"n_clusters = {K} must be at least 2")
+        points = self._read(X, ensure_min_samples=K)
+        data = self._scale(points)
+        if K > 2 and self.strategy == "splits":
+            self._split_repeatedly(points, K)
+        elif K > 2:
+            self._cluster_together(data, K)
+        else:
+            result = self._solve(data.X, "low_rank")
+            found = self._halves(data, result)
+            self.coef_, self.intercept_ = found.coef, found.intercept
+        self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
+        self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
+        self.labels_ = self.predict(X)
+        self.label_gap_ = certify_clusters(data.X, self.labels_, self.result_, K, nu=self.nu, penalty=self._penalty).gap
+        self._reserve(data.X, self.result_)
+        return self
+
+    def _cluster_together(self, data: Standardised, K: int) -> None:
+        """Keep the scores of more than two clusters, found together."""
         result = self._solve(data.X, "low_rank")
+        a, c = self._penalty.weights(data.X.shape[1])
+        found = cluster_together(data.X, result, K, a=a, c=c, restarts=STARTS, seed=choose_seed(self.random_state))
+        self.coef_ = found.coef * data.unit
+        self.intercept_ = found.intercept - self.coef_ @ data.mean
+
+    def _split_repeatedly(self, points: Array, K: int) -> None:
+        """Keep the splits that lead to more than two clusters."""
+        results: list[Result] = []
+        ends = None if self.time_limit is None else time.perf_counter() + positive(self.time_limit, "time_limit")
+
+        def halve(part: Array) -> Halves | None:
+            if results and not np.ptp(part, axis=0).any():
+                return None
+            data = self._scale(part)
+            left = None if ends is None else max(ends - time.perf_counter(), LEAST_TIME)
+            with warnings.catch_warnings():
+                if results:  # features may be constant in a part
+                    warnings.simplefilter("ignore", DegenerateDataWarning)
+                results.append(self._relax(data.X, "low_rank", left))
+                found = self._halves(data, results[-1])
+            return found if 0 < np.sum(part @ found.coef + found.intercept > 0.0) < len(part) else None
+
+        self.splits_ = split_repeatedly(points, K, halve, float(self.nu))
+        self._keep(results)
+        self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
+
+    def _halves(self, data: Standardised, result: Result) -> Halves:
+        """Return the function that splits points in two, and the cost of its split."""
         v = self._find_direction(data.X, self._round(result.F))
         v = v if v[np.argmax(np.abs(v) * data.X.std(axis=0))] >= 0 else -v
-        self.coef_ = v * data.unit
-        self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
-        self.intercept_ = -float(np.dot(self.coef_, data.mean)) - threshold(data.X @ v)
-        self.support_ = np.flatnonzero(self.coef_)
-        self.labels_ = np.asarray(self.decision_function(X) > 0).astype(np.int64)
-        found = np.where(self.labels_ > 0, 1.0, -1.0)
-        self.label_gap_ = certify_labels(data.X, found, result, nu=self.nu, penalty=self._penalty).gap
-        self._reserve(data.X, result)
-        return self
+        coef = v * data.unit
+        edge = threshold(data.X @ v)
+        labels = np.where(data.X @ v > edge, 1.0, -1.0)
+        proof = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty)
+        return Halves(coef, -float(np.dot(coef, data.mean)) - edge, proof.objective)
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Return ``X @ coef_ + intercept_``: (n,), positive where the label is 1, or (n, K), largest at the label.
+
+        For more than two clusters by "splits" it is the least of the values of the splits on the way to each cluster,
+        with the sign that leads there.
+        """
+        if self._by_splits:
+            check_is_fitted(self)
+            return scores_of_splits(self._read(X, reset=False), self.splits_)
+        return super().decision_function(X)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the clusters of points, shape (n,)."""
+        values = self.decision_function(X)
+        return np.asarray(values > 0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
+
+    def score(self, X: npt.ArrayLike, y: object = None) -> float:
+        """Return how well the clusters are separated: the share of their variance that the projections explain.
+
+        It lies in [0, 1], needs no labels, and ``GridSearchCV`` can use it; 0 where all points fall in one cluster.
+        With two clusters it is the squared correlation of labels and projections.
+        """
+        return explained_share(self.transform(X), self.predict(X))
+
+    @property
+    def _by_splits(self) -> bool:
+        return self.n_clusters > 2 and self.strategy == "splits"
 
     def _round(self, F: Array) -> Array:
         """Return labels in {-1, +1}."""
@@ -285,7 +417,7 @@ class MultiLabelDiffrac(_AffineClusterer):
     ----------
     n_labels : int
         Number of labels, at least 1.
-    nu, a, c, lam, ridge, tol, max_iter, time_limit, standardize
+    nu, a, c, lam, ridge, tol, max_iter, time_limit, standardize, verbose
         As for `DiffracClustering`; no penalty by default, as in section 4.
     solver : {"auto", "fista", "low_rank", "fista published", "SCS", "CLARABEL"}
         "auto" is "fista": with the loose tolerance of the default its smoothing keeps all labels in the mixture,
@@ -327,10 +459,12 @@ class MultiLabelDiffrac(_AffineClusterer):
         standardize: bool = True,
         restarts: int = 20,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.n_labels, self.nu, self.a, self.c, self.lam, self.ridge = n_labels, nu, a, c, lam, ridge
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
         self.standardize, self.restarts, self.random_state = standardize, restarts, random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -370,6 +504,34 @@ class MultiLabelDiffrac(_AffineClusterer):
         self.labels_ = self.predict(X)
         self.signs_ = 2.0 * self.labels_ - 1.0
         return self
+
+    def fit_predict(self, X: npt.ArrayLike, y: object = None) -> npt.NDArray[np.int64]:
+        """Find the labels, and return them as in ``labels_``; what is raised and warned of is that of `fit`."""
+        return np.asarray(self.fit(X).labels_)
+
+
+class Teller:
+    """Write the proved bounds of a solver to standard error, at most a line a second; called with its progress."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.seconds >= self.last + 1.0:
+            self.last = progress.seconds
+            bounds = sentence_of(progress.lower, progress.upper)
+            say(f"{bounds} after {progress.seconds:.0f} s, step {progress.iteration}")
+
+
+def sentence_of(lower: float, upper: float) -> str:
+    """Return what is proved of the relaxation, in words."""
+    return f"least cost of the relaxation proved to lie in [{lower:.5f}, {upper:.5f}]"
+
+
+def say(line: str) -> None:
+    """Write a line to standard error."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def choose_seed(random_state: Any) -> int:

@@ -123,6 +123,20 @@ def as_labels(y: npt.ArrayLike, n: int | None = None, name: str = "y") -> Array:
     return raw.astype(np.float64)
 
 
+def as_clusters(labels: npt.ArrayLike, n: int, n_clusters: int | None = None) -> tuple[npt.NDArray[np.int64], int]:
+    """Return an int64 (n,) copy of labels in 0, ..., K - 1, and K: n_clusters, or the least that there can be."""
+    raw = np.asarray(labels)
+    if raw.ndim != 1 or len(raw) != n:
+        raise DataError(f"labels has shape {raw.shape}; pass one whole number for each of the {n} points")
+    if raw.dtype.kind not in "biu" or (raw.size and raw.min() < 0):
+        raise DataError("labels must hold whole numbers from 0 on; np.unique(labels, return_inverse=True)[1] are such")
+    least = max(int(raw.max()) + 1, 2)
+    K = least if n_clusters is None else positive_int(n_clusters, "n_clusters")
+    if least > K:
+        raise ParameterError(f"n_clusters = {K} must be at least {least}, for labels up to {least - 1}, and at least 2")
+    return raw.astype(np.int64), K
+
+
 def as_scalar(value: Any, name: str) -> float:
     """Return a real finite scalar as a float."""
     array = np.asarray(value)

@@ -22,7 +22,7 @@ class Reservation:
     Attributes
     ----------
     kind : str
-        "constant", "no preference", "one cluster", "no gain", "too few points" or "few points".
+        "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points" or "few points".
     says : str
         What is the matter, a sentence.
     remedy : str
@@ -38,7 +38,7 @@ class Reservation:
 
 
 def find_reservations(
-    X: Array, labels: Array, result: Result, *, nu: float, penalty: Penalty
+    X: Array, labels: Array, result: Result, *, nu: float, penalty: Penalty, n_clusters: int = 2
 ) -> tuple[Reservation, ...]:
     """Return the reasons why labels say nothing about the data, the gravest first; none for an answer.
 
@@ -54,6 +54,8 @@ def find_reservations(
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
         Weights a and c.
+    n_clusters : int
+        Number of clusters that were asked for.
     """
     if not X.any():
         return (
@@ -65,6 +67,7 @@ def find_reservations(
     found = [
         preference(nu),
         one_cluster(sizes, penalty),
+        fewer_clusters(sizes, n_clusters),
         gain(sizes, result, nu),
         freedom(X, result, nu),
         outlying(sizes),
@@ -101,6 +104,17 @@ def one_cluster(sizes: Counts, penalty: Penalty) -> Reservation | None:
     remedy = "Make lambda or the ridge smaller, or nu larger." if penalised else "Make nu larger, 1 at most."
     return Reservation(
         "one cluster", "No split was found: all points are in one cluster, which is the cheapest here.", remedy
+    )
+
+
+def fewer_clusters(sizes: Counts, n_clusters: int) -> Reservation | None:
+    """Where fewer clusters were found than were asked for."""
+    if len(sizes) in (1, n_clusters):
+        return None
+    return Reservation(
+        "fewer clusters",
+        f"Only {len(sizes)} of the {n_clusters} clusters that were asked for have points.",
+        "Ask for fewer clusters, or make lambda or the ridge smaller.",
     )
 
 

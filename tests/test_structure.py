@@ -30,7 +30,7 @@ LAYERS = [
     ["certificates.*"],
     ["relaxations.*", "solvers.*"],
     ["registry"],
-    ["comparison.*", "paths", "estimators"],
+    ["comparison.*", "paths", "many_clusters", "estimators"],
     ["plotting.*"],
     ["app.*"],
 ]

@@ -1,6 +1,21 @@
 """Certificates: proved brackets for any point from any solver."""
 
-from diffrac_cvx.certificates.certify import LabelCertificate, certify_labels, certify_v, certify_y
+from diffrac_cvx.certificates.certify import (
+    ClustersCertificate,
+    LabelCertificate,
+    certify_clusters,
+    certify_labels,
+    certify_v,
+    certify_y,
+)
 from diffrac_cvx.certificates.components import find_components
 
-__all__ = ["LabelCertificate", "certify_labels", "certify_v", "certify_y", "find_components"]
+__all__ = [
+    "ClustersCertificate",
+    "LabelCertificate",
+    "certify_clusters",
+    "certify_labels",
+    "certify_v",
+    "certify_y",
+    "find_components",
+]

@@ -11,11 +11,11 @@ from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual, bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, projection_of
-from diffrac_cvx.certificates.values import proved_labels_value, proved_value
-from diffrac_cvx.directions import best_direction
+from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
+from diffrac_cvx.directions import best_direction, best_directions
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse
-from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
+from diffrac_cvx.inputs import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
 from diffrac_cvx.result import Bracket, Result
@@ -227,3 +227,86 @@ def certify_labels(
     v = best_direction(data, labels - mean, a, c)
     objective = proved_labels_value(data, labels, v, nu, a, c)
     return LabelCertificate(objective=objective, lower=min(bound, objective), v=v)
+
+
+@dataclass(frozen=True)
+class ClustersCertificate:
+    """What is proved about a partition into K clusters.
+
+    Attributes
+    ----------
+    objective : float
+        Cost of the partition, penalty included, with the best directions; not below the exact one.
+    lower : float
+        Proved lower bound on the cost of every partition into at most K clusters.
+    W : (K, d) array
+        The direction of each cluster against the others.
+    """
+
+    objective: float
+    lower: float
+    W: Array
+
+    @property
+    def gap(self) -> float:
+        """Proved distance of the partition from the best one."""
+        return self.objective - self.lower
+
+
+def certify_clusters(
+    X: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    lower: Result | float,
+    n_clusters: int | None = None,
+    *,
+    nu: float = 1.0,
+    penalty: Penalty = NO_PENALTY,
+    lam: Weight = None,
+    ridge: Weight = None,
+) -> ClustersCertificate:
+    r"""Bound how far a partition into K clusters is from the best one, by the relaxation for two.
+
+    With Z the (n, K) indicators of the clusters, the cost is
+
+    .. math::
+        \frac{K}{K-1} \Big[ \min_W\ \tfrac1n \|\Pi_n Z - X W^\top\|_F^2 + \sum_k \Gamma(w_k w_k^\top)
+        + \nu \sum_k (n_k / n)^2 - \tfrac{\nu}{K} \Big],
+
+    which is Eq. (9) if K = 2, and 0 at best whatever K is.  It is never below the optimum of (15), which does not
+    depend on K: :math:`S = \tfrac{K}{K-1}(Z Z^\top - \tfrac1K 1 1^\top)` has unit diagonal, and with
+    :math:`\tfrac{K}{K-1} W^\top W` and :math:`\tfrac{K}{K-1}(Z - \tfrac1K 1 1^\top) W` it is feasible for (11),
+    whose objective there is at most this cost.
+
+    Source: Eq. (11) and section 4.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    labels : (n,) array of int
+        Clusters 0, ..., K - 1, not necessarily all of them.
+    lower : Result or float
+        A solved relaxation of Eq. (8), (11) or (15) with the same nu and penalty, or its lower bound.
+    n_clusters : int, optional
+        K, at least 2; by default the largest label plus one, and at least 2.
+    nu : float
+        Weight of the imbalance, in [0, 1].
+    penalty : Penalty
+        Weights a and c.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
+    """
+    penalty = penalty_of(penalty, lam, ridge)
+    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    found, K = as_clusters(labels, len(data), n_clusters)
+    bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
+    a, c = weights_of(penalty, data.shape[1])
+    Z = (found[:, None] == np.arange(K)).astype(np.float64)
+    W = best_directions(data, Z - Z.mean(axis=0), a, c)
+    objective = proved_clusters_value(data, Z, W, nu, a, c)
+    return ClustersCertificate(objective=objective, lower=min(bound, objective), W=W)

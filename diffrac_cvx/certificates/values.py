@@ -87,3 +87,26 @@ def proved_labels_value(X: Array, y: Array, v: Array, nu: float, a: Array, c: Ar
     misfit = float(np.mean((residual + off + 4.0 * UNIT * (1.0 + residual)) ** 2))
     penalty = float(np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
     return float(up(misfit + nu * mean**2 + penalty, n + 2 * d + 32))
+
+
+def proved_clusters_value(X: Array, Z: Array, W: Array, nu: float, a: Array, c: Array) -> float:
+    """Return a number that the cost of K clusters, as in `certify_clusters`, does not exceed.
+
+    With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is
+    (K sum_k c_k - nu (K - 2)^2) / (4 (K - 1)).
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data, centred in double precision.
+    Z : (n, K) array
+        Indicators of the clusters, K at least 2.
+    W : (K, d) array
+        Their directions.
+    nu, a, c
+        As for `proved_labels_value`.
+    """
+    K = Z.shape[1]
+    one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c) for z, w in zip(Z.T, W, strict=True)]
+    total = up(K * float(np.sum(one_by_one)), K + 4)
+    return float(total - nu * (K - 2) ** 2 + 8.0 * UNIT * (total + K**2)) / (4.0 * (K - 1)) * (1.0 + 4.0 * UNIT)

@@ -6,6 +6,7 @@ matrix is formed: the cost is O(n r^2), plus a sort where 2-means is used.
 """
 
 from diffrac_cvx.rounding.alternation import refine
+from diffrac_cvx.rounding.many_clusters import kmeans_clusters
 from diffrac_cvx.rounding.many_labels import LabelMixture, fit_label_mixture, procrustes
 from diffrac_cvx.rounding.two_clusters import (
     ROUNDINGS,
@@ -23,6 +24,7 @@ __all__ = [
     "fit_label_mixture",
     "goemans_williamson",
     "kmeans_centered",
+    "kmeans_clusters",
     "procrustes",
     "refine",
     "sign_centered",

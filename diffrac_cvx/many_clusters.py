@@ -1,0 +1,215 @@
+"""More than two clusters by affine functions: all at once, or by repeated splits in two."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.directions import best_directions
+from diffrac_cvx.factors import dense, products
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import column_basis, row_products
+from diffrac_cvx.result import Result
+from diffrac_cvx.rounding.many_clusters import Clusters, kmeans_clusters, lloyd, means_of, renumber
+
+MOST_ROUNDS = 100  # of affine scores and clusters
+LEAST_SHARE = 1e-6  # of the variance within clusters
+RANK = 1e-12  # variance of a direction, over the largest, up to which it is a rounding error
+
+
+class AffineScores(NamedTuple):
+    """Scores X @ coef' + intercept: a point belongs to the cluster with the largest.
+
+    Attributes
+    ----------
+    coef : (K, d) array
+        One row a cluster.
+    intercept : (K,) array
+        Their offsets.
+    """
+
+    coef: Array
+    intercept: Array
+
+    def of(self, X: Array) -> Array:
+        """Return the scores of points, (n, K)."""
+        return np.asarray(X @ self.coef.T + self.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One cluster split in two by an affine function.
+
+    Attributes
+    ----------
+    cluster, new : int
+        The cluster that is split; the number of the part where the function is positive.  The rest keeps its number.
+    coef, intercept : (d,) array, float
+        The function x'coef + intercept.
+    cost : float
+        Cost of this split of the points of the cluster: 0 best, nu worst.
+    size : int
+        Number of these points.
+    """
+
+    cluster: int
+    new: int
+    coef: Array
+    intercept: float
+    cost: float
+    size: int
+
+
+class Halves(NamedTuple):
+    """What a split in two finds: the function x'coef + intercept, and its cost."""
+
+    coef: Array
+    intercept: float
+    cost: float
+
+
+def points_of(X: Array, result: Result) -> Array:
+    """Return the rows of X V^(1/2), up to a rotation, or those of F for a result in Y alone."""
+    if result.G is None:
+        return result.F
+    return np.asarray(dense(products(X, result.G[: X.shape[1]])))
+
+
+def cluster_together(X: Array, result: Result, k: int, *, a: Array, c: Array, restarts: int, seed: int) -> AffineScores:
+    """Return affine scores of k clusters, found from a solution of the relaxation.
+
+    The rows of X V^(1/2) are clustered by k-means.  Then `fit_scores` goes from clusters to affine scores, and so to
+    new clusters, until nothing changes or MOST_ROUNDS.  There may be fewer than k clusters in the end.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data, centred.
+    result : Result
+        A solution of the relaxation.
+    k : int
+        Number of clusters.
+    a, c : (d,) array
+        Weights of the penalty, as roots.
+    restarts, seed : int
+        Of the first k-means.
+    """
+    found = kmeans_clusters(points_of(X, result), k, restarts=restarts, rng=seed)
+    for _ in range(MOST_ROUNDS):
+        scores = fit_scores(X, found, a, c)
+        again = np.unique(np.argmax(scores.of(X), axis=1), return_inverse=True)[1]
+        if np.array_equal(renumber(found), renumber(again)):
+            break
+        found = again
+    return scores
+
+
+def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array) -> AffineScores:
+    """Return affine scores from clusters, by k-means from these clusters on the values fitted to their indicators.
+
+    The fit is penalised least squares, as in `certify_clusters`.  Distances are those in which the fitted values vary
+    alike in all directions within clusters, as in linear discriminant analysis; by the fitted values alone a cluster
+    between two others would get no point.  The clusters are numbered along the direction that separates their centres
+    most.
+    """
+    Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
+    W = best_directions(X, Z - Z.mean(axis=0), a, c)
+    W = unit_within(X @ W.T, clusters).T @ W
+    points = X @ W.T
+    found = lloyd(points, means_of(points, clusters))
+    centres = means_of(points, found)
+    centres = centres[order_along_largest(centres, np.bincount(found), W * X.std(axis=0))]
+    coef, offsets = centres @ W, -row_products(centres, centres) / 2.0
+    return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
+
+
+def unit_within(points: Array, clusters: Clusters) -> Array:
+    """Return T, (k, r), such that the rows of points @ T have the identity for covariance within clusters.
+
+    r is the rank of the points.  A direction along which less than LEAST_SHARE of the variance is within clusters
+    counts as one with that share.
+    """
+    centred = points - points.mean(axis=0)
+    variances, axes = np.linalg.eigh(centred.T @ centred / len(points))
+    keep = variances > RANK * variances.max()
+    T = axes[:, keep] / np.sqrt(variances[keep])
+    P = centred @ T
+    rest = P - means_of(P, clusters)[np.unique(clusters, return_inverse=True)[1]]
+    shares, vectors = np.linalg.eigh(rest.T @ rest / len(P))
+    return np.asarray(T @ (vectors / np.sqrt(np.maximum(shares, LEAST_SHARE))))
+
+
+def order_along_largest(centres: Array, sizes: npt.NDArray[np.intp], W: Array) -> npt.NDArray[np.intp]:
+    """Return the order of centres along the direction that separates them most; its largest coefficient is positive."""
+    if len(centres) == 1:
+        return np.zeros(1, dtype=np.intp)
+    spread = (centres - sizes @ centres / sizes.sum()) * np.sqrt(sizes)[:, None]
+    u = np.linalg.svd(spread)[2][0]
+    v = u @ W
+    return np.argsort((centres @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
+
+
+def split_repeatedly(X: Array, k: int, halve: Callable[[Array], Halves | None], nu: float) -> tuple[Split, ...]:
+    """Split points in two, and again the cluster where that gains most, until there are k or none can be split.
+
+    The gain is (nu - cost) times the number of points of the cluster, nu being the cost of leaving it whole.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Points.
+    k : int
+        Number of clusters.
+    halve : callable
+        From some of the points to their `Halves`, or None where they cannot be split.
+    nu : float
+        Weight of the imbalance.
+    """
+    clusters = np.zeros(len(X), dtype=np.int64)
+    waiting = {0: halve(X)}
+    splits: list[Split] = []
+    while len(splits) < k - 1:
+        gains = {j: (nu - found.cost) * np.sum(clusters == j) for j, found in waiting.items() if found is not None}
+        if not gains:
+            break
+        j, new = max(gains, key=lambda j: gains[j]), len(splits) + 1
+        coef, intercept, cost = waiting[j]  # type: ignore[misc]  # those that are None have no gain
+        there = clusters == j
+        splits.append(Split(j, new, coef, intercept, cost, int(there.sum())))
+        clusters[there & (X @ coef + intercept > 0.0)] = new
+        if new < k - 1:
+            waiting |= {part: halve(X[clusters == part]) for part in (j, new)}
+    return tuple(splits)
+
+
+def scores_of_splits(X: Array, splits: tuple[Split, ...]) -> Array:
+    """Return scores, (n, K): positive for the cluster that the splits lead to, and negative for all others.
+
+    The score of a cluster is the least of the values, with their signs, of the functions on the way to it.
+    """
+    scores = np.full((len(X), len(splits) + 1), np.inf)
+    for split in splits:
+        values = X @ split.coef + split.intercept
+        scores[:, split.new] = np.minimum(scores[:, split.cluster], values)
+        scores[:, split.cluster] = np.minimum(scores[:, split.cluster], -values)
+    return scores if splits else np.zeros((len(X), 1))
+
+
+def last_directions(splits: tuple[Split, ...], d: int) -> AffineScores:
+    """Return for each cluster the function of the split that set it apart last, positive on its side."""
+    coef, intercept = np.zeros((len(splits) + 1, d)), np.zeros(len(splits) + 1)
+    for split in splits:
+        coef[split.new], intercept[split.new] = split.coef, split.intercept
+        coef[split.cluster], intercept[split.cluster] = -split.coef, -split.intercept
+    return AffineScores(coef, intercept)
+
+
+def explained_share(projections: Array, clusters: Clusters) -> float:
+    """Return the share of the variance of the clusters' indicators that linear functions of projections explain."""
+    Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
+    Z -= Z.mean(axis=0)
+    total = float(np.sum(Z**2))
+    explained = float(np.sum((column_basis(projections - projections.mean(axis=0)).T @ Z) ** 2))
+    return min(explained / total, 1.0) if total > 0.0 else 0.0

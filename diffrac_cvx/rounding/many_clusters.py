@@ -1,0 +1,91 @@
+"""From a factor F, or from any points, to more than two clusters: k-means."""
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.inputs import Array, as_generator, as_matrix, positive_int
+from diffrac_cvx.linalg import row_products
+
+MOST_ROUNDS = 300
+
+Clusters = npt.NDArray[np.int64]
+
+
+def kmeans_clusters(F: npt.ArrayLike, k: int, *, restarts: int = 10, rng: np.random.Generator | int = 0) -> Clusters:
+    r"""Return clusters 0, ..., k - 1 of the rows of F by k-means, the best of several starts.
+
+    The relaxation does not depend on the number of clusters: Y = F F' of Eq. (8) is, up to :math:`\tfrac1k 1 1^\top`
+    and a factor, the matrix that is 1 for two points of one cluster and 0 else.  Each run is Lloyd's algorithm from
+    centres drawn as in k-means++.  Clusters are numbered by their first point; there are fewer than k where fewer rows
+    are distinct.
+
+    Source: section 4.
+
+    Parameters
+    ----------
+    F : (n, r) array
+        Factor of Y = F F', or any points.
+    k : int
+        Number of clusters.
+    restarts : int
+        Number of starts.
+    rng : numpy.random.Generator or int
+        Generator, or its seed.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If F is not a finite matrix, or k, restarts or rng is not valid.
+    """
+    points, k, restarts = as_matrix(F, "F"), positive_int(k, "k"), positive_int(restarts, "restarts")
+    points = points / (float(np.abs(points).max()) or 1.0)
+    points = points - points.mean(axis=0)
+    random = as_generator(rng)
+    runs = [lloyd(points, draw_centres(points, k, random)) for _ in range(restarts)]
+    best = min(runs, key=lambda found: distortion(points, found))
+    return renumber(best)
+
+
+def lloyd(points: Array, centres: Array) -> Clusters:
+    """Assign points to centres and centres to means in turn until nothing changes; a centre left alone is dropped."""
+    found = nearest(points, centres)
+    for _ in range(MOST_ROUNDS):
+        centres = means_of(points, found)
+        again = nearest(points, centres)
+        if np.array_equal(found, again):
+            break
+        found = again
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+
+
+def nearest(points: Array, centres: Array) -> Clusters:
+    """Return the number of the centre nearest to each point, the first of equally near ones."""
+    return np.asarray(np.argmax(points @ centres.T - row_products(centres, centres) / 2.0, axis=1)).astype(np.int64)
+
+
+def means_of(points: Array, clusters: npt.NDArray[np.int64]) -> Array:
+    """Return the means of the clusters that have points, in the order of their numbers."""
+    indicators = (clusters == np.unique(clusters)[:, None]).astype(np.float64)
+    return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
+
+
+def distortion(points: Array, clusters: npt.NDArray[np.int64]) -> float:
+    """Return the sum of squared distances to the means of the clusters, numbered from 0 without a hole."""
+    return float(np.sum((points - means_of(points, clusters)[clusters]) ** 2))
+
+
+def renumber(clusters: npt.NDArray[np.int64]) -> Clusters:
+    """Return the same clusters, numbered in the order of their first points."""
+    _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[inverse]).astype(np.int64)
+
+
+def draw_centres(points: Array, k: int, random: np.random.Generator) -> Array:
+    """Return up to k distinct points as centres: each further one with probability as its squared distance."""
+    chosen = [int(random.integers(len(points)))]
+    far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
+    smallest = 1e-24 * float(np.max(far, initial=0.0))
+    while len(chosen) < k and far.max() > smallest:
+        chosen.append(int(random.choice(len(points), p=far / far.sum())))
+        far = np.minimum(far, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
+    return points[chosen]

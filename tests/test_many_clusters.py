@@ -1,0 +1,346 @@
+"""More than two clusters: what is proved about a partition, the two ways to find one, and the estimator."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+
+import diffrac_cvx as dc
+from diffrac_cvx.many_clusters import Halves, fit_scores, scores_of_splits, split_repeatedly
+
+PENALTIES = [{}, {"ridge": 0.2}, {"lam": 0.05}, {"ridge": 0.1, "lam": 0.02}]
+
+
+def simplex(k):
+    """The k corners of a regular simplex around 0, as rows in k - 1 dimensions."""
+    return np.linalg.qr(np.eye(k) - 1 / k)[0][:, : k - 1] * k**0.5
+
+
+def planted_classes(n, d, k, noise=0.0, seed=0):
+    """Balanced classes at the corners of a simplex, beside noise dimensions, all mixed."""
+    rng = np.random.default_rng([n, d, k, seed])
+    classes = np.arange(n) % k
+    corners = simplex(k)[classes]
+    X = np.hstack([corners + noise * rng.standard_normal(corners.shape), rng.standard_normal((n, d - k + 1))])
+    return X @ rng.standard_normal((d, d)), classes
+
+
+def cost_by_hand(X, labels, k, nu, ridge):
+    """The cost of a partition, ridge only, from the normal equations of every cluster."""
+    X = X - X.mean(axis=0)
+    Z = np.eye(k)[labels]
+    T = Z - Z.mean(axis=0)
+    n, d = X.shape
+    W = np.linalg.solve(X.T @ X / n + ridge * np.eye(d), X.T @ T / n)
+    cost = np.sum((T - X @ W) ** 2) / n + ridge * np.sum(W**2) + nu * np.sum(Z.mean(axis=0) ** 2)
+    return k / (k - 1) * (cost - nu / k)
+
+
+# The bound
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.4])
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_no_partition_of_six_points_in_three_costs_less_than_the_relaxation(penalty, nu):
+    X = np.random.default_rng(2).standard_normal((6, 2)) * [1.0, 3.0]
+    relaxed = dc.solve(dc.v_space(X, nu, dc.Penalty(**penalty)), "CLARABEL")
+    partitions = (np.array((0, *rest)) for rest in itertools.product(range(3), repeat=5))
+    costs = [dc.certify_clusters(X, labels, 0.0, 3, nu=nu, **penalty).objective for labels in partitions]
+    assert min(costs) >= relaxed.lower
+    assert min(costs) <= relaxed.upper + 0.5  # and it is not far above: the bound says something
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.4])
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_cost_is_that_of_the_normal_equations(k, nu):
+    rng = np.random.default_rng(k)
+    X, labels = rng.standard_normal((40, 4)), rng.integers(k, size=40)
+    proof = dc.certify_clusters(X, labels, 0.0, k, nu=nu, ridge=0.3)
+    assert proof.objective == pytest.approx(cost_by_hand(X, labels, k, nu, 0.3), abs=1e-10)
+    assert proof.objective >= cost_by_hand(X, labels, k, nu, 0.3)
+    assert proof.W.shape == (k, 4)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_with_two_clusters_the_cost_is_that_of_the_labels(noisy, penalty):
+    labels = np.arange(len(noisy)) % 2
+    two = dc.certify_labels(noisy, 2.0 * labels - 1.0, 0.01, nu=0.7, **penalty)
+    assert dc.certify_clusters(noisy, labels, 0.01, nu=0.7, **penalty).gap == pytest.approx(two.gap, abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_the_bound_is_that_of_the_multiclass_relaxation(noisy, k):
+    """nu/k + (1 - 1/k) times the cost is the objective of `multiclass`, and the bounds correspond."""
+    labels, nu = np.arange(len(noisy)) % k, 0.6
+    many, one = dc.solve(dc.multiclass(noisy, k, nu), "SCS"), dc.low_rank(noisy, nu)
+    assert nu / k + (1 - 1 / k) * one.lower <= many.upper
+    assert nu / k + (1 - 1 / k) * one.upper >= many.lower
+    proof = dc.certify_clusters(noisy, labels, one, k, nu=nu)
+    assert nu / k + (1 - 1 / k) * proof.objective >= many.lower
+    assert proof.lower == one.lower
+
+
+@pytest.mark.parametrize("k", [3, 4, 6])
+def test_planted_classes_are_proved_to_be_optimal(k):
+    X, classes = planted_classes(60, 8, k)
+    proof = dc.certify_clusters(X, classes, dc.low_rank(X, tol=1e-8), k)
+    assert proof.gap < 1e-6
+    wrong = np.where(np.arange(60) == 0, 1, classes)
+    assert dc.certify_clusters(X, wrong, 0.0, k).gap > 1e-3
+
+
+def test_a_cluster_without_points_counts_as_one_of_k():
+    X = np.random.default_rng(1).standard_normal((20, 3))
+    labels = np.arange(20) % 2
+    assert dc.certify_clusters(X, labels, 0.0, 3).objective == pytest.approx(cost_by_hand(X, labels, 3, 1.0, 0.0))
+    assert dc.certify_clusters(X, np.zeros(20, dtype=int), 0.0, 3, nu=0.7).objective == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("labels", "k", "error", "message"),
+    [
+        ([0, 1, 2], 2, dc.ParameterError, "n_clusters = 2 must be at least 3"),
+        ([0, 0, 0], 1, dc.ParameterError, "at least 2"),
+        ([0, 1], 2, dc.DataError, "each of the 3 points"),
+        ([0, -1, 1], 2, dc.DataError, "from 0 on"),
+        ([0.5, 1, 1], 2, dc.DataError, "from 0 on"),
+    ],
+)
+def test_labels_that_are_no_clusters_are_refused(labels, k, error, message):
+    with pytest.raises(error, match=message):
+        dc.certify_clusters(np.eye(3), labels, 0.0, k)
+
+
+# k-means on a factor
+
+
+def test_k_means_finds_separate_groups_and_numbers_them_by_first_point():
+    points = np.repeat(np.eye(4)[[2, 0, 3, 1]], 5, axis=0) + 0.01 * np.random.default_rng(0).standard_normal((20, 4))
+    np.testing.assert_array_equal(dc.rounding.kmeans_clusters(points, 4), np.repeat(np.arange(4), 5))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_there_are_no_more_clusters_than_distinct_points_at_any_scale(scale):
+    points = np.repeat([[0.0], [1.0], [5.0]], 3, axis=0) * scale
+    np.testing.assert_array_equal(dc.rounding.kmeans_clusters(points, 5), np.repeat(np.arange(3), 3))
+    assert not dc.rounding.kmeans_clusters(np.ones((4, 2)) * scale, 3).any()
+
+
+def test_k_means_is_as_good_as_the_best_partition_of_eight_points():
+    points = np.random.default_rng(3).standard_normal((8, 2))
+
+    def spread(labels):
+        return sum(np.sum((points[labels == j] - points[labels == j].mean(axis=0)) ** 2) for j in set(labels))
+
+    best = min(spread(np.array(labels)) for labels in itertools.product(range(3), repeat=8))
+    assert spread(dc.rounding.kmeans_clusters(points, 3, restarts=30)) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("bad", [{"k": 0}, {"k": 2, "restarts": 0}, {"k": 2, "rng": "seed"}])
+def test_k_means_refuses_what_it_cannot_use(bad):
+    with pytest.raises(dc.ParameterError):
+        dc.rounding.kmeans_clusters(np.eye(3), **bad)
+
+
+# Affine scores
+
+
+def test_a_cluster_between_two_others_keeps_its_points():
+    """Least squares alone gives the middle of three groups on a line to the outer ones."""
+    x = np.concatenate([np.linspace(-0.2, 0.2, 9) + centre for centre in (-2.0, 0.0, 2.0)])[:, None]
+    classes = np.repeat(np.arange(3), 9)
+    scores = fit_scores(x - x.mean(), classes, np.zeros(1), np.zeros(1))
+    np.testing.assert_array_equal(np.argmax(scores.of(x), axis=1), classes)
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_the_split_that_gains_most_comes_first_and_the_scores_follow_the_splits(k):
+    points = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 9.0, 9.5, 9.6])[:, None]
+
+    def halve(part):
+        if np.ptp(part) == 0:
+            return None
+        found = dc.rounding.two_means(part[:, 0])
+        middle = (part[found > 0, 0].mean() + part[found < 0, 0].mean()) / 2
+        return Halves(np.ones(1), -float(middle), 1.0 - np.ptp(part) / 10.0)
+
+    splits = split_repeatedly(points, k, halve, 1.0)
+    assert len(splits) == k - 1
+    assert splits[0].size == 8
+    gains = [(1.0 - split.cost) * split.size for split in splits]
+    assert gains == sorted(gains, reverse=True)  # here a part never gains more than the whole
+    scores = scores_of_splits(points, splits)
+    assert np.all(np.sum(scores > 0, axis=1) == 1)
+    assert len(set(np.argmax(scores, axis=1))) == k
+
+
+# The estimator
+
+STRATEGIES = pytest.mark.parametrize("strategy", ["together", "splits"])
+
+
+@pytest.fixture(scope="module")
+def three():
+    return planted_classes(90, 4, 3, noise=0.15, seed=1)
+
+
+@STRATEGIES
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_planted_classes_are_found(strategy, k):
+    X, classes = planted_classes(40 * k, k + 2, k, noise=0.1)
+    model = dc.DiffracClustering(n_clusters=k, strategy=strategy, ridge=0.01, random_state=0).fit(X)
+    assert dc.metrics.adjusted_rand_index(classes, model.labels_) > 0.9
+    assert sorted(set(model.labels_)) == list(range(k))
+    assert model.coef_.shape == model.scaled_coef_.shape == (k, X.shape[1])
+    assert model.intercept_.shape == (k,)
+
+
+@STRATEGIES
+@pytest.mark.parametrize("parameters", [{}, {"lam": 0.05}, {"nu": 0.5}, {"standardize": False}, {"refine": True}])
+def test_predict_gives_the_labels_and_the_largest_score(three, strategy, parameters):
+    X = three[0] * [1.0, 30.0, 0.2, 4.0] + 5.0
+    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0, **parameters).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(np.argmax(model.decision_function(X), axis=1), model.labels_)
+    np.testing.assert_allclose(model.transform(X), X @ model.coef_.T)
+    assert 0.0 < model.score(X) <= 1.0
+    if strategy == "together":
+        np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)
+    else:
+        assert np.all((model.decision_function(X) > 0).sum(axis=1) == 1)
+        leaf = model.splits_[-1].new  # its function is that of the last split
+        np.testing.assert_allclose(model.coef_[leaf], model.splits_[-1].coef)
+
+
+@STRATEGIES
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_the_gap_of_the_labels_is_that_of_the_certificate(three, strategy, penalty):
+    X = (three[0] - three[0].mean(axis=0)) / three[0].std(axis=0)
+    parameters = {"ridge": 0.0, **penalty}
+    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0, nu=0.8, **parameters).fit(three[0])
+    result = dc.low_rank(X, 0.8, tol=1e-4, **parameters)
+    assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
+    proof = dc.certify_clusters(X, model.labels_, result, 3, nu=0.8, **parameters)
+    assert model.label_gap_ == pytest.approx(proof.gap, abs=1e-7)
+    assert model.label_gap_ >= 0.0
+
+
+@STRATEGIES
+def test_one_seed_gives_the_same_clusters_and_clones_frames_and_sparse_ones_too(three, strategy):
+    X, _ = three
+    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=3).fit(X)
+    again, framed, sparse = (
+        clone(model).fit(data) for data in (X, pd.DataFrame(X, columns=list("abcd")), scipy.sparse.csr_matrix(X))
+    )
+    for other in (again, framed, sparse):
+        np.testing.assert_array_equal(other.labels_, model.labels_)
+    named = framed.set_output(transform="pandas").transform(pd.DataFrame(X, columns=list("abcd")))
+    assert named.columns.tolist() == [f"diffracclustering{j}" for j in range(3)]
+
+
+@STRATEGIES
+def test_rows_may_come_in_any_order_for_many_clusters(three, strategy):
+    X, _ = three
+    order = np.random.default_rng(1).permutation(len(X))
+    first, second = (
+        dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0).fit(data) for data in (X, X[order])
+    )
+    assert dc.metrics.adjusted_rand_index(first.labels_[order], second.labels_) == 1.0
+
+
+def test_a_sparse_penalty_leaves_features_out_for_all_clusters():
+    X, _ = planted_classes(150, 2, 3, noise=0.1)
+    X = np.hstack([X, np.random.default_rng(0).standard_normal((150, 6))])
+    model = dc.DiffracClustering(n_clusters=3, lam=0.1, ridge=0.0, random_state=0).fit(X)
+    assert {0, 1} <= set(model.support_)
+    assert len(model.support_) < 8
+    assert not model.coef_[:, np.setdiff1d(np.arange(8), model.support_)].any()
+
+
+@STRATEGIES
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+def test_what_cannot_be_split_in_three_has_fewer_clusters_and_says_so(strategy):
+    X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 6, axis=0)
+    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, ridge=0.01, random_state=0).fit(X)
+    assert sorted(set(model.labels_)) == [0, 1]
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert "fewer clusters" in [reservation.kind for reservation in model.reservations_]
+    one = dc.DiffracClustering(n_clusters=3, strategy=strategy).fit(np.ones((6, 2)))
+    assert not one.labels_.any()
+    assert one.score(np.ones((6, 2))) == 0.0
+    np.testing.assert_array_equal(one.predict(np.ones((6, 2))), one.labels_)
+    assert one.reservations_[0].kind == "constant"
+
+
+def test_the_splits_share_the_time_limit(three, monkeypatch):
+    limits = []
+    relax = dc.DiffracClustering._relax
+
+    def record(self, X, automatic, time_limit):
+        limits.append(time_limit)
+        return relax(self, X, automatic, 60.0)
+
+    monkeypatch.setattr(dc.DiffracClustering, "_relax", record)
+    dc.DiffracClustering(n_clusters=4, strategy="splits", time_limit=0.02).fit(three[0])
+    assert len(limits) == 5
+    assert limits == sorted(limits, reverse=True)
+    assert 0.0 < limits[-1] < limits[0] <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": 1}, "n_clusters = 1 must be at least 2"),
+        ({"n_clusters": 2.5}, "n_clusters"),
+        ({"strategy": "all"}, "strategy"),
+        ({"verbose": "yes"}, "verbose"),
+        ({"n_clusters": 100}, "minimum of 100"),
+    ],
+)
+def test_parameters_of_many_clusters_are_checked(three, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        dc.DiffracClustering(**parameters).fit(three[0])
+
+
+@STRATEGIES
+def test_scikit_learns_check_of_clusterers_passes_with_three_clusters(strategy):
+    from sklearn.utils.estimator_checks import check_clusterer_compute_labels_predict, check_clustering
+
+    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0)
+    check_clustering("DiffracClustering", model)
+    check_clusterer_compute_labels_predict("DiffracClustering", model)
+
+
+# What both estimators have
+
+
+@pytest.mark.parametrize(
+    "model", [dc.DiffracClustering(), dc.DiffracClustering(n_clusters=3), dc.MultiLabelDiffrac(2)], ids=str
+)
+def test_fit_predict_gives_the_labels_of_fit(three, model):
+    model = model.set_params(random_state=0)
+    np.testing.assert_array_equal(clone(model).fit_predict(three[0]), model.fit(three[0]).labels_)
+
+
+@pytest.mark.parametrize("model", [dc.DiffracClustering(verbose=True), dc.MultiLabelDiffrac(2, verbose=True)], ids=str)
+def test_a_verbose_fit_says_what_it_solves_and_what_is_proved(three, model, capsys):
+    model.fit(three[0])
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert "90 points, 4 features" in first
+    assert f"[{model.lower_bound_:.5f}, {model.upper_bound_:.5f}]" in last
+    clone(model).set_params(verbose=False).fit(three[0])
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_a_line_a_second(capsys):
+    from diffrac_cvx.estimators import Teller
+
+    tell = Teller()
+    for tenth in range(35):
+        assert not tell(dc.Progress(iteration=tenth, seconds=tenth / 10, lower=0.1, upper=0.3))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert lines[0].endswith("[0.10000, 0.30000] after 1 s, step 10")

@@ -43,8 +43,9 @@ MAY_IMPORT = {
     "openpyxl": {"datasets.optional"},
     "pandas": {"datasets.optional"} | {f"datasets.{name}" for name in ("columns", "tables", "text_tables")},  # types
     "pooch": {"datasets.download"},
-    "rich": {"comparison.table", "app.cli.compare"},
-    "sklearn": {"estimators", "app.cli.cluster"},
+    "jinja2": {"app.report"},
+    "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
+    "sklearn": {"baselines.standardised", "estimators", "app.cli.cluster"},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)

@@ -1,9 +1,9 @@
 """Methods without a relaxation, to compare with: from data to labels in {-1, +1}, the first point at +1.
 
 Those of the paper are alternating optimisation, 2-means on whitened data and 2-means on each column.  The others are
-later: CURE, a spectral method and lattice reduction; and 2-means and a mixture of Gaussians on standardised columns.  All
-but `kmeans_by_column` and these two depend on the data up to an invertible affine map only, as the relaxation without a
-penalty does.
+later: CURE, a spectral method and lattice reduction; and 2-means and a mixture of Gaussians on standardised columns.
+All but `kmeans_by_column` and these two depend on the data up to an invertible affine map only, as the relaxation
+without a penalty does.
 """
 
 from diffrac_cvx.baselines.alternating import alternating_optimisation, alternating_runs

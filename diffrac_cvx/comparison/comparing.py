@@ -26,7 +26,7 @@ from diffrac_cvx.solvers import low_rank
 
 PROOFS = ("problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "memory_MB", "iterations")
 LABELS = (
-    "label_gap", "reservation", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading", "error_sign_second",
+    "reservation", "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading", "error_sign_second",
     "error_goemans_williamson",
 )  # fmt: skip
 USUAL = str(Status.OPTIMAL)
@@ -101,12 +101,17 @@ class Comparison:
     def __str__(self) -> str:
         return "\n".join([*(f"{table.text()}\n" for table in self.tables()), *self.remarks()])
 
-    def _repr_html_(self) -> str:
+    def agreement_table(self) -> Table | None:
+        """Return the agreement of the labels of each pair of methods as a table, None where there are none."""
         labels = list(self.labels)
         pairs = tuple((name, *line) for name, line in zip(labels, self.agreement.tolist(), strict=True))
-        agreement = [Table(("agreement of labels", *labels), pairs)] if labels else []
+        return Table(("agreement of labels", *labels), pairs) if labels else None
+
+    def _repr_html_(self) -> str:
+        agreement = self.agreement_table()
         remarks = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.remarks())
-        return "".join(table.html() for table in [*self.tables(), *agreement]) + f"<ul>{remarks}</ul>"
+        tables = [*self.tables(), *([agreement] if agreement else [])]
+        return "".join(table.html() for table in tables) + f"<ul>{remarks}</ul>"
 
     def __rich__(self) -> Any:
         return rich_group(self.tables(), self.remarks())

@@ -19,9 +19,9 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
     """Return whether the first of some lines is one of names, and what a user should be told of it, perhaps nothing.
 
     Text above numbers is a name.  A line of numbers may be one too, as where a table was written with the default
-    names 0, 1, 2, ...: it is taken for one where it is unlike the lines below, because it alone has whole numbers or alone
-    counts up by one; where one of its texts is not among the repeated texts below; or where it has an empty entry above
-    entries that never are, as above the index that pandas writes.
+    names 0, 1, 2, ...: it is taken for one where it is unlike the lines below, because it alone has whole numbers or
+    alone counts up by one; where one of its texts is not among the repeated texts below; or where it has an empty entry
+    above entries that never are, as above the index that pandas writes.
 
     Parameters
     ----------

@@ -9,32 +9,42 @@ from typing import Annotated, Any
 import typer
 
 from diffrac_cvx.app.cli.data import Source
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.penalty import Penalty
 
+RIDGE = 0.3  # by default, as in the estimator
 FILE = "A table (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy; one point a row), or the name of a data set."
 File = Annotated[str, typer.Argument(help=FILE)]
 TABLE = "How the table is read"
 SOURCE: dict[str, tuple[Any, Any]] = {  # the options of the table: each a type, and what it is by default
     "label": (
-        Annotated[str | None, typer.Option(help="Column with the true labels: only compared with.", rich_help_panel=TABLE)],
+        Annotated[
+            str | None, typer.Option(help="Column with the true labels: only compared with.", rich_help_panel=TABLE)
+        ],
         None,
     ),
     "drop": (
         Annotated[
             list[str] | None,
-            typer.Option(help="Column to leave out, such as a sample's number; may be repeated.", rich_help_panel=TABLE),
+            typer.Option(
+                help="Column to leave out, such as a sample's number; may be repeated.", rich_help_panel=TABLE
+            ),
         ],
         None,
     ),
     "one_hot": (
         Annotated[
             list[str] | None,
-            typer.Option(help="Column of categories to turn into columns of 0 and 1; may be repeated.", rich_help_panel=TABLE),
+            typer.Option(
+                help="Column of categories to turn into columns of 0 and 1; may be repeated.", rich_help_panel=TABLE
+            ),
         ],
         None,
     ),
     "one_hot_all": (
         Annotated[
-            bool, typer.Option("--one-hot-all", help="Turn every column of categories into these.", rich_help_panel=TABLE)
+            bool,
+            typer.Option("--one-hot-all", help="Turn every column of categories into these.", rich_help_panel=TABLE),
         ],
         False,
     ),
@@ -79,7 +89,9 @@ SOURCE: dict[str, tuple[Any, Any]] = {  # the options of the table: each a type,
         None,
     ),
     "sheet": (
-        Annotated[str | None, typer.Option(help="Sheet of an Excel file; the first if not given.", rich_help_panel=TABLE)],
+        Annotated[
+            str | None, typer.Option(help="Sheet of an Excel file; the first if not given.", rich_help_panel=TABLE)
+        ],
         None,
     ),
 }
@@ -128,7 +140,9 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     own = list(signature.parameters.values())[1:]
     keyword = inspect.Parameter.KEYWORD_ONLY
     added = [inspect.Parameter("file", keyword, annotation=File)]
-    added += [inspect.Parameter(name, keyword, default=default, annotation=kind) for name, (kind, default) in SOURCE.items()]
+    added += [
+        inspect.Parameter(name, keyword, default=default, annotation=kind) for name, (kind, default) in SOURCE.items()
+    ]
     every = [*added, *(parameter.replace(kind=keyword) for parameter in own)]
 
     @functools.wraps(command)
@@ -143,3 +157,20 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     with_table.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     with_table.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
     return with_table
+
+
+def penalty_of(lam: float | None, c: float | None, ridge: float | None, a: float | None, default: float) -> Penalty:
+    """Return the penalty of the options: weights, or their roots; ``default`` is the ridge where none is given.
+
+    Raises
+    ------
+    ParameterError
+        If a weight is given with its root, or is not usable.
+    """
+    for name, weight, flag, root in (("--lambda", lam, "-c", c), ("--ridge", ridge, "-a", a)):
+        if weight is not None and root is not None:
+            raise ParameterError(f"give {name} or its root {flag}, not both")
+    sizes = {name: root for name, root in (("c", c), ("a", a)) if root is not None}
+    weights = {} if c is not None else {"lam": lam or 0.0}
+    weights |= {} if a is not None else {"ridge": default if ridge is None else ridge}
+    return Penalty(**sizes, **weights)

@@ -18,8 +18,8 @@ class Watch:
     """Say on standard error what is under way, and how long it has taken, while a command works.
 
     In a terminal it is one line that changes; elsewhere a line now and then; nothing with ``--quiet`` or ``--json``.
-    The first Ctrl-C makes ``stopped`` true where a solver is at work that asks for it, and the command goes on with what
-    is finished; another one, or one elsewhere, interrupts as usual.
+    The first Ctrl-C makes ``stopped`` true where a solver is at work that asks for it, and the command goes on with
+    what is finished; another one, or one elsewhere, interrupts as usual.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ from diffrac_cvx.solvers import low_rank
 
 PROOFS = ("problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "memory_MB", "iterations")
 LABELS = (
-    "reservation", "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading", "error_sign_second",
-    "error_goemans_williamson",
+    "reservation", "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading",
+    "error_sign_second", "error_goemans_williamson",
 )  # fmt: skip
 USUAL = str(Status.OPTIMAL)
 SHORTEST = 0.01  # seconds that a method is given at least

@@ -66,7 +66,7 @@ def number_rows(found: dict[str, Any]) -> list[tuple[str, Any, str]]:
     rows = [
         (
             "cost", "cost",
-            fXX
+            f"How badly a weighted sum of the features explains the {what}, penalties included: 0 is best, 1 worst.",
         ),
         ("lower_bound", "proved lower bound", f"No {what} of these points costs less.  This is proved, not estimated."),
         (

@@ -15,7 +15,7 @@ STATUSES = {
     Status.MAX_ITER: f"the largest number of steps was reached; {LIMITED}",
     Status.LIMIT: f"a limit of steps or time was reached; {LIMITED}",
     Status.STOPPED: f"it was stopped; {LIMITED}",
-    Status.STALLED: "the bounds come no closer in the precision of the computer; they hold (a larger --tol ends sooner)",
+    Status.STALLED: "the bounds come no closer in the precision of the computer; they hold: ask for a larger --tol",
 }
 
 

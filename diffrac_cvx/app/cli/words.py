@@ -31,6 +31,8 @@ def sentences(found: dict[str, Any]) -> list[str]:
 
 def warnings_of(found: dict[str, Any]) -> list[str]:
     """Return why the clusters may be no answer, and why the search ended early."""
+    if not found["finished"] and found["upper_bound"] >= 1.0:
+        return [f"NO ANSWER: no split was found before it ended: {found['status'].partition(';')[0]}."]
     lines = [f"NO ANSWER: {reason['says']} {reason['remedy']}" for reason in found["reservations"]]
     return lines if found["finished"] else [*lines, f"NOT FINISHED: {found['status']}."]
 
@@ -43,7 +45,9 @@ def answer_of(found: dict[str, Any]) -> list[str]:
         lines.append(f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.")
         lines.append(f"Proved: the cost of labels is at least {found['lower_bound']:.4f} (0 best, 1 worst).")
         return lines
-    return [*lines, f"Clusters of {list_words(sizes)} points.", proof_of(found), features_of(found)]
+    present = [size for size in sizes if size]
+    clusters = f"Clusters of {list_words(present)} points." if len(present) > 1 else f"One cluster of {n} points."
+    return [*lines, clusters, proof_of(found), features_of(found)]
 
 
 def proof_of(found: dict[str, Any]) -> str:

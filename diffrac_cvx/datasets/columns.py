@@ -22,6 +22,7 @@ SHOWN = 3  # values that a message shows
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 THOUSANDS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", ","), (",", "."))}  # by decimal mark
 GROUPS = {mark: re.compile(rf"[+-]?\d{{1,3}}({between}\d{{3}})+([{mark}]\d*)?") for mark, between in THOUSANDS.items()}
+TYPES = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of NumPy's type
 PLAIN = {
     ".": re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf"),
     ",": re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?|[+-]?inf"),
@@ -37,7 +38,8 @@ class Unusable:
     name : str
         Of the column.
     kind : str
-        "dates", "categories" (text that repeats), "names" (text that does not) or "some text" (and numbers).
+        "dates", "durations", "complex numbers", "categories" (text that repeats), "names" (text that does not) or
+        "some text" (and numbers).
     values : tuple of str
         The first different texts.
     count : int
@@ -61,7 +63,7 @@ class Unusable:
         shown = ", ".join(map(repr, self.values[:SHOWN]))
         if self.kind == "some text":
             return f"{self.name!r} (numbers, and text in {self.count} rows: {shown})"
-        words = {"dates": "dates", "categories": "categories", "names": "text"}[self.kind]
+        words = "text" if self.kind == "names" else self.kind
         return f"{self.name!r} ({words}: {shown}{', ...' if len(self.values) > SHOWN else ''})"
 
 
@@ -125,7 +127,7 @@ def number_reader(decimal: str) -> Callable[[Any], float]:
     def read(value: Any) -> float:
         if not isinstance(value, str):
             try:
-                return float(value)
+                return np.nan if isinstance(value, complex) else float(value)
             except (TypeError, ValueError):
                 return np.nan
         text = value.strip().replace("\u2212", "-")
@@ -145,7 +147,9 @@ def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> U
     """Return what a column holds that has text in it."""
     values = column[text].astype(str).str.strip()
     different = values.unique().tolist()
-    if column.dtype.kind in "Mm" or 10 * sum(map(bool, map(DATE.fullmatch, values))) >= 9 * len(values):
+    if column.dtype.kind in TYPES:
+        kind = TYPES[column.dtype.kind]
+    elif 10 * sum(map(bool, map(DATE.fullmatch, values))) >= 9 * len(values):
         kind = "dates"
     elif int(np.isfinite(numbers).sum()) > len(values):
         kind = "some text"
@@ -184,7 +188,7 @@ def unusable_error(wrong: Sequence[Unusable]) -> DataError:
     """Return the error that names all columns that hold no numbers, and what can be done."""
     first = wrong[0]
     if len(wrong) == 1:
-        what = {"dates": "dates", "some text": "text among numbers"}.get(first.kind, "text")
+        what = {"some text": "text among numbers", "names": "text", "categories": "text"}.get(first.kind, first.kind)
         more = f" and {first.count - 1} more" if first.count > 1 else ""
         said = f"column {first.name!r} holds {what}, {first.values[0]!r} in {tell_row(first.row)}{more}"
     else:

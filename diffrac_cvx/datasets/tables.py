@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -176,6 +175,9 @@ def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
     """Return the column of labels, if there is one, and the others."""
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise DataError(f"two columns are called {str(twice[0])!r}; give each a name of its own")
     label = label if label is not None else frame.attrs.get("label")
     if label is None:
         return None, frame
@@ -254,8 +256,9 @@ def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_O
         raise DataError(f"{name} cannot be read: {error}") from None
     except ImportError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
-    except (ValueError, OSError, KeyError, BadZipFile) as error:
-        raise DataError(f"{name} cannot be read as a {suffix} file: {str(error).strip()}") from None
+    except (Exception, MemoryError) as error:  # readers of formats raise errors of many kinds on a damaged file
+        says = " ".join(str(error).split()) or "it ends too early"
+        raise DataError(f"{name} cannot be read as a {suffix} file: {says}") from None
 
 
 def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
@@ -305,13 +308,20 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     pandas = pandas_or_error()
     loaded = np.load(BytesIO(content), allow_pickle=False)
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    if "X" not in arrays or arrays["X"].ndim != 2:
+    X = arrays.get("X")
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
         raise DataError(f"{name} must hold a two-dimensional array X; it holds {list_names(arrays)}")
-    X = arrays["X"]
     names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
+    if len(names) != X.shape[1]:
+        raise DataError(f"{name} holds {len(names)} feature names for {X.shape[1]} features")
     frame = pandas.DataFrame(X, columns=names)
-    if "y" in arrays and arrays["y"].shape == (len(X),):
-        frame["y"] = arrays["y"]
+    if "y" in arrays:
+        y = arrays["y"]
+        if y.shape != (len(X),):
+            raise DataError(f"y in {name} has shape {y.shape}; for {len(X)} points it must be ({len(X)},)")
+        if "y" in names:
+            raise DataError(f"{name} holds labels y, and a feature of that name: rename the feature")
+        frame["y"] = y
         frame.attrs["label"] = "y"
     return frame
 

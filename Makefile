@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress benchmark \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -55,6 +55,14 @@ test-all: $(STAMP) ## run every test but the page's, the slow oracles included
 test-page: $(STAMP) ## test the page in a headless Chromium, which has to be installed
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[browser]"
 	$(RUN) pytest -m browser
+
+# The data in build serve `mutation` too: which test runs which line, and how long each test takes.
+coverage: $(STAMP) ## branches of the library that the fast tests run; 95 % at least
+	$(RUN) pytest -n 2 --cov --cov-context=test --cov-report=json --cov-report=term-missing --junitxml=build/tests.xml
+	$(RUN) experiments.mutation.branches
+
+mutation: $(STAMP) ## small changes of the library that the fast tests have to notice; after coverage (JOBS)
+	$(RUN) experiments.mutation --jobs $(JOBS)
 
 check: $(STAMP) ## lint, formatting, types
 	$(RUN) ruff check
@@ -98,6 +106,9 @@ two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
 	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) --x "$(X)" --y "$(Y)"
 
+many-clusters: $(STAMP) ## more than two clusters, beside k-means and a Gaussian mixture (GRID, JOBS)
+	$(RUN) experiments.many_clusters --grid $(GRID) --jobs $(JOBS)
+
 explore: $(STAMP) ## the interactive page, in the browser (PORT)
 	$(RUN) diffrac_cvx.app.page --port $(PORT)
 
@@ -126,6 +137,7 @@ figures: ## everything above, then docs/reproduction.md
 	$(MAKE) theory
 	$(MAKE) two-class
 	$(MAKE) multi-label
+	$(MAKE) many-clusters
 	$(MAKE) validate
 	$(MAKE) reproduction
 
@@ -134,6 +146,9 @@ validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
 
 stress: $(STAMP) ## brackets on 11 000 adversarial instances, against sixty digits (GRID, JOBS)
 	$(RUN) experiments.stress --grid $(GRID) --jobs $(JOBS)
+
+convergence: $(STAMP) ## what each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
+	$(RUN) experiments.convergence --grid $(GRID) --jobs $(JOBS)
 
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1
@@ -146,6 +161,7 @@ wheel: $(STAMP) ## build the wheel into dist/
 clean: ## remove caches and builds; figures and .venv stay
 	rm -rf docs/_build docs/auto build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find diffrac_cvx experiments tests -name __pycache__ -prune -exec rm -rf {} +
+	find . -maxdepth 2 -name '.*.part.*' -type f -delete
 
 distclean: clean ## clean, and remove .venv
 	rm -rf .venv

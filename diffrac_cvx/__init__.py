@@ -26,7 +26,7 @@ from diffrac_cvx.relaxations import (
     v_space,
     v_space_normalized,
 )
-from diffrac_cvx.result import Bracket, Progress, Result, Status
+from diffrac_cvx.result import Bracket, DimacsErrors, Progress, Result, Status
 from diffrac_cvx.solvers import fista, low_rank, solve
 
 __version__ = "0.1.0"
@@ -37,6 +37,7 @@ __all__ = [
     "Comparison",
     "DataError",
     "DegenerateDataWarning",
+    "DimacsErrors",
     "LabelCertificate",
     "ParameterError",
     "Penalty",

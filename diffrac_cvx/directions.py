@@ -10,35 +10,115 @@ import scipy.sparse.linalg
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import Factor, dense, products, scale_rows
 from diffrac_cvx.inputs import Array, as_data, as_matrix
-from diffrac_cvx.linalg import inverse_or_one, psd_factor, row_energies, triangular_root
+from diffrac_cvx.linalg import EPS, inverse_or_one, psd_factor, row_energies, triangular_root, with_ridge_rows
+from diffrac_cvx.memory import require_memory
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import two_means
 
 DENSE = 400  # rows or columns of X G from which on one singular vector is computed, and not all
+FIRST_FEATURES = 300  # in which a sparse direction is looked for at first
+MOST_SIGNS = 20  # that are tried before the features are added one by one
+WELL_CONDITIONED = 1e-8  # inverse of the condition number from which on a triangular system is solved as it is
+FEWER = "take fewer features"
 AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
-def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
-    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2."""
-    return np.asarray(best_directions(X, target[:, None], a, c)[0])
-
-
 def best_directions(X: Array, targets: Array, a: Array, c: Array) -> Array:
-    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k).
+    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
+    return np.array([best_direction(X, target, a, c) for target in targets.T]).reshape(-1, X.shape[1])
 
-    With v = p - m, p and m >= 0, the last term is (c'(p + m))^2: nonnegative least squares.
+
+def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
+    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
+
+    Without l1 part it is least squares.  With one, the signs are looked for where they may be unique.  Where that fails
+    a few features are used at first, and then those whose slope exceeds what the l1 part allows a zero, until there is
+    none.  There is no d x d matrix where there are fewer points than features and a ridge on all of them or on none.
+
+    Raises
+    ------
+    ResourceError
+        If a factorisation would not fit in memory.
     """
     n, d = X.shape
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
-    ridge = np.hstack([np.diag(a * scale), np.zeros((d, targets.shape[1]))])
-    R = triangular_root(np.vstack([np.column_stack([X * scale, targets]) / n**0.5, ridge]))
-    G, B = R[:, :d], R[:, d:]
-    if not c.any():
-        return np.asarray(np.linalg.lstsq(G, B, rcond=8 * max(n, d) * np.finfo(float).eps)[0].T * scale)
-    row = (c * scale)[None, :]
-    design = np.vstack([np.hstack([G, -G]), np.hstack([row, row])])
-    split = np.array([scipy.optimize.nnls(design, np.append(b, 0.0))[0] for b in B.T])
-    return np.asarray((split[:, :d] - split[:, d:]) * scale)
+    Z, b, ridge, weights = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
+    if not weights.any():
+        return ridge_direction(Z, b, ridge) * scale
+    if n >= d:
+        Z, b = triangular_system(Z, b, ridge)
+        ridge = np.zeros(d)
+    if n >= d or ridge.all():
+        found = direction_by_signs(Z, b, ridge, weights)
+        if found is not None:
+            return found * scale
+    v = np.zeros(d)
+    size, slopes = FIRST_FEATURES, np.abs(Z.T @ b)
+    chosen = np.zeros(d, dtype=bool)
+    while size:
+        chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
+        v[chosen] = sparse_direction(Z[:, chosen], b, ridge[chosen], weights[chosen])
+        slopes = np.abs(Z.T @ (b - Z @ v)) - weights * (weights @ np.abs(v))
+        size = min(int(np.sum(slopes[~chosen] > 8 * n * EPS * np.linalg.norm(b))), int(chosen.sum()))
+    return v * scale
+
+
+def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm where there are several."""
+    n, d = Z.shape
+    if n < d and np.all(ridge > 0.0):  # with w = ridge v: the w and residual r of least norm with Z w / ridge + r = b
+        Q, R = scipy.linalg.qr(np.vstack([(Z / ridge).T, np.eye(n)]), mode="economic", check_finite=False)
+        return np.asarray(Q[:d] @ scipy.linalg.solve_triangular(R, b, trans="T") / ridge)
+    R, b = triangular_system(Z, b, ridge)
+    rcond = 8 * max(n, d) * EPS
+    if len(R) == d and scipy.linalg.lapack.dtrcon(R)[0] > WELL_CONDITIONED:
+        return np.asarray(scipy.linalg.solve_triangular(R, b))
+    return np.asarray(np.linalg.lstsq(R, b, rcond=rcond)[0])
+
+
+def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Array | None:
+    """Return what `sparse_direction` does, by Newton's method on its optimality conditions, or None where that fails.
+
+    Where the signs s of v are known, the l1 part is one more row, (weights * s)'v = 0, of the least squares.
+    """
+    v = ridge_direction(Z, b, ridge)
+    signs = np.sign(v)
+    for _ in range(MOST_SIGNS):
+        used = signs != 0.0
+        row = (weights * signs)[used]
+        v = np.zeros(len(signs))
+        if used.any():
+            v[used] = ridge_direction(np.vstack([Z[:, used], row]), np.append(b, 0.0), ridge[used])
+        slopes = Z.T @ (b - Z @ v)
+        entering = ~used & (np.abs(slopes) > weights * (row @ v[used]))
+        found = np.where(entering, np.sign(slopes), np.where(v * signs > 0.0, signs, 0.0))
+        if np.array_equal(found, signs):
+            return v
+        signs = found
+    return None
+
+
+def sparse_direction(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2.
+
+    With v = p - m, p and m >= 0, the last term is (weights'(p + m))^2: nonnegative least squares.
+    """
+    R, b = triangular_system(Z, b, ridge)
+    d = R.shape[1]
+    row = weights[None, :]
+    split, _ = scipy.optimize.nnls(np.vstack([np.hstack([R, -R]), np.hstack([row, row])]), np.append(b, 0.0))
+    return np.asarray(split[:d] - split[d:])
+
+
+def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
+    """Return R and e with |e - R v|^2 = |b - Z v|^2 + sum ridge_i^2 v_i^2 up to a constant, R with at most d rows."""
+    d = Z.shape[1]
+    rows = len(Z) + np.count_nonzero(ridge)
+    require_memory(8.0 * (3 * rows * d + 4 * min(rows, d) * d), f"the direction of labels in {d} features", FEWER)
+    stacked = with_ridge_rows(np.column_stack([Z, b]), np.append(ridge, 0.0))
+    if rows > d:
+        stacked = triangular_root(stacked)[:d]
+    return stacked[:, :d], stacked[:, d]
 
 
 def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Array]:

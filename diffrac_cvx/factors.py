@@ -51,6 +51,9 @@ def sum_of_absolute_products(U: Factor) -> float:
     """Return sum_ij |UU'|_ij, without a matrix of that size."""
     if is_sparse(U):
         return float(abs(U @ U.T).sum())
+    U = U[U.any(axis=1)]
+    if U.shape[1] == 1:
+        return float(np.abs(U).sum()) ** 2
     return float(sum(np.abs(U[start : start + ROWS] @ U.T).sum() for start in range(0, len(U), ROWS)))
 
 

@@ -141,7 +141,8 @@ def as_scalar(value: Any, name: str) -> float:
     """Return a real finite scalar as a float."""
     array = np.asarray(value)
     if array.ndim != 0 or array.dtype.kind not in "biuf" or not np.isfinite(array):
-        raise ParameterError(f"{name} = {value!r} must be a finite number")
+        shown = value.item() if isinstance(value, np.generic) else value
+        raise ParameterError(f"{name} = {shown!r} must be a finite number")
     return float(array)
 
 

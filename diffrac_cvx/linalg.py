@@ -11,6 +11,7 @@ import scipy.linalg
 from threadpoolctl import ThreadpoolController
 
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.memory import require_memory
 from diffrac_cvx.rows import BLOCK, Rows
 
 SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
@@ -116,6 +117,32 @@ def whitener(M: Array) -> Array:
     return np.asarray(right[keep].T / singular[keep])
 
 
+def whitener_with_ridge(X: Array, a: Array) -> Array:
+    """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
+
+    With fewer rows than columns and a ridge on every column, X V X' and the cost of V are those of its part in the span
+    of (X'X + Diag(a)^2)^-1 X', of as many dimensions as there are rows; the rest of V only costs.
+    """
+    n, D = X.shape
+    if n < D and np.all(a > 0.0):
+        _, singular, right = np.linalg.svd(X / a, full_matrices=False)
+        keep = singular > 8 * D * EPS * max(singular[0], 1.0)
+        return np.asarray((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
+    rows = n + np.count_nonzero(a)
+    require_memory(
+        8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features"
+    )
+    return whitener(with_ridge_rows(X, a))
+
+
+def with_ridge_rows(X: Array, a: Array) -> Array:
+    """Return X with the rows of Diag(a) that are not zero below it: M with M'M = X'X + Diag(a)^2."""
+    ridge = np.flatnonzero(a)
+    rows = np.zeros((len(ridge), X.shape[1]))
+    rows[np.arange(len(ridge)), ridge] = a[ridge]
+    return np.vstack([X, rows])
+
+
 def unit_rows(F: Array) -> Array:
     """Return F with rows of norm one; a zero row becomes the first unit vector."""
     norms = np.sqrt(row_products(F, F))
@@ -145,7 +172,7 @@ def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
     ridge = np.zeros(d) if ridge is None else ridge
     scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2)))
     X, ridge = X * scale, ridge * scale
-    return Whitened(X, ridge, whitener(np.vstack([X, n**0.5 * np.diag(ridge)])))
+    return Whitened(X, ridge, whitener_with_ridge(X, n**0.5 * ridge))
 
 
 def inverse_or_one(x: Array) -> Array:
@@ -195,4 +222,4 @@ def one_thread() -> AbstractContextManager[object]:
 
 def allowed_threads() -> int:
     """Return how many threads the linear algebra may use: its own limit, such as that of OPENBLAS_NUM_THREADS."""
-    return max((library.num_threads for library in controller().lib_controllers), default=1)
+    return max((blas.num_threads for blas in controller().select(user_api="blas").lib_controllers), default=1)

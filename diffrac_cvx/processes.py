@@ -122,6 +122,7 @@ class Worker:
         self.memory_limit = memory_limit
         self.process: subprocess.Popen[bytes] | None = None
         self.messages: queue.Queue[Message | None] = queue.Queue()
+        self.outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self.turn = threading.Lock()
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -136,7 +137,10 @@ class Worker:
                 stdout=subprocess.PIPE,
                 env={**os.environ, **ONE_THREAD, "PYTHONPATH": places},
             )
+            self.outbox.put(None)
+            self.outbox = queue.SimpleQueue()
             threading.Thread(target=forward, args=(self.process, self.messages), daemon=True).start()
+            threading.Thread(target=deliver, args=(self.process, self.outbox), daemon=True).start()
         return self.process
 
     def call(
@@ -212,18 +216,13 @@ class Worker:
                 self.send(pickle.dumps(Stop()))
 
     def send(self, content: bytes) -> None:
-        """Send a pickled message to the process."""
-        assert self.process is not None
-        assert self.process.stdin is not None
-        try:
-            write(self.process.stdin, content)
-        except BrokenPipeError:  # the process has ended, and `forward` reports it
-            with contextlib.suppress(BrokenPipeError):
-                self.process.stdin.close()
+        """Send a pickled message to the process, without waiting for it to read: it may still be starting."""
+        self.outbox.put(content)
 
     def close(self) -> None:
         """Kill the process, whatever it does."""
         if self.process is not None:
+            self.outbox.put(None)
             self.process.kill()
             self.process.wait()
 
@@ -251,6 +250,16 @@ def forward(process: subprocess.Popen[bytes], messages: queue.Queue[Message | No
             messages.put(read(process.stdout))
     except (EOFError, OSError, ValueError, pickle.UnpicklingError):
         messages.put(None)
+
+
+def deliver(process: subprocess.Popen[bytes], outbox: "queue.SimpleQueue[bytes | None]") -> None:
+    """Write what is sent to the process until it ends, which `forward` reports, or nothing more is to be sent."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        while (content := outbox.get()) is not None:
+            write(process.stdin, content)
+    with contextlib.suppress(OSError):
+        process.stdin.close()
 
 
 # In the other process
@@ -291,17 +300,22 @@ def serve(source: IO[bytes], sink: IO[bytes]) -> None:
     stopping = threading.Event()
 
     def listen() -> None:
-        with contextlib.suppress(EOFError):
+        try:
             while True:
                 message = read(source)
                 if isinstance(message, Stop):
                     stopping.set()
                 else:
                     calls.put(message)
-        os._exit(0)  # the caller has ended, so nobody reads the answer
+        finally:  # the caller has ended, perhaps in the middle of a message, so nobody reads the answer
+            os._exit(0)
 
     def send(message: Message) -> None:
-        write(sink, pack(message))
+        content = pack(message)
+        try:
+            write(sink, content)
+        except BrokenPipeError:
+            os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:

@@ -220,10 +220,13 @@ class BaselineRecord:
         From the data, and a seed ``rng=``, to labels in {-1, +1}.
     problem : str
         What it minimises.
+    limited : bool
+        Whether the function takes seconds, ``time_limit=``.
     """
 
     function: Callable[..., Array]
     problem: str
+    limited: bool = False
 
 
 RELAXATIONS: dict[str, RelaxationRecord] = {
@@ -263,8 +266,8 @@ SOLVERS: dict[str, SolverRecord] = {
 }
 
 BASELINES: dict[str, BaselineRecord] = {
-    "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened"),
-    "alternating": BaselineRecord(alternating_optimisation, "(2)"),
+    "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened", limited=True),
+    "alternating": BaselineRecord(alternating_optimisation, "(2)", limited=True),
     "k-means standardised": BaselineRecord(kmeans_standardised, "k-means, columns of unit variance"),
     "Gaussian mixture": BaselineRecord(gaussian_mixture, "likelihood, columns of unit variance"),
 }

@@ -45,6 +45,44 @@ class Bracket(NamedTuple):
         return self.upper - self.lower
 
 
+class DimacsErrors(NamedTuple):
+    r"""How far a solver's own point is from optimal for the conic problem that it was given.
+
+    The problem is min c'x such that Ax + s = b with s in a cone K, its dual max -b'z such that A'z + c = 0 with z in
+    the dual cone; the norms of b and c are those of their largest entry.  A point is outside a cone by the multiple of
+    the cone's centre that has to be added to it: minus the least eigenvalue, where the cone is semidefinite.
+
+    Source: Mittelmann, An independent benchmarking of SDP and SOCP solvers, Math. Program. 95, 2003, section 2.
+
+    Attributes
+    ----------
+    err1 : float
+        :math:`\|Ax + s - b\|_2 / (1 + \|b\|)`.
+    err2 : float
+        How far s is outside K, over :math:`1 + \|b\|`.
+    err3 : float
+        :math:`\|A^\top z + c\|_2 / (1 + \|c\|)`.
+    err4 : float
+        How far z is outside the dual cone, over :math:`1 + \|c\|`.
+    err5 : float
+        Distance of the two objectives, over 1 plus their absolute values.
+    err6 : float
+        :math:`|s^\top z|`, over the same.
+    """
+
+    err1: float
+    err2: float
+    err3: float
+    err4: float
+    err5: float
+    err6: float
+
+    @property
+    def largest(self) -> float:
+        """The largest of the six."""
+        return max(self)
+
+
 class Progress(NamedTuple):
     """One line of a solver's history."""
 
@@ -123,6 +161,8 @@ class Result:
         Number of directions that nothing penalises and along which the data vary by less than about 1e-13 of their
         largest variation: the data are taken not to vary along them, as where columns are collinear, and the bracket is
         that of these data.
+    dimacs : DimacsErrors or None
+        Of the point that CLARABEL or SCS returned, in the coordinates in which it solved the problem; None elsewhere.
     """
 
     value: float
@@ -139,6 +179,7 @@ class Result:
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)
     left_out: int = 0
+    dimacs: DimacsErrors | None = field(default=None, repr=False)
 
     @cached_property
     def V(self) -> Array | None:

@@ -12,9 +12,19 @@ from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.readme import INSTANCE
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
+from experiments.convergence.cells import GOALS
+from experiments.convergence.claims import by_family
+from experiments.harness.intervals import share_of
+from experiments.many_clusters.claims import means
+from experiments.mutation.branches import shares_of
+from experiments.mutation.scores import is_killed, scored
+from experiments.validate.check import point_out, summarize_errors
 
 ROOT = Path(__file__).parents[1]
-RUNTIME, BENCHMARK, STRESS = (ROOT / "figures" / f"{name}.csv" for name in ("runtime", "benchmark", "stress"))
+RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS = (
+    ROOT / "figures" / f"{name}.csv"
+    for name in ("runtime", "benchmark", "stress", "mutation", "coverage", "validation", "convergence", "many_clusters")
+)
 N, D = 200, 10  # of the sizes shown
 NOT_MEASURED = "Not measured yet: ``make benchmark``.\n"
 
@@ -63,6 +73,81 @@ def table_of_stress() -> str:
         "median bracket",
     )
     return list_table(header, rows)
+
+
+def table_of_mutation() -> str:
+    """Return what `make mutation` found, part by part, with Wilson's intervals."""
+    if not MUTATION.exists():
+        return "Not measured yet: ``make mutation``.\n"
+    table = pd.read_csv(MUTATION, keep_default_na=False)
+    rows = [mutation_row(str(part).replace("_", " "), group) for part, group in table.groupby("part", sort=False)]
+    header = ("part", "possible", "tried", "killed", "equivalent", "killed of the others", "95 % interval")
+    return list_table(header, [*rows, mutation_row("all", table)])
+
+
+def mutation_row(name: str, table: pd.DataFrame) -> list[str]:
+    """Return the numbers of one part: of the files' mutants, those tried, killed, and equivalent to the code as it is."""
+    possible = int(table.groupby("file")["of"].first().sum())
+    share = share_of(scored(table).to_numpy())
+    counts = [possible, len(table), int(is_killed(table).sum()), int((table["reason"] != "").sum())]
+    return [name, *map(str, counts), f"{share.value:.1%}", f"{share.low:.1%} to {share.high:.1%}"]
+
+
+def table_of_coverage() -> str:
+    """Return the statements and branches of the library that the fast tests run, folder by folder."""
+    if not COVERAGE.exists():
+        return "Not measured yet: ``make coverage``.\n"
+    table = pd.read_csv(COVERAGE)
+    named = [(str(row["folder"]), row) for _, row in table.iterrows()]
+    rows = []
+    for name, counts in [*named, ("all", table.drop(columns="folder").sum())]:
+        both, branches = shares_of(counts)
+        rows.append([name, str(counts["statements"]), str(counts["branches"]), f"{both:.1%}", f"{branches:.1%}"])
+    return list_table(("folder", "statements", "branches", "of both, run", "of the branches, run"), rows)
+
+
+def table_of_dimacs() -> str:
+    """Return the largest DIMACS errors that `make validate` measured, and the points above the thresholds."""
+    if not VALIDATION.exists():
+        return "Not measured yet: ``make validate``.\n"
+    table = pd.read_csv(VALIDATION)
+    found = summarize_errors(table)
+    rows = [
+        [str(row[0]), str(row[1]), str(row[2]), *(f"{error:.0e}" for error in row[3:9]), f"{row[9]:.0e}", str(row[10])]
+        for row in found.itertuples(index=False)
+    ]
+    flags = [f"* {escape_text(flag)}" for flag in point_out(table)]
+    return "\n".join([list_table(list(found.columns), rows), "Above the threshold:\n", *(flags or ["none."]), ""])
+
+
+def table_of_convergence(goal: float) -> str:
+    """Return how many instances of each family each solver solved to a gap."""
+    if not CONVERGENCE.exists():
+        return "Not measured yet: ``make convergence``.\n"
+    found = by_family(pd.read_csv(CONVERGENCE), goal).fillna("–")
+    rows = [[str(family), *map(str, row)] for family, row in zip(found.index, found.to_numpy(), strict=True)]
+    return list_table(["family", *map(str, found.columns)], rows)
+
+
+def picture_of_convergence() -> str:
+    """Return the directive for the figure of the benchmark of convergence, if it has been drawn."""
+    picture = CONVERGENCE.with_suffix(".png")
+    lines = [f".. image:: /../figures/{picture.name}", "   :alt: Goals reached, by family, size and solver."]
+    return "\n".join([*lines, ""]) if picture.exists() else ""
+
+
+def table_of_many_clusters() -> str:
+    """Return the mean adjusted Rand index of each method, a set a row, then the means over planted and real sets."""
+    if not MANY_CLUSTERS.exists():
+        return "Not measured yet: ``make many-clusters``.\n"
+    by_set = means(pd.read_csv(MANY_CLUSTERS))
+    planted = by_set.index.str.startswith("planted")
+    groups = {
+        "**mean of the planted ones**": by_set[planted].mean(),
+        "**mean of the real ones**": by_set[~planted].mean(),
+    }
+    rows = [(str(name), *(f"{value:.2f}" for value in row)) for name, row in [*by_set.iterrows(), *groups.items()]]
+    return list_table(("data", *by_set.columns), rows)
 
 
 def table_of_methods() -> str:
@@ -136,6 +221,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "equal_gap_sparse": lambda: table_of_equal_gap(0.001),
     "benchmark": table_of_benchmark,
     "stress": table_of_stress,
+    "mutation": table_of_mutation,
+    "coverage": table_of_coverage,
+    "dimacs": table_of_dimacs,
+    "convergence_loose": lambda: table_of_convergence(GOALS[0]),
+    "convergence_tight": lambda: table_of_convergence(GOALS[1]),
+    "convergence_picture": picture_of_convergence,
+    "many_clusters": table_of_many_clusters,
     "large_seconds": lambda: table_of_large(seconds_text),
     "large_picture": picture_of_benchmark,
     "large_gaps": lambda: table_of_large(gap_text),

@@ -6,10 +6,20 @@ from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.linalg import moment
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.solvers.factored import augmented_lagrangian, quasi_newton
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, rotation_to_fewer
+from diffrac_cvx.result import Bracket, Status
+from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank, quasi_newton
+from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    END,
+    STALL,
+    Lagrangian,
+    Narrowing,
+    ScaledLagrangian,
+    lagrangian_of,
+    rotation_to_fewer,
+)
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, take_step
+from diffrac_cvx.solvers.stopping import Iterate
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
 
@@ -198,3 +208,68 @@ def test_poll_is_called_at_each_function_value_and_may_leave():
     with pytest.raises(KeyboardInterrupt):
         list(augmented_lagrangian.iterates(problem, 1000, poll=poll))
     assert len(calls) == 7
+
+
+# Data of unequal size
+
+
+def outlying(n=40, d=6, rows=2, seed=0):
+    """Normal rows, and a few that are a million times as large."""
+    X = gaussian(n, d, seed)
+    X[:rows] *= 1e6
+    return X
+
+
+def test_the_scaled_lagrangian_is_the_same_function_in_another_unknown():
+    problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
+    size = len(problem.c)
+    rng = np.random.default_rng(3)
+    C0 = rng.uniform(-1.0, 1.0, (size, size)) * problem.box
+    C0 = (C0 + C0.T) / 2
+    scaled = ScaledLagrangian(problem, np.ones(size), C0)
+    plain = Lagrangian(problem, C0)
+    U = 0.1 * gaussian(size, 3)
+    Y = scaled.unknown(U)
+    np.testing.assert_allclose(scaled.factor(Y), U, atol=1e-14)
+    value, gradient = scaled.value_and_gradient(Y)
+    expected, slope = plain.value_and_gradient(U)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(gradient, scaled.T.T @ slope, atol=1e-12)
+    moved, there = scaled.update(scaled.point(Y)), plain.update(plain.point(U))
+    assert moved.value == pytest.approx(there.value, rel=1e-12)
+    np.testing.assert_allclose(moved.gradient, scaled.T.T @ there.gradient, atol=1e-12)
+    np.testing.assert_allclose(scaled.factor(scaled.escape(Y))[:, :3], U, atol=1e-13)
+
+
+def test_the_unknown_is_scaled_for_outlying_rows_and_for_no_usual_data():
+    for X in (gaussian(), correlated(60, 12, 0.9), gaussian(5, 12)):
+        assert type(lagrangian_of(direction_problem(as_data(X), 1.0, PENALTIES["l1"]), None)) is Lagrangian
+    X = outlying()
+    problem = direction_problem(as_data(X), 1.0, Penalty.l1(0.01))
+    assert type(lagrangian_of(problem, None)) is ScaledLagrangian
+    assert type(lagrangian_of(direction_problem(as_data(X), 1.0, Penalty()), None)) is Lagrangian
+
+
+@pytest.mark.parametrize(("n", "d", "rows"), [(12, 5, 1), (60, 20, 3), (40, 6, 2)])
+def test_outlying_rows_do_not_keep_the_gap_open(n, d, rows):
+    """In the unknown U itself it stayed at .3 and more."""
+    result = low_rank(outlying(n, d, rows), penalty=Penalty.l1(0.01), tol=1e-5, max_iter=3000)
+    assert result.status is Status.OPTIMAL
+
+
+def test_it_ends_where_the_bracket_no_longer_narrows_and_says_so():
+    result = low_rank(outlying(12, 5, 1), penalty=Penalty.l1(0.01), tol=1e-13, max_iter=10**6, time_limit=30.0)
+    assert result.status is Status.STALLED
+    assert result.gap < 1e-5
+
+
+def test_the_end_is_noticed_after_long_without_a_narrower_bracket_or_a_step():
+    def after(taken, gaps):
+        narrowing = Narrowing()
+        iterates = (Iterate(np.zeros((1, 1)), 0, bounds=Bracket(0.5, 0.5 + gap)) for gap in gaps)
+        return next((k for k, iterate in enumerate(iterates, 1) if narrowing.ended(iterate, taken)), None)
+
+    assert after(10, np.geomspace(0.1, 1e-9, 500)) is None
+    assert after(10, [0.1] * 200) == END + 1
+    assert after(10, [0.1] * 40 + [0.01] * 200) == 40 + END + 1
+    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * STALL

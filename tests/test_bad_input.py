@@ -131,26 +131,6 @@ def test_a_time_limit_must_be_positive(solver, time_limit):
         solver(time_limit=time_limit)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: dc.fista(X, variant="faster"), "variant = 'faster'.*accelerated, published"),
-        (lambda: dc.fista(X, variant="published", epsilon=0.0), "epsilon = 0 "),
-        (lambda: dc.solve(dc.v_space(X), "CPLEXX"), "solver = 'CPLEXX'.*CLARABEL"),
-        (lambda: dc.solve(dc.v_space(X), "SCS", eps=1.0), "SCS.*'eps'.*eps_abs"),
-        (lambda: dc.solve(X), "array"),
-        (lambda: dc.v_space(X).at(mu=1.0), "'mu'.*nu, penalty_scale"),
-        (lambda: dc.v_space(X).at(nu=2.0), "nu = 2 "),
-        (lambda: dc.certify_labels(X, Y, "zero"), "lower = 'zero'"),
-        (lambda: dc.v_space_normalized(np.ones((5, 2))), "constant.*nu < 1"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
-def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(call, words):
-    with pytest.raises(dc.ParameterError, match=words):
-        call()
-
-
 @pytest.mark.parametrize("size", [2, 5])
 @pytest.mark.parametrize("solver", [dc.fista, dc.low_rank])
 def test_a_start_of_the_wrong_shape_is_refused(solver, size):
@@ -158,27 +138,10 @@ def test_a_start_of_the_wrong_shape_is_refused(solver, size):
         solver(X, start=np.eye(size))
 
 
-@pytest.mark.parametrize("solver", [dc.fista, dc.low_rank])
-def test_a_start_that_is_not_finite_is_refused(solver):
-    with pytest.raises(dc.DataError, match="start is nan at row 0, column 0"):
-        solver(X, start=np.full((3, 3), np.nan))
-
-
 @pytest.mark.parametrize(("nu", "size", "right"), [(0.5, 2, 4), (0.5, 5, 4), (1.0, 2, 3), (1.0, 4, 3)])
 def test_a_matrix_of_directions_of_the_wrong_shape_is_refused(nu, size, right):
     with pytest.raises(dc.DataError, match=rf"V has shape \({size}, {size}\).*\({right}, {right}\)"):
         dc.certify_v(X, np.eye(size), nu=nu)
-
-
-def test_a_matrix_of_directions_that_is_not_finite_is_refused():
-    with pytest.raises(dc.DataError, match="V is nan at row 0, column 1"):
-        dc.certify_v(X, np.array([[1.0, np.nan, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
-
-
-@pytest.mark.parametrize(("bad", "words"), [(Y[:5, None], "5 rows for 8 points"), (X[:, :1] * np.nan, "Y_or_F is nan")])
-def test_a_factor_that_does_not_fit_is_refused(bad, words):
-    with pytest.raises(dc.DataError, match=words):
-        dc.certify_y(X, bad)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ from sparse_instances import KINDS, instance, optimum, random_multipliers, rando
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import Partition
+from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.factors import dense, is_sparse
+from diffrac_cvx.inputs import as_data
 from diffrac_cvx.paths import lambda_path
 from diffrac_cvx.result import Components
-from diffrac_cvx.solvers.factored import solver
+from diffrac_cvx.solvers.factored import components, solver
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -378,3 +380,43 @@ def test_a_path_of_lambda_is_its_separate_solutions(nu):
         assert lower <= alone.upper
         assert alone.lower <= upper
     assert np.all(np.diff(path.upper) >= -1e-5)  # the optimum increases with lambda
+
+
+def test_a_look_at_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monkeypatch):
+    """Above CHEAP coordinates only these are looked at between two looks at all pairs."""
+    X = planted(n=40, d=24, noise=0.6)
+    whole = dc.low_rank(X, penalty=WEAK, tol=1e-6)
+    monkeypatch.setattr(components, "CHEAP", 0)
+    monkeypatch.setattr(components, "CLOSE", 1.0)
+    near = dc.low_rank(X, penalty=WEAK, tol=1e-6)
+    assert near.status is whole.status is dc.Status.OPTIMAL
+    assert_overlap(near, whole)
+
+
+def test_nothing_is_said_of_pairs_where_the_free_coordinates_cannot_be_eliminated(monkeypatch):
+    X = planted(n=40, d=12)
+    problem = direction_problem(as_data(X), 1.0, WEAK)
+    split = block_problem(problem)
+    state = components.diagonal_start(split)
+    lagrangian = BlockLagrangian(state.blocks, state.C)
+    state.point, claim = lagrangian.claim(state.point, state.C)
+    assert components.look_at_near(state, claim, lambda: None).lower is None  # there were none
+    found = components.look_at_pairs(state, claim, 1e-4, lambda: None).bound
+    assert found is not None
+    state.near = found.pairs
+    again = components.look_at_near(state, claim, lambda: None)
+    assert set(again.failing) <= set(found.pairs.j) | set(found.pairs.k)
+    monkeypatch.setattr(components, "eliminate", lambda *arguments: None)
+    nothing = components.look_at_near(state, claim, lambda: None)
+    assert (nothing.lower, len(nothing.failing)) == (None, 0)
+
+
+@pytest.mark.parametrize("solver_of", [dc.fista, dc.low_rank])
+def test_a_solution_by_components_starts_either_solver(solver_of):
+    X = planted(n=40, d=12)
+    first = dc.low_rank(X, penalty=STRONG, tol=1e-6)
+    assert is_sparse(first.G)
+    again = solver_of(X, penalty=STRONG, tol=1e-3, start=first)
+    assert again.status is dc.Status.OPTIMAL
+    assert again.n_iter <= 1
+    assert_overlap(again, first)

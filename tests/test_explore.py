@@ -7,6 +7,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -423,12 +424,31 @@ def test_without_marimo_the_program_says_how_to_get_it(monkeypatch):
         launcher.main()
 
 
+@pytest.mark.parametrize("headless", [True, False])
+def test_the_program_starts_a_worker_and_then_the_page(monkeypatch, capsys, headless):
+    asked, started = [], []
+    monkeypatch.setattr(sys, "argv", ["explore", "--port", "4321", *(["--headless"] if headless else [])])
+    monkeypatch.setattr(launcher.os, "environ", environment := {})
+    monkeypatch.setattr(launcher, "WAITING", waiting := [])
+    monkeypatch.setattr(launcher, "Worker", lambda: SimpleNamespace(start=lambda: started.append("worker")))
+    monkeypatch.setattr(launcher, "import_module", lambda name: started.append(name))
+    monkeypatch.setattr(launcher.runpy, "run_module", lambda name, **how: asked.append((name, how["run_name"])))
+    launcher.main()
+    assert started[0] == "worker"
+    assert len(waiting) == 1
+    assert asked == [("marimo", "__main__")]
+    token = sys.argv[sys.argv.index("--token-password") + 1]
+    assert sys.argv == launcher.arguments(4321, token, browser=not headless)
+    assert environment["MARIMO_SKIP_UPDATE_CHECK"] == "1"
+    assert f"http://127.0.0.1:4321/?access_token={token}" in capsys.readouterr().out
+
+
 def test_the_page_is_served_to_this_machine_alone():
-    given = launcher.arguments(1234, browser=False)
+    given = launcher.arguments(1234, "secret", browser=False)
     assert given[given.index("--host") + 1] == "127.0.0.1"
     assert given[given.index("--port") + 1] == "1234"
     assert "--headless" in given
-    assert "--headless" not in launcher.arguments(1234, browser=True)
+    assert "--headless" not in launcher.arguments(1234, "secret", browser=True)
 
 
 def test_a_worker_that_waits_is_taken_once(monkeypatch):

@@ -86,6 +86,21 @@ def test_negligible_columns_are_dropped_and_one_is_always_kept(most, monkeypatch
         assert factors.order_columns(given * 0.0, 1e-16).shape == (3, 1)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_which_columns_are_negligible_does_not_depend_on_their_scale(scale):
+    U = scale * np.diag([1e-3, 1.0, 0.5])
+    for given in (U, scipy.sparse.csc_array(U)):
+        assert factors.order_columns(given, 1e-5).shape == (3, 2)
+        assert factors.order_columns(given, 1e-7).shape == (3, 3)
+
+
+def test_columns_are_made_orthogonal_where_the_smaller_side_is_small(monkeypatch):
+    monkeypatch.setattr(factors, "MOST_ROTATED", 5)
+    ordered = factors.order_columns(DENSE)
+    gram = ordered.T @ ordered
+    np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-13)
+
+
 def test_the_spectrum_is_that_of_v_for_blocks_of_every_shape():
     blocks = [RNG.standard_normal(shape) for shape in ((1, 1), (3, 1), (2, 4), (3, 3))]
     U = scipy.linalg.block_diag(*blocks)

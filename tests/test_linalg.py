@@ -1,7 +1,125 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from diffrac_cvx import linalg
 from diffrac_cvx.linalg import standardise
+
+RNG = np.random.default_rng(31)
+
+
+@pytest.fixture(params=[4, 100], ids=["several blocks", "one block"])
+def rows(request, monkeypatch):
+    """Eleven rows of three columns, read a few at a time or all at once."""
+    monkeypatch.setattr("diffrac_cvx.linalg.BLOCK", request.param)
+    return RNG.standard_normal((11, 3))
+
+
+def test_energies_moments_and_products_of_rows_are_their_formulas_whatever_the_block(rows):
+    U, u = RNG.standard_normal((3, 2)), RNG.uniform(size=11)
+    np.testing.assert_array_equal(np.concatenate(list(linalg.row_blocks(rows))), rows)
+    np.testing.assert_allclose(linalg.row_energies(rows, U), np.diag(rows @ U @ U.T @ rows.T), rtol=1e-13)
+    np.testing.assert_allclose(linalg.moment(rows, u), rows.T @ np.diag(u) @ rows / 11, rtol=1e-13)
+    np.testing.assert_allclose(linalg.row_products(rows, rows), np.sum(rows**2, axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_the_factor_of_a_symmetric_matrix_is_that_of_its_positive_part_largest_first(scale):
+    Q = np.linalg.qr(RNG.standard_normal((4, 4)))[0]
+    M = scale * (Q * [3.0, 2.0, 1e-3, -1.0]) @ Q.T
+    skew = np.triu(np.ones((4, 4)), 1)
+    U = linalg.psd_factor(M + scale * (skew - skew.T))  # the part that is not symmetric is left out
+    np.testing.assert_allclose(U @ U.T, scale * (Q[:, :3] * [3.0, 2.0, 1e-3]) @ Q[:, :3].T, atol=1e-13 * scale)
+    np.testing.assert_allclose(np.sum(U**2, axis=0), scale * np.array([3.0, 2.0, 1e-3]), rtol=1e-10)
+    assert linalg.psd_factor(M, rtol=0.5).shape == (4, 2)
+    assert linalg.psd_factor(M, rtol=0.7).shape == (4, 1)
+    np.testing.assert_array_equal(linalg.psd_factor(-np.eye(3)), np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("small", [0, 100])
+def test_rotated_columns_are_orthogonal_largest_first_and_the_product_stays(scale, small, monkeypatch):
+    monkeypatch.setattr(linalg, "SMALL", small)
+    U = scale * RNG.standard_normal((6, 4)) @ np.diag([1.0, 0.5, 0.1, 1e-4])
+    V = linalg.principal_columns(U)
+    np.testing.assert_allclose(V @ V.T, U @ U.T, atol=1e-14 * scale**2)
+    sizes = np.sum(V**2, axis=0)
+    np.testing.assert_allclose(V.T @ V, np.diag(sizes), atol=1e-14 * scale**2)
+    assert np.all(np.diff(sizes) < 0.0)
+    assert linalg.principal_columns(U, rtol=1e-6).shape == (6, 3)
+    np.testing.assert_array_equal(np.abs(linalg.principal_columns(np.full((1, 1), 2.0))), [[2.0]])
+
+
+def test_of_no_columns_and_of_zeros_one_column_of_zeros_is_kept():
+    np.testing.assert_array_equal(linalg.principal_columns(np.zeros((3, 0))), np.zeros((3, 1)))
+    np.testing.assert_array_equal(linalg.principal_columns(np.zeros((3, 2)), rtol=1e-6), np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (3, 3), (2, 4)])
+def test_the_triangular_root_has_the_gram_matrix_and_is_square(shape):
+    M = RNG.standard_normal(shape)
+    R = linalg.triangular_root(M)
+    assert R.shape == (shape[1], shape[1])
+    np.testing.assert_array_equal(R, np.triu(R))
+    np.testing.assert_allclose(R.T @ R, M.T @ M, atol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
+@pytest.mark.parametrize(("shape", "rank"), [((7, 3), 3), ((2, 4), 2), ((9, 4), 2), ((5, 3), 0)])
+def test_whitened_columns_are_orthonormal_and_as_many_as_the_rank(shape, rank, scale):
+    M = scale * RNG.standard_normal((shape[0], rank)) @ RNG.standard_normal((rank, shape[1]))
+    W = linalg.whitener(M)
+    assert W.shape == (shape[1], rank)
+    np.testing.assert_allclose((M @ W).T @ (M @ W), np.eye(rank), atol=1e-12)
+
+
+def test_a_direction_that_varies_more_than_rounding_counts_in_the_rank():
+    M = np.linalg.qr(RNG.standard_normal((40, 2)))[0]
+    assert linalg.whitener(M * [1.0, 1e-12]).shape == (2, 2)
+    assert linalg.whitener(M * [1.0, 1e-14]).shape == (2, 1)
+
+
+def test_rows_at_unit_norm_and_a_zero_row_the_first_unit_vector():
+    F = linalg.unit_rows(np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -1e-200]]) * 1e-100)
+    np.testing.assert_allclose(F[:2], [[0.6, 0.8], [1.0, 0.0]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("units", [np.ones(3), np.array([1e-8, 1.0, 1e8])])
+def test_the_projection_on_the_columns_takes_a_ridge_and_no_notice_of_units(units):
+    X, ridge, n = RNG.standard_normal((8, 3)), np.array([0.0, 0.4, 1.5]), 8
+    Q = linalg.column_basis(X * units)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(Q @ Q.T @ X, X, atol=1e-12)
+    R = linalg.column_basis(X * units, ridge * units)
+    np.testing.assert_allclose(R @ R.T, X @ np.linalg.inv(X.T @ X + n * np.diag(ridge**2)) @ X.T, atol=1e-12)
+
+
+def test_scales_are_the_nearest_powers_of_two_and_the_inverse_of_nothing_is_one():
+    np.testing.assert_array_equal(linalg.power_of_two(np.array([1.0, 1.4, 1.5, 3.0, 0.26])), [1.0, 1.0, 2.0, 4.0, 0.25])
+    np.testing.assert_array_equal(linalg.inverse_or_one(np.array([4.0, 0.0, -0.5])), [0.25, 1.0, -2.0])
+
+
+def test_the_weights_of_the_momentum_are_nesterovs():
+    t, weight = linalg.momentum(1.0)
+    assert (t, weight) == (pytest.approx((1 + 5**0.5) / 2), 0.0)
+    following, weight = linalg.momentum(t)
+    assert following**2 - following == pytest.approx(t**2)  # the recursion of the sequence
+    assert weight == pytest.approx((t - 1) / following)
+
+
+def test_the_threads_of_the_linear_algebra_are_limited_inside(monkeypatch):
+    asked = []
+    with monkeypatch.context() as patch:
+        controller = SimpleNamespace(limit=lambda **limits: asked.append(limits), lib_controllers=[])
+        controller.select = lambda **chosen: controller
+        patch.setattr(linalg, "controller", lambda: controller)
+        linalg.one_thread()
+        assert asked == [{"limits": 1, "user_api": "blas"}]
+        assert linalg.allowed_threads() == 1
+    with linalg.one_thread():
+        assert linalg.allowed_threads() == 1
+    assert linalg.allowed_threads() >= 1
 
 
 def test_standardised_columns_have_mean_0_and_variance_1():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.rounding.many_labels import fits_from
 
 
 def labels_of(n, k, seed=0, balanced=False):
@@ -97,6 +98,31 @@ def test_procrustes_returns_the_labels_of_the_mixture_as_a_plain_array():
     assert np.all(labels[0] == 1.0)
     np.testing.assert_array_equal(labels, fit.labels)
     np.testing.assert_array_equal(labels, np.where(fit.scores >= 0.0, 1.0, -1.0))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_independent_labels_are_found_at_any_scale_of_the_factor_and_without_a_warning(scale):
+    truth = labels_of(40, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert found(truth, dc.rounding.procrustes(scale * mixture(truth, [0.3, 0.7, 0.5, 0.4]), 3, restarts=5))
+
+
+def test_each_round_is_the_best_fit_of_its_rotation_none_is_worse_and_they_end_soon():
+    rng = np.random.default_rng(8)
+    F = mixture(labels_of(40, 2), [0.6, 0.5, 0.4]) + 0.3 * rng.standard_normal((40, 3))
+    R = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    R[:, 0] *= -np.sign(np.sum(F @ R[:, 0]))  # the first column of F R has a negative sum: its sign is to be -1
+    rounds = list(fits_from(F, R))
+    assert len(rounds) < 60
+    for fit in rounds:
+        M = fit.signs * fit.weights
+        assert np.linalg.norm(fit.weights) == pytest.approx(1.0)
+        assert np.all(fit.weights >= 0.0)
+        assert len(set(fit.signs[:, 0])) == 1
+        assert fit.inner_product == pytest.approx(np.sum((F @ fit.R) * M) / 40, rel=1e-12)
+    reached = [fit.inner_product for fit in rounds]
+    assert reached == sorted(reached)
 
 
 def test_one_seed_gives_the_same_labels_again():

@@ -95,6 +95,32 @@ def test_ratio_of_a_single_column_is_zero():
     assert metrics.eigenvalue_ratio(np.ones((5, 1))) == 0.0
 
 
+@pytest.mark.parametrize("shape", [(9, 6), (6, 9)])
+@pytest.mark.parametrize("spectrum", [[5.0, 2.0, 0.1], [3.0]])
+def test_ratio_of_a_large_factor_is_that_of_all_its_singular_values(shape, spectrum, monkeypatch):
+    monkeypatch.setattr(metrics, "DENSE", 5)
+    rng = np.random.default_rng(5)
+    left, right = (np.linalg.qr(rng.standard_normal((size, len(spectrum))))[0] for size in shape)
+    ratio = metrics.eigenvalue_ratio(left * np.sqrt(spectrum) @ right.T)
+    assert ratio == pytest.approx(0.4 if len(spectrum) > 1 else 0.0, abs=1e-12)
+    assert ratio >= 0.0
+    assert metrics.eigenvalue_ratio(np.zeros(shape)) == 0.0
+
+
+def test_the_imbalance_of_a_factor_is_that_of_its_product_and_at_most_one():
+    F = np.random.default_rng(6).standard_normal((9, 3))
+    F /= np.linalg.norm(F, axis=1)[:, None]
+    assert metrics.factor_imbalance(F) == pytest.approx(np.sum(F @ F.T) / 81)
+    assert metrics.factor_imbalance(Y[:, None]) == pytest.approx(metrics.imbalance(Y))
+    assert metrics.factor_imbalance(np.full((9, 1), 1.0 + 1e-15)) == 1.0
+
+
+def test_separation_of_equal_labels_is_zero_and_of_a_single_other_one_is_not():
+    G = np.eye(4)
+    assert metrics.separation(G, np.ones(4)) == 0.0
+    assert metrics.separation(G, np.array([1.0, 1.0, 1.0, -1.0])) == pytest.approx(1.0)
+
+
 def test_a_matrix_of_directions_is_measured_through_its_factor():
     V = np.diag([4.0, 1.0, 1e-5])
     assert metrics.eigenvalue_ratio(psd_factor(V)) == pytest.approx(0.25)

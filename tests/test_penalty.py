@@ -1,84 +1,84 @@
-"""One name for the penalty: lam and ridge on every face, their roots a and c as before."""
+"""The penalty: its value, its weights as arrays, its multiples, and what is refused."""
 
 import numpy as np
 import pytest
+from oracles import gamma
 
-import diffrac_cvx as dc
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.penalty import Penalty, ridge_of, weights_of
 
-X = dc.datasets.make_planted(20, 4, noise=0.3, rng=0).X
-BY_ROOTS = dc.Penalty(a=0.5, c=0.2)
-WEIGHTS = {"lam": 0.2**2, "ridge": 0.5**2}
-
-
-@pytest.mark.parametrize("shape", [(), (4,)])
-def test_a_weight_is_the_square_of_its_root(shape):
-    lam, ridge = np.full(shape, 0.04), np.full(shape, 0.25)
-    penalty = Penalty(lam=lam, ridge=ridge)
-    for mine, roots in zip(penalty.weights(4), BY_ROOTS.weights(4), strict=True):
-        np.testing.assert_allclose(mine, roots)
-    np.testing.assert_allclose(Penalty(a=penalty.a, c=penalty.c).lam, lam)
-    assert repr(Penalty(lam=0.01)) == "Penalty(lam=0.01, ridge=0.0)"
-    assert Penalty.l1(0.01, 0.5) == Penalty(a=0.5, lam=0.01)
+A, C = np.array([0.0, 0.3, 2.0]), np.array([0.5, 0.0, 0.1])
+V = np.cov(np.random.default_rng(4).standard_normal((3, 9)))
 
 
-def test_a_weight_keeps_the_number_that_was_given_and_cannot_be_changed():
-    lam = np.array([0.01, 0.1])
-    penalty = Penalty(lam=lam)
-    lam[0] = 7.0
-    assert penalty.lam[0] == 0.01
+def value(penalty):
+    a, c = penalty.weights(3)
+    return gamma(V, a, c)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.04, 9.0])
+def test_the_lambda_of_the_papers_experiments_multiplies_the_squared_l1_norm(lam):
+    v = np.array([1.0, -2.0, 0.5])
+    assert value(Penalty.l1(lam)) == pytest.approx(lam * np.abs(V).sum())
+    a, c = Penalty.l1(lam).weights(3)
+    assert gamma(np.outer(v, v), a, c) == pytest.approx(lam * np.abs(v).sum() ** 2)
+    assert value(Penalty.l1(lam, a=A)) == pytest.approx(lam * np.abs(V).sum() + A**2 @ np.diag(V))
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.25, 3.0])
+@pytest.mark.parametrize("weights", [(A, C), (0.4, 0.0), (0.0, 0.7)])
+def test_a_multiple_of_a_penalty_multiplies_its_value(weights, scale):
+    penalty = Penalty(*weights)
+    assert value(penalty.times(scale)) == pytest.approx(scale * value(penalty))
+
+
+@pytest.mark.parametrize(("c", "has"), [(0.0, False), (0.2, True), (C, True), (np.zeros(3), False)])
+def test_a_single_weight_makes_an_l1_part(c, has):
+    assert Penalty(A, c).has_l1 is has
+
+
+def test_a_number_is_the_same_weight_for_every_feature_and_an_array_has_one_for_each():
+    a, c = weights_of(Penalty(0.3, C), 3)
+    np.testing.assert_array_equal(a, [0.3, 0.3, 0.3])
+    np.testing.assert_array_equal(c, C)
+    np.testing.assert_array_equal(ridge_of(Penalty(A), 3), A)
+
+
+def test_weights_are_copied_and_cannot_be_written():
+    given = C.copy()
+    penalty = Penalty(c=given)
+    given[:] = 7.0
+    np.testing.assert_array_equal(penalty.weights(3)[1], C)
     with pytest.raises(ValueError, match="read-only"):
         penalty.c[0] = 1.0
 
 
-@pytest.mark.parametrize("weights", [{"a": 1.0, "ridge": 1.0}, {"c": 0.1, "lam": 0.1}])
-def test_a_weight_and_its_root_are_not_given_together(weights):
-    with pytest.raises(dc.ParameterError, match="not both"):
-        Penalty(**weights)
+BAD = [-0.1, np.nan, np.inf, 1.001e100, "0.1", None, 1j, np.ones((3, 1)), [0.1, -0.1], list("abc")]
 
 
-@pytest.mark.parametrize("name", ["lam", "ridge"])
-@pytest.mark.parametrize("bad", [-1.0, np.nan, "0.1", [[1.0]]])
-def test_a_bad_weight_is_named(name, bad):
-    with pytest.raises(dc.ParameterError, match=name):
-        Penalty(**{name: bad})
+@pytest.mark.parametrize("bad", BAD)
+def test_a_weight_that_is_not_a_number_from_zero_on_is_refused(bad):
+    for name in ("a", "c"):
+        with pytest.raises(ParameterError, match=f"{name} = "):
+            Penalty(**{name: bad})
 
 
-@pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
-def test_solvers_take_the_weights_themselves(solver):
-    mine, other = solver(X, lam=0.04, ridge=0.25), solver(X, penalty=BY_ROOTS)
-    assert mine.value == pytest.approx(other.value, abs=1e-9)
+def test_weights_up_to_a_hundred_digits_are_taken_and_whole_numbers_too():
+    assert Penalty(1e100).a == 1e100
+    assert Penalty(a=2, c=np.array([True, False])).weights(2)[1].tolist() == [1.0, 0.0]
 
 
-@pytest.mark.parametrize("builder", [dc.v_space, dc.lifted])
-def test_builders_take_the_weights_themselves(builder):
-    mine, other = dc.solve(builder(X, **WEIGHTS)), dc.solve(builder(X, penalty=BY_ROOTS))
-    assert mine.value == pytest.approx(other.value, abs=1e-7)
+@pytest.mark.parametrize("name", ["a", "c"])
+def test_as_many_weights_as_features_are_needed(name):
+    with pytest.raises(ParameterError, match=f"{name} has 3 weights for 4 features"):
+        Penalty(**{name: np.ones(3)}).weights(4)
 
 
-def test_certificates_comparisons_and_paths_take_them_too():
-    result = dc.low_rank(X, **WEIGHTS)
-    assert dc.certify_v(X, result, **WEIGHTS) == dc.certify_v(X, result, penalty=Penalty(**WEIGHTS))
-    labels = dc.rounding.kmeans_centered(result.F)
-    assert dc.certify_labels(X, labels, result, **WEIGHTS).gap >= 0.0
-    label_space = dc.solve(dc.penalized_nu(X, ridge=0.25))
-    bracket, other = dc.certify_y(X, label_space.F, ridge=0.25), dc.low_rank(X, ridge=0.25)
-    assert max(bracket.lower, other.lower) <= min(bracket.upper, other.upper)
-    table = dc.compare(X, methods=["low_rank"], **WEIGHTS)
-    assert table.rows[0]["value"] == pytest.approx(result.value, abs=1e-4)
-    path = dc.paths.lambda_path(X, [0.04], ridge=0.25)
-    assert path.value[0] == pytest.approx(result.value, abs=1e-4)
+def test_what_is_no_penalty_is_refused_with_an_example():
+    with pytest.raises(ParameterError, match=r"Penalty\(lam=0\.01\)"):
+        weights_of(0.1, 3)
 
 
-def test_a_penalty_and_weights_are_not_given_together():
-    with pytest.raises(dc.ParameterError, match="not both"):
-        dc.low_rank(X, penalty=BY_ROOTS, lam=0.1)
-
-
-def test_the_estimators_take_either():
-    labels = [
-        dc.DiffracClustering(**weights).fit(X).result_.value
-        for weights in ({"lam": 0.04, "ridge": 0.25}, {"a": 0.5, "c": 0.2}, {"a": 0.5, "lam": 0.04})
-    ]
-    assert np.ptp(labels) < 1e-4
-    assert dc.DiffracClustering(ridge=0.0).fit(X).upper_bound_ < dc.DiffracClustering().fit(X).upper_bound_
+def test_an_l1_part_has_no_formulation_in_the_labels_alone():
+    with pytest.raises(ParameterError, match="lifted or v_space"):
+        ridge_of(Penalty(c=C), 3)

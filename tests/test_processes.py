@@ -1,5 +1,7 @@
 """Work in another process: what comes back, and how it is ended."""
 
+import contextlib
+import io
 import os
 import pickle
 import signal
@@ -7,14 +9,17 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.processes import Answer, Call, OutOfTimeError, StoppedError, Worker, WorkerDiedError, pack
+from diffrac_cvx import processes
+from diffrac_cvx.processes import PROGRAM, Answer, Call, OutOfTimeError, StoppedError, Worker, WorkerDiedError, pack
 
 MEGA = 1e6
 
@@ -225,3 +230,83 @@ def test_a_script_needs_no_guard(tmp_path):
     command = [sys.executable, "script.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
+
+
+@pytest.mark.parametrize("content", [b"", pickle.dumps(pickle.dumps(list(range(10_000))))[:-10_000]])
+def test_a_process_whose_caller_has_ended_ends_too_also_in_the_middle_of_a_message(content):
+    ended = subprocess.run([sys.executable, "-c", PROGRAM], input=content, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+# The other process's part, done in this one
+
+
+def warn_and_add(one, two, callback=None):
+    warnings.warn("be careful", UserWarning, stacklevel=1)
+    warnings.warn("be careful", UserWarning, stacklevel=1)
+    warnings.warn("an overflow", RuntimeWarning, stacklevel=1)
+    return one + two if callback is None else (one + two, callback("half"))
+
+
+def test_a_call_is_performed_with_its_warnings_once_and_its_reports():
+    plain = processes.perform(Call(warn_and_add, (1, 2)), lambda progress: None, lambda: True)
+    assert (plain.value, plain.error, plain.warnings) == (3, None, ("be careful",))
+    reports = []
+    asked = processes.perform(Call(warn_and_add, (1,), {"two": 3}, reports=True), reports.append, lambda: True)
+    assert (asked.value, reports) == ((4, True), ["half"])
+
+
+def test_an_error_of_a_call_is_its_answer():
+    answer = processes.perform(Call(warn_and_add, (1, "2")), lambda progress: None, lambda: False)
+    assert isinstance(answer.error, TypeError)
+    assert answer.value is None
+
+
+def test_what_cannot_be_packed_or_read_is_an_error_in_its_place():
+    assert "cannot be sent" in str(pickle.loads(processes.pack(Answer(value=lambda: None))).error)
+    stream = io.BytesIO()
+    processes.write(stream, pickle.dumps(NotReadable()))
+    processes.write(stream, processes.pack(Answer(value=5)))
+    stream.seek(0)
+    assert "cannot be read" in str(processes.read(stream).error)
+    assert processes.read(stream).value == 5
+
+
+def test_calls_are_served_in_turn_until_none_comes_for_a_while(monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr(processes, "os", SimpleNamespace(_exit=lambda code: ended.set()))
+    monkeypatch.setattr(processes, "IDLE", 0.2)
+    source, sink = io.BytesIO(), io.BytesIO()
+    calls = [Call(warn_and_add, (1, 2), reports=True), processes.Stop(), NotReadable(), Call(warn_and_add, (3, 4))]
+    for message in calls:
+        processes.write(source, pickle.dumps(message))
+    source.seek(0)
+    processes.serve(source, sink)
+    assert ended.wait(10.0)  # the caller has ended
+    sink.seek(0)
+    said = []
+    with contextlib.suppress(EOFError):
+        while True:
+            said.append(processes.read(sink))
+    kinds = [type(message) for message in said]
+    assert kinds == [processes.Start, processes.Report, Answer, processes.Start, Answer, processes.Start, Answer]
+    assert said[2].value[0] == 3
+    assert "cannot be read" in str(said[4].error)
+    assert said[6].value == 7
+
+
+@pytest.mark.parametrize("arguments", [[], ["1000000"]])
+def test_the_process_keeps_its_output_apart_and_takes_its_limit(monkeypatch, arguments):
+    import resource
+
+    served, limits, kept = [], [], []
+    monkeypatch.setattr(processes, "serve", lambda source, sink: served.append((source, sink)))
+    streams = {"dup": lambda number: 17 + number, "dup2": lambda old, new: kept.append((old, new))}
+    monkeypatch.setattr(processes, "os", SimpleNamespace(**streams, fdopen=lambda number, mode: (number, mode)))
+    monkeypatch.setattr(resource, "setrlimit", lambda *limit: limits.append(limit))
+    monkeypatch.setattr(sys, "argv", ["worker", *arguments])
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer="calls"))
+    processes.main()
+    assert served == [("calls", (18, "wb"))]
+    assert kept == [(2, 1)]
+    assert limits == [(resource.RLIMIT_AS, (int(size), resource.RLIM_INFINITY)) for size in arguments]

@@ -248,3 +248,14 @@ def test_components_take_over_from_the_samples_and_say_what_is_proved(few_are_ma
     result = dc.low_rank(data(), nu, dc.Penalty(c=1.0), tol=1e-6)
     assert result.gap <= 1e-6
     assert str(result.components) == "V is diagonal, and every optimal V is proved to be"
+
+
+def test_one_row_is_refused_and_the_second_moment_needs_no_gram_matrix_made_before():
+    with pytest.raises(DataError, match="one row"):
+        as_rows(np.ones((1, 3)))
+    X = data(n=3000)
+    rows = as_rows(X)
+    for offset in (0.0, 2.0):
+        given = replace(rows, offset=offset, gram=None)
+        points = np.concatenate(list(given.blocks()))
+        np.testing.assert_allclose(given.second_moment(), points.T @ points / 3000, rtol=1e-10, atol=1e-12)

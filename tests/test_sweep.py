@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.harness.sweep import read_log, sweep
+from experiments.harness.log import SweepError, open_log
+from experiments.harness.sweep import sweep
 from experiments.harness.tables import read_table, write_table
 
 CELLS = [{"n": n, "replication": r} for n in (3, 1, 2) for r in range(2)]
@@ -36,7 +37,7 @@ def note_and_measure(n: int, replication: int) -> dict:
 
 def die(n: int, replication: int) -> dict:
     if (n, replication) == (1, 1):
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGSEGV)
     return measure(n, replication)
 
 
@@ -57,8 +58,14 @@ def dawdle(n: int, replication: int) -> dict:
     return measure(n, replication)
 
 
-def run(log, function=measure, jobs=1, settings=None, **limits):
-    return sweep(CELLS, function, log, jobs=jobs, settings=settings or {}, title="test", **limits)
+def run(path, function=measure, jobs=1, settings=None, **limits):
+    with open_log(path, settings or {}) as log:
+        return sweep(CELLS, function, log, jobs=jobs, title="test", **limits)
+
+
+def rows_in(path, settings=None):
+    with open_log(path, settings or {}) as log:
+        return log.rows
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -72,7 +79,7 @@ def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path, monkeypatch):
         run(log, refuse)
     assert "in the cell {'n': 1" in caught.value.__notes__[0]
     assert "in refuse" in caught.value.__notes__[0], "where in the other process"
-    done = read_log(log, {})
+    done = rows_in(log)
     assert 0 < len(done) < len(CELLS)
     log.write_text(log.read_text() + '["half a li')  # killed while writing
     monkeypatch.setenv("NOTED", str(tmp_path / "noted"))
@@ -83,7 +90,7 @@ def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("function", "limits", "reason"),
     [
-        (die, {}, "the process died: SIGKILL"),
+        (die, {}, "the process died: SIGSEGV"),
         (linger, {"seconds": 3.0}, "stopped after 3 s"),
         (devour, {"memory": 8.0}, "out of memory: Unable to allocate"),
     ],
@@ -113,15 +120,16 @@ def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path):
         time.sleep(0.1)
     child.send_signal(signal.SIGINT)
     assert "KeyboardInterrupt" in child.communicate(timeout=20)[1]
-    assert 3 <= len(read_log(log, {})) < len(CELLS)
+    assert 3 <= len(rows_in(log)) < len(CELLS)
     assert list(run(log)["value"]) == VALUES
 
 
-def test_a_log_of_other_settings_is_not_continued(tmp_path):
+def test_a_log_of_other_settings_is_neither_continued_nor_lost(tmp_path):
     log = tmp_path / "log"
     run(log, settings={"tol": 1})
-    assert len(read_log(log, {"tol": 1})) == len(CELLS)
-    assert read_log(log, {"tol": 2}) == {}
+    with pytest.raises(SweepError, match="rows of other settings: delete it"):
+        run(log, settings={"tol": 2})
+    assert len(rows_in(log, {"tol": 1})) == len(CELLS)
 
 
 def test_a_table_with_the_columns_of_older_ones_is_read_by_todays_names(tmp_path):

@@ -1,10 +1,12 @@
 """Alternating optimisation of Eq. (2) from random labels."""
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.baselines.restarts import until_late
 from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
 from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.metrics import separation
@@ -12,7 +14,12 @@ from diffrac_cvx.rounding.alternation import alternate
 
 
 def alternating_optimisation(
-    X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int, max_iter: int = 100
+    X: npt.ArrayLike,
+    *,
+    restarts: int = 10,
+    rng: np.random.Generator | int,
+    max_iter: int = 100,
+    time_limit: float | None = None,
 ) -> Array:
     """Return the labels of largest squared correlation among the runs of alternating_runs, the first point at +1.
 
@@ -28,16 +35,20 @@ def alternating_optimisation(
         Generator, or its seed.
     max_iter : int
         Most rounds of alternation in a run.
+    time_limit : float, optional
+        Seconds after which no further run is started.
 
     Raises
     ------
     DataError
         If X cannot be used as given.
     ParameterError
-        If restarts, rng or max_iter is not valid.
+        If restarts, rng, max_iter or time_limit is not valid.
     """
+    started = time.perf_counter()
     Q = column_basis(as_data(X))
-    return max(_run_alternations(Q, restarts, rng, max_iter), key=lambda y: separation(Q, y))
+    runs = until_late(_run_alternations(Q, restarts, rng, max_iter), time_limit, started)
+    return max(runs, key=lambda y: separation(Q, y))
 
 
 def alternating_runs(

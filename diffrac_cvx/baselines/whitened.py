@@ -1,16 +1,24 @@
 """2-means on whitened data."""
 
+import time
+
 import numpy as np
 import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
 
+from diffrac_cvx.baselines.restarts import until_late
 from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
 from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.metrics import separation
 
 
 def kmeans_whitened(
-    X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int, max_iter: int = 100
+    X: npt.ArrayLike,
+    *,
+    restarts: int = 10,
+    rng: np.random.Generator | int,
+    max_iter: int = 100,
+    time_limit: float | None = None,
 ) -> Array:
     """Return the labels of 2-means on whitened data, the best of several runs of Lloyd's algorithm, the first at +1.
 
@@ -22,7 +30,7 @@ def kmeans_whitened(
 
     Parameters
     ----------
-    X, restarts, rng, max_iter
+    X, restarts, rng, max_iter, time_limit
         As for alternating_optimisation.
 
     Raises
@@ -30,6 +38,7 @@ def kmeans_whitened(
     DataError, ParameterError
         As for alternating_optimisation.
     """
+    started = time.perf_counter()
     Q = column_basis(as_data(X))
     restarts, max_iter = positive_int(restarts, "restarts"), positive_int(max_iter, "max_iter")
     random = as_generator(rng)
@@ -37,4 +46,5 @@ def kmeans_whitened(
         return np.ones(len(Q))
     # With two centres no round leaves a cluster empty: the mean of a cluster is nearer to its own centre.
     runs = (kmeans2(Q, 2, max_iter, minit="++", rng=random)[1] for _ in range(restarts))
-    return max((np.where(found == found[0], 1.0, -1.0) for found in runs), key=lambda y: separation(Q, y))
+    labels = (np.where(found == found[0], 1.0, -1.0) for found in runs)
+    return max(until_late(labels, time_limit, started), key=lambda y: separation(Q, y))

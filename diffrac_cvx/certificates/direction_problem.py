@@ -23,7 +23,6 @@ from diffrac_cvx.factors import (
 )
 from diffrac_cvx.inputs import Array, as_matrix, warn_degenerate
 from diffrac_cvx.linalg import (
-    EPS,
     inverse_or_one,
     one_thread,
     power_of_two,
@@ -34,6 +33,7 @@ from diffrac_cvx.linalg import (
     triangular_root,
     unit_rows,
     whitener,
+    whitener_with_ridge,
 )
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
@@ -323,27 +323,6 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty) -> Direction
         whitened=rounding_of_whitening(X, W, Z, a**2),
         dropped=0 if a.all() else int(np.sum(X.any(axis=0) | (a > 0.0))) - W.shape[1],
     )
-
-
-def whitener_with_ridge(X: Array, a: Array) -> Array:
-    """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
-
-    With fewer rows than columns and a ridge on every column, X V X' and the cost of V are those of its part in the span
-    of (X'X + Diag(a)^2)^-1 X', of as many dimensions as there are rows; the rest of V only costs.
-    """
-    n, D = X.shape
-    if n < D and np.all(a > 0.0):
-        _, singular, right = np.linalg.svd(X / a, full_matrices=False)
-        keep = singular > 8 * D * EPS * max(singular[0], 1.0)
-        return np.asarray((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
-    ridge = np.flatnonzero(a > 0.0)
-    rows = n + len(ridge)
-    require_memory(
-        8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features"
-    )
-    diagonal = np.zeros((len(ridge), D))
-    diagonal[np.arange(len(ridge)), ridge] = a[ridge]
-    return whitener(np.vstack([X, diagonal]))
 
 
 def as_if_array(X: Rows) -> Array:

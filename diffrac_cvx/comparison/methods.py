@@ -136,7 +136,8 @@ def run_relaxation(record: RelaxationRecord, solver: str, options: dict[str, Any
 
 def run_baseline(record: BaselineRecord, task: Task) -> Array:
     """Run a baseline."""
-    return record.function(task.X, rng=task.seed)
+    limits = {"time_limit": task.time_limit} if record.limited else {}
+    return record.function(task.X, rng=task.seed, **limits)
 
 
 def reason_to_leave_out(record: RelaxationRecord, solver: str, n: int, d: int) -> str:

@@ -73,7 +73,7 @@ class Table:
         head, *body = self.lines()
         table = RichTable(box=None, padding=(0, 1, 0, 0))
         for j, entry in enumerate(head):
-            table.add_column(entry, overflow="fold", no_wrap=j == 0)
+            table.add_column(Text(entry), overflow="fold", no_wrap=j == 0)
         for line in body:
             table.add_row(*map(Text, line))
         return table

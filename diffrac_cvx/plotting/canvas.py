@@ -11,6 +11,7 @@ import scipy
 
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.inputs import Array, one_of
+from diffrac_cvx.writing import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -21,6 +22,7 @@ else:
 ACCENT, SECOND, GREY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
 WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
 PER_DEVIATION = "coefficient per std. deviation"
+LONGEST = 40  # characters of a name that are drawn
 APART: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are made without pyplot
 
 
@@ -161,6 +163,12 @@ def keep_apart(at: Array, distance: float) -> Array:
     if len(at):
         moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room
     return moved
+
+
+def plain(name: str) -> str:
+    """Return a name from the data as a figure shows it: as it is, dollars included, on one line and not too long."""
+    line = " ".join(printable(name).split())
+    return (line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}...").replace("$", r"\$")
 
 
 def names_of(features: npt.ArrayLike | None, d: int) -> list[str]:

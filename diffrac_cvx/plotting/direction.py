@@ -18,6 +18,7 @@ from diffrac_cvx.plotting.canvas import (
     axes_for,
     merge_style,
     names_of,
+    plain,
 )
 from diffrac_cvx.result import Result
 
@@ -162,7 +163,7 @@ class DirectionDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         colors = np.where(self.support[self.shown_], ACCENT, PALE).tolist()
         self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **merge_style({"color": colors}, kwargs))
-        ax.set_yticks(np.arange(count), [self.feature_names[j] for j in self.shown_])
+        ax.set_yticks(np.arange(count), [plain(self.feature_names[j]) for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
         ax.axvline(0.0, color=GREY, linewidth=0.8)
         ax.set_xlabel(self._axis_label)

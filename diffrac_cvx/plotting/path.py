@@ -23,6 +23,7 @@ from diffrac_cvx.plotting.canvas import (
     merge_style,
     names_of,
     panels_for,
+    plain,
     scale_x,
 )
 
@@ -166,7 +167,7 @@ class PathDisplay:
             for j in range(V.shape[1])
         ]
         end = 0 if ax.xaxis_inverted() else -1
-        texts = [self.feature_names[j] for j in named]
+        texts = [plain(self.feature_names[j]) for j in named]
         colors = [self.lines_["coefficients"][j].get_color() for j in named]
         self.texts_ = label_ends(ax, V[end, named].tolist(), texts, colors)
 

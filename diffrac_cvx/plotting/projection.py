@@ -10,7 +10,7 @@ from diffrac_cvx.directions import threshold as threshold_between
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, weights_of
-from diffrac_cvx.plotting.canvas import GREY, STYLES, Axes, axes_for, merge_style
+from diffrac_cvx.plotting.canvas import GREY, STYLES, Axes, axes_for, merge_style, plain
 
 HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
 
@@ -163,4 +163,4 @@ class ProjectionDisplay:
 
 def format_label(label: Any) -> str:
     """Return a label as text, numbers without needless digits."""
-    return f"{label:g}" if isinstance(label, (int, float, np.number)) else str(label)
+    return f"{label:g}" if isinstance(label, (int, float, np.number)) else plain(str(label))

@@ -72,7 +72,13 @@ def v_space_normalized(
         U = problem.from_user(V)
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, dual_of(problem, coordinates, terms.l1))
-        return Reading(F=problem.labels_factor(U), G=problem.user_factor(U), value=bounds.upper, bracket=bounds)
+        return Reading(
+            F=problem.labels_factor(U),
+            G=problem.user_factor(U),
+            value=bounds.upper,
+            bracket=bounds,
+            left_out=problem.left_out,
+        )
 
     def shortcut() -> Reading | None:
         answer = read_offset_only(data, value_of(terms.nu))

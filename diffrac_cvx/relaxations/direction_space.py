@@ -1,5 +1,6 @@
 """What the relaxations in the matrix of directions V share: g(V), tr VA, the l1 part, and scaled coordinates."""
 
+from functools import partial
 from typing import NamedTuple
 
 import cvxpy as cp
@@ -11,7 +12,7 @@ from diffrac_cvx.certificates.direction_problem import DirectionProblem, directi
 from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener
+from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener_with_ridge
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.relaxations.relaxation import Reading, Size, parameter, value_of
@@ -73,7 +74,7 @@ def scaled_coordinates(X: Array, penalty: Penalty) -> Coordinates:
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     L = np.diag(scale)
     if not c.any():
-        L = scale[:, None] * whitener(np.vstack([X * scale / n**0.5, np.diag(a * scale)]))
+        L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale)
         L = L if L.shape[1] else np.zeros((d, 1))
         c = np.zeros(L.shape[1])
     else:
@@ -88,7 +89,7 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     """
     X, D = coordinates.X, coordinates.X.shape[1]
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
-    root = CallbackParam(lambda: (1.0 - value_of(weight)) ** 0.5, nonneg=True)
+    root = CallbackParam(partial(root_of_rest, weight), nonneg=True)
     V = cp.Variable((D + 1, D + 1), PSD=True, name="V")
     W, cross, offset = V[:D, :D], V[:D, D], V[D, D]
     energies = cp.sum(cp.multiply(X @ W, X), axis=1) + 2 * root * (X @ cross) + (1 - weight) * offset
@@ -104,6 +105,11 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
         nu=weight,
         scale=scale,
     )
+
+
+def root_of_rest(weight: cp.Parameter) -> float:
+    """Return sqrt(1 - nu); a function with a name, so that the problem can be sent to another process."""
+    return float((1.0 - value_of(weight)) ** 0.5)
 
 
 def l1_part(V: cp.Expression, c: Array, scale: cp.Parameter) -> L1:
@@ -150,7 +156,7 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     G = problem.user_factor(point.U)
     upper = min(proved_value(posed.X, posed.nu, posed.penalty, G), 1.0)
     lower = min(bracket(problem, point, dual).lower, upper)
-    return Reading(F=problem.labels_factor(point.U), G=G, value=upper, bracket=Bracket(lower, upper))
+    return Reading(problem.labels_factor(point.U), upper, Bracket(lower, upper), G, problem.left_out)
 
 
 def user_matrix(V: Array, L: Array, nu: float) -> Array:

@@ -94,4 +94,4 @@ def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -
     """Read a factor of a solution of (7) as its nearest feasible point."""
     F = with_imbalance(F, alpha)
     bounds = bracket_alpha(H, F, alpha, mu)
-    return Reading(F=F, value=bounds.upper, bracket=bounds)
+    return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out)

@@ -65,7 +65,7 @@ def penalized_nu(
     def read() -> Reading:
         F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
         bounds = bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit))
-        return Reading(F=F, value=bounds.upper, bracket=bounds)
+        return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out)
 
     def shortcut() -> Reading | None:
         return read_all_ones(n) if value_of(weight) == 0.0 else None

@@ -15,12 +15,25 @@ UNIT = Bracket(0.0, 1.0)
 
 
 class Reading(NamedTuple):
-    """A solution in the form that all relaxations share: factor of Y, objective, proved bracket, G with V = GG'."""
+    """A solution in the form that all relaxations share.
+
+    Attributes
+    ----------
+    F, G : (n, r) array; (d, r) array, (d + 1, r) with the offset last, or None
+        Y = FF' and V = GG'.
+    value : float
+        The objective.
+    bracket : Bracket
+        What is proved about the optimum.
+    left_out : int
+        Directions that are taken to be constant, see `Result`.
+    """
 
     F: Array
     value: float
     bracket: Bracket
     G: Array | None = None
+    left_out: int = 0
 
 
 class Size(NamedTuple):

@@ -39,7 +39,7 @@ def sign_second(F: npt.ArrayLike) -> Array:
     Parameters and errors are those of sign_leading.
     """
     F = _as_factor(F)
-    if F.shape[1] == 1:
+    if min(F.shape) == 1:
         return np.ones(len(F))
     return _labels_by_sign(_project(F, _right_vectors(F, 2)[1]))
 
@@ -163,7 +163,8 @@ def _center(M: Array) -> Array:
 
 def _right_vectors(F: Array, k: int) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
-    return np.asarray(np.linalg.svd(triangular_root(F))[2][:k])
+    root = F if len(F) < F.shape[1] else triangular_root(F)
+    return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])
 
 
 def _principal_component(F: Array) -> Array:

@@ -3,7 +3,8 @@
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import clarabel
 import cvxpy as cp
@@ -12,11 +13,17 @@ import numpy as np
 from diffrac_cvx.errors import ParameterError, ResourceError
 from diffrac_cvx.inputs import positive, positive_int
 from diffrac_cvx.memory import require_memory
+from diffrac_cvx.processes import Call, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
-from diffrac_cvx.result import Result, Status
+from diffrac_cvx.result import DimacsErrors, Result, Status
+from diffrac_cvx.solvers.dimacs import dimacs_errors
 
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_ROWS = 100_000  # nonzeros, up to which CLARABEL is as quick as SCS
+QUICK_ROWS = 200_000  # nonzeros, up to which CVXPY compiles in half a second
+WAY_BACK = 0.3  # seconds that an answer from another process may take
+QUICK_SIDES = {"CLARABEL": 60, "SCS": 250}  # of the cone, up to which a step takes a fraction of a second
+JUDGED = "diffrac_cvx"  # the method of ``cvxpy.Problem.solve`` that measures the solver's point
 
 COMMON_OPTIONS: Mapping[str, Callable[[float | None, int | None, float | None], dict[str, Any]]] = {
     "CLARABEL": lambda tol, max_iter, seconds: {
@@ -66,7 +73,8 @@ def solve(
     max_iter : int, optional
         Iterations of CLARABEL or SCS.
     time_limit : float, optional
-        Seconds for CLARABEL or SCS, compilation apart.
+        Seconds for CLARABEL or SCS, compilation included.  Where that or a step of the solver may take longer than a
+        second, a process of its own does it, with one thread, and is ended then: there is no point in that case.
     verbose : bool
         Whether the solver prints its progress.
     memory_limit : float, optional
@@ -77,7 +85,8 @@ def solve(
     Returns
     -------
     Result
-        With status INACCURATE when the proved gap is above tol, FAILED when the solver returned no point.
+        With status INACCURATE when the proved gap is above tol, LIMIT when a limit is why, and FAILED when the solver
+        returned no point for any other reason.
 
     Raises
     ------
@@ -98,28 +107,25 @@ def solve(
     if isinstance(answer, Reading):
         return make_result(answer, Status.CLOSED_FORM, 0, time.perf_counter() - started, "closed form")
     relaxation = relaxation if answer is None else answer
-    if name in COMMON_OPTIONS:
-        options = COMMON_OPTIONS[name](tol, max_iter, time_limit)
-    elif max_iter is None and time_limit is None:
-        options = {}
-    else:
+    if name not in COMMON_OPTIONS and not (max_iter is None and time_limit is None):
         raise ParameterError(f"max_iter and time_limit are not mapped to {name}; pass its own options by name")
     require_options(name, solver_options)
     needed = memory_needed(relaxation.size, name)
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
-    n_iter = run(relaxation.problem, name, verbose, options | solver_options)
+    for variable in relaxation.problem.variables():
+        variable.save_value(None)  # what an earlier call has found is not the answer to this one
+    deadline = None if time_limit is None else time.time() + time_limit - (time.perf_counter() - started)
+    order = Order(name, tol, max_iter, deadline, verbose, solver_options)
+    apart = deadline is not None and takes_long(relaxation.size, name)
+    ran = run_apart(relaxation.problem, order) if apart else run(relaxation.problem, order)
     reading = read_point(relaxation)
     seconds = time.perf_counter() - started
     if reading is None:
         trivial = relaxation.trivial
         empty = Reading(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
-        return make_result(empty, Status.FAILED, n_iter, seconds, name)
-    limited = (
-        relaxation.problem.status == "user_limit"
-        or (max_iter is not None and n_iter >= max_iter)
-        or is_out_of_time(relaxation, time_limit)
-    )
-    return make_result(reading, status_of(reading, tol, limited), n_iter, seconds, name)
+        return make_result(empty, Status.LIMIT if ran.limited else Status.FAILED, ran.n_iter, seconds, name)
+    result = make_result(reading, status_of(reading, tol, ran.limited), ran.n_iter, seconds, name)
+    return replace(result, dimacs=ran.errors)
 
 
 def choose_solver(size: Size) -> str:
@@ -158,27 +164,126 @@ def memory_needed(size: Size, solver: str) -> float:
     return 1e8 + 550.0 * size.nonzeros + cone
 
 
-def run(problem: cp.Problem, solver: str, verbose: bool, options: Mapping[str, Any]) -> int:
-    """Solve in place; return the iterations, 0 when the solver ended without a point."""
+def takes_long(size: Size, solver: str) -> bool:
+    """Whether compiling, or one step of the solver, may take longer than a limit may be exceeded by."""
+    return size.nonzeros > QUICK_ROWS or size.side > QUICK_SIDES.get(solver, 0)
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a solver of CVXPY is to do: parameters as those of `solve`, the deadline in seconds of `time.time`."""
+
+    solver: str
+    tol: float
+    max_iter: int | None
+    deadline: float | None
+    verbose: bool
+    options: Mapping[str, Any]
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left."""
+        return None if self.deadline is None else self.deadline - time.time()
+
+
+class Ran(NamedTuple):
+    """Iterations, 0 where the solver ended without a point; whether a limit ended it; and the errors of its point."""
+
+    n_iter: int
+    limited: bool
+    errors: DimacsErrors | None = None
+
+
+class Values(NamedTuple):
+    """The values of all variables and multipliers of a problem, in its order, and how they were found."""
+
+    ran: Ran
+    variables: list[Any]
+    multipliers: list[Any]
+
+
+def solve_and_judge(problem: cp.Problem, solver: str, verbose: bool, **options: Any) -> DimacsErrors | None:
+    """Solve in place, as ``problem.solve`` does by default; return the errors of the solver's own point."""
+    data, chain, inverse = problem.get_problem_data(solver, verbose=verbose, solver_opts=options)
+    raw = chain.solve_via_data(problem, data, False, verbose, options)
+    problem.unpack_results(raw, chain, inverse)
+    return dimacs_errors(solver, data, raw)
+
+
+cp.Problem.register_solve(JUDGED, solve_and_judge)
+
+
+def run(problem: cp.Problem, order: Order) -> Ran:
+    """Solve in place."""
+    solver = order.solver
     try:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
         raise ParameterError(f"{solver} cannot take this problem, use CLARABEL or SCS: {error}") from error
+    left = order.left
+    if left is not None and left <= 0.0:
+        return Ran(0, True)
+    common = COMMON_OPTIONS[solver](order.tol, order.max_iter, left) if solver in COMMON_OPTIONS else {}
+    options = {**common, **order.options}
     try:
         with warnings.catch_warnings():
             # CVXPY warns of inaccurate solutions: the certificate says by how much.
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
-            problem.solve(solver=solver, verbose=verbose, warm_start=False, **options)
+            errors: Any = problem.solve(method=JUDGED, solver=solver, verbose=order.verbose, **options)
     except cp.error.SolverError:
-        return 0
+        return Ran(0, left is not None and spent(problem) >= left)
     except MemoryError as error:
         raise ResourceError(f"{solver} ran out of memory: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
         if not options:
             raise
-        raise ParameterError(f"{solver} did not accept its options {dict(options)}: {error}") from error
+        raise ParameterError(f"{solver} did not accept its options {options}: {error}") from error
     stats = problem.solver_stats
-    return int(stats.num_iters or 0) if stats is not None else 0
+    n_iter = int(stats.num_iters or 0) if stats is not None else 0
+    limited = (
+        problem.status == "user_limit"
+        or (order.max_iter is not None and n_iter >= order.max_iter)
+        or (left is not None and spent(problem) >= left)
+    )
+    return Ran(n_iter, limited, errors)
+
+
+def run_apart(problem: cp.Problem, order: Order) -> Ran:
+    """Solve in a process of its own, which is ended at the deadline whatever it does.
+
+    Neither CVXPY's compilation nor a step of a solver can be interrupted otherwise.
+    """
+    assert order.deadline is not None
+    worker, deadline = Worker(), order.deadline - WAY_BACK
+    call = Call(find_values, (problem, replace(order, deadline=deadline)))
+    try:
+        answer = worker.call(call, stopped=lambda: time.time() >= deadline)
+    except StoppedError:
+        return Ran(0, True)
+    except WorkerDiedError as error:
+        raise ResourceError(f"{order.solver} ended without an answer, perhaps out of memory: {error}") from error
+    finally:
+        worker.close()
+    if answer.error is not None:
+        raise answer.error
+    found: Values = answer.value
+    for variable, value in zip(problem.variables(), found.variables, strict=True):
+        variable.save_value(value)
+    for multiplier, value in zip(multipliers(problem), found.multipliers, strict=True):
+        multiplier.save_value(value)
+    return found.ran
+
+
+def find_values(problem: cp.Problem, order: Order) -> Values:
+    """Solve, and return all values: what CVXPY puts in the problem stays in the process."""
+    ran = run(problem, order)
+    variables = [variable.value for variable in problem.variables()]
+    return Values(ran, variables, [multiplier.value for multiplier in multipliers(problem)])
+
+
+def multipliers(problem: cp.Problem) -> list[cp.Variable]:
+    """Return the variables that hold the multipliers of the constraints."""
+    return [multiplier for constraint in problem.constraints for multiplier in constraint.dual_variables]
 
 
 def read_point(relaxation: Relaxation) -> Reading | None:
@@ -189,11 +294,11 @@ def read_point(relaxation: Relaxation) -> Reading | None:
     return relaxation.read()
 
 
-def is_out_of_time(relaxation: Relaxation, time_limit: float | None) -> bool:
-    """Whether the solver used up its time limit: SCS does not say so itself."""
-    stats = relaxation.problem.solver_stats
-    spent = None if stats is None else stats.solve_time
-    return time_limit is not None and spent is not None and spent >= time_limit
+def spent(problem: cp.Problem) -> float:
+    """Return the seconds that the solver reports; SCS does not say itself that its limit ended it."""
+    stats = problem.solver_stats
+    seconds = None if stats is None else stats.solve_time
+    return 0.0 if seconds is None else float(seconds)
 
 
 def status_of(reading: Reading, tol: float, limited: bool) -> Status:
@@ -212,6 +317,7 @@ def make_result(reading: Reading, status: Status, n_iter: int, seconds: float, s
         upper=upper,
         F=reading.F,
         G=reading.G,
+        left_out=reading.left_out,
         status=status,
         n_iter=n_iter,
         seconds=seconds,

@@ -340,7 +340,7 @@ def certified(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: 
 
 def is_large(n: int, D: int) -> bool:
     """Whether a single product or decomposition may take longer than the limits may be exceeded by."""
-    return n * D >= 2e7 or n * D**2 >= 1e9 or D >= 700
+    return n * D >= 2e7 or n * D**2 >= 2e8 or D >= 400
 
 
 def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups: Components) -> Components:

@@ -10,8 +10,8 @@ For which data
 The numbers in the array that you pass, each taken as the number that it is, centred exactly. The one exception is stated in the
 result: a direction that no penalty acts on, and along which the data vary by less than about :math:`10^{-13}` of what they
 vary most, is taken to be constant. ``Result.left_out`` counts such directions. It is not 0 where columns are collinear, as
-all dummy columns of one category are; there, leaving them out changes nothing. `certify_y` and the relaxations in Y alone
-make the same choice without the offset among the columns, and do not report it. Where columns are almost collinear, the
+all dummy columns of one category are; there, leaving them out changes nothing. `certify_y` makes the
+same choice without the offset among the columns, and its bracket cannot say so. Where columns are almost collinear, the
 exact problem may have another optimum: for x and x + 2⁻ᵏ y the optimum without a penalty is that of x and y, however large k
 is, and no computation in double precision sees y when k is 50.
 """
@@ -78,3 +78,110 @@ for k in (0, 10, 20, 30, 40, 50):
 # these, and no upper bound below its own.
 #
 # .. include:: ../stress.inc
+#
+# Sweeps that lose nothing
+# ------------------------
+# An experiment adds a row to a log as soon as it is measured, and the same command goes on from there. The log only grows; its name
+# holds the settings, and one run at a time may write to it. A table or a figure is written under another name and renamed, so that
+# there is the old one or the new one. A cell whose process is killed from outside is measured again, three times at most. A
+# table is not replaced by one with fewer cells, as of a smaller grid or where a data set is missing: the results then go to
+# build/partial, and a folder of your own is refused, unless ``--replace`` is given.
+#
+# ``tests/test_interrupted_sweeps.py`` kills a run, and what it has started, at fifty random moments (``make test-all``; twelve in
+# ``make test``); cuts the log at many places, also inside a character, overwrites parts of it, and fills it with zeros; lets the log, the
+# table or the figure run out of room; takes away the rights to the folder; starts two runs at once; changes the grid and the
+# settings. After each, the table is that of a run that nothing disturbed, but for the seconds, and no row of the log was measured
+# twice; or one sentence says what is wrong, and the old table is as it was.
+#
+# Files and names that are hostile
+# --------------------------------
+# ``tests/test_security.py`` tries to have code executed by arrays that hold pickles, by names of columns, labels and files that are
+# Python, HTML, TeX or formulas of a spreadsheet, and by files from the network that are not the known ones; to fill the memory by
+# a few kilobytes; to be led to another host; to leave a folder by a name; and to read the page without its token. It reads the
+# package's own code too: nothing is unpickled from a file, no shell is run, and ``eval`` and ``exec`` see only text of the package.
+# SECURITY.md says what is guarded and what is not, how to report a weakness, and how the pinned versions are renewed and audited.
+#
+# Changes that change nothing, and faults
+# ---------------------------------------
+# Every relaxation and solver of ``dc.registry`` is run on data changed in fifteen ways that leave the problem as it is: rows
+# in another order or twice, columns in another order, with other signs, in other units with the weights scaled along,
+# in another basis or origin, with a constant column, a column twice, split in two or merged from others; with six penalties and two nu. The
+# brackets of the changed and of the original data have to meet, and the labels have to be the same. So they have to for data in single
+# precision, integers, Fortran order, read-only, in a memory map, a data frame or lists, and for one and two threads of the linear
+# algebra. The functions refuse a sparse matrix, the estimators take one. ``make test`` runs a part of this
+# (``tests/test_metamorphic.py``), ``make test-all`` all.
+#
+# What goes wrong raises `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy.
+# ``tests/test_faults.py`` is a table of 120 faults, with the words of their messages, and of 40 mistakes on the command line, each of which
+# ends with exit status 2 and one line.
+#
+# A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for `solve` with
+# CVXPY's compilation counted, which a process of its own does where it takes long, and which ends without a point at the
+# limit; for `compare` it is that of each method. The estimators spend on rounding and on the direction of the labels what these take after it:
+# seconds where n and d are both in the thousands. Builders and certificates have no limit: ``certify_v`` looks at all pairs of features.
+#
+# Tests that can fail
+# -------------------
+# ``make mutation`` changes one place of the library at a time: an operator, a comparison or its boundary, a constant, a sign, a
+# condition, an axis, a minimum for a maximum, a value that is returned, a statement that is left out. The fast tests that run the
+# line are tried on each change, the quickest first, until one fails. From each file of rounding, metrics, linear algebra,
+# certificates and the fast solvers a random sample is drawn, the same each time; the intervals are Wilson's, for the share of all
+# such changes. A change that no test can notice is explained in ``experiments/mutation/explained.csv``: it costs time and changes
+# nothing, or it moves a margin that is conservative on either side, or a scale that cancels.
+#
+# .. include:: ../mutation.inc
+#
+# ``make coverage`` counts the statements and the branches of the library that the fast tests run. Tests of the page in a browser
+# are not counted.
+#
+# .. include:: ../coverage.inc
+
+# %%
+# How accurate the points of CVXPY's solvers are
+# ----------------------------------------------
+# `solve` measures the six DIMACS errors of the point that CLARABEL or SCS returned: residuals, distances from the cones, gap of the
+# objectives and complementarity, of the conic problem as the solver was given it (`DimacsErrors`).
+
+X = dc.datasets.make_planted(30, 4, noise=0.3, rng=0).X
+for solver in ("CLARABEL", "SCS"):
+    errors = dc.solve(dc.v_space(X, penalty=dc.Penalty.l1(0.01)), solver).dimacs
+    print(solver, ", ".join(f"{name} {error:.0e}" for name, error in errors._asdict().items()))
+
+# %%
+# ``make validate`` tabulates them over its instances for the forms in Y (`penalized_nu`, `constrained_alpha`), the lifted form and
+# those in V (``normalized`` is `v_space_normalized`), with the tolerances that `solve` passes on by default. SCS solves the lifted
+# form where n + d is at most 50, CLARABEL all forms up to a side of 41. The largest errors, and the number of points with one above
+# the threshold:
+#
+# .. include:: ../dimacs.inc
+#
+# SCS on the lifted form ends at its own limit of 100 000 iterations there: in that form, with a ridge on dependent columns or more
+# features than points, it converges slowly. Where CLARABEL is above, it is by the complementarity :math:`s^\top z`, which is not in its
+# rule to stop. The proved gap beside each says what the point is worth all the same: no error is needed to trust a bracket.
+#
+# What converges, and what does not
+# ---------------------------------
+# ``make convergence`` asks every solver for gaps of :math:`10^{-4}` and :math:`10^{-8}`, on the scale of the value 1 that V = 0 has, over
+# families of easy and hard data at sizes from 5 × 1 to 3000 × 300. A solve has 2 to 10 seconds of processor time, by size. A status has to
+# say that the gap is met where it is, and only there, and all brackets of an instance have to meet; else the command fails.
+# Solved to :math:`10^{-4}`:
+#
+# .. include:: ../convergence_loose.inc
+#
+# and to :math:`10^{-8}`:
+#
+# .. include:: ../convergence_tight.inc
+#
+# .. include:: ../convergence_picture.inc
+#
+# What is not solved, and why:
+#
+# * `low_rank`, correlated columns or heavy tails with as many features as points or more: the upper bound is right to a few
+#   digits soon, the multiplier C follows slowly, and steps cost :math:`d^3`. A larger ridge or lambda helps; so does time.
+# * `low_rank` to :math:`10^{-8}`, outlying rows: a condition number of :math:`10^{12}` and more leaves proved gaps of
+#   :math:`10^{-7}` to :math:`10^{-5}` in double precision; the status is then ``STALLED``. With a tiny lambda the optimum itself is of the size
+#   of the gap.
+# * `fista` with fewer points than features and an l1 part: the curvature of its dual in C is that of
+#   :math:`(A + \mathrm{Diag}(c)^2)^{-1}` squared, so that the steps are small; and to :math:`10^{-8}` in general, for the
+#   smoothing has to be of that size. As published, with one step size and a fixed smoothing, more so. Use `low_rank`.
+# * CLARABEL and SCS on outlying rows: their tolerances are relative to data that differ by :math:`10^{12}`.

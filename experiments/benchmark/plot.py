@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from diffrac_cvx.writing import write_text
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS
 from experiments.benchmark.table import SHORT, has_no_answer, label_of, markdown, stopped_by_limit
@@ -29,7 +30,7 @@ SPREAD = 0.9  # of a row, over which its methods are spread
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Write the tables in Markdown, and draw the seconds to both goals."""
-    stem.with_suffix(".md").write_text(markdown(table))
+    write_text(stem.with_suffix(".md"), markdown(table))
     instances = list(dict.fromkeys(table["instance"]))
     methods = [name for name in MARKS if name in set(table["method"])]
     with plt.rc_context(STYLE):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from diffrac_cvx.writing import write_text
 from experiments.benchmark.claims import CVXPY, ahead, reached
 from experiments.benchmark.table import label_of, of_instance
 
@@ -35,5 +36,5 @@ def passage(table: pd.DataFrame) -> str:
 
 if __name__ == "__main__":
     if TABLE.exists():
-        README.write_text(with_benchmark(README.read_text(), pd.read_csv(TABLE)))
+        write_text(README, with_benchmark(README.read_text(encoding="utf-8"), pd.read_csv(TABLE)))
         print(f"wrote {README}")

@@ -21,6 +21,7 @@ from diffrac_cvx.datasets.catalogue import SETS, DataSet
 from diffrac_cvx.datasets.files import checksum, parse, read_packed
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.writing import whole_file
 from experiments.data.origins import ORIGINS, Origin, Package, Table
 
 PACKAGES = Path("build") / "packages"
@@ -175,7 +176,8 @@ def remake(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[in
     except DataError as error:
         return 2, f"not made: {error}"
     record = SETS[origin.name]
-    (out / record.file).write_bytes(packed)
+    with whole_file(out / record.file) as part:
+        part.write_bytes(packed)
     same, verdict = compare_with_shipped(record, packed)
     return int(not same), f"{verdict} (from {' and '.join(files[package].name for package, _ in origin.parts)})"
 

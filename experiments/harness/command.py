@@ -1,21 +1,29 @@
 """What every experiment's command does: measure the cells, write the table, draw it, say what it shows."""
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from diffrac_cvx import __version__
+from diffrac_cvx.datasets.files import checksum
 from diffrac_cvx.errors import DataError
 from experiments.harness.claims import Claim, Finding, format_claims
+from experiments.harness.log import Log, SweepError, open_log
 from experiments.harness.sweep import Cell, Row, sweep
-from experiments.harness.tables import read_table, write_table
+from experiments.harness.tables import cells_left_out, read_table, write_table
 
-INTERRUPTED = 130  # the exit status of a command that Ctrl-C ended
+REFUSED, INTERRUPTED = 2, 130  # exit statuses: what is asked for cannot be done; Ctrl-C
+LOGS = Path("build")
+PARTIAL = LOGS / "partial"  # results that would replace a table with more cells
 
 
 class Outcome(NamedTuple):
@@ -97,44 +105,106 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     """Run an experiment's command and return its exit status; a second run completes an interrupted one."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--grid", choices=("full", "smoke"), default="full")
-    parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each")
+    parser.add_argument("--jobs", type=positive, default=1, help="processes of one thread each")
     parser.add_argument("--out", type=Path, help="folder of the results; figures, or build for a smoke run")
+    parser.add_argument("--replace", action="store_true", help="replace a table of which this run measures a part")
     parser.add_argument("--draw-only", action="store_true", help="draw the table that is there")
     for name, keywords in experiment.options.items():
         parser.add_argument(f"--{name}", **keywords)
     values = parser.parse_args(arguments)
-    if experiment.variant is not None:
-        try:
+    try:
+        if experiment.variant is not None:
             experiment = experiment.variant(**{name: getattr(values, name) for name in experiment.options})
-        except DataError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-    stem = (values.out or Path(experiment.folder if values.grid == "full" else "build")) / experiment.name
-    if not values.draw_only:
-        try:
-            measure_tables(experiment, stem, values.grid, values.jobs)
-        except KeyboardInterrupt:
-            print("\nstopped: the rows so far are kept in build, and the same command completes them", file=sys.stderr)
-            return INTERRUPTED
-    return draw_and_report(experiment, stem, values.grid)
+        if values.draw_only:
+            return draw_and_report(experiment, folder_of(experiment, values) / experiment.name, values.grid)
+        return measure_and_draw(experiment, values)
+    except KeyboardInterrupt:
+        print(f"\nstopped: the rows so far are kept in {LOGS}, and the same command completes them", file=sys.stderr)
+        return INTERRUPTED
+    except (DataError, SweepError, OSError) as error:
+        if hasattr(error, "__notes__"):  # in a cell: with its traceback
+            raise
+        print(f"error: {explain(error)}", file=sys.stderr)
+        return REFUSED
 
 
-def measure_tables(experiment: Experiment, stem: Path, grid: str, jobs: int) -> None:
-    """Measure the cells, those of the oracle too, and write the tables."""
-    settings = {"grid": grid, **experiment.settings}
-    measure_all = partial(sweep, jobs=jobs, settings=settings, seconds=experiment.seconds, memory=experiment.memory)
-    log = Path("build") / f"{experiment.name}_{grid}.log"
-    table = measure_all(experiment.cells(grid), experiment.measure, log, title=experiment.name)
+def positive(text: str) -> int:
+    """Return a whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def explain(error: Exception) -> str:
+    """Return an error as a sentence."""
+    if isinstance(error, OSError):
+        where = error.filename or "a file"
+        return f"{where} cannot be read or written ({error.strerror}); rows that were measured are kept in {LOGS}"
+    return str(error)
+
+
+def folder_of(experiment: Experiment, values: argparse.Namespace) -> Path:
+    """Return the folder of the results: the one named, or by default that of the grid."""
+    return values.out or (Path(experiment.folder) if values.grid == "full" else LOGS)
+
+
+def folder_for(experiment: Experiment, values: argparse.Namespace, cells: Sequence[Cell]) -> Path:
+    """Return the folder that the results are written to: not over a table that holds more than they will.
+
+    Raises
+    ------
+    SweepError
+        If the user named a folder with such a table, or it cannot be written to.
+    """
+    folder = folder_of(experiment, values)
+    path = (folder / experiment.name).with_suffix(".csv")
+    if path.exists() and not values.replace and (values.out or folder != LOGS):
+        left_out = cells_left_out(path, cells)
+        says = f"{path} has {len(left_out)} rows of cells that this run does not measure"
+        if len(left_out) and values.out:
+            raise SweepError(f"{says}: name another folder by --out, or replace the table by --replace")
+        if len(left_out):
+            folder = PARTIAL
+            print(f"{says}: it stays as it is, and the results are written to {folder} (--replace: to {path.parent})")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):  # now, and not after hours
+            return folder
+    except OSError as error:
+        raise SweepError(f"{folder} cannot be written to ({error.strerror}): name another folder by --out") from None
+
+
+def measure_and_draw(experiment: Experiment, values: argparse.Namespace) -> int:
+    """Measure the cells, those of the oracle too, write the tables, and draw them; return the exit status."""
+    cells = experiment.cells(values.grid)
+    stem = folder_for(experiment, values, cells) / experiment.name
+    with ExitStack() as open_logs:
+        logs = measure_tables(experiment, stem, cells, values, open_logs)
+        status = draw_and_report(experiment, stem, values.grid)
+        for log in logs:
+            log.delete()
+    return status
+
+
+def measure_tables(
+    experiment: Experiment, stem: Path, cells: Sequence[Cell], values: argparse.Namespace, open_logs: ExitStack
+) -> list[Log]:
+    """Measure the cells, those of the oracle too, write the tables, and return the logs, which are still open."""
+    grid = values.grid
+    settings = {"grid": grid, "version": __version__, **experiment.settings}
+    path = LOGS / f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}.log"
+    measure_all = partial(sweep, jobs=values.jobs, seconds=experiment.seconds, memory=experiment.memory)
+    logs = [open_logs.enter_context(open_log(path, settings))]
+    table = measure_all(cells, experiment.measure, logs[0], title=experiment.name)
     if experiment.complete is not None:
         table = experiment.complete(table)
     write_table(table, stem.with_suffix(".csv"))
     oracle = experiment.oracle
     if oracle is not None:
-        second_log = log.with_stem(f"{log.stem}_oracle")
-        second = measure_all(oracle.cells(grid), oracle.measure, second_log, title="oracle")
+        logs.append(open_logs.enter_context(open_log(path.with_stem(f"{path.stem}_oracle"), settings)))
+        second = measure_all(oracle.cells(grid), oracle.measure, logs[1], title="oracle")
         write_table(oracle.compare(table, second), agreement_of(stem))
-        second_log.unlink(missing_ok=True)
-    log.unlink(missing_ok=True)
+    return logs
 
 
 def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:

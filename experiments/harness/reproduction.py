@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from diffrac_cvx.writing import write_text
 from experiments.harness.claims import Claim, Finding, Verdict
 from experiments.harness.statements import STATEMENTS, Statement
 from experiments.harness.tables import read_table
@@ -168,8 +169,8 @@ def main() -> int:
     """Write both; fail where a statement is open."""
     sections = read_sections()
     claims = {claim.name: claim for section in sections for claim in section.claims}
-    PAGE.write_text(format_page(sections))
-    README.write_text(renew_readme(README.read_text(), claims))
+    write_text(PAGE, format_page(sections))
+    write_text(README, renew_readme(README.read_text(encoding="utf-8"), claims))
     print(f"wrote {PAGE} and {README}: {count_verdicts(claims)}")
     missing = open_statements(sections)
     for statement in missing:

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND
+from diffrac_cvx.writing import whole_file
 
 PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
@@ -40,8 +41,10 @@ STYLE: Any = {
 def save(figure: Figure, stem: Path) -> None:
     """Write a figure as PDF and PNG, without dates so that the same table gives the same files."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
+    with whole_file(stem.with_suffix(".pdf")) as part:
+        figure.savefig(part, metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    with whole_file(stem.with_suffix(".png")) as part:
+        figure.savefig(part, metadata={"Software": None})
     plt.close(figure)
 
 

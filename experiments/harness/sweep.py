@@ -6,8 +6,8 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from itertools import product
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -15,10 +15,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from diffrac_cvx.errors import ResourceError
-from diffrac_cvx.processes import Call, OutOfTimeError, Worker, WorkerDiedError
+from diffrac_cvx.processes import Answer, Call, OutOfTimeError, Worker, WorkerDiedError
+from experiments.harness.log import Log, Row
 
+__all__ = ["Cell", "Row", "cross", "sweep"]
 Cell = Mapping[str, Any]
-Row = dict[str, Any]
+TRIES = 3  # of a cell whose process is ended from outside
+FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP")  # a user's kill, or the system's where memory does not suffice
 
 
 def cross(**entries: Iterable[Any]) -> list[Cell]:
@@ -29,33 +32,29 @@ def cross(**entries: Iterable[Any]) -> list[Cell]:
 def sweep(
     cells: Sequence[Cell],
     measure: Callable[..., Row],
-    log: Path,
+    log: Log,
     *,
     jobs: int,
-    settings: Mapping[str, Any],
     title: str,
     seconds: float | None = None,
     memory: float | None = None,
 ) -> pd.DataFrame:
     """Measure every cell and return the table, in the order of the cells whatever the number of jobs.
 
-    Each row is appended to `log` as it comes; started again with the same settings, only the missing cells are
-    measured.  The log is the caller's to delete once the table is written.  A cell whose process dies, takes more
-    than `seconds` or needs more than `memory` GB is a row with a ``reason``; an error in a measurement ends the sweep.
+    Each row is added to `log` as it comes, and cells whose rows are in it are not measured again.  The log is the
+    caller's to delete once the table is written.  A cell whose process dies, takes more than `seconds` or needs more
+    than `memory` GB is a row with a ``reason``; an error in a measurement ends the sweep.
     """
-    known = read_log(log, settings)
-    missing = [cell for cell in cells if key_of(cell) not in known]
+    missing = [cell for cell in cells if key_of(cell) not in log.rows]
     if len(missing) < len(cells):
-        print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log}, going on from there")
+        print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log.path}, going on from there")
     # In a mixed order, so that the cells measured so far tell how long the others take.
     mixed = sorted(missing, key=lambda cell: zlib.crc32(key_of(cell).encode()))
-    with log.open("a") as file, tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
+    with tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
         for cell, row in measure_cells(mixed, measure, jobs, seconds, memory):
-            known[key_of(cell)] = row
-            file.write(json.dumps([key_of(cell), row]) + "\n")
-            file.flush()
+            log.add(key_of(cell), row)
             bar.update()
-    return pd.DataFrame([{**cell, **known[key_of(cell)]} for cell in cells])
+    return pd.DataFrame([{**cell, **log.rows[key_of(cell)]} for cell in cells])
 
 
 def measure_cells(
@@ -70,8 +69,9 @@ def measure_cells(
 
     def measure_cell(cell: Cell) -> Row:
         worker = idle.get()
+        call = Call(measure_here, (measure, cell))
         try:
-            answer = worker.call(Call(measure_here, (measure, cell)), stopped=stopping.is_set, seconds=seconds)
+            answer = call_again(partial(worker.call, call, stopped=stopping.is_set, seconds=seconds))
         except (OutOfTimeError, WorkerDiedError) as failure:
             return {"reason": str(failure)}
         finally:
@@ -95,6 +95,17 @@ def measure_cells(
             worker.close()
 
 
+def call_again(call: Callable[[], Answer]) -> Answer:
+    """Do a call, again where its process is ended from outside: that says nothing of the cell unless it repeats."""
+    for _ in range(TRIES - 1):
+        try:
+            return call()
+        except WorkerDiedError as death:
+            if death.signal not in FROM_OUTSIDE:
+                raise
+    return call()
+
+
 def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:
     """Measure a cell in this process; an error keeps its traceback, which other processes do not see."""
     try:
@@ -107,22 +118,3 @@ def measure_here(measure: Callable[..., Row], cell: Cell) -> Row:
 def key_of(cell: Cell) -> str:
     """Return the text by which a cell is known in the log."""
     return json.dumps(dict(cell), sort_keys=True)
-
-
-def read_log(log: Path, settings: Mapping[str, Any]) -> dict[str, Row]:
-    """Return the rows of an interrupted run with the same settings; a log of other settings is dropped."""
-    header = json.dumps({"settings": dict(settings)}, sort_keys=True)
-    lines = log.read_text().splitlines() if log.exists() else []
-    if not lines or lines[0] != header:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(header + "\n")
-        return {}
-    rows = {}
-    for line in lines[1:]:
-        try:
-            key, row = json.loads(line)
-        except json.JSONDecodeError:  # the line that was being written when the run was stopped
-            continue
-        rows[key] = row
-    log.write_text("\n".join([header, *(json.dumps([key, row]) for key, row in rows.items())]) + "\n")
-    return rows

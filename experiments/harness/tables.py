@@ -1,22 +1,74 @@
 """Tables on disk: written in one piece, read with their columns by their names of today."""
 
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.writing import as_text, whole_file
 
 DIGITS = 9  # significant digits kept in a table, fewer than rounding could disturb
 FORMER_NAMES = {"lambda": "lam", "set": "data_set"}
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Return a table; columns of older tables, named by words of Python, are renamed."""
-    return pd.read_csv(path, low_memory=False).rename(columns=FORMER_NAMES)
+    """Return a table; columns of older tables, named by words of Python, are renamed.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or is no table.
+    """
+    try:
+        return pd.read_csv(path, low_memory=False).rename(columns=FORMER_NAMES)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})") from None
+    except ValueError as error:  # of pandas' parser, or of its decoder
+        raise DataError(f"{path} is not a table ({str(error).strip()}): delete it, and measure again") from None
+
+
+def format_table(table: pd.DataFrame) -> str:
+    """Return a table as CSV; text that a spreadsheet would take for a formula is marked as text."""
+
+    def entry_of(entry: Any) -> Any:
+        if isinstance(entry, str):  # a carriage return, which pandas does not quote, would end the row
+            return as_text(entry.replace("\r", "\n"))
+        return float(f"{entry:.{DIGITS}g}") if isinstance(entry, float) else entry
+
+    text: str = table.rename(columns=as_text).map(entry_of).to_csv(index=False, lineterminator="\n")
+    return text
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table in one piece: a reader sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    rounded = table.map(lambda entry: float(f"{entry:.{DIGITS}g}") if isinstance(entry, float) else entry)
-    part = path.with_suffix(path.suffix + ".part")
-    rounded.to_csv(part, index=False, lineterminator="\n")
-    part.replace(path)
+    with whole_file(path) as part:
+        part.write_text(format_table(table), encoding="utf-8", newline="")
+
+
+def cells_left_out(path: Path, cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the rows in the table of a file that belong to none of these cells.
+
+    A cell is recognised by its own entries, those of them that are columns of the table.
+    """
+    table = read_table(path)
+    known = np.zeros(len(table), dtype=bool)
+    for names in dict.fromkeys(tuple(cell) for cell in cells):
+        columns = [name for name in names if name in table.columns]
+        if not columns:
+            continue
+        of_these = pd.DataFrame([cell for cell in cells if tuple(cell) == names], columns=columns)
+        wanted = set(keys_of(pd.read_csv(StringIO(format_table(of_these)), low_memory=False)))
+        known |= np.array([key in wanted for key in keys_of(table[columns])], dtype=bool)
+    return table[~known]
+
+
+def keys_of(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Return the rows of a table as texts, equal for 1 and 1.0."""
+    texts = table.map(lambda entry: f"{entry:.{DIGITS}g}" if isinstance(entry, Real) else str(entry))
+    return list(map(tuple, texts.to_numpy()))

@@ -20,7 +20,7 @@ BATCH = 25
 BATCHES = {"full": 40, "smoke": 1}  # of each family
 SECONDS = 1.0  # of one solve
 LABELLED = 8  # points up to which all labellings are tried
-ROUNDED = 1e-40  # what sixty digits leave, where a system of condition number 1e20 is solved
+ROUNDED = 1e-40  # what sixty digits leave
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
 
 

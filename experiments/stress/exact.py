@@ -12,6 +12,8 @@ import numpy.typing as npt
 from diffrac_cvx.inputs import Array
 
 DIGITS = 60
+SYSTEM_DIGITS = 160  # where the normal equations are solved, whose condition number is the square of that of the data
+SINGULAR = Decimal(10) ** -100  # a pivot, over the largest, that is taken for zero
 Exact = npt.NDArray[np.object_]  # of Decimal
 
 
@@ -66,12 +68,12 @@ def labels_value(X: Array, nu: float, a: Array, c: Array, y: Array, v: Array) ->
 
 
 def solve(A: Exact, b: Exact) -> Exact | None:
-    """Return the solution of a symmetric system by elimination; None if a pivot is zero to forty digits."""
+    """Return the solution of a symmetric system by elimination; None if a pivot is zero to a hundred digits."""
     A, b = A.copy(), b.copy()
     size = len(A)
     largest = max((abs(entry) for entry in np.diag(A)), default=Decimal(0))
     for j in range(size):
-        if abs(A[j, j]) <= largest * Decimal(10) ** -40:
+        if abs(A[j, j]) <= largest * SINGULAR:
             return None
         for i in range(j + 1, size):
             factor = A[i, j] / A[j, j]
@@ -86,7 +88,7 @@ def solve(A: Exact, b: Exact) -> Exact | None:
 def best_labels_value(X: Array, nu: float, a: Array) -> Decimal | None:
     """Return the least value of (9) over all labels without an l1 part; None if the directions are not determined."""
     with localcontext() as context:
-        context.prec = DIGITS
+        context.prec = SYSTEM_DIGITS
         data, ridge, n = centred(X), exact(a), Decimal(len(X))
         A = data.T @ data / n + np.diag(ridge * ridge)
         used = np.flatnonzero([entry != 0 for entry in np.diag(A)])

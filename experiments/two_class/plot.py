@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diffrac_cvx.writing import write_text
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
 from experiments.two_class.claims import SAME
 from experiments.two_class.readings import MAIN, READINGS
@@ -24,8 +25,8 @@ COLORS = dict(zip(READINGS, (ACCENT, SECOND, GREEN, GOLD, PURPLE, GREY), strict=
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
     """Write the tables in Markdown and LaTeX, and draw the figures beside the paper's and those of each reading."""
-    stem.with_suffix(".md").write_text(markdown(table))
-    stem.with_suffix(".tex").write_text(latex(table))
+    write_text(stem.with_suffix(".md"), markdown(table))
+    write_text(stem.with_suffix(".tex"), latex(table))
     rows = summary(table)
     with plt.rc_context(STYLE):
         figure, (errors, readings) = plt.subplots(2, 1, figsize=(PAGE, 5.6), height_ratios=(3, 2))

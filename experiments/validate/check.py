@@ -1,12 +1,13 @@
 """Whether all brackets of every instance meet, and the code that solves an instance again where they do not."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from experiments.harness.command import Outcome
-from experiments.validate.cells import METHODS, RELATED, instance
+from experiments.validate.cells import ERRORS, LARGEST_ERROR, METHODS, RELATED, instance
 
 KEYS = ["n", "d", "nu", "penalty", "trait"]
 REPRODUCERS = Path("build")
@@ -17,6 +18,9 @@ def check_brackets(table: pd.DataFrame) -> Outcome:
     wrong = table[table["agrees"] == 0]
     lines = [
         summarize(table).to_string(index=False, float_format=lambda number: f"{number:.1e}"),
+        "Largest DIMACS errors of the points of CVXPY's solvers:",
+        summarize_errors(table).to_string(index=False, float_format=lambda number: f"{number:.1e}"),
+        *(f"LARGE {flag}" for flag in point_out(table)),
         f"{len(table) - len(wrong)} of {len(table)} instances agree: every oracle value in every fast bracket",
     ]
     for _, row in wrong.iterrows():
@@ -35,18 +39,55 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "instances", "median gap", "90 % gap", "largest gap"])
 
 
+def solver_of(name: str) -> str:
+    """Return which of CVXPY's solvers a column is of."""
+    return "SCS" if name.endswith("SCS") else "CLARABEL"
+
+
+def errors_by_point(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the six errors of a method, an instance a row, without those that had nothing to solve."""
+    columns = {f"{name} {label}": label for label in ERRORS}
+    return table.reindex(columns=list(columns)).rename(columns=columns).dropna()
+
+
+def summarize_errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Return one line a form and solver: points, the largest of each error, and how many are above the threshold."""
+    rows = []
+    for name in (*METHODS, *RELATED):
+        errors = errors_by_point(table, name)
+        if len(errors):
+            limit = LARGEST_ERROR[solver_of(name)]
+            form = name.removesuffix(" SCS")
+            above = int((errors.max(axis=1) > limit).sum())
+            rows.append([form, solver_of(name), len(errors), *errors.max(), limit, above])
+    return pd.DataFrame(rows, columns=["form", "solver", "points", *ERRORS, "threshold", "above"])
+
+
+def point_out(table: pd.DataFrame) -> list[str]:
+    """Return a line for each point with an error above its solver's threshold, with the gap that is proved of it."""
+    lines = []
+    for name in (*METHODS, *RELATED):
+        errors = errors_by_point(table, name)
+        for i, row in errors[errors.max(axis=1) > LARGEST_ERROR[solver_of(name)]].iterrows():
+            where = ", ".join(str(table.loc[i, key]) for key in KEYS)
+            gap = table.loc[i, f"{name} gap"]
+            lines.append(f"{row.idxmax()} {row.max():.1e}, proved gap {gap:.1e}: {name} ({where})")
+    return lines
+
+
 def save_reproducer(row: pd.Series, folder: Path) -> Path:
     """Write the data of an instance and the lines that solve it again."""
     key = {name: row[name] for name in KEYS}
     X, penalty = instance(int(key["n"]), int(key["d"]), float(key["nu"]), str(key["penalty"]), str(key["trait"]))
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / "_".join(str(value).replace(" ", "-") for value in key.values())
+    stem = folder / "_".join(re.sub(r"[^\w.-]", "-", str(value)) for value in key.values())
     a, c = penalty.weights(X.shape[1])
+    says = f"{row['between']}: apart by {row['violation']:.3g}."
     np.savez(stem.with_suffix(".npz"), X=X, a=a, c=c, nu=key["nu"])
     stem.with_suffix(".py").write_text(
-        f'"""{row["between"]}: apart by {row["violation"]:.3g}."""\n'
+        f"{says!r}\n"
         "from pathlib import Path\n\nimport numpy as np\n\nimport diffrac_cvx as dc\n\n"
-        'data = np.load(Path(__file__).with_suffix(".npz"))\n'
+        'data = np.load(Path(__file__).with_suffix(".npz"), allow_pickle=False)\n'
         'X, nu, penalty = data["X"], float(data["nu"]), dc.Penalty(data["a"], data["c"])\n'
         'print(dc.solve(dc.v_space(X, nu, penalty), "CLARABEL"))\n'
         'print(dc.solve(dc.v_space(X, nu, penalty), "SCS"))\n'

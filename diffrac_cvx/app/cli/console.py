@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from diffrac_cvx.writing import printable
+
 DONE, RESERVED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -20,7 +22,7 @@ class Console:
     def say(self, text: str) -> None:
         """Print a line for a person."""
         if not (self.as_json or self.quiet):
-            print(text)
+            print(printable(text))
 
     def give(self, findings: Mapping[str, Any]) -> None:
         """Print the JSON object, where it was asked for."""

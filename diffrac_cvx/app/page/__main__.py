@@ -1,14 +1,17 @@
-"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, to this machine only."""
+"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, to who knows its token."""
 
 import argparse
 import os
 import runpy
+import secrets
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 from diffrac_cvx.app.page.computation import WAITING
+from diffrac_cvx.app.page.ports import HOST, require_port
+from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.processes import Worker
 
 PAGE = Path(__file__).with_name("notebook.py")
@@ -16,9 +19,12 @@ MISSING = "the page needs marimo and pandas, which are not installed: pip instal
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen, no requests to the network
 
 
-def arguments(port: int, *, browser: bool) -> list[str]:
-    """Return marimo's arguments: only this machine can reach the page, so that no token is needed."""
-    options = ["--host", "127.0.0.1", "--port", str(port), "--no-token", "--no-sandbox", "--no-check"]
+def arguments(port: int, token: str, *, browser: bool) -> list[str]:
+    """Return marimo's arguments: no other machine can reach the page, and no other user of this one without the token.
+
+    They are set in this process, so that the list of processes does not show the token.
+    """
+    options = ["--host", HOST, "--port", str(port), "--token", "--token-password", token, "--no-sandbox", "--no-check"]
     return ["marimo", "--quiet", "run", str(PAGE), *options, *([] if browser else ["--headless"])]
 
 
@@ -28,6 +34,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=2718)
     parser.add_argument("--headless", action="store_true", help="open no browser")
     options = parser.parse_args()
+    try:
+        require_port(options.port)
+    except ParameterError as error:
+        sys.exit(f"error: {error}")
     if not all(map(find_spec, ("marimo", "pandas"))):
         sys.exit(MISSING)
     os.environ.update(ENVIRONMENT)
@@ -35,9 +45,9 @@ def main() -> None:
     WAITING[0].start()
     for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
         import_module(module)  # pages run in this process, and do not wait for the import
-    if not options.headless:
-        print(f"http://127.0.0.1:{options.port} (Ctrl-C ends it)", flush=True)  # noqa: T201
-    sys.argv = arguments(options.port, browser=not options.headless)
+    token = secrets.token_urlsafe(24)
+    print(f"http://{HOST}:{options.port}/?access_token={token} (Ctrl-C ends it)", flush=True)  # noqa: T201
+    sys.argv = arguments(options.port, token, browser=not options.headless)
     runpy.run_module("marimo", run_name="__main__", alter_sys=True)
 
 

@@ -7,6 +7,7 @@ import marimo as mo
 
 from diffrac_cvx import datasets
 from diffrac_cvx.app.page.computation import EXTRAS
+from diffrac_cvx.app.page.data import MOST_UPLOADED
 from diffrac_cvx.app.page.solve_choice import list_forms
 from diffrac_cvx.datasets.tables import SUFFIXES
 from diffrac_cvx.errors import DataError
@@ -24,7 +25,11 @@ CONTROLS: dict[str, tuple[str, str]] = {
     "seed": ("seed", "Another seed gives other data of the same distribution; section 7.1."),
     "name": ("data set", "The nine two-class sets of Table 1, section 7.2; three of them have to be fetched first."),
     "scaling": ("scaling", "Of the columns, section 7.2; it matters for lambda and a, not for Eq. (12) alone."),
-    "file": ("table", "CSV, TSV, NPZ or Parquet: one point a row, one feature a column (X of section 2.1)."),
+    "file": (
+        "table",
+        f"CSV, TSV, NPZ or Parquet of at most {MOST_UPLOADED // 10**6} MB: one point a row, one feature a column (X of "
+        "section 2.1).",
+    ),
     "label": ("label column", "True labels, numbers or text; only to compare with, Eq. (1) does not use them."),
     "drop": ("columns left out", "Such as the number of a sample: it would be a feature of X (section 2.1)."),
     "missing": ("missing values", "Refuse, drop their rows, or take the column's mean: X of section 2.1 has none."),
@@ -84,7 +89,7 @@ def hint(error: Exception) -> str:
 
 def file_control() -> Any:
     """Return the control that takes a user's own table."""
-    return mo.ui.file(filetypes=SUFFIXES, kind="area")
+    return mo.ui.file(filetypes=SUFFIXES, kind="area", max_size=MOST_UPLOADED)
 
 
 def planted_controls() -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PureWindowsPath  # whose names end at a slash of either kind
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +11,8 @@ from diffrac_cvx import datasets
 from diffrac_cvx.datasets.tables import read_frame, split_label
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
+
+MOST_UPLOADED = 50_000_000  # bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +133,7 @@ class OwnTable:
         """
         if not self.file:
             raise DataError("choose a file with a table: one point a row, one feature a column")
+        self.check_size()
         table = datasets.read_table(
             self.content, self.label, drop=self.drop, missing=self.missing, scaling=self.scaling, name=self.file
         )
@@ -148,14 +152,23 @@ class OwnTable:
         DataError
             If the file cannot be read.
         """
+        self.check_size()
         label, frame = split_label(read_frame(self.content, self.file), None)
         return [str(name) for name in frame.columns] + ([] if label is None else [str(label.name)])
+
+    def check_size(self) -> None:
+        """Refuse a file that is larger than the page takes, whatever the browser has let through."""
+        if len(self.content) > MOST_UPLOADED:
+            raise DataError(
+                f"{self.file} has {len(self.content) / 1e6:.0f} MB and the page takes {MOST_UPLOADED // 10**6} MB: "
+                "diffrac_cvx.datasets.read_table reads it"
+            )
 
     def code(self) -> list[str]:
         """Return the lines that read the file and scale its columns."""
         how = f"drop={list(self.drop)!r}, missing={self.missing!r}, scaling={self.scaling!r}"
         return [
-            f"data = dc.datasets.read_table({self.file!r}, {self.label!r}, {how})",
+            f"data = dc.datasets.read_table({PureWindowsPath(self.file).name!r}, {self.label!r}, {how})",
             "X, y, names = data.X, data.y, data.names",
         ]
 

@@ -8,6 +8,7 @@ app = marimo.App(width="full", app_title="diffrac_cvx", css_file="notebook.css")
 @app.cell
 def _():
     import threading
+    from html import escape
 
     import marimo as mo
 
@@ -30,6 +31,7 @@ def _():
         cards,
         computation,
         controls,
+        escape,
         mo,
         pictures,
         plan_solves,
@@ -152,10 +154,10 @@ def _(automatic, mo, refresh, run, stop):
 
 
 @app.cell
-def _(get_line, mo):
+def _(escape, get_line, mo):
     _line = get_line()
     _bar = f'<progress value="{_line.done}" max="{max(_line.total, 1)}"></progress>'
-    mo.Html(f'<div class="status" data-state="{_line.state}">{_line}{_bar}</div>')
+    mo.Html(f'<div class="status" data-state="{_line.state}">{escape(str(_line))}{_bar}</div>')
     return
 
 

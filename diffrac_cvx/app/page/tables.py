@@ -10,7 +10,7 @@ from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.metrics import clustering_error
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.plotting.canvas import axes_for
+from diffrac_cvx.plotting.canvas import axes_for, plain
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, refine
 
@@ -70,7 +70,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def table_figure(table: Table) -> Any:
     """Return a table as a matplotlib figure."""
-    lines = table.lines()
+    lines = [[plain(entry) for entry in line] for line in table.lines()]
     widths = [max(len(text) for text in column) + 2 for column in zip(*lines, strict=True)]
     (ax,) = axes_for(None, size=(0.085 * sum(widths) + 0.3, 0.3 * len(lines) + 0.2))
     ax.axis("off")

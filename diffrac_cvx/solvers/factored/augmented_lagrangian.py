@@ -16,10 +16,15 @@ from diffrac_cvx.solvers.stopping import Iterate
 
 STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
 STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
+LARGE, UNEQUAL = (
+    30.0,
+    3.0,
+)  # V to what the variances suggest, as a whole and of one column to another: see `lagrangian_of`
 STEPS = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
 ROUNDS = 2  # of them before the point is certified, and one more for each hundred steps that were done
 STEPS_WITHOUT_L1 = 20  # before the point is certified, or a quarter of those that were done
 STALL = 8  # certificates without progress before the rank is allowed to grow again
+END = 60  # certificates without a narrower bracket before there is no more to be gained in double precision
 SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric of the steps
 SHRINKAGE_WITHOUT_L1 = 1e-1
 CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
@@ -66,13 +71,26 @@ class Lagrangian:
         self.B = problem.A + np.diag(problem.c**2)
         size = len(self.B)
         self.C0 = np.zeros((size, size)) if C0 is None else C0
-        stiffness = min(STIFFNESS * size, STIFFEST / max(problem.box.max(initial=0.0), 1e-300))
-        self.sigma = stiffness * problem.box
-        self.inverse_sigma = np.where(self.sigma > 0, inverse_or_one(self.sigma), 0.0)
+        self.set_stiffness(np.ones(size))
         # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
         self.left = None
         if np.sum(self.B**2) > CORRELATED * np.trace(self.B):
             self.left = scipy.linalg.inv(self.B + np.eye(size), check_finite=False)
+
+    def set_stiffness(self, units: Array) -> None:
+        """Choose sigma for a V whose entries are of the size of the units' products."""
+        typical = np.outer(units, units)
+        stiffness = min(STIFFNESS * len(units), STIFFEST / max((self.problem.box * typical).max(initial=0.0), 1e-300))
+        self.sigma = stiffness * self.problem.box / typical
+        self.inverse_sigma = np.where(self.sigma > 0, inverse_or_one(self.sigma), 0.0)
+
+    def factor(self, unknown: Array) -> Array:
+        """Return U of the unknown in which the steps are made."""
+        return unknown
+
+    def unknown(self, U: Array) -> Array:
+        """Return the unknown at U."""
+        return U
 
     def multiplier(self, U: Array) -> Array:
         """Return the maximiser C at U."""
@@ -152,6 +170,65 @@ class Lagrangian:
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
 
 
+class ScaledLagrangian(Lagrangian):
+    """The same in the unknown T^-1 U, where the data ask for a V of other size than the columns' variances do.
+
+    A few outlying rows have nearly all of the variance.  Where V can avoid them, it is as large as the other rows ask
+    for, and nearly orthogonal to the outlying ones.  T'(B + Diag(units)^-2) T = I: in the unknown the cost is a sum of
+    squares in which nothing large cancels, and its curvature is about one in all directions.
+    """
+
+    def __init__(self, problem: DirectionProblem, units: Array, C0: Array | None = None) -> None:
+        super().__init__(problem, C0)
+        root = np.vstack([problem.R, np.diag(problem.c)])
+        _, singular, right = np.linalg.svd(np.vstack([root, np.diag(1.0 / units)]), full_matrices=False)
+        self.T, self.inverse_T = right.T / singular, singular[:, None] * right
+        self.Z, self.root = problem.X @ self.T, root @ self.T
+        self.left = None
+        self.set_stiffness(units)
+
+    def factor(self, unknown: Array) -> Array:
+        """Return U."""
+        return np.asarray(self.T @ unknown)
+
+    def unknown(self, U: Array) -> Array:
+        """Return the unknown at U."""
+        return np.asarray(self.inverse_T @ U)
+
+    def value_and_gradient(self, Y: Array) -> tuple[float, Array]:
+        """Return the value at U = TY, and its gradient in Y."""
+        n, U, RY = len(self.Z), self.T @ Y, self.root @ Y
+        total, pull = roots_and_pull(self.Z, Y)
+        C = self.multiplier(U)
+        CU = C @ U
+        value = 1 - 2 * total / n + inner(RY, RY) + inner(U, CU) - self.distance(C)
+        return float(value), 2 * (self.root.T @ RY + self.T.T @ CU) - (2 / n) * pull
+
+    def update(self, at: Point) -> Point:
+        """Take the maximiser C at a point for the multiplier; return the point's new value and gradient."""
+        new = super().update(Point(self.factor(at.U), at.value, np.zeros_like(at.U)))
+        return Point(at.U, new.value, at.gradient + self.T.T @ new.gradient)
+
+    def escape(self, Y: Array) -> Array:
+        """Append the direction in which the certificate is violated most."""
+        return self.unknown(super().escape(self.factor(Y)))
+
+
+def lagrangian_of(problem: DirectionProblem, C: Array | None) -> Lagrangian:
+    """Return the Lagrangian in the unknown that suits the data.
+
+    The size of V is judged by that of the directions of least squares for labels at random, B^-1 X'X B^-1 / n.
+    """
+    if not problem.has_l1 or isinstance(problem.X, Rows):
+        return Lagrangian(problem, C)
+    B = problem.A + np.diag(problem.c**2)
+    directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
+    units = np.maximum(np.sqrt(row_products(directions, directions)), 1.0)
+    if units.max() < LARGE and units.max() < UNEQUAL * units.min():
+        return Lagrangian(problem, C)
+    return ScaledLagrangian(problem, units, C)
+
+
 def top_energy(G: Array) -> float:
     """Return nearly the largest eigenvalue of G = U'U, by power steps; it is at least the largest diagonal entry."""
     z = G[:, np.argmax(np.diag(G))]
@@ -194,10 +271,11 @@ def iterates(
     The memory of L-BFGS is kept when the multiplier changes.  ``poll`` is called at each function value; it may raise
     to leave.
     """
-    start = problem.best_scale(spread_start(problem) if U is None else U).U
-    lagrangian, memory = Lagrangian(problem, C), Memory()
-    at = lagrangian.point(start if start.any() else spread_start(problem))
+    lagrangian, memory = lagrangian_of(problem, C), Memory()
+    start = problem.best_scale(lagrangian.factor(spread_start(problem)) if U is None else U).U
+    at = lagrangian.point(lagrangian.unknown(start) if start.any() else spread_start(problem))
     done, best, since = 0, np.inf, 0
+    progress = Narrowing()
     while done < max_iter:
         if problem.has_l1:
             rounds = ROUNDS + done // 100
@@ -210,8 +288,10 @@ def iterates(
         if Q is not None:
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
-        iterate = proposal(lagrangian, at.U, done)
+        iterate = proposal(lagrangian, lagrangian.factor(at.U), done)
         yield iterate
+        if progress.ended(iterate, taken):
+            return
         if problem.has_l1:
             at = lagrangian.update(at)
         # The gap narrows long after the value has settled.
@@ -221,6 +301,22 @@ def iterates(
         if since >= STALL and at.U.shape[1] < len(at.U):
             at, since = lagrangian.point(lagrangian.escape(at.U)), 0
             memory = Memory()
+
+
+class Narrowing:
+    """Notice that points no longer narrow the bracket."""
+
+    def __init__(self) -> None:
+        self.lower, self.upper, self.gap, self.since, self.idle = 0.0, 1.0, np.inf, 0, 0
+
+    def ended(self, iterate: Iterate, taken: int) -> bool:
+        """Whether the bracket has not become narrower by a thousandth, or no step was possible, for long."""
+        self.idle = 0 if taken else self.idle + 1
+        if iterate.bounds is not None:
+            self.lower, self.upper = max(self.lower, iterate.bounds.lower), min(self.upper, iterate.bounds.upper)
+            narrower = self.upper - self.lower < (1.0 - 1e-3) * self.gap
+            self.gap, self.since = (self.upper - self.lower, 0) if narrower else (self.gap, self.since + 1)
+        return self.since >= END or self.idle >= 3 * STALL
 
 
 def follow_multiplier(lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, poll: Poll) -> tuple[Point, int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.pairs import Poll
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import momentum, psd_factor
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse, softmax_value
@@ -104,9 +105,12 @@ class StageState(NamedTuple):
 
 
 def iterates(
-    problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
+    problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float, poll: Poll
 ) -> Iterator[Iterate]:
-    """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0."""
+    """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0.
+
+    ``poll`` is called at every iteration; it may raise to leave.
+    """
     dual = SmoothedDual(problem.X, problem.W, problem.box)
     u, scale = first_point(problem, dual, U)
     eps = float(np.clip(tol, *FIRST_EPS))
@@ -117,7 +121,7 @@ def iterates(
     end = StageState(eps=eps, dual=start, U=dual.W, factor=0.1 / eps, n_iter=0, finished=False)
     ends: list[StageState] = []
     while eps > LAST_EPS and end.n_iter < max_iter:
-        for step in run_stage(stage, end, max_iter):
+        for step in run_stage(stage, end, max_iter, poll):
             yield step.iterate()
         end = step
         ends.append(end)
@@ -130,11 +134,12 @@ def iterates(
         end = end._replace(eps=eps, factor=end.factor / SHRINK, dual=stage.point(end.dual.u, end.dual.C))
 
 
-def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageState]:
+def run_stage(stage: Stage, start: StageState, max_iter: int, poll: Poll) -> Iterator[StageState]:
     """Yield the state of the stage every few iterations, and its last one."""
     last = ahead = start.dual
     done, factor, t = start.n_iter, start.factor, 1.0
     while True:
+        poll()
         here = stage.dual.smooth_part(ahead.D, stage.eps)
         new, value, factor = stage.step(ahead, here, factor)
         done += 1

@@ -6,6 +6,7 @@ import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.pairs import Poll
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import momentum, row_energies, whitener
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse
@@ -46,11 +47,19 @@ def relaxed_gap(
 
 
 def iterates(
-    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, own_rule: bool
+    problem: DirectionProblem,
+    eps: float,
+    U: Array | None,
+    C: Array | None,
+    max_iter: int,
+    *,
+    own_rule: bool,
+    poll: Poll,
 ) -> Iterator[Iterate]:
     """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and continue.
 
     With own_rule, it ends by the paper's rule: (21) solved to eps log d, with its l1 part at the right scale.
+    ``poll`` is called at every iteration; it may raise to leave.
     """
     dual = published_dual(problem)
     n, r = dual.Z.shape
@@ -60,6 +69,7 @@ def iterates(
     C = np.zeros_like(dual.box) if C is None else np.clip(scale * C, -scale * dual.box, scale * dual.box)
     ahead, t = (u, C), 1.0
     for done in range(1, max_iter + 1):
+        poll()
         point = dual.smooth_part(dual.matrix(*ahead), eps)
         new_u = prox_inverse(ahead[0] - step * point.grad_u, step, n)
         new_C = np.clip(ahead[1] - step * point.grad_C, -scale * dual.box, scale * dual.box)

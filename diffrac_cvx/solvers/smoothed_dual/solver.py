@@ -10,10 +10,13 @@ from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.factors import is_sparse
 from diffrac_cvx.inputs import one_of, positive
+from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
+
+MATRICES = 16  # of the size of V, that it holds
 
 
 def fista(
@@ -76,6 +79,8 @@ def fista(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
+    ResourceError
+        If matrices of the size of V would not fit in memory: before they are made.
     """
     penalty = penalty_of(penalty, lam, ridge)
     one_of(variant, "variant", ("accelerated", "published"))
@@ -86,14 +91,19 @@ def fista(
     stopping = Stopping(tol, max_iter, time_limit, callback)
 
     def iterates(problem: DirectionProblem, start: Start) -> Iterator[Iterate]:
+        size = problem.X.shape[1]
+        require_memory(MATRICES * 8.0 * size**2, f"fista in {size} features", "use low_rank")
         first = start.as_dense
         if first.U is not None and is_sparse(start.U):
             yield Iterate(first.U, 0, Dual(C=first.C))
         if variant == "accelerated":
-            yield from accelerated.iterates(problem, first.U, first.C, stopping.max_iter, tol)
+            yield from accelerated.iterates(problem, first.U, first.C, stopping.max_iter, tol, stopping.poll)
             return
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
-        yield from published.iterates(problem, eps, first.U, first.C, stopping.max_iter, own_rule=epsilon is not None)
+        own = epsilon is not None
+        yield from published.iterates(
+            problem, eps, first.U, first.C, stopping.max_iter, own_rule=own, poll=stopping.poll
+        )
 
     exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
     return solve_by_iterates(X, nu, penalty, iterates, stopping, f"fista ({variant})", start=start, exhausted=exhausted)

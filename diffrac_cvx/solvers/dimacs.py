@@ -1,0 +1,111 @@
+"""The six DIMACS errors of a solver's point: residuals, distances from the cones, gap and complementarity."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.result import DimacsErrors
+
+# The order in which a solver stacks the triangle of a semidefinite matrix, off-diagonal entries times sqrt(2).
+TRIANGLES = {"CLARABEL": np.tril_indices, "SCS": np.triu_indices}
+
+
+class Cones(NamedTuple):
+    """The cones of a conic problem in the order of its rows, the semidefinite ones by side; power cones are of 1/2."""
+
+    zero: int
+    nonnegative: int
+    second_order: tuple[int, ...]
+    semidefinite: tuple[int, ...]
+    power: int
+
+
+class ConicPoint(NamedTuple):
+    """A solver's x, s and z, in the notation of `DimacsErrors`."""
+
+    x: Array
+    s: Array
+    z: Array
+
+
+def dimacs_errors(solver: str, data: dict[str, Any], raw: Any) -> DimacsErrors | None:
+    """Return the errors of what CLARABEL or SCS returned; None of other solvers and cones, and without a point.
+
+    Parameters
+    ----------
+    solver : str
+        Its name.
+    data : dict
+        What ``cvxpy.Problem.get_problem_data`` gave.
+    raw : object
+        What ``solve_via_data`` gave.
+    """
+    if solver not in TRIANGLES or data.get("P") is not None:
+        return None
+    cones, point = cones_of(data["dims"]), point_of(raw)
+    if cones is None or not all(np.all(np.isfinite(part)) for part in point):
+        return None
+    return errors_at(scipy.sparse.csc_array(data["A"]), data["b"], data["c"], point, cones, solver)
+
+
+def cones_of(dims: Any) -> Cones | None:
+    """Return the cones as CVXPY counts them; None where there are others than those of this package's relaxations."""
+    if dims.exp or getattr(dims, "pnd", None) or any(power != 0.5 for power in dims.p3d):
+        return None
+    return Cones(dims.zero, dims.nonneg, tuple(dims.soc), tuple(dims.psd), len(dims.p3d))
+
+
+def point_of(raw: Any) -> ConicPoint:
+    """Return x, s and z of a result of CLARABEL, an object, or of SCS, a dictionary, whose z is called y."""
+    parts = (raw["x"], raw["s"], raw["y"]) if isinstance(raw, dict) else (raw.x, raw.s, raw.z)
+    return ConicPoint(*(np.asarray(np.nan if part is None else part, dtype=float) for part in parts))
+
+
+def errors_at(A: Any, b: Array, c: Array, point: ConicPoint, cones: Cones, solver: str) -> DimacsErrors:
+    """Return the six errors."""
+    x, s, z = point
+    of_b, of_c = (1.0 + float(np.abs(vector).max(initial=0.0)) for vector in (b, c))
+    primal, dual = float(c @ x), -float(b @ z)
+    of_values = 1.0 + abs(primal) + abs(dual)
+    return DimacsErrors(
+        err1=float(np.linalg.norm(A @ x + s - b)) / of_b,
+        err2=distance_outside(s, cones, solver, dual=False) / of_b,
+        err3=float(np.linalg.norm(A.T @ z + c)) / of_c,
+        err4=distance_outside(z, cones, solver, dual=True) / of_c,
+        err5=abs(primal - dual) / of_values,
+        err6=abs(float(s @ z)) / of_values,
+    )
+
+
+def distance_outside(vector: Array, cones: Cones, solver: str, *, dual: bool) -> float:
+    """Return the largest distance of the parts of a vector from their cones, or from the dual cones."""
+    return max((float(distance) for distance in distances(vector, cones, solver, dual=dual)), default=0.0)
+
+
+def distances(vector: Array, cones: Cones, solver: str, *, dual: bool) -> Iterator[float]:
+    """Yield minus the least eigenvalue of each part, 0 where it is in its cone."""
+    zero, nonnegative, rest = np.split(vector, np.cumsum([cones.zero, cones.nonnegative]))
+    if not dual:  # the dual cone of 0 is everything
+        yield np.abs(zero).max(initial=0.0)
+    yield (-nonnegative).max(initial=0.0)
+    for size in cones.second_order:
+        head, rest = np.split(rest, [size])
+        yield max(np.linalg.norm(head[1:]) - head[0], 0.0)
+    for side in cones.semidefinite:
+        head, rest = np.split(rest, [side * (side + 1) // 2])
+        yield max(-least_eigenvalue(head, side, solver), 0.0)
+    # x y >= w^2 is [[x, w], [w, y]] >= 0, and 4 x y >= w^2, its dual, is [[x, w/2], [w/2, y]] >= 0.
+    x, y, w = rest.reshape(cones.power, 3).T
+    w = w / 2 if dual else w
+    yield (np.hypot((x - y) / 2, w) - (x + y) / 2).max(initial=0.0)
+
+
+def least_eigenvalue(triangle: Array, side: int, solver: str) -> float:
+    """Return the least eigenvalue of a symmetric matrix from its triangle, as the solver stacks it."""
+    rows, columns = TRIANGLES[solver](side)
+    matrix = np.zeros((side, side))
+    matrix[rows, columns] = matrix[columns, rows] = np.where(rows == columns, triangle, triangle / 2**0.5)
+    return float(np.linalg.eigvalsh(matrix)[0]) if side else 0.0

@@ -1,0 +1,116 @@
+"""The instances: families of data that are easy and hard to solve, each at sizes from 5 x 1 to 3000 x 300."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.inputs import Array
+
+Rng = np.random.Generator
+
+# n, d and the seconds of processor time that one solve may take, which do not depend on what else the machine does.
+SIZES = {
+    (5, 1): 2.0,
+    (12, 5): 2.0,
+    (5, 52): 2.0,
+    (22, 282): 4.0,
+    (60, 20): 2.0,
+    (100, 100): 3.0,
+    (220, 125): 3.0,
+    (395, 251): 5.0,
+    (1000, 40): 3.0,
+    (3000, 300): 10.0,
+}
+SMOKE = ((5, 1), (12, 5))
+SMOKE_FAMILIES = ("planted", "outlying rows", "nu near 0")
+LEVELS = 5  # of a category
+OUTLIER = 1e6
+RHO = 0.98  # correlation of neighbouring columns
+
+
+class Instance(NamedTuple):
+    """Data, nu and the penalty."""
+
+    X: Array
+    nu: float
+    penalty: dc.Penalty
+
+
+class Family(NamedTuple):
+    """How the data are made, nu, the ridge a and the weight lambda = c^2."""
+
+    make: Callable[[Rng, int, int], Array]
+    nu: float = 1.0
+    a: float = 0.0
+    lam: float = 0.01
+
+
+def planted(rng: Rng, n: int, d: int) -> Array:
+    """Two clusters along two of the columns."""
+    return dc.datasets.make_planted(n, d, min(2, d), noise=0.3, rng=rng).X
+
+
+def noise(rng: Rng, n: int, d: int) -> Array:
+    """Normal entries."""
+    return rng.standard_normal((n, d))
+
+
+def one_hot(rng: Rng, n: int, d: int) -> Array:
+    """Indicators of categories of five levels, so that columns are collinear."""
+    groups = [rng.integers(LEVELS, size=n)[:, None] == np.arange(LEVELS) for _ in range(-(-d // LEVELS))]
+    return np.hstack(groups)[:, :d].astype(float)
+
+
+def heavy_tails(rng: Rng, n: int, d: int) -> Array:
+    """Entries of Student's t with 1.5 degrees of freedom: no variance."""
+    return rng.standard_t(1.5, (n, d))
+
+
+def outliers(rng: Rng, n: int, d: int) -> Array:
+    """Normal entries, one row in twenty a million times as large."""
+    X = rng.standard_normal((n, d))
+    X[: max(n // 20, 1)] *= OUTLIER
+    return X
+
+
+def outlying_entries(rng: Rng, n: int, d: int) -> Array:
+    """Normal entries, one in a hundred a million times as large."""
+    X = rng.standard_normal((n, d))
+    return np.where(rng.random((n, d)) < 0.01, OUTLIER * X, X)
+
+
+def correlated(rng: Rng, n: int, d: int) -> Array:
+    """Columns of an autoregressive process."""
+    X = rng.standard_normal((n, d))
+    for j in range(1, d):
+        X[:, j] = RHO * X[:, j - 1] + (1.0 - RHO**2) ** 0.5 * X[:, j]
+    return X
+
+
+FAMILIES = {
+    "planted": Family(planted),
+    "planted, no penalty": Family(planted, lam=0.0),
+    "noise": Family(noise),
+    "one-hot": Family(one_hot),
+    "one-hot, no penalty": Family(one_hot, lam=0.0),
+    "heavy tails": Family(heavy_tails),
+    "outlying rows": Family(outliers),
+    "outlying entries": Family(outlying_entries),
+    "outlying rows, no penalty": Family(outliers, lam=0.0),
+    "correlated": Family(correlated),
+    "correlated, ridge": Family(correlated, a=0.1, lam=1e-3),
+    "lambda tiny": Family(noise, lam=1e-8),
+    "lambda large": Family(planted, lam=1.0, a=0.1),
+    "lambda huge": Family(planted, lam=1e3),
+    "nu near 0": Family(planted, nu=1e-4),
+    "nu near 1": Family(planted, nu=1.0 - 1e-4),
+}
+
+
+def make_instance(family: str, n: int, d: int) -> Instance:
+    """Return the instance of a family at a size; the seed depends on these alone."""
+    make, nu, a, lam = FAMILIES[family]
+    rng = np.random.default_rng([2017, 4, list(FAMILIES).index(family), n, d])
+    return Instance(make(rng, n, d), nu, dc.Penalty(a=a, c=lam**0.5))

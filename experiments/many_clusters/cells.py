@@ -1,0 +1,112 @@
+"""The cells of the experiment on more than two clusters: data with known classes, and methods."""
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.mixture import GaussianMixture
+
+import diffrac_cvx as dc
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import standardise
+from experiments.harness.sweep import Cell, Row
+
+Classes = npt.NDArray[np.int64]
+Data = tuple[Array, Classes]
+
+POINTS, FEATURES = 300, 10  # of planted classes
+MOST_POINTS = 600  # of a real set; a sample of more, another in each replication
+STARTS = 10
+SETTINGS = {"starts": STARTS, "most_points": MOST_POINTS, "points": POINTS, "features": FEATURES}
+REPLICATIONS = {"full": 5, "smoke": 1}
+
+
+def planted(k: int, spread: float, replication: int) -> Data:
+    """Return classes at the corners of a simplex with Gaussian spread, beside noise dimensions, all mixed."""
+    rng = np.random.default_rng([2017, 21, k, round(100 * spread), replication])
+    classes = np.arange(POINTS) % k
+    corners = (np.linalg.qr(np.eye(k) - 1 / k)[0][:, : k - 1] * k**0.5)[classes]
+    noise = rng.standard_normal((POINTS, FEATURES - k + 1))
+    X = np.hstack([corners + spread * rng.standard_normal(corners.shape), noise])
+    return X @ rng.standard_normal((FEATURES, FEATURES)), classes
+
+
+def sampled(load: Callable[[], Data], replication: int) -> Data:
+    """Return a real set, or a sample of it."""
+    X, classes = load()
+    chosen = np.random.default_rng([2017, 22, replication]).permutation(len(X))[:MOST_POINTS]
+    return X[chosen], classes[chosen]
+
+
+def digits(first: int, last: int) -> Data:
+    """Return the digits from one to another."""
+    X, classes = load_digits(return_X_y=True)
+    chosen = (classes >= first) & (classes <= last)
+    return np.asarray(X[chosen], dtype=float), np.asarray(classes[chosen] - first)
+
+
+def yeast() -> Data:
+    """Return the genes whose set of functional classes is one of the four most frequent sets."""
+    X, Y = dc.datasets.load("yeast")
+    _, which, counts = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
+    frequent = np.argsort(-counts, kind="stable")[:4]
+    chosen = np.isin(which, frequent)
+    return np.asarray(X)[chosen], np.searchsorted(np.sort(frequent), which[chosen])
+
+
+DATA: dict[str, Callable[[int], Data]] = {
+    **{f"planted, K = {k}, spread {s}": partial(planted, k, s) for k in (3, 4, 6) for s in (0.2, 0.4)},
+    "iris": partial(sampled, partial(load_iris, return_X_y=True)),
+    "wine": partial(sampled, partial(load_wine, return_X_y=True)),
+    "digits 0 to 2": partial(sampled, partial(digits, 0, 2)),
+    "digits 0 to 3": partial(sampled, partial(digits, 0, 3)),
+    "digits 0 to 4": partial(sampled, partial(digits, 0, 4)),
+    "yeast": partial(sampled, yeast),
+}
+METHODS = ("together", "splits", "k-means", "Gaussian mixture")
+SMOKE = ("planted, K = 3, spread 0.2", "iris")
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid."""
+    return [
+        {"data": name, "method": method, "replication": replication}
+        for name in (DATA if grid == "full" else SMOKE)
+        for method in METHODS
+        for replication in range(REPLICATIONS[grid])
+    ]
+
+
+def measure(data: str, method: str, replication: int) -> Row:
+    """Cluster one set, standardised, by one method with its defaults, the number of clusters known."""
+    X, classes = DATA[data](replication)
+    X, k = standardise(X[:, X.std(axis=0) > 0.0] - X[:, X.std(axis=0) > 0.0].mean(axis=0)).X, int(classes.max()) + 1
+    begun = time.perf_counter()
+    model = model_of(method, k, replication)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of gaps that do not close, and of few points
+        labels = model.fit_predict(X)
+    return {
+        "n": len(X),
+        "d": X.shape[1],
+        "K": k,
+        "adjusted_rand": dc.metrics.adjusted_rand_index(classes, labels),
+        "cost": dc.certify_clusters(X, labels, 0.0, k, ridge=dc.DiffracClustering().ridge).objective,
+        "lower": getattr(model, "lower_bound_", np.nan),
+        "seconds": time.perf_counter() - begun,
+    }
+
+
+def model_of(method: str, k: int, seed: int) -> Any:
+    """Return an estimator that is not fitted yet."""
+    if method == "k-means":
+        return KMeans(k, n_init=STARTS, random_state=seed)
+    if method == "Gaussian mixture":
+        return GaussianMixture(k, n_init=STARTS, reg_covar=1e-3, random_state=seed)
+    return dc.DiffracClustering(n_clusters=k, strategy=method, random_state=seed)

@@ -1,0 +1,41 @@
+"""What the experiment on more than two clusters shows; the paper states no number for it."""
+
+import pandas as pd
+
+from experiments.harness.claims import Finding
+from experiments.many_clusters.cells import METHODS, STARTS
+
+TITLE = "More than two clusters"
+ABOUT = (
+    "Adjusted Rand index of `DiffracClustering(n_clusters=K)` with its default penalty, by both strategies, of k-means "
+    f"and of a Gaussian mixture ({STARTS} starts each), K known, all on standardised columns."
+)
+
+
+def means(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean adjusted Rand index, one row a set and one column a method."""
+    by_set = table.groupby(["data", "method"], sort=False)["adjusted_rand"].mean().unstack("method")
+    return by_set.reindex(columns=list(METHODS)).loc[list(dict.fromkeys(table["data"]))]
+
+
+def claims(table: pd.DataFrame) -> list[Finding]:
+    """Return what was found."""
+    return [overall(table, "planted classes", True), overall(table, "real sets", False), proved(table)]
+
+
+def overall(table: pd.DataFrame, name: str, planted: bool) -> Finding:
+    """Compare the methods by their mean over sets."""
+    by_set = means(table)
+    chosen = by_set[by_set.index.str.startswith("planted") == planted]
+    if chosen.empty:
+        return Finding(f"mean adjusted Rand index over {name}", "not measured.")
+    words = ", ".join(f"{method} {value:.2f}" for method, value in chosen.mean().items())
+    return Finding(f"mean adjusted Rand index over the {len(chosen)} {name}", f"{words}.")
+
+
+def proved(table: pd.DataFrame) -> Finding:
+    """Say what is proved of the partitions that the estimator finds together."""
+    rows = table[table["method"] == "together"]
+    gaps = rows["cost"] - rows["lower"]
+    words = f"median {gaps.median():.2f}, from {gaps.min():.2f} to {gaps.max():.2f} of at most 1."
+    return Finding("proved distance of the partition from the best into K clusters", words)

@@ -1,0 +1,34 @@
+"""Draw the adjusted Rand index of each set and method; solves nothing."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from diffrac_cvx.plotting.canvas import Style
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.many_clusters.claims import means
+
+STYLES = {
+    "together": Style(ACCENT, "", "o"),
+    "splits": Style(SECOND, "", "^"),
+    "k-means": Style(GREY, "", "s"),
+    "Gaussian mixture": Style(GREEN, "", "v"),
+}
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw one row a set, one mark a method."""
+    by_set = means(table)
+    rows = np.arange(len(by_set))[::-1]
+    with plt.rc_context(STYLE):
+        figure, ax = plt.subplots(figsize=(0.8 * PAGE, 0.22 * len(by_set) + 1.0))
+        for j, (method, style) in enumerate(STYLES.items()):
+            shift = 0.12 * (1.5 - j)
+            ax.plot(by_set[method], rows + shift, style.marker, color=style.color, ms=4, label=method)
+        ax.set_yticks(rows, list(by_set.index))
+        ax.set(xlabel="adjusted Rand index", xlim=(-0.05, 1.05))
+        ax.grid(axis="y", lw=0.3)
+        figure.legend(loc="outside upper center", ncols=4, frameon=False)
+        save(figure, stem)

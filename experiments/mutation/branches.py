@@ -1,0 +1,65 @@
+"""How much of the library the fast tests run: statements and branches, folder by folder.
+
+Run ``make coverage``.  It fails where fewer than 95 % of the statements and branches, or of branches alone, are run.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.harness.tables import write_table
+
+REPORT = Path("build/branches.json")  # of coverage.py
+TABLE = Path("figures/coverage.csv")
+LEAST = 0.95
+COUNTS = {
+    "statements": "num_statements",
+    "statements_run": "covered_lines",
+    "branches": "num_branches",
+    "branches_run": "covered_branches",
+}
+
+
+def table_of(report: Path) -> pd.DataFrame:
+    """Return the counts of each folder of the package; files of the package itself are a folder."""
+    rows = []
+    for name, file in json.loads(report.read_text())["files"].items():
+        parts = Path(name).parts
+        folder = parts[1] if len(parts) > 2 else "files of the package itself"
+        rows.append({"folder": folder, **{count: file["summary"][key] for count, key in COUNTS.items()}})
+    return pd.DataFrame(rows).groupby("folder", as_index=False).sum()
+
+
+def shares_of(counts: pd.Series) -> tuple[float, float]:
+    """Return the share of statements and branches that are run, and that of the branches alone."""
+    both = (counts["statements_run"] + counts["branches_run"]) / (counts["statements"] + counts["branches"])
+    return float(both), float(counts["branches_run"] / max(counts["branches"], 1))
+
+
+def check_coverage(table: pd.DataFrame) -> bool:
+    """Print the shares, and return whether those of the package are large enough."""
+    for row in table.to_dict("records"):
+        both, branches = shares_of(pd.Series(row))
+        print(f"{row['folder']}: {both:.1%} of statements and branches, {branches:.1%} of branches")
+    both, branches = shares_of(table[list(COUNTS)].sum())
+    print(
+        f"in all: {both:.1%} of statements and branches, {branches:.1%} of branches; {LEAST:.0%} of each is asked for"
+    )
+    return min(both, branches) >= LEAST
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command, and return its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--report", type=Path, default=REPORT)
+    parser.add_argument("--out", type=Path, default=TABLE)
+    values = parser.parse_args(arguments)
+    table = table_of(values.report)
+    write_table(table, values.out)
+    return 0 if check_coverage(table) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,302 @@
+"""The pieces of which certificates are made, each against the dense formula that it stands for."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from oracles import solve_normalized
+from scipy.sparse.csgraph import connected_components
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates import label_bounds
+from diffrac_cvx.certificates.components import join_labels, label_components, number_by_first, weights_at
+from diffrac_cvx.certificates.direction_bounds import (
+    Dual,
+    blended_ratio,
+    bound_at,
+    bracket_normalized,
+    clip_to_box,
+    closer_to_feasible,
+    inverse_roots,
+    skip_zero_rows,
+)
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.rounding import (
+    LARGEST,
+    UNIT,
+    Pencil,
+    Whitening,
+    gamma,
+    proved_ratio,
+    proved_shift,
+    summands,
+    up,
+)
+from diffrac_cvx.inputs import as_data
+from diffrac_cvx.metrics import factor_imbalance
+from diffrac_cvx.result import Bracket
+from diffrac_cvx.rows import BLOCK
+
+RNG = np.random.default_rng(77)
+
+
+def symmetric(size, seed):
+    M = np.random.default_rng(seed).standard_normal((size, size))
+    return (M + M.T) / 2
+
+
+def problem_of(n, d, nu, penalty, seed=0):
+    return direction_problem(as_data(np.random.default_rng(seed).standard_normal((n, d))), nu, penalty)
+
+
+# What rounding can change
+
+
+@pytest.mark.parametrize("t", [np.inf, np.nan, 2 * LARGEST])
+def test_a_ratio_that_is_no_usable_number_proves_nothing(t):
+    assert proved_ratio(Pencil(np.eye(2), np.eye(2), 0.0, 0.0), t, 1.0) == np.inf
+    assert proved_ratio(Pencil(np.eye(0), np.eye(0), 0.0, 0.0), t, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("off", [0.0, 1e-6])
+def test_a_shift_is_a_little_above_the_least_and_holds_with_what_may_be_off(seed, off):
+    rest, B = symmetric(4, seed), np.random.default_rng(seed).standard_normal((4, 4))
+    A = B @ B.T
+    A /= np.linalg.eigvalsh(A)[-1]
+    root = np.linalg.inv(np.linalg.cholesky(A))
+    least = np.linalg.eigvalsh(-root @ rest @ root.T)[-1]
+    found = proved_shift(rest, A, off, off, least)
+    assert np.linalg.eigvalsh(rest + found * A)[0] >= off * (1.0 + abs(found)) * 0.999
+    assert least < found <= least + 16 * (off + 1e-13) * (2.0 + abs(least)) / np.linalg.eigvalsh(A)[0]
+
+
+def test_where_no_shift_is_enough_there_is_none():
+    assert proved_shift(np.eye(2), np.eye(2), 0.0, 0.0, np.inf) == np.inf
+    assert proved_shift(-np.eye(2), np.diag([1.0, 0.0]), 0.0, 0.0, 1.0) == np.inf
+
+
+def test_a_number_computed_by_a_few_operations_is_raised_by_more_than_their_rounding():
+    assert 1.0 + 4 * UNIT < up(1.0) < 1.0 + 16 * UNIT
+    assert up(2.0, 100) > 2.0 * (1.0 + gamma(100))
+    assert up(0.0) == 0.0
+
+
+@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 3])
+def test_a_sum_by_blocks_has_as_many_terms_in_a_row_as_its_longest_block_and_the_blocks(n):
+    blocks = -(-n // BLOCK)
+    longest = min(n, BLOCK)
+    assert longest + blocks - 1 <= summands(n) <= longest + blocks + 1
+
+
+def test_a_bound_is_one_less_a_product_and_never_above_it():
+    for t, mean in ((0.3, 0.7), (1.0, 1.0), (1e-9, 5.0)):
+        assert 1.0 - t * mean - 1e-12 <= bound_at(t, mean) <= 1.0 - t * mean
+    assert bound_at(np.inf, 0.5) == -np.inf
+
+
+# The space of directions
+
+
+def test_weights_are_inverse_roots_above_a_floor_and_zero_rows_have_none():
+    q = np.array([4.0, 0.0, 1.0, 1e-30])
+    np.testing.assert_allclose(inverse_roots(q), [0.5, (1.25e-12) ** -0.5, 1.0, (1.25e-12) ** -0.5])
+    np.testing.assert_allclose(inverse_roots(q, 0.5), [0.5, 1.25**-0.5 * 2**0.5, 1.0, 1.25**-0.5 * 2**0.5])
+    assert np.all(np.isfinite(inverse_roots(np.zeros(3))))
+    X = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [0.0, 3.0]])
+    problem = direction_problem(X, 1.0, dc.Penalty(c=0.1))
+    u, inverse_mean = skip_zero_rows(problem, np.array([1.0, 5.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(u, [1.0, 0.0, 2.0, 4.0])
+    assert inverse_mean == pytest.approx((1.0 + 0.5 + 0.25) / 4)
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.6])
+def test_a_multiplier_is_clipped_to_its_box_and_moved_towards_the_cone(nu):
+    problem = problem_of(20, 4, nu, dc.Penalty(a=0.1, c=np.array([0.3, 0.5, 0.2, 0.4])))
+    C = clip_to_box(problem, 3.0 * RNG.standard_normal((len(problem.c),) * 2))
+    assert np.all(np.abs(C) <= np.outer(problem.c, problem.c))
+    np.testing.assert_array_equal(np.diag(C), 0.0)
+    np.testing.assert_array_equal(C, C.T)
+    M = problem.X.T @ (RNG.uniform(1.0, 3.0, len(problem.X))[:, None] * problem.X) / len(problem.X)
+    moved = closer_to_feasible(problem, M, C)
+    np.testing.assert_array_equal(moved, clip_to_box(problem, moved))
+
+    def distance(C):
+        values = np.linalg.eigvalsh(problem.A + C + np.diag(problem.c**2) - M)
+        return np.linalg.norm(np.minimum(values, 0.0))
+
+    assert distance(moved) < distance(C)
+    loose = clip_to_box(problem, np.zeros_like(C))
+    np.testing.assert_allclose(closer_to_feasible(problem, 0.0 * M, loose), loose, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_blended_ratio_is_the_largest_eigenvalue_with_the_share_it_says(seed):
+    """M <= t (I + s C), whatever the share s; at s = 0 it is the largest eigenvalue of M alone."""
+    B = np.random.default_rng(seed).standard_normal((4, 6))
+    M, C = B @ B.T / 6, 0.45 * symmetric(4, seed + 10)
+    found = blended_ratio(M, C, 1e-9, 1e-9)
+    right = np.eye(4) + found.share * C
+    assert np.linalg.eigvalsh(right)[0] == pytest.approx(found.least, rel=1e-6)
+    root = np.linalg.inv(np.linalg.cholesky(right))
+    assert found.t == pytest.approx(np.linalg.eigvalsh(root @ M @ root.T)[-1], rel=1e-6)
+    assert 0.0 <= found.share <= 1.0
+    whole = np.linalg.eigvalsh(np.eye(4) + C)[0]
+    if whole > 0.1:
+        assert found.share == 1.0
+
+
+def test_a_multiplier_that_makes_the_right_side_indefinite_is_shrunk_until_it_is_not():
+    found = blended_ratio(np.eye(3), np.diag([-2.0, 0.0, 0.0]), 1e-9, 1e-9)
+    assert 0.0 <= found.share < 0.5
+    assert found.least > 0.0
+    assert found.t == pytest.approx(1.0 / (1.0 - 2.0 * found.share), rel=1e-6)
+
+
+@pytest.mark.parametrize(("n", "d"), [(9, 3), (4, 6)])
+@pytest.mark.parametrize("a", [0.0, 0.2])
+def test_any_factor_brackets_the_optimum_of_eq_21_more_columns_than_rows_too(n, d, a):
+    X = as_data(np.random.default_rng(n).standard_normal((n, d)))
+    best, V = solve_normalized(X, 1.0, a, 0.3)
+    problem = direction_problem(X, 1.0, dc.Penalty(a, 0.3))
+    U = problem.from_user(V)
+    for factor in (U, RNG.standard_normal((d, 2)), np.eye(d)):
+        found = bracket_normalized(problem, factor)
+        assert -1.0 <= found.lower <= best + 1e-6
+        assert found.upper >= best - 1e-6
+        proved = bracket_normalized(problem, factor, Dual(C=np.zeros((d, d))))
+        assert proved.lower >= found.lower
+    assert bracket_normalized(problem, U).gap < 0.02
+    assert bracket_normalized(problem, np.zeros((d, 1))) == Bracket(-1.0, 0.0)
+
+
+def labels_of(joined):
+    """The components of a graph, numbered from 0 by first coordinate."""
+    labels = connected_components(scipy.sparse.csr_array(joined))[1]
+    return number_by_first(labels)
+
+
+@pytest.mark.parametrize("gap", [1e-12, 1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("seed", range(3))
+def test_features_are_joined_where_the_gap_does_not_prove_that_their_pair_is_inside_its_box(seed, gap):
+    """|G_jk| + (gap mean w x_j^2 x_k^2)^1/2 against c_j c_k, pair by pair."""
+    d = 9
+    problem = problem_of(60, d, 1.0, dc.Penalty(c=np.linspace(0.15, 0.4, d)), seed)
+    X, n = problem.X, 60
+    q = np.sum((X @ np.diag(np.linspace(0.5, 0.2, d))) ** 2, axis=1)
+    weights = weights_at(q, gap)
+    u = 1.0 / np.sqrt(q)
+    np.testing.assert_allclose(weights.u, u)
+    G = X.T @ np.diag(u) @ X / n - problem.A
+    off = np.sqrt(gap * np.einsum("ij,i,ik->jk", X**2, weights.w, X**2) / n)
+    joined = np.abs(G) + off >= np.outer(problem.c, problem.c)
+    found = label_components(problem, weights, np.arange(d), None)
+    np.testing.assert_array_equal(found, labels_of(joined))
+    loose = label_components(problem, weights, np.arange(d), 0.3)
+    np.testing.assert_array_equal(loose, labels_of(np.abs(G) >= 0.7 * np.outer(problem.c, problem.c)))
+
+
+def test_the_gap_bounds_the_distance_of_the_weights_row_by_row():
+    """gap >= mean (r - r*)^2 / r*: the least r* of a row that this leaves is in w = 1 / (r^2 r*)."""
+    q, gap = np.array([1.0, 0.25, 4.0]), 0.01
+    r = np.sqrt(q)
+    least = 1.0 / (weights_at(q, gap).w * q)
+    assert np.all(least < r)
+    np.testing.assert_allclose((r - least) ** 2 / least / 3, gap, rtol=1e-9)
+    assert weights_at(q, -1.0).gap == weights_at(q, 0.0).gap > 0.0
+
+
+@pytest.mark.parametrize("rtol", [0.0, 0.2])
+def test_with_an_offset_the_pairs_are_those_of_the_schur_complement(rtol):
+    d, nu = 6, 0.6
+    problem = problem_of(80, d, nu, dc.Penalty(c=0.25), 5)
+    X, n, size = problem.X, 80, d + 1
+    q = np.sum((X @ np.diag([0.5] * d + [0.3])) ** 2, axis=1)
+    u = 1.0 / np.sqrt(q)
+    S = problem.A - X.T @ np.diag(u) @ X / n
+    assert S[size - 1, size - 1] > 0.0
+    G = -S[:d, :d] + np.outer(S[:d, d], S[d, :d]) / S[d, d]
+    box = np.outer(problem.c[:d], problem.c[:d])
+    found = label_components(problem, weights_at(q, 0.0), np.arange(d), rtol)
+    np.testing.assert_array_equal(found, labels_of(np.abs(G) >= (1.0 - rtol) * box))
+
+
+def test_labels_are_numbered_by_first_appearance_and_groups_of_pairs_are_joined():
+    np.testing.assert_array_equal(number_by_first(np.array([7, -1, 2, 7, 0, 2])), [0, -1, 1, 0, 2, 1])
+    joined = join_labels(np.arange(5), np.array([0, 3]), np.array([2, 4]))
+    assert joined[0] == joined[2] != joined[1]
+    assert joined[3] == joined[4] not in (joined[0], joined[1])
+    again = join_labels(joined, np.array([1]), np.array([4]))
+    assert again[1] == again[3] == again[4] != again[0]
+
+
+# The space of labels
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0, -0.5, -np.inf])
+@pytest.mark.parametrize("shift", [-2.0, 0.0, 0.9, 3.0])
+def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weight, shift):
+    n = 9
+    D = np.random.default_rng(3).uniform(0.0, 1.0, n) + shift
+    Q = np.linalg.qr(np.random.default_rng(4).standard_normal((n, 3)))[0]
+    Q -= Q.mean(axis=0)
+    K = np.diag(D) - Q @ Q.T
+    if np.isinf(weight):
+        N = np.linalg.svd(np.ones((1, n)))[2][1:].T
+        least = np.linalg.eigvalsh(N.T @ K @ N)[0]
+    else:
+        least = np.linalg.eigvalsh(K - weight * np.ones((n, n)) / n)[0]
+    found = label_bounds.min_eigenvalue(D, Q, weight)
+    assert 1.011 * min(least, 0.0) - 2e-13 <= found <= min(least, 0.0)
+
+
+def test_a_trial_value_on_the_diagonal_is_passed_over_and_one_out_of_reach_proves_nothing():
+    found = label_bounds.min_eigenvalue(np.array([-1e-13, 1.0]), np.zeros((2, 1)), 0.0)
+    assert -1e-12 < found <= -1e-13
+    assert label_bounds.min_eigenvalue(np.full(2, -1e7), np.zeros((2, 1)), 0.0) == -np.inf
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 8])
+def test_the_balanced_factor_has_unit_rows_that_sum_to_zero(n):
+    F = label_bounds.balanced_factor(n)
+    np.testing.assert_allclose(np.sum(F**2, axis=1), 1.0)
+    np.testing.assert_allclose(F.sum(axis=0), 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-6, 0.2, 0.7, 1.0])
+@pytest.mark.parametrize("start", ["random", "one cluster", "balanced", "one apart"])
+def test_any_factor_is_moved_to_unit_rows_of_the_imbalance_asked_for(alpha, start):
+    n = 7
+    starts = {
+        "random": np.random.default_rng(9).standard_normal((n, 3)),
+        "one cluster": np.ones((n, 1)),
+        "balanced": label_bounds.balanced_factor(n),
+        "one apart": np.array([1.0] * 6 + [-1.0])[:, None],
+    }
+    F = label_bounds.with_imbalance(starts[start], alpha)
+    np.testing.assert_allclose(np.sum(F**2, axis=1), 1.0, rtol=1e-12)
+    assert factor_imbalance(F) == pytest.approx(alpha, abs=2e-12)
+
+
+def test_labels_less_unbalanced_are_the_signs_of_the_factor_where_these_are_feasible():
+    y = np.array([1.0, 1.0, 1.0, -1.0])
+    F = np.column_stack([0.9 * y, np.full(4, 0.1)])
+    np.testing.assert_array_equal(np.abs(label_bounds.less_unbalanced(F, 0.3).T @ y), [4.0])  # imbalance 1/4
+    assert factor_imbalance(label_bounds.less_unbalanced(F, 0.2)) == 0.0
+
+
+def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
+    F = np.random.default_rng(5).standard_normal((8, 3))
+    F /= np.linalg.norm(F, axis=1)[:, None]
+    Q = np.linalg.qr(as_data(np.random.default_rng(6).standard_normal((8, 2))))[0]
+    Y, H, Pi = F @ F.T, Q @ Q.T, np.eye(8) - 1 / 8
+    assert label_bounds.objective(Q, F) == pytest.approx(np.trace(Y @ (Pi - H)) / 8)
+    diagonal, drift = label_bounds.gradient(Q, F)
+    np.testing.assert_allclose(diagonal, np.diag(H @ Y))
+    np.testing.assert_allclose(drift, np.diag(np.ones((8, 8)) @ Y) / 8)
+
+
+def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wrong(noisy, monkeypatch):
+    Y = np.ones((12, 1))
+    assert dc.certify_y(noisy, Y).upper < 2.0
+    monkeypatch.setattr(label_bounds, "rounding_of_whitening", lambda *arguments: Whitening(0.0, 0.6))
+    assert dc.certify_y(noisy, Y) == Bracket(0.0, np.inf)

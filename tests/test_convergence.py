@@ -1,0 +1,81 @@
+"""The benchmark of convergence: its instances, its cells, and that it notices a status that is not true."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from experiments.convergence import cells, claims
+from experiments.convergence.instances import FAMILIES, OUTLIER, SIZES, make_instance
+from experiments.convergence.plot import draw
+from experiments.harness.tables import read_table, write_table
+
+CELLS = pd.DataFrame(cells.cells_of("full"))
+
+
+def test_the_grid_has_every_family_at_every_size_and_no_cell_twice():
+    assert not CELLS.duplicated().any()
+    taken = {"low_rank": SIZES, "fista": [(n, d) for n, d in SIZES if n * d * d <= cells.MOST_FISTA]}
+    assert len(taken["fista"]) >= len(SIZES) - 1
+    for name, sizes in taken.items():
+        assert (CELLS["method"] == name).sum() == len(FAMILIES) * len(sizes)
+    assert {CELLS["n"].min(), CELLS["n"].max(), CELLS["d"].min(), CELLS["d"].max()} == {5, 3000, 1, 300}
+    assert (CELLS["n"] < CELLS["d"]).any()
+    assert {"CLARABEL", "SCS", "fista published"} < set(CELLS["method"])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_instance_depends_on_its_name_and_size_alone(family):
+    X, nu, penalty = make_instance(family, 12, 5)
+    again, *_ = make_instance(family, 12, 5)
+    assert X.shape == (12, 5)
+    np.testing.assert_array_equal(X, again)
+    assert 0.0 < nu <= 1.0
+    assert penalty.has_l1 == (not family.endswith("no penalty"))
+    if "outlying rows" in family:
+        assert np.abs(X).max() > OUTLIER / 10
+
+
+def test_a_goal_that_is_not_reached_is_not_counted_and_a_false_status_is_noticed():
+    deadline = cells.Deadline(60.0)
+    X, nu, penalty = make_instance("planted", 12, 5)
+    result = dc.low_rank(X, nu, penalty, tol=1e-4)
+    good = cells.read(result, 1e-4, deadline)
+    assert (good["solved 0.0001"], good["true 0.0001"]) == (1, 1)
+    missed = cells.read(result, result.gap / 2, deadline)
+    label = f"{result.gap / 2:g}"
+    assert (missed[f"solved {label}"], missed[f"true {label}"]) == (0, 0)
+    stopped = dc.low_rank(X, nu, penalty, tol=1e-12, max_iter=10)
+    assert cells.read(stopped, 1e-12, deadline)["true 1e-12"] == 1
+
+
+def test_a_deadline_stops_a_solver_that_would_go_on():
+    instance = make_instance("correlated", 100, 100)
+    result = cells.METHODS["low_rank"].solve(instance, 1e-14, cells.Deadline(0.2))
+    assert result.status in (
+        dc.Status.STOPPED,
+        dc.Status.TIME_LIMIT,
+    )  # by the processor, or on a busy machine by the clock
+    assert result.gap > 1e-14
+
+
+def test_what_is_measured_is_judged_drawn_and_read_back(tmp_path):
+    rows = [{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke") if cell["family"] == "planted"]
+    table = cells.complete(pd.DataFrame(rows))
+    write_table(table, tmp_path / "table.csv")
+    table = read_table(tmp_path / "table.csv")
+    verdict = claims.check_statuses(table)
+    assert verdict.passed
+    found = claims.shares(table).set_index("method")
+    assert found.loc["low_rank", "instances"] == found.loc["low_rank", "to 1e-08"] == 2
+    assert claims.by_family(table, 1e-4).loc["planted", "low_rank"] == "2 of 2"
+    assert "low_rank 2 and 2 of 2" in claims.claims(table)[0].measured
+    draw(table, tmp_path / "convergence")
+    assert (tmp_path / "convergence.png").stat().st_size > 5_000
+
+    untrue = table.copy()
+    untrue.loc[0, "true 0.0001"] = 0
+    assert not claims.check_statuses(untrue).passed
+    lying = table.copy()
+    lying.loc[lying["method"] == "low_rank", ["lower 0.0001", "lower 1e-08"]] += 0.1
+    assert not claims.check_statuses(cells.complete(lying)).passed

@@ -1,0 +1,69 @@
+"""The direction of V and of labels, and affine functions: each from its definition."""
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx import directions
+from diffrac_cvx.directions import affine_functions, leading_direction
+from diffrac_cvx.inputs import as_data
+from diffrac_cvx.result import Result, Status
+
+X = as_data(np.random.default_rng(12).standard_normal((15, 4)) * [1.0, 10.0, 0.1, 3.0])
+
+
+def result_of(G, F=None):
+    F = np.ones((len(X), 1)) if F is None else F
+    return Result(value=0.0, lower=0.0, upper=0.0, F=F, status=Status.OPTIMAL, n_iter=0, seconds=0.0, solver="", G=G)
+
+
+@pytest.mark.parametrize("dense", [0, 100], ids=["one vector", "all vectors"])
+@pytest.mark.parametrize("offset", [False, True])
+def test_the_leading_direction_gives_the_best_scores_of_rank_one(dense, offset, monkeypatch):
+    monkeypatch.setattr(directions, "DENSE", dense)
+    G = np.random.default_rng(13).standard_normal((4 + offset, 3))
+    v = leading_direction(X, result_of(G))
+    left, sizes, _ = np.linalg.svd(X @ G[:4])
+    scores = X @ v
+    assert np.linalg.norm(scores) == pytest.approx(sizes[0], rel=1e-6)
+    assert abs(scores @ left[:, 0]) == pytest.approx(sizes[0], rel=1e-6)
+    np.testing.assert_allclose(v, leading_direction(X, G @ G.T), rtol=1e-5)
+    units = np.sqrt(np.mean(X**2, axis=0))
+    assert (v * units)[np.argmax(np.abs(v * units))] > 0.0
+
+
+def test_of_labels_alone_the_direction_is_the_one_that_predicts_them():
+    y = np.sign(X @ [1.0, 0.1, 0.0, 0.0])
+    v = leading_direction(X, result_of(None, y[:, None]))
+    fitted = np.linalg.lstsq(X, y - y.mean())[0]
+    assert abs(v @ fitted) == pytest.approx(np.linalg.norm(v) * np.linalg.norm(fitted))
+
+
+@pytest.mark.parametrize(
+    ("V", "said"),
+    [
+        (np.eye(3), r"shape \(3, 3\).*\(4, 4\) or \(5, 5\)"),
+        (result_of(np.ones((7, 1))), "7 rows.*4 or 5"),
+        (result_of(None, np.ones((9, 1))), "9 points, X has 15"),
+    ],
+)
+def test_a_direction_of_other_data_is_refused_with_both_sizes(V, said):
+    with pytest.raises(dc.DataError, match=said):
+        leading_direction(X, V)
+
+
+@pytest.mark.parametrize("offset", [False, True])
+def test_affine_functions_give_the_scores_they_are_made_from(offset):
+    G = np.random.default_rng(14).standard_normal((4 + offset, 2))
+    points = np.column_stack([X, np.ones(15)]) if offset else X
+    sizes = np.linalg.norm(points @ G, axis=1)
+    scores = (points @ G / sizes[:, None]) @ np.array([[1.0, 0.3], [-2.0, 0.4]])
+    v, b = affine_functions(X, result_of(G), scores)
+    assert v.shape == (2, 4)
+    np.testing.assert_allclose((X @ v.T + b) / sizes[:, None], scores, atol=1e-8)
+
+
+def test_where_a_solver_failed_the_affine_functions_are_zero():
+    v, b = affine_functions(X, result_of(None), np.ones((15, 2)))
+    np.testing.assert_array_equal(v, np.zeros((2, 4)))
+    np.testing.assert_array_equal(b, np.zeros(2))

@@ -1,0 +1,588 @@
+"""Sweeps under every fault: killed, without room, without rights, twice at once, on a damaged log, on another grid.
+
+The table at the end is that of a run which nothing disturbed, seconds aside, or there is one sentence and the old one.
+Children are forked, so that a kill costs no imports; in the fast tests they measure in their own process.
+"""
+
+import csv
+import errno
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import experiments.harness.command as command
+import experiments.harness.sweep as runner
+from diffrac_cvx.processes import Answer, WorkerDiedError
+from diffrac_cvx.writing import write_text
+from experiments.harness.claims import Finding
+from experiments.harness.command import INTERRUPTED, REFUSED, Experiment
+from experiments.harness.log import SweepError, open_log, read_line
+
+TEXTS = ("naïve", "=1+1", 'a, "b"\nc', "κ", "-0.5", "")
+COUNT = 24
+PAUSE = 0.01
+
+
+def cells(grid):
+    return [{"k": k, "text": TEXTS[k % len(TEXTS)]} for k in range(COUNT if grid == "full" else 3)]
+
+
+def measure(k, text):
+    started = time.perf_counter()
+    time.sleep(PAUSE)
+    if "NOTED" in os.environ:
+        with Path(os.environ["NOTED"]).open("a") as file:
+            file.write(f"{k}\n")
+    return {
+        "value": np.sin(k) * 10.0 ** (k % 40 - 20),
+        "nothing": [None, np.nan, np.inf][k % 3],
+        "pair": (k, str(k)),
+        "said": text * 2,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def measure_once_killed(k, text):
+    """The first two processes that meet a cell with k = 5 are killed."""
+    if k == 5:
+        tries = Path(os.environ["TRIES"])
+        with tries.open("a") as file:
+            file.write("x")
+        if len(tries.read_text()) < 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return measure(k, text)
+
+
+def measure_slowly(k, text):
+    time.sleep(1.0)
+    return measure(k, text)
+
+
+def draw(table, stem):
+    write_text(stem.with_suffix(".png"), table.drop(columns="seconds").to_csv())
+
+
+def claims(table):
+    return [Finding("there are values", f"{len(table)} of them.")]
+
+
+EXPERIMENT = Experiment("toy", cells, measure, draw, claims, {"tol": 1})
+
+
+class Here:
+    """A worker without a process of its own."""
+
+    def __init__(self, memory_limit):
+        pass
+
+    def call(self, call, *, stopped, seconds):
+        return Answer(call.function(*call.arguments))
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(runner, "Worker", Here)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NOTED", str(tmp_path / "noted"))
+    (tmp_path / "noted").touch()
+
+
+def run(*arguments, experiment=EXPERIMENT):
+    return command.run(experiment, None, ["--jobs", "2", *map(str, arguments)])
+
+
+def fork(*arguments, experiment=EXPERIMENT, prepare=lambda: None):
+    """Start a run in another process, whose output goes to the files out and err, and return its number."""
+    child = os.fork()
+    if child:
+        return child
+    status = 99
+    try:
+        sys.stdout, sys.stderr = (open(name, "a", buffering=1) for name in ("out", "err"))  # noqa: SIM115
+        prepare()
+        status = run(*arguments, experiment=experiment)
+    finally:
+        os._exit(status)
+
+
+def status_of(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def has_ended(child):
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def without_seconds(path):
+    rows = list(csv.reader(path.open(newline="", encoding="utf-8")))
+    place = rows[0].index("seconds")
+    return [row[:place] + row[place + 1 :] for row in rows]
+
+
+def logged():
+    """The keys of the whole lines in the log, read without its lock."""
+    lines = [line for path in Path("build").glob("toy_full_*.log") for line in path.read_bytes().split(b"\n")[1:-1]]
+    return {read_line(line)[0] for line in lines}
+
+
+def noted():
+    numbers = [int(line) for line in Path("noted").read_text().split()]
+    return {k: numbers.count(k) for k in numbers}
+
+
+def one_sentence(text):
+    assert text.startswith("error: "), text
+    assert text.count("\n") == 1
+    return text
+
+
+@pytest.fixture
+def expected(capsys):
+    """The table of a run that nothing disturbs, left where the committed one would be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "Worker", Here)
+        assert run() == 0
+    capsys.readouterr()
+    Path("noted").write_text("")
+    return without_seconds(Path("figures/toy.csv"))
+
+
+def table_is(expected):
+    return without_seconds(Path("figures/toy.csv")) == expected
+
+
+def children_of(process):
+    """The processes that a process has started, by any of its threads."""
+    lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
+    return [int(number) for text in lists for number in text.split()]
+
+
+def are_gone(processes, seconds=90.0):
+    """Whether processes end by themselves; one that has ended and that nobody has asked about counts as ended."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            states = [Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] for number in processes]
+        except FileNotFoundError:
+            processes = [number for number in processes if Path(f"/proc/{number}").exists()]
+            continue
+        if set(states) <= {"Z"}:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def kill_at(kills, moment, expected):
+    """Kill runs at random moments and start them again; after each kill all is there that was there before."""
+    done, before = 0, {}
+    while done < kills:
+        child = fork()
+        moment(child)
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            assert os.waitstatus_to_exitcode(status) == 0, Path("err").read_text()
+            before = {}
+            Path("noted").write_text("")
+        else:
+            offspring = children_of(child)
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            assert are_gone(offspring), "no process outlives the run"
+            done += 1
+        assert table_is(expected), "the table that was there stays until the new one is whole"
+        counts, there = noted(), logged()
+        assert set(before) <= there or not there, "rows leave the log once they are in the table"
+        for key in set(before) & there:
+            assert counts[json.loads(key)["k"]] == before[key], "what is in the log is not measured again"
+        before = {key: counts[json.loads(key)["k"]] for key in there}
+
+
+# Killed
+
+
+def test_a_run_killed_at_random_moments_loses_nothing(expected, here):
+    random.seed(2017)
+    kill_at(12, lambda child: time.sleep(random.uniform(0.0, 0.4)), expected)
+    assert status_of(fork()) == 0
+    assert table_is(expected)
+    assert not list(Path("build").glob("*.log"))
+
+
+@pytest.mark.slow
+def test_fifty_kills_of_runs_with_processes_of_their_own_lose_nothing(expected):
+    random.seed(2018)
+
+    def early_or_after_some_rows(child):
+        if random.random() < 0.5:
+            time.sleep(random.uniform(0.0, 3.0))
+            return
+        rows = min(len(logged()) + random.randint(1, COUNT // 2), COUNT - 1)
+        while len(logged()) < rows and not has_ended(child):
+            time.sleep(0.001)
+
+    kill_at(50, early_or_after_some_rows, expected)
+    assert status_of(fork()) == 0
+    assert table_is(expected)
+
+
+@pytest.mark.parametrize(
+    ("code", "deaths", "calls", "reason"),
+    [
+        (-signal.SIGKILL, 2, 3, None),
+        (-signal.SIGTERM, 1, 2, None),
+        (-signal.SIGKILL, 9, 3, "the process died: SIGKILL"),
+        (-signal.SIGSEGV, 1, 1, "the process died: SIGSEGV"),
+        (3, 1, 1, "the process died: exit code 3"),
+    ],
+)
+def test_a_death_is_a_row_unless_it_came_from_outside_and_does_not_repeat(code, deaths, calls, reason):
+    seen = []
+
+    def call():
+        seen.append(code)
+        if len(seen) <= deaths:
+            raise WorkerDiedError(code)
+        return Answer("a row")
+
+    if reason:
+        with pytest.raises(WorkerDiedError, match=reason):
+            runner.call_again(call)
+    else:
+        assert runner.call_again(call).value == "a row"
+    assert len(seen) == calls
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_from_outside_says_nothing_of_its_cell(expected, monkeypatch):
+    monkeypatch.setenv("TRIES", str(Path("tries").resolve()))
+    assert run(experiment=replace(EXPERIMENT, measure=measure_once_killed)) == 0
+    assert Path("tries").read_text() == "xxx"
+    assert table_is(expected)
+
+
+@pytest.mark.slow
+def test_workers_killed_at_random_moments_change_nothing(expected):
+    random.seed(2019)
+    child, kills, seen = fork(experiment=replace(EXPERIMENT, measure=measure_slowly)), 0, 0
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        time.sleep(random.uniform(0.0, 1.0))
+        workers = children_of(child)
+        if sum(noted().values()) >= seen + 3 and workers:
+            os.kill(min(workers), signal.SIGKILL)  # the older one: the other may just start anew
+            kills, seen = kills + 1, sum(noted().values())
+    assert kills >= 3
+    assert table_is(expected)
+
+
+def test_control_c_keeps_the_rows_and_the_table(expected, here):
+    def interrupt(k, text):
+        if k == 7:
+            raise KeyboardInterrupt
+        return measure(k, text)
+
+    before = Path("figures/toy.csv").read_bytes()
+    assert run(experiment=replace(EXPERIMENT, measure=interrupt)) == INTERRUPTED
+    assert Path("figures/toy.csv").read_bytes() == before
+    done = len(logged())
+    Path("noted").write_text("")
+    assert run() == 0
+    assert sum(noted().values()) == COUNT - done < COUNT
+    assert table_is(expected)
+
+
+# No room, no rights
+
+
+@pytest.mark.parametrize("size", [0, 30, 300, 1500])
+def test_without_room_for_the_log_there_is_a_sentence_and_later_the_rest(expected, here, size):
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    before = Path("figures/toy.csv").read_bytes()
+
+    def prepare():
+        if size < 1000:  # no room for what is said, either
+            sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit))
+
+    assert status_of(fork(prepare=prepare)) == REFUSED
+    assert Path("figures/toy.csv").read_bytes() == before
+    there, counts = logged(), noted()
+    if size > 1000:
+        assert there
+        assert "the same command goes on from there" in Path("err").read_text().splitlines()[-1]
+    assert run() == 0
+    assert all(noted()[json.loads(key)["k"]] == counts[json.loads(key)["k"]] for key in there)
+    assert table_is(expected)
+
+
+@pytest.mark.parametrize("which", ["table", "figure"])
+def test_without_room_for_the_results_the_old_ones_stay(expected, here, capsys, monkeypatch, which):
+    write = Path.write_text
+
+    def write_half(path, text, **options):
+        if path.name.endswith(".csv" if which == "table" else ".png"):
+            write(path, text[: len(text) // 2], **options)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, text, **options)
+
+    before = {name: Path(f"figures/toy.{name}").read_bytes() for name in ("csv", "png")}
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", write_half)
+        assert run() == REFUSED
+    said = one_sentence("error: " + capsys.readouterr().err.partition("error: ")[2])
+    assert "No space left on device" in said
+    assert "toy.csv" in said if which == "table" else "toy.png" in said
+    assert Path("figures/toy.png").read_bytes() == before["png"]
+    assert which == "figure" or Path("figures/toy.csv").read_bytes() == before["csv"]
+    assert sorted(path.name for path in Path("figures").iterdir()) == ["toy.csv", "toy.png"]
+    counts = noted()
+    assert run() == 0
+    assert noted() == counts, "all rows are in the log"
+    assert table_is(expected)
+
+
+@pytest.fixture
+def readonly():
+    """A folder that nobody may write to but root."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o555)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def give_up_rights():
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+@pytest.mark.parametrize("place", ["out", "build"])
+def test_a_folder_without_rights_is_a_sentence_before_anything_is_measured(readonly, here, capfd, place):
+    free = Path(tempfile.mkdtemp(dir="/tmp"))
+    free.chmod(0o777)
+    os.environ["NOTED"] = str(free / "noted")
+
+    def prepare():
+        os.chdir(free if place == "out" else readonly)
+        give_up_rights()
+
+    try:
+        assert status_of(fork("--out", readonly if place == "out" else free, prepare=prepare)) == REFUSED
+        assert "cannot be written" in one_sentence(Path("err").read_text())
+        assert not list(readonly.iterdir())
+        assert not (free / "noted").exists()
+    finally:
+        shutil.rmtree(free)
+
+
+# Two at once
+
+
+def test_of_two_runs_at_once_one_refuses_and_the_other_ends(expected, here):
+    children = [fork() for _ in range(2)]
+    assert sorted(map(status_of, children)) == [0, REFUSED]
+    assert "another run writes to build" in Path("err").read_text()
+    assert table_is(expected)
+    assert noted() == dict.fromkeys(range(COUNT), 1)
+
+
+def test_a_log_that_its_run_deletes_while_another_opens_it_is_opened_anew(tmp_path, monkeypatch):
+    import experiments.harness.log as module
+
+    path, lock = tmp_path / "log", module.fcntl.flock
+    deletions = iter([True, True, False])
+
+    def delete_and_lock(file, flags):
+        if next(deletions):
+            path.unlink()
+        lock(file, flags)
+
+    monkeypatch.setattr(module.fcntl, "flock", delete_and_lock)
+    with open_log(path, {}) as log:
+        log.add("cell", {"value": 1})
+    assert read_line(path.read_bytes().split(b"\n")[1]) == ("cell", {"value": 1})
+
+
+# Damaged logs, other grids, other settings
+
+
+@pytest.fixture
+def log_of_six(expected, here):
+    """The log of a run that ended after six rows, its lines; the fourth holds text in UTF-8."""
+
+    def stop(k, text):
+        if len(noted()) == 6:
+            raise KeyboardInterrupt
+        return measure(k, text)
+
+    assert command.run(replace(EXPERIMENT, measure=stop), None, []) == INTERRUPTED
+    (path,) = Path("build").glob("*.log")
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 7
+    key, row = read_line(lines[3])
+    lines[3] = json.dumps([key, {**row, "said": row["said"]}], ensure_ascii=False).encode() + b"\n"
+    return path, lines
+
+
+def spoil(lines, which):
+    whole = b"".join(lines)
+    two_bytes = "κ".encode()
+    return {
+        "nothing": whole,
+        "empty": b"",
+        "torn header": lines[0][:9],
+        "header alone": lines[0],
+        "header without its end": lines[0][:-1],
+        "torn last line": whole[:-20],
+        "last line without its end": whole[:-1],
+        "torn character": whole + b'["{\\"k\\": 1}", {"said": "' + two_bytes[:1],
+        "torn character inside": b"".join(lines[:3]) + b'["' + two_bytes[:1] + b"\n" + b"".join(lines[3:]),
+        "zeros at the end": whole + bytes(100),
+        "zeros inside": whole.replace(lines[2], bytes(len(lines[2]) - 1) + b"\n"),
+        "two lines in one": whole.replace(lines[2], lines[2][:-1]),
+        "half a line": whole.replace(lines[2], lines[2][:30] + b"\n"),
+        "a number": whole.replace(lines[2], b"12\n"),
+        "other things": whole.replace(lines[2], b'{"a": 1, "b": 2}\n'),
+        "an empty line": whole.replace(lines[2], b"\n" + lines[2]),
+        "twice": whole + lines[2],
+    }[which]
+
+
+LEFT = {  # rows of the six that can still be read
+    **dict.fromkeys(("nothing", "torn character", "torn character inside", "zeros at the end"), 6),
+    **dict.fromkeys(("an empty line", "twice"), 6),
+    **dict.fromkeys(("empty", "torn header", "header alone", "header without its end"), 0),
+    **dict.fromkeys(("torn last line", "last line without its end", "zeros inside", "half a line"), 5),
+    **dict.fromkeys(("a number", "other things"), 5),
+    "two lines in one": 4,
+}
+
+
+@pytest.mark.parametrize("which", LEFT)
+def test_of_a_damaged_log_all_is_kept_that_can_be_read(log_of_six, expected, which):
+    path, lines = log_of_six
+    path.write_bytes(spoil(lines, which))
+    Path("noted").write_text("")
+    assert run() == 0
+    assert sum(noted().values()) == COUNT - LEFT[which]
+    assert table_is(expected)
+
+
+def test_a_log_that_is_cut_loses_one_line_at_most(log_of_six):
+    path, lines = log_of_six
+    whole, settings = b"".join(lines), json.loads(lines[0])["settings"]
+    ends = (len(lines[0]), len(whole) - len(lines[-1]))  # of the header, and of the line before the last one
+    near = {end + k for end in ends for k in range(-3, 4)}
+    for size in near.union(range(0, ends[0], 9), range(ends[1], len(whole), 3)):
+        path.write_bytes(whole[:size])
+        with open_log(path, settings) as log:
+            assert len(log.rows) == max(whole[:size].count(b"\n") - 1, 0)
+            log.add("next", {"value": size})
+        with open_log(path, settings) as log:
+            assert log.rows["next"] == {"value": size}
+
+
+@pytest.mark.parametrize("numbers", [range(0, COUNT, 3), range(COUNT + 9)])
+def test_a_changed_grid_gives_the_table_of_a_run_on_it(log_of_six, numbers):
+    grid = [{"k": k, "text": "other" if k == 3 else TEXTS[k % len(TEXTS)]} for k in numbers]
+    changed = replace(EXPERIMENT, cells=lambda name: grid)
+    assert run("--out", "resumed", experiment=changed) == 0
+    assert run("--out", "fresh", experiment=changed) == 0
+    assert without_seconds(Path("resumed/toy.csv")) == without_seconds(Path("fresh/toy.csv"))
+
+
+def test_other_settings_neither_use_nor_lose_the_rows(log_of_six):
+    Path("noted").write_text("")
+    assert run("--out", "other", experiment=replace(EXPERIMENT, settings={"tol": 2})) == 0
+    assert sum(noted().values()) == COUNT
+    Path("noted").write_text("")
+    assert run() == 0
+    assert sum(noted().values()) == COUNT - 6
+
+
+# A part never takes the place of the whole
+
+
+def test_a_run_of_fewer_cells_leaves_the_whole_table(expected, here, capsys):
+    before = Path("figures/toy.csv").read_bytes()
+    fewer = replace(EXPERIMENT, cells=lambda grid: cells(grid)[:5])
+    assert run("--grid", "smoke") == 0
+    assert run("--grid", "smoke", "--out", "figures") == REFUSED
+    assert "figures/toy.csv has 21 rows of cells that this run does not measure: name" in capsys.readouterr().err
+    assert run("--out", "figures", experiment=fewer) == REFUSED
+    assert run(experiment=fewer) == 0, "such as where a data set is not on this machine"
+    assert "the results are written to build/partial" in capsys.readouterr().out
+    assert Path("figures/toy.csv").read_bytes() == before
+    assert len(without_seconds(Path("build/partial/toy.csv"))) == 6
+    assert run("--replace", experiment=fewer) == 0
+    assert len(without_seconds(Path("figures/toy.csv"))) == 6
+
+
+def test_cells_are_recognised_in_the_table_whatever_their_type(here):
+    def mixed(grid):
+        wide = [{"part": "a", "x": x, "on": x > 1} for x in (0, 0.1 + 0.2, 1e-12)]
+        return wide if grid == "smoke" else [*wide, {"part": "b", "name": ""}, {"part": "b", "name": "2"}]
+
+    odd = replace(EXPERIMENT, cells=mixed, measure=lambda **cell: {"value": 1.0, "seconds": 0.0})
+    assert run(experiment=odd) == 0
+    assert run(experiment=odd) == 0
+    assert not Path("build/partial").exists()
+    assert run("--grid", "smoke", "--out", "figures", experiment=odd) == REFUSED
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b'"a\nb,c\n', b"a,b\n1,2,3\n1,2,3,4\n"])
+def test_a_file_that_is_no_table_is_a_sentence(here, capsys, content):
+    Path("figures").mkdir()
+    Path("figures/toy.csv").write_bytes(content)
+    for arguments in (["--draw-only"], []):
+        assert run(*arguments) == REFUSED
+        assert "figures/toy.csv is not a table" in one_sentence(capsys.readouterr().err)
+
+
+def test_without_a_table_there_is_nothing_to_draw(capsys):
+    assert run("--draw-only") == REFUSED
+    assert "figures/toy.csv cannot be read (No such file" in one_sentence(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "two", "1.5"])
+def test_jobs_are_a_whole_number_from_one_on(capsys, jobs):
+    with pytest.raises(SystemExit) as end:
+        command.run(EXPERIMENT, None, ["--jobs", jobs])
+    assert end.value.code == REFUSED
+    assert "is not a whole number from 1 on" in capsys.readouterr().err
+
+
+def test_an_error_of_a_cell_keeps_its_traceback(here):
+    def fail(k, text):
+        raise OSError(errno.ENOENT, "no such data")
+
+    with pytest.raises(OSError, match="no such data") as caught:
+        run(experiment=replace(EXPERIMENT, measure=fail))
+    assert "in the cell" in caught.value.__notes__[0]
+
+
+def test_a_log_in_use_is_not_opened_twice(tmp_path):
+    with (
+        open_log(tmp_path / "log", {}),
+        pytest.raises(SweepError, match="wait until it has ended"),
+        open_log(tmp_path / "log", {}),
+    ):
+        pass  # fmt: skip

@@ -1,0 +1,448 @@
+"""What must not change, does not: every relaxation and solver of the registry, on data changed in every way.
+
+A change of the data comes with what it does to the weights of the penalty and to the optimum.  Brackets of the changed
+and of the original data must meet, and the labels must be the same.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise, product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import diffrac_cvx as dc
+from diffrac_cvx import registry
+from diffrac_cvx.result import Bracket
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+N, D = 10, 3
+X, Y, _ = dc.datasets.make_planted(N, D, sparsity=2, noise=0.25, rng=3)
+X = X - X.mean(axis=0)
+BASIS = np.random.default_rng(1).standard_normal((D, D))
+TURN = np.linalg.qr(BASIS)[0]
+ORDER, COLUMNS = np.random.default_rng(2).permutation(N), np.array([2, 0, 1])
+ROUNDING = 1e-9  # changed data are rounded, and so are the numbers expected
+
+
+# The methods: every relaxation by every solver of CVXPY, and the solvers that do not need it
+
+
+@dataclass(frozen=True)
+class Case:
+    """A method: from data, nu, penalty and the imbalance of (7) to a result; the gap asked of it, and its record."""
+
+    run: Callable[..., dc.Result]
+    tol: float
+    record: registry.RelaxationRecord | None = None
+    solver: str = ""
+
+    def takes(self, penalty):
+        parts = registry.BOTH if self.record is None else self.record.penalty
+        return not registry.refuse_penalty(parts, penalty)
+
+    @property
+    def trivial(self):
+        """Whether the solution says nothing about the data."""
+        return self.record is not None and self.record.builder is dc.correlation
+
+    def expected(self, v, n, nu, penalty, alpha):
+        """The optimum where that of (15) is v; None where nothing is known."""
+        if self.record is None or self.record.bounds_15 is registry.same_value:
+            return v
+        if self.trivial:
+            return -float(n)
+        if self.record.builder is dc.multiclass:
+            return nu / 3 + 2 / 3 * v
+        if self.record.builder is dc.v_space_normalized:
+            return None if penalty.has_l1 else -((1 - v) ** 0.5)
+        return None
+
+
+def reference(name, solver):
+    record = registry.RELAXATIONS[name]
+    tol = 1e-4 if solver == "CLARABEL" else 1e-3
+
+    def run(X, nu, penalty, alpha):
+        parameters = registry.Parameters(nu=nu, penalty=penalty, alpha=alpha)
+        return dc.solve(record.build(X, parameters), solver, tol=tol)
+
+    return Case(run, tol, record, solver)
+
+
+def fast(name, tol):
+    record = registry.SOLVERS[name]
+    return Case(lambda X, nu, penalty, alpha: record.run(X, nu, penalty, tol=tol), tol, solver=name)
+
+
+TOLERANCES = {"low_rank": 1e-6, "fista": 1e-3, "fista published": 5e-2}
+METHODS = {name: fast(name, TOLERANCES.get(name, 1e-3)) for name in registry.fast_solvers()}
+METHODS |= {f"{name}/{by}": reference(name, by) for name in registry.RELAXATIONS for by in registry.cvxpy_solvers()}
+PENALTIES = {
+    "none": (0.0, 0.0),
+    "ridge": (0.4, 0.0),
+    "ridges": ([0.2, 0.5, 0.0], 0.0),
+    "l1": (0.0, 0.3),
+    "l1s": (0.0, [0.1, 0.3, 0.5]),
+    "both": (0.2, [0.1, 0.3, 0.2]),
+}
+IMBALANCES = (0.4, 1.0)
+
+
+def is_slow(method, penalty, nu):
+    """Those apart from one setting each: SCS, and all but one penalty of each kind."""
+    return METHODS[method].solver == "SCS" or (penalty, nu) not in {("none", 1.0), ("ridges", 0.4), ("both", 0.4)}
+
+
+def parameters(*names):
+    """Every method with every penalty that it takes and every nu, and any more names."""
+    chosen = []
+    for (method, case), (penalty, (a, c)), nu, *more in product(METHODS.items(), PENALTIES.items(), IMBALANCES, *names):
+        if case.takes(dc.Penalty(a, c)) and not (case.trivial and case.solver == "SCS"):
+            marks = [pytest.mark.slow] if is_slow(method, penalty, nu) else []
+            chosen.append(pytest.param(method, penalty, nu, *more, marks=marks))
+    return chosen
+
+
+@cache
+def original(method, penalty, nu):
+    a, c = PENALTIES[penalty]
+    return METHODS[method].run(X, nu, dc.Penalty(a, c), 0.3)
+
+
+# The changes: data, a and c, where the original points are in the changed data, and when the optimum stays
+
+
+class Change(NamedTuple):
+    data: Callable
+    weights: Callable = lambda a, c: (a, c)
+    points: Callable = np.arange
+    holds: Callable = lambda a, c: True
+
+
+def one_more(a, c):
+    """Weights of one more column, no parts that there were not."""
+    return np.append(a, a.max()), np.append(c, c.max())
+
+
+def scaled(factors):
+    return lambda a, c: (a * factors, c * factors)
+
+
+def no_penalty(a, c):
+    return not a.any() and not c.any()
+
+
+def equal_ridge(a, c):
+    return not c.any() and len(set(a)) == 1
+
+
+ORIGIN = np.array([1e3, -7.0, 0.1])
+UNITS = np.array([1e-3, 3.7, 1e4])
+CHANGES = {
+    "rows in another order": Change(lambda X: X[ORDER], points=lambda n: np.argsort(ORDER)),
+    "every row twice": Change(lambda X: np.repeat(X, 2, axis=0), points=lambda n: 2 * np.arange(n)),
+    "columns in another order": Change(lambda X: X[:, COLUMNS], lambda a, c: (a[COLUMNS], c[COLUMNS])),
+    "signs of columns": Change(lambda X: X * [1.0, -1.0, -1.0]),
+    "the other sign": Change(lambda X: -X),
+    "another origin": Change(lambda X: X + ORIGIN),
+    "other units with the weights": Change(lambda X: X * UNITS, scaled(UNITS)),
+    "another scale with the weights": Change(lambda X: 1e-6 * X, scaled(1e-6)),
+    "another basis without a penalty": Change(lambda X: X @ BASIS + 5.0, holds=no_penalty),
+    "a rotation with an equal ridge": Change(lambda X: X @ TURN, holds=equal_ridge),
+    "a constant column": Change(lambda X: np.column_stack([X, np.full(len(X), 0.1)]), one_more),
+    "a column of zeros": Change(lambda X: np.column_stack([X, np.zeros(len(X))]), one_more),
+    "a column twice without a ridge": Change(
+        lambda X: X[:, [0, 1, 2, 0]], lambda a, c: (np.append(a, 0.0), c[[0, 1, 2, 0]]), holds=lambda a, c: not a.any()
+    ),
+    "a column in two halves without an l1 part": Change(
+        lambda X: np.column_stack([X[:, :2], X[:, 2:] * 0.5**0.5, X[:, 2:] * 0.5**0.5]),
+        lambda a, c: (a[[0, 1, 2, 2]], np.append(c, 0.0)),
+        holds=lambda a, c: not c.any(),
+    ),
+    "two columns merged without a penalty": Change(
+        lambda X: np.column_stack([X, X[:, 0] - 2 * X[:, 1]]),
+        lambda a, c: (np.append(a, 0.0), np.append(c, 0.0)),
+        holds=no_penalty,
+    ),
+}
+
+
+def weights_of(penalty):
+    return tuple(np.broadcast_to(np.asarray(part, dtype=float), (D,)).copy() for part in PENALTIES[penalty])
+
+
+def assert_meet(found, expected, slack=ROUNDING):
+    """Two brackets on one number have a point in common."""
+    assert found.lower <= expected.upper + slack, f"{found} is above {expected}"
+    assert expected.lower <= found.upper + slack, f"{found} is below {expected}"
+
+
+def assert_same_split(y, z):
+    assert abs(np.mean(y * z)) == 1.0
+
+
+def per_point(case, result, n):
+    """The bracket, per point where the optimum grows with n."""
+    size = n if case.trivial else 1.0
+    return Bracket(result.lower / size, result.upper / size)
+
+
+SAME_PROBLEM = [case for case in parameters(CHANGES) if CHANGES[case.values[3]].holds(*weights_of(case.values[1]))]
+
+
+@pytest.mark.parametrize(("method", "penalty", "nu", "change"), SAME_PROBLEM)
+def test_what_does_not_change_the_problem_changes_neither_bracket_nor_labels(method, penalty, nu, change):
+    case, change = METHODS[method], CHANGES[change]
+    a, c = weights_of(penalty)
+    before = original(method, penalty, nu)
+    changed = change.data(X)
+    after = case.run(changed, nu, dc.Penalty(*change.weights(a, c)), 0.3)
+    slack = 5 * 1e-3 if case.trivial else ROUNDING
+    assert_meet(per_point(case, after, len(changed)), per_point(case, before, N), slack)
+    if not case.trivial:
+        assert max(before.gap, after.gap) <= case.tol
+        labels = dc.rounding.kmeans_centered(after.F)[change.points(N)]
+        assert_same_split(labels, dc.rounding.kmeans_centered(before.F))
+
+
+# The order of optima
+
+
+def optimum(method, penalty, nu=1.0):
+    result = METHODS[method].run(X, nu, penalty, 0.3)
+    return Bracket(result.lower, result.upper)
+
+
+GROWING = {"a": lambda t: dc.Penalty(a=t), "c": lambda t: dc.Penalty(c=t)}
+ORDERED = [name for name, case in METHODS.items() if case.expected(0.0, N, 1.0, dc.Penalty(), 0.3) is not None]
+SAME = [
+    name for name in ORDERED if METHODS[name].record is None or METHODS[name].record.bounds_15 is registry.same_value
+]
+
+
+def slowly(names):
+    return [pytest.param(name, marks=[pytest.mark.slow] if METHODS[name].solver == "SCS" else []) for name in names]
+
+
+@pytest.mark.parametrize("part", GROWING)
+@pytest.mark.parametrize("method", slowly(SAME))
+def test_the_optimum_grows_with_the_penalty(method, part):
+    grown = [GROWING[part](t) for t in (0.0, 0.1, 0.5, 2.0)]
+    brackets = [optimum(method, penalty) for penalty in grown if METHODS[method].takes(penalty)]
+    assert all(small.lower <= large.upper + ROUNDING for small, large in pairwise(brackets))
+
+
+@pytest.mark.parametrize("method", slowly([name for name in SAME if name != "lifted/SCS"]))
+def test_the_optimum_grows_with_nu_and_is_concave_in_it(method):
+    low, middle, high = (optimum(method, dc.Penalty(), nu) for nu in (0.2, 0.6, 1.0))
+    assert low.lower <= middle.upper + ROUNDING
+    assert middle.lower <= high.upper + ROUNDING
+    assert middle.upper >= (low.lower + high.lower) / 2 - ROUNDING
+
+
+# Known instances, by every method
+
+
+def planted_columns(columns, d):
+    rng = np.random.default_rng(7)
+    full = np.column_stack([columns, rng.standard_normal((len(columns), d - columns.shape[1]))])
+    return (full - full.mean(axis=0)) @ rng.standard_normal((d, d))
+
+
+BALANCED = np.random.default_rng(0).permutation(np.repeat([1.0, -1.0], 8))
+LINE = np.random.default_rng(5).standard_normal((15, 1))
+LINE -= LINE.mean()
+SPARSE = np.column_stack([BALANCED, np.random.default_rng(9).standard_normal((16, 3))])
+SPARSE = (SPARSE - SPARSE.mean(axis=0)) / SPARSE.std(axis=0)
+PATTERNS = np.array(list(product([1.0, -1.0], repeat=3)))
+
+
+def on_a_line(a, c):
+    return 1 - np.mean(np.abs(LINE)) ** 2 / (np.mean(LINE**2) + a**2 + c**2)
+
+
+KNOWN = {  # data, nu, penalty, the optimum of (15), labels where they are unique
+    "balanced labels": (planted_columns(BALANCED[:, None], 3), 1.0, dc.Penalty(), 0.0, BALANCED),
+    "two labels": (planted_columns(np.column_stack([PATTERNS[:, 0], PATTERNS[:, 1]]), 3), 1.0, dc.Penalty(), 0.0, None),
+    "sign patterns": (PATTERNS, 1.0, dc.Penalty(), 0.0, None),
+    "nu = 0": (X, 0.0, dc.Penalty(), 0.0, None),
+    "no features": (np.full((8, 2), 7.0), 0.6, dc.Penalty(), 0.6, None),
+    "a line": (LINE, 1.0, dc.Penalty(), on_a_line(0.0, 0.0), np.sign(LINE[:, 0])),
+    "a line with a ridge": (LINE, 1.0, dc.Penalty(a=0.7), on_a_line(0.7, 0.0), np.sign(LINE[:, 0])),
+    "a line with an l1 part": (LINE, 1.0, dc.Penalty(c=0.5), on_a_line(0.0, 0.5), np.sign(LINE[:, 0])),
+    "a line with both": (LINE, 1.0, dc.Penalty(0.3, 0.5), on_a_line(0.3, 0.5), np.sign(LINE[:, 0])),
+    "one-sparse labels": (SPARSE, 1.0, dc.Penalty.l1(0.3), 0.3 / 1.3, BALANCED),
+    "a row at the mean": (np.vstack([LINE, [[0.0]]]), 1.0, dc.Penalty(), (15 * on_a_line(0, 0) + 1) / 16, None),
+}
+
+
+@pytest.mark.parametrize("instance", KNOWN)
+@pytest.mark.parametrize("method", slowly(METHODS))
+def test_a_known_optimum_is_in_the_bracket(method, instance):
+    case, (data, nu, penalty, v, labels) = METHODS[method], KNOWN[instance]
+    if not case.takes(penalty):
+        pytest.skip("the relaxation does not take this penalty")
+    n = len(data)
+    expected = case.expected(v if data.any() else nu, n, nu, penalty, 0.3)
+    if expected is None or (case.trivial and (case.solver == "SCS" or instance == "no features")):
+        pytest.skip("no optimum is known")
+    found = case.run(data, nu, penalty, 0.3)
+    assert found.lower - ROUNDING <= expected <= found.upper + ROUNDING
+    if case.trivial:
+        return
+    assert found.gap <= case.tol
+    if labels is not None:
+        assert_same_split(dc.rounding.sign_leading(found.F), labels)
+
+
+@pytest.mark.parametrize("method", slowly([name for name in METHODS if name.startswith("constrained_alpha")]))
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_balanced_labels_are_free_at_every_imbalance(method, alpha):
+    found = METHODS[method].run(KNOWN["balanced labels"][0], 1.0, dc.Penalty(), alpha)
+    assert found.lower <= 0.0 <= found.upper <= METHODS[method].tol
+
+
+# Labels under another name
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_flipped_labels_are_the_same_labels(penalty):
+    weights = dc.Penalty(*PENALTIES[penalty])
+    plus, minus = (dc.certify_labels(X, y, 0.0, nu=0.4, penalty=weights).objective for y in (Y, -Y))
+    assert plus == minus
+    np.testing.assert_array_equal(dc.rounding.refine(X, -Y), -dc.rounding.refine(X, Y))
+    assert dc.metrics.squared_correlation(X, -Y) == pytest.approx(dc.metrics.squared_correlation(X, Y), rel=1e-12)
+    assert dc.metrics.clustering_error(Y, -Y) == 0.0
+    assert dc.certify_y(X, -Y[:, None], 0.4) == dc.certify_y(X, Y[:, None], 0.4)
+
+
+# What holds the numbers
+
+
+def as_memmap(X, tmp_path):
+    path = tmp_path / "X.dat"
+    np.memmap(path, dtype=X.dtype, mode="w+", shape=X.shape)[:] = X
+    return np.memmap(path, dtype=X.dtype, mode="r", shape=X.shape)
+
+
+def read_only(X, _):
+    X = X.copy()
+    X.setflags(write=False)
+    return X
+
+
+CONTAINERS = {
+    "float32": lambda X, _: X.astype(np.float32),
+    "float16": lambda X, _: X.astype(np.float16),
+    "int": lambda X, _: X.astype(int),
+    "int8": lambda X, _: X.astype(np.int8),
+    "Fortran order": lambda X, _: np.asfortranarray(X),
+    "strided": lambda X, _: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+    "big-endian": lambda X, _: X.astype(">f8"),
+    "read-only": read_only,
+    "pandas": lambda X, _: pd.DataFrame(X, columns=list("xyz")),
+    "memmap": as_memmap,
+    "list": lambda X, _: X.tolist(),
+    "tuples": lambda X, _: tuple(map(tuple, X)),
+    "matrix": lambda X, _: np.asmatrix(X),
+    "subclass": lambda X, _: np.ma.asarray(X),
+}
+WHOLE = np.random.default_rng(4).integers(-4, 5, (N, D)).astype(float)
+CONTAINED = {name: case for name, case in METHODS.items() if case.solver in ("low_rank", "fista")}
+CONTAINED["v_space/SCS"] = METHODS["v_space/SCS"]
+
+
+def summary(result):
+    return [result.lower, result.upper, *dc.rounding.kmeans_centered(result.F)]
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("method", CONTAINED)
+def test_a_solver_reads_the_numbers_whatever_holds_them(method, container, tmp_path):
+    run, penalty = METHODS[method].run, dc.Penalty(0.1, 0.2)
+    found = run(CONTAINERS[container](WHOLE, tmp_path), 0.4, penalty, 0.3)
+    assert summary(found) == summary(run(WHOLE, 0.4, penalty, 0.3))
+
+
+@pytest.mark.parametrize("container", [name for name in CONTAINERS if name != "matrix"])  # scikit-learn refuses one
+@pytest.mark.parametrize("estimator", ["DiffracClustering", "MultiLabelDiffrac"])
+def test_an_estimator_reads_the_numbers_whatever_holds_them(estimator, container, tmp_path):
+    one, several = dc.DiffracClustering(c=0.1), dc.MultiLabelDiffrac(2, random_state=0)
+    model = one if estimator == "DiffracClustering" else several
+    expected = model.fit(WHOLE)
+    labels, bounds = expected.labels_.copy(), (expected.lower_bound_, expected.upper_bound_)
+    model.fit(CONTAINERS[container](WHOLE, tmp_path))
+    np.testing.assert_array_equal(model.labels_, labels)
+    assert (model.lower_bound_, model.upper_bound_) == bounds
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "bsr", "dok"])
+@pytest.mark.parametrize("make", ["array", "matrix"])
+def test_the_estimators_take_sparse_data_and_the_functions_refuse_them(kind, make):
+    sparse = getattr(scipy.sparse, f"{kind}_{make}")(WHOLE)
+    expected = dc.DiffracClustering(c=0.1).fit(WHOLE)
+    model = dc.DiffracClustering(c=0.1).fit(sparse)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(model.predict(sparse), expected.labels_)
+    assert (model.lower_bound_, model.upper_bound_) == (expected.lower_bound_, expected.upper_bound_)
+    for function in (dc.low_rank, dc.fista, dc.v_space, dc.compare, dc.baselines.cure):
+        with pytest.raises(dc.DataError, match=r"X is a sparse matrix; pass X\.toarray\(\)"):
+            function(sparse) if function is not dc.baselines.cure else function(sparse, rng=0)
+
+
+def test_rounding_to_single_precision_changes_the_bracket_by_as_much_and_no_label():
+    rounded = X.astype(np.float32)
+    assert np.any(rounded != X)
+    for method, case in CONTAINED.items():
+        before, after = original(method, "both", 0.4), case.run(rounded, 0.4, dc.Penalty(*PENALTIES["both"]), 0.3)
+        assert_meet(after, before, slack=1e-5)
+        assert_same_split(dc.rounding.kmeans_centered(after.F), dc.rounding.kmeans_centered(before.F))
+
+
+THREADS = """
+import json, numpy as np, threadpoolctl
+import diffrac_cvx as dc
+X, y, _ = dc.datasets.make_planted(240, 30, sparsity=3, noise=0.3, rng=0)
+found = {}
+for name, penalty in (("none", dc.Penalty()), ("ridge", dc.Penalty(a=0.3)), ("l1", dc.Penalty.l1(0.01))):
+    found["low_rank", name] = dc.low_rank(X, 0.7, penalty, tol=1e-6)
+    found["fista", name] = dc.fista(X, 0.7, penalty, tol=1e-2)
+found["(15) SCS", "l1"] = dc.solve(dc.v_space(X[:, :8], 0.7, dc.Penalty.l1(0.01)), "SCS", tol=1e-3)
+found["(8) SCS", "none"] = dc.solve(dc.penalized_nu(X[:60, :8], 0.7), "SCS", tol=1e-3)
+print(json.dumps({
+    "threads": max(one["num_threads"] for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"),
+    "found": {" ".join(key): [one.lower, one.upper, dc.rounding.kmeans_centered(one.F).tolist()]
+              for key, one in found.items()},
+}))
+"""
+
+
+@pytest.mark.slow
+def test_one_thread_and_two_find_the_same():
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", THREADS],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **dict.fromkeys(names, threads), "PYTHONPATH": os.getcwd()},
+        )
+        for threads in ("1", "2")
+    ]
+    one, two = (json.loads(run.communicate(timeout=300)[0]) for run in runs)
+    assert one["threads"] == 1
+    assert two["threads"] == min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
+    for method, (lower, upper, labels) in one["found"].items():
+        other_lower, other_upper, other_labels = two["found"][method]
+        assert_meet(Bracket(other_lower, other_upper), Bracket(lower, upper))
+        assert_same_split(np.array(labels), np.array(other_labels))

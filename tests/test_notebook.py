@@ -1,0 +1,153 @@
+"""The cells of the page, run from top to bottom without a browser, with what a user may have chosen."""
+
+import threading
+from html import unescape
+from types import SimpleNamespace
+
+import marimo as mo
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.app.page import computation, controls, pictures
+from diffrac_cvx.app.page.computation import Outcome, Run, StatusLine
+from diffrac_cvx.app.page.data import Planted
+from diffrac_cvx.app.page.notebook import app
+from diffrac_cvx.app.page.pictures import Picture
+from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
+from diffrac_cvx.app.page.views import VIEWS
+
+TABLE = b"height,weight\n1.5,20\n-1.7,25\n1.4,8\n-1.2,30\n"
+WAIT = 20.0  # seconds that a thread of the page may need to begin
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """The jobs that the page starts, each with its four arguments; none is computed."""
+    started, begun = [], threading.Event()
+
+    def compute(job, worker, stopped, show, tell):
+        started.append((job, stopped, show, tell))
+        show(job.outcome)
+        tell(StatusLine("computing", state="running"))
+        begun.set()
+
+    monkeypatch.setattr(computation, "take_worker", lambda: None)
+    monkeypatch.setattr(computation.Job, "compute", compute)
+    return SimpleNamespace(started=started, begun=begun)
+
+
+def choose(source, *, automatic=True, upload=None):
+    """The controls of the panel, this kind of data chosen, and a file where one was given."""
+    empty = SimpleNamespace(value=[], contents=lambda i: None, name=lambda i: None)
+    given = upload and SimpleNamespace(value=[upload], contents=lambda i: upload, name=lambda i: "table.csv")
+    return {
+        "automatic": mo.ui.switch(value=automatic),
+        "file": given or empty,
+        "known": controls.set_controls(),
+        "parameters": controls.parameter_controls(),
+        "planted": controls.planted_controls(),
+        "rounding": controls.rounding_control(),
+        "solving": controls.solve_controls(),
+        "source": mo.ui.radio(["planted", "known", "own table"], value=source),
+    }
+
+
+def see(line="idle", outcome=None, **sections):
+    """What the states of the page hold, and setters that set nothing."""
+    kinds = ("line", "outcome", "labels", "proofs", "paths", "comparison")
+    held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, **sections}
+    read = {f"get_{kind}": lambda value=held[kind]: value for kind in kinds}
+    return {**read, **dict.fromkeys(f"set_{kind}" for kind in kinds), "setters": {}}
+
+
+def words(outputs):
+    return unescape(" ".join(output.text for output in outputs if hasattr(output, "text")))
+
+
+def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
+    outputs, names = app.run()
+    assert jobs.begun.wait(WAIT)
+    ((job, stopped, _, _),) = jobs.started
+    assert [solve.name for solve in job.solves if solve.call is not None]
+    assert set(job.calls) == set(computation.EXTRAS)
+    assert names["data"].n == 80
+    assert names["board"]["outcome"] is job.outcome
+    assert names["board"]["line"].state == "running"
+    assert not stopped()
+    names["under_way"]["event"].set()
+    assert stopped()
+    assert all(text in words(outputs) for text in ("Convex relaxations", names["data"].summary, "Labels", "Proofs"))
+
+
+def test_nothing_is_solved_until_run_is_pressed_where_that_is_chosen(jobs):
+    app.run(defs=choose("planted", automatic=False))
+    assert not jobs.begun.wait(0.2)
+    assert jobs.started == []
+
+
+def test_a_data_set_and_a_table_of_ones_own_are_what_is_solved(jobs):
+    for chosen, n in ((choose("known"), 683), (choose("own table", upload=TABLE), 4)):
+        jobs.begun.clear()
+        _, names = app.run(defs=chosen)
+        assert names["data"].n == n
+        assert jobs.begun.wait(WAIT)
+    assert names["columns"] == ["height", "weight"]
+
+
+@pytest.mark.parametrize(
+    ("upload", "said"), [(None, "choose a file"), (b"a,b\n1,x\n2,y\n", "row 0"), (b"a,b\n", "0 rows")]
+)
+def test_what_is_wrong_with_a_table_is_said_and_nothing_is_solved_or_shown(jobs, upload, said):
+    outputs, names = app.run(defs=choose("own table", upload=upload))
+    assert names["data"] is None
+    assert said in words(outputs)
+    assert str(names["board"]["line"]) == "nothing to solve"
+    assert jobs.started == []
+
+
+@pytest.fixture
+def outcome():
+    """What two solves of small data gave."""
+    source, setting = Planted(n=16, d=3), Setting(nu=1.0, lam=0.01, ridge=0.0, alpha=0.0)
+    data = source.load()
+    solves = plan_solves(data, setting, ["(15)"], ["low_rank", "fista"])
+    found = dc.low_rank(data.X, penalty=dc.Penalty.l1(0.01))
+    return Outcome(source, data, setting, tuple(Run(solve, found) for solve in solves))
+
+
+def test_what_was_computed_is_drawn_and_the_solution_looked_at_is_kept(jobs, outcome, monkeypatch):
+    drawn, done = [], threading.Event()
+
+    def draw(name, outcome, run, rounding):
+        drawn.append((name, run, rounding))
+        if len(drawn) == len(VIEWS):
+            done.set()
+        return Picture(next(view for view in VIEWS if view.name == name), says="There is nothing to show.")
+
+    monkeypatch.setattr(pictures, "draw_picture", draw)
+    outputs, names = app.run(defs={**choose("planted", automatic=False), **see(outcome=outcome)})
+    assert done.wait(WAIT)
+    first, second = outcome.solved
+    assert names["look"].options.keys() == {first, second}
+    assert drawn == [(view.name, first, "kmeans_centered") for view in VIEWS]
+    assert 'class="remarks"' in words(outputs)
+    names["look"]._update([second])
+    assert names["remembered"]["run"] == second
+
+
+def test_pictures_stand_under_their_headings_with_their_files_and_python(jobs, outcome):
+    view = next(view for view in VIEWS if view.of == "one" and not view.is_table)
+    picture = pictures.make_picture(view.name, outcome)
+    without = Picture(view, says="No solve has a result yet.")
+    shown = see(labels={view.name: picture}, proofs={view.name: without})
+    outputs, _ = app.run(defs={**choose("planted", automatic=False), **shown})
+    text = words(outputs)
+    assert text.count(f'data-view="{view.name}"') == 2
+    assert 'src="data:image/png;base64' in text
+    assert "Python code" in text
+    assert "No solve has a result yet." in text
+    assert picture.caption.split(",")[0] in text
+    png = picture.save("png", dpi=20)
+    assert png[:4] == b"\x89PNG"
+    assert np.isfinite(outcome.solved[next(iter(outcome.solved))].result.value)

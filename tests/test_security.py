@@ -1,0 +1,722 @@
+"""Hostile files, names, addresses and values: each test tries the exploit."""
+
+import ast
+import csv
+import hashlib
+import http.server
+import io
+import os
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+import urllib.error
+import urllib.request
+import zipfile
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cache
+from html import unescape
+from html.parser import HTMLParser
+from itertools import chain
+from pathlib import Path, PurePath
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx import memory
+from diffrac_cvx.app import report
+from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.app.page import __main__ as launcher
+from diffrac_cvx.app.page import cards, computation, controls
+from diffrac_cvx.app.page import data as page_data
+from diffrac_cvx.app.page.computation import EXTRAS, Outcome, Run, expression_of
+from diffrac_cvx.app.page.data import MOST_UPLOADED, OwnTable
+from diffrac_cvx.app.page.pictures import make_picture
+from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
+from diffrac_cvx.app.page.tables import table_figure
+from diffrac_cvx.app.page.views import BY_NAME
+from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.datasets import download, files, real
+from diffrac_cvx.datasets.catalogue import SETS
+from diffrac_cvx.datasets.tables import read_table
+from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, ProjectionDisplay
+from diffrac_cvx.writing import write_csv
+from experiments.data.remake import read_member
+from experiments.harness.tables import write_table
+from experiments.multi_label.data import read_matrix
+from experiments.validate.check import save_reproducer
+
+ROOT = Path(__file__).parents[1]
+NAMES = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</title><svg/onload=alert(1)>",
+    "```\n</code><script>alert(1)</script>",
+    "&lt;b&gt;",
+    "{{7*7}}",
+    "$\\frac{$",
+    "$x$",
+    "a$",
+    "\\$",
+    "__import__('os').system('touch owned')",
+    "'); import os; os.system('touch owned'); ('",
+    "=1+1",
+    "\x1b[31mred\x1b[0m",
+    "../../etc/passwd",
+    "x" * 3000,
+]
+
+
+# What the code may call
+
+FORBIDDEN = {
+    "eval", "exec", "compile", "__import__", "os.system", "os.popen", "tempfile.mktemp", "joblib.load",
+    "runpy.run_path", "pickle.load", "pickle.loads", "pickle.Unpickler", "marshal.load", "marshal.loads", "shelve.open",
+    "dill.load", "pd.read_pickle", "pandas.read_pickle", "yaml.load", "yaml.unsafe_load", "shutil.unpack_archive",
+}  # fmt: skip
+FORBIDDEN_METHODS = {"extractall", "extract", "read_pickle", "unpack_archive", "to_pickle"}
+ALLOWED = {  # each with what keeps it harmless
+    ("diffrac_cvx/app/page/computation.py", "eval"),  # expressions of EXTRAS: see the test below
+    ("diffrac_cvx/app/page/pictures.py", "exec"),  # lines of VIEWS: likewise
+    ("experiments/mutation/patching.py", "compile"),  # the package's own code with one place changed
+    ("experiments/mutation/patching.py", "eval"),
+    ("experiments/mutation/patching.py", "exec"),
+    ("diffrac_cvx/processes.py", "pickle.load"),  # from the pipe of a process of our own
+    ("diffrac_cvx/processes.py", "pickle.loads"),
+}
+SOURCES = [path for folder in ("diffrac_cvx", "experiments") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+@cache
+def nodes_in(path):
+    """The calls, with the dotted names of what is called, and the asserts of a file."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    calls = [(dotted(node.func), node) for node in nodes if isinstance(node, ast.Call)]
+    return calls, [node for node in nodes if isinstance(node, ast.Assert)]
+
+
+def dotted(node):
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def test_nothing_is_executed_or_unpickled_but_what_is_named_here():
+    found = set()
+    for path in SOURCES:
+        for name, call in nodes_in(path)[0]:
+            if name in FORBIDDEN or ("." in name and name.rpartition(".")[2] in FORBIDDEN_METHODS):
+                found.add((str(path.relative_to(ROOT)), name))
+            keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+            assert "shell" not in keywords, f"{path} runs a shell"
+            assert "verify" not in keywords, f"{path} checks no certificate"
+    assert found == ALLOWED
+
+
+def test_arrays_are_loaded_without_pickle_and_said_so():
+    seen = 0
+    for path in SOURCES:
+        for name, call in nodes_in(path)[0]:
+            if name in ("np.load", "numpy.load", "np.lib.format.read_array"):
+                seen += 1
+                keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+                assert keywords.get("allow_pickle") == "False", f"{path} loads pickled arrays"
+            assert name not in ("np.fromfile", "np.memmap"), f"{path} reads numbers without a header"
+    assert seen >= 3
+
+
+def test_no_assert_checks_what_a_user_gives():
+    """Asserts vanish under ``python -O``: here they only tell the type checker that something is not None."""
+    for path in (path for path in SOURCES if path.is_relative_to(ROOT / "diffrac_cvx")):
+        for node in nodes_in(path)[1]:
+            text = ast.unparse(node.test)
+            assert re.fullmatch(r"[\w.]+ is not None|isinstance\(.*\)", text), f"{path}: assert {text}"
+
+
+# Pickles and text as code
+
+
+class Exploit:
+    """What runs a command where it is unpickled."""
+
+    def __reduce__(self):
+        return os.mkdir, ("owned",)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    """A folder of its own, in which nothing called "owned" appears."""
+    monkeypatch.chdir(tmp_path)
+    yield
+    assert not list(tmp_path.rglob("owned"))
+
+
+def packed_array(array):
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+def packed_arrays(**arrays):
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+HOSTILE = np.array([[Exploit(), 1.0], [2.0, 3.0]], dtype=object)
+PICKLED = {
+    "objects.npy": packed_array(HOSTILE),
+    "objects.npz": packed_arrays(X=HOSTILE),
+    "labels.npz": packed_arrays(X=np.eye(2), y=HOSTILE[0]),
+    "names.npz": packed_arrays(X=np.eye(2), feature_names=HOSTILE[0]),
+    "pickle.npy": pickle.dumps(Exploit()),
+    "pickle.npz": pickle.dumps(Exploit()),
+    "pickle.parquet": pickle.dumps(Exploit()),
+    "pickle.csv": pickle.dumps(Exploit()),
+}
+
+
+def test_the_exploit_works_where_nothing_prevents_it():
+    pickle.loads(pickle.dumps(Exploit()))
+    Path("owned").rmdir()
+
+
+@pytest.mark.parametrize("name", PICKLED)
+def test_a_pickle_in_a_file_is_refused(name, capsys):
+    Path(name).write_bytes(PICKLED[name])
+    with pytest.raises(DataError):
+        read_table(name)
+    with pytest.raises(DataError):
+        OwnTable(PICKLED[name], name).load()
+    assert run(["cluster", name]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    if name.endswith(".npy"):
+        with pytest.raises(ValueError, match="allow_pickle"):
+            read_matrix(name)
+
+
+def test_a_pickle_in_the_file_of_a_known_set_is_not_even_parsed(monkeypatch, tmp_path):
+    monkeypatch.setenv(files.HOME, str(tmp_path))
+    monkeypatch.setattr(real, "parse", lambda *_: pytest.fail("parsed before it was checked"))
+    monkeypatch.setattr(real, "read_label_names", lambda *_: pytest.fail("parsed before it was checked"))
+    for name in ("corel5k", "w1a"):
+        (tmp_path / SETS[name].file).write_bytes(PICKLED["objects.npz"])
+        with pytest.raises(DataError, match="its sha256 differs"):
+            dc.datasets.load(name)
+    with pytest.raises(DataError, match="its sha256 differs"):
+        dc.datasets.label_names("corel5k")
+
+
+def test_a_pickle_with_the_right_checksum_is_refused_too(monkeypatch, tmp_path):
+    monkeypatch.setenv(files.HOME, str(tmp_path))
+    content = packed_arrays(X=HOSTILE, Y=HOSTILE)
+    monkeypatch.setitem(SETS, "corel5k", replace(SETS["corel5k"], sha256=hashlib.sha256(content).hexdigest()))
+    (tmp_path / SETS["corel5k"].file).write_bytes(content)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        dc.datasets.load("corel5k")
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    """What the page has computed for a table whose file, columns and labels are all hostile."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((30, len(NAMES))), columns=NAMES)
+    frame["label ' $ <b>"] = np.where(np.arange(30) % 2, "'); import os; os.mkdir('owned')", "<b>$x")
+    content = frame.to_csv(index=False).encode()
+    source = OwnTable(content, "../<i>'); import os; os.mkdir('owned').csv", "label ' $ <b>", drop=[NAMES[3]])
+    data = source.load()
+    setting = Setting(nu=0.9, ridge=0.1)
+    solves = plan_solves(data, setting, ["(15)"], ["low_rank"])
+    call = solves[0].call
+    runs = tuple(Run(solve, call.function(*call.arguments, **call.options)) for solve in solves)
+    extras = {
+        "nu path": dc.paths.nu_path(data.X, [0.5, 1.0], dc.Penalty(0.1)),
+        "lambda path": dc.paths.lambda_path(data.X, [0.01, 0.1]),
+        "duality": dc.paths.duality(data.X, [0.1, 0.5]),
+        "comparison": dc.compare(data.X, data.y, methods=["low_rank"]),
+    }
+    return Outcome(source, data, setting, runs, extras)
+
+
+def test_what_the_page_executes_holds_no_text_of_the_user(outcome):
+    texts = [expression_of(name, [run.solve for run in outcome.runs]) for name in EXTRAS]
+    for name in BY_NAME:
+        script = make_picture(name, outcome).script
+        texts += [*script.imports, *script.draw]
+    assert all(not re.search(r"owned|<[a-z]|\bos\b|passwd|script>", text) for text in texts), texts
+    assert {computation.evaluate.__module__} == {"diffrac_cvx.app.page.computation"}
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_python_that_the_page_saves_holds_names_as_text_alone(name, outcome):
+    tree = ast.parse(make_picture(name, outcome).code)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            node.value = 0
+    assert not re.search(r"owned|mkdir|\bos\b|system", ast.unparse(tree))
+    (first,) = [call for call in ast.walk(ast.parse(make_picture(name, outcome).code)) if is_reading(call)]
+    assert PurePath(first.args[0].value).name == first.args[0].value, "the table is beside the program"
+
+
+def is_reading(node):
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "dc.datasets.read_table"
+
+
+def test_a_table_puts_no_text_into_the_python_that_is_made_from_it(tmp_path):
+    key = {"n": 12, "d": 3, "nu": 0.5, "penalty": "ridge", "trait": "clean"}
+    row = pd.Series({**key, "between": '"""; import os; os.mkdir("owned"); """', "violation": 1.0})
+    path = save_reproducer(row, tmp_path)
+    said, *rest = ast.parse(path.read_text()).body
+    assert ast.literal_eval(said.value).endswith("apart by 1.")
+    assert "owned" not in ast.unparse(rest)
+    assert path.parent == tmp_path
+
+
+def test_a_table_in_a_terminal_takes_names_as_text():
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=200)
+    console.print(Table(("[/red]", "[link=file:///etc/passwd]x"), (("[bold]a", "[/]"),)).rich())
+    assert "[link=file:///etc/passwd]x" in console.file.getvalue()
+
+
+# Files from the network
+
+
+@contextmanager
+def server(answer):
+    """Serve what `answer` says for a path: bytes, or where it leads to; yield the address and the paths asked for."""
+    seen = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(self.path)
+            found = answer(self.path)
+            self.send_response(200 if isinstance(found, bytes) else 302)
+            if isinstance(found, bytes):
+                self.end_headers()
+                self.wfile.write(found)
+            else:
+                self.send_header("Location", found)
+                self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{httpd.server_port}", seen
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+
+
+CONTENT = b"+1 1:1 2:5\n-1 3:1\n" * 20
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    monkeypatch.setenv(files.HOME, str(tmp_path / "data"))
+    monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], sha256=hashlib.sha256(CONTENT).hexdigest()))
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/w1a", "ftp://example.org/w1a", "file:///etc/passwd", "http://localhost.example.org/w1a",
+        "http://127.0.0.1@example.org/w1a", "//example.org/w1a", "w1a", "https:///w1a", "doi:10.1/x", "",
+    ],
+)  # fmt: skip
+def test_an_address_that_is_not_https_is_not_asked(url, home, monkeypatch):
+    import requests
+
+    monkeypatch.setitem(SETS, "w1a", replace(SETS["w1a"], url="http://example.org/w1a"))
+    monkeypatch.setattr(requests, "get", lambda *_, **__: pytest.fail("asked"))
+    with pytest.raises(DataError, match="the protocol has to be https"):
+        dc.datasets.fetch("w1a", url=url or None)
+    assert not home.exists()
+
+
+def test_the_known_addresses_are_https():
+    assert all(record.url.startswith("https://") for record in SETS.values() if record.url)
+
+
+def test_another_host_is_not_asked(home):
+    with server(lambda _: CONTENT) as (elsewhere, asked), server(lambda _: f"{elsewhere}/w1a") as (url, _):
+        with pytest.raises(DataError, match=f"leads to another place, {elsewhere}/w1a; nothing was kept"):
+            dc.datasets.fetch("w1a", url=f"{url}/w1a")
+        assert asked == []
+    assert list(home.iterdir()) == []
+
+
+def test_another_protocol_is_not_asked(home):
+    with (
+        server(lambda _: "file:///etc/passwd") as (url, _),
+        pytest.raises(DataError, match="leads to another place, file:///etc/passwd"),
+    ):
+        dc.datasets.fetch("w1a", url=f"{url}/w1a")
+
+
+def test_another_place_on_the_same_host_is_followed_but_not_for_ever(home):
+    with server(lambda path: CONTENT if path == "/new" else "/new") as (url, asked):
+        assert dc.datasets.fetch("w1a", url=f"{url}/old").read_bytes() == CONTENT
+        assert asked == ["/old", "/new"]
+    (home / "w1a").unlink()
+    with (
+        server(lambda path: f"{path}0") as (url, asked),
+        pytest.raises(DataError, match="from one place to the next"),
+    ):
+        dc.datasets.fetch("w1a", url=f"{url}/w1a")
+    assert len(asked) == download.MOST_REDIRECTIONS + 1
+
+
+def test_a_download_that_does_not_end_is_ended(home, monkeypatch):
+    monkeypatch.setattr(download, "MOST_BYTES", 10**6)
+    with server(lambda _: bytes(3 * 10**6)) as (url, _), pytest.raises(DataError, match="more than 1 MB"):
+        dc.datasets.fetch("w1a", url=f"{url}/w1a")
+    assert list(home.iterdir()) == []
+
+
+# Sizes
+
+
+def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypatch):
+    assert controls.file_control()._component_args["max_size"] == MOST_UPLOADED
+    monkeypatch.setattr(page_data, "MOST_UPLOADED", 100)
+    monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
+    monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))
+    large = OwnTable(b"a,b\n" + b"1,2\n" * 25, "mine.csv")
+    for read in (large.load, large.columns):
+        with pytest.raises(DataError, match=r"mine.csv has .* MB and the page takes"):
+            read()
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
+def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(kind, monkeypatch):
+    zeros = np.zeros((100_000, 10))
+    content = packed_arrays(X=zeros)
+    if kind == "parquet":
+        file = io.BytesIO()
+        pd.DataFrame(zeros, columns=list("abcdefghij")).to_parquet(file)
+        content = file.getvalue()
+    assert len(content) < zeros.nbytes / 100
+    monkeypatch.setattr(memory, "available_memory", lambda: float(zeros.nbytes))
+    with pytest.raises(ResourceError, match=rf"t.{kind}, unpacked, needs about"):
+        read_table(content, name=f"t.{kind}")
+
+
+def header_of(shape):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("shape", [(10**15, 2), (10**9, 3), (2**62, 2**62), (-1, 2)])
+def test_an_array_that_is_less_than_its_header_says_is_refused(shape):
+    with pytest.raises((DataError, ResourceError)):
+        read_table(header_of(shape) + bytes(64), name="t.npy")
+
+
+@pytest.mark.parametrize("name", ["t.npz", "t.npy", "t.parquet"])
+def test_a_file_cut_anywhere_is_refused_in_words(name):
+    whole = packed_arrays(X=np.eye(4)) if name == "t.npz" else packed_array(np.eye(4))
+    if name == "t.parquet":
+        file = io.BytesIO()
+        pd.DataFrame(np.eye(4), columns=list("abcd")).to_parquet(file)
+        whole = file.getvalue()
+    for size in range(0, len(whole) - 1, max(len(whole) // 40, 1)):
+        with pytest.raises(DataError):
+            read_table(whole[:size], name=name)
+        garbled = whole[:size] + bytes([whole[size] ^ 0xFF]) + whole[size + 1 :]
+        with suppress(DataError, ResourceError):  # nothing else may be raised
+            read_table(garbled, name=name)
+
+
+# The page
+
+
+def test_the_page_is_on_this_machine_alone_and_asks_for_a_token(monkeypatch, capsys):
+    given = []
+    monkeypatch.setattr(launcher.runpy, "run_module", lambda *_, **__: given.append(list(sys.argv)))
+    monkeypatch.setattr(launcher, "import_module", lambda _: None)
+    monkeypatch.setattr(launcher.Worker, "start", lambda _: None)
+    monkeypatch.setattr(launcher, "WAITING", [])
+    monkeypatch.setattr(sys, "argv", ["page", "--headless"])
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    tokens = set()
+    for _ in range(2):
+        monkeypatch.setattr(sys, "argv", ["page", "--headless"])
+        launcher.main()
+        (token,) = re.findall(r"http://127\.0\.0\.1:2718/\?access_token=(\S+) ", capsys.readouterr().out)
+        options = given[-1]
+        assert options[options.index("--host") + 1] == "127.0.0.1"
+        assert options[options.index("--token-password") + 1] == token
+        assert not {"--no-token", "--include-code", "--allow-origins"} & set(options)
+        assert len(token) >= 32
+        tokens.add(token)
+    assert len(tokens) == 2
+
+
+@pytest.mark.slow
+def test_a_request_without_the_token_gets_no_page():
+    with server(lambda _: b"") as (free, _):
+        port = int(free.rpartition(":")[2])
+    command = [sys.executable, "-m", "diffrac_cvx.app.page", "--headless", "--port", str(port)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT) as page:
+        try:
+            address = page.stdout.readline().split()[0]
+            bare = address.partition("?")[0]
+            assert status_of(address, patience=90) == 200
+            assert status_of(f"{bare}api/status/connections") in (401, 403)
+            for wrong in (bare, f"{bare}?access_token=", f"{bare}?access_token=guess"):
+                assert "/auth/login" in final_address(wrong)
+            assert address.partition("=")[2] not in Path(f"/proc/{page.pid}/cmdline").read_text()
+            local = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+            assert {entry[:8] for entry in local if int(entry[9:], 16) == port} == {"0100007F"}, "loopback"
+        finally:
+            page.terminate()
+
+
+def status_of(address, patience=5):
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.3)
+
+
+def final_address(address):
+    try:
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            return answer.url
+    except urllib.error.HTTPError as error:
+        return error.url
+
+
+class Tags(HTMLParser):
+    """The tags of a page and the attributes that make a browser do something."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.active = set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        for name, value in attrs:
+            outside = name in ("src", "href", "action", "data") and not (value or "").startswith(("data:image/", "#"))
+            if name.startswith("on") or outside:
+                self.active.append((tag, name, value))
+
+
+OF_REPORTS = {
+    "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "ul", "li", "pre", "table", "thead", "tbody",
+    "tr", "th", "td", "figure", "img", "figcaption",
+}  # fmt: skip
+
+
+def test_parts_of_the_page_show_names_as_text(outcome):
+    for name in ("projection", "direction", "roundings"):
+        shown = replace(make_picture(name, outcome))
+        text = cards.card(shown)
+        tags = Tags(text)
+        assert not {"script", "svg", "i", "iframe", "b"} & tags.tags, name
+        assert all(tag.startswith("marimo") for tag, *_ in tags.active), tags.active
+    for text in (
+        cards.list_sentences(NAMES),
+        cards.data_summary(outcome.data.summary, "").text,
+        cards.data_summary("", " ".join(NAMES)).text,
+        Table(tuple(NAMES), (tuple(NAMES),)).html(),
+    ):
+        tags = Tags(text)
+        assert not {"script", "svg", "img", "i", "b"} & tags.tags
+        assert tags.active == []
+
+
+# Reports, figures, tables, the terminal
+
+
+@pytest.fixture
+def hostile_table(tmp_path):
+    rng = np.random.default_rng(1)
+    names = [name.replace("\n", " ") for name in NAMES]
+    frame = pd.DataFrame(rng.standard_normal((24, len(names))), columns=names)
+    frame["label"] = np.where(np.arange(24) % 2, "=cmd|' /C calc'!A0", "<script>$")
+    path = tmp_path / "a <script>alert(1)<br>$x.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, capsys):
+    given = [str(hostile_table), "--label", "label", "--report"]
+    assert run(["cluster", *given, "r.html", "--out", "labels.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert run(["compare", *given, "c.html", "--method", "low_rank", "--out", "c.csv"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    for name in ("r.html", "c.html"):
+        text = Path(name).read_text(encoding="utf-8")
+        tags = Tags(text)
+        assert tags.tags <= OF_REPORTS
+        assert tags.active == []
+        assert "default-src 'none'" in unescape(text), "a browser runs nothing in it, whatever is in it"
+    assert "alert(1)" in Path("r.html").read_text(encoding="utf-8")
+    for name in ("labels.csv", "c.csv"):
+        assert all(is_harmless(entry) for row in rows_of(Path(name)) for entry in row)
+
+
+def test_parts_of_a_report_escape_what_they_are_given(tmp_path):
+    evil = "'\"><script>alert(1)</script>&"
+    path = tmp_path / "r.html"
+    figure = ProjectionDisplay(np.arange(4.0), np.array([0, 0, 1, 1]))
+    report.write(
+        path, evil, report.section(evil, report.facts([(evil, evil)]), report.code(evil), report.picture(figure, evil))
+    )
+    tags = Tags(path.read_text(encoding="utf-8"))
+    assert tags.tags <= OF_REPORTS
+    assert tags.active == []
+
+
+def rows_of(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def is_harmless(entry):
+    return not re.match(r"\s*[=+\-@＝＋－＠\t\r\n]", entry) or re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", entry)  # noqa: RUF001
+
+
+FORMULAS = [
+    "=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", "-", "+", "=", "-1e", "1;=1", "-cmd|x!A",  # noqa: RUF001
+]  # fmt: skip
+NUMBERS = [-1.5, 0.0, 1e300, -3, 2.5e-9, float("-inf")]
+
+
+def test_a_cell_of_text_never_begins_a_formula_and_a_number_stays_one(tmp_path):
+    path = tmp_path / "t.csv"
+    write_csv(path, FORMULAS[:6], [NUMBERS, FORMULAS[6:12], [*FORMULAS[12:], "+1", "-1", "1e5"]])
+    head, numbers, *rows = rows_of(path)
+    assert list(map(float, numbers)) == NUMBERS
+    for entry, given in zip([*head, *rows[0], *rows[1]], [*FORMULAS, "+1", "-1", "1e5"], strict=True):
+        assert is_harmless(entry), entry
+        assert entry in (given, f"'{given}"), "nothing is lost"
+    assert rows[1][-3:] == ["+1", "-1", "1e5"], "labels that are numbers stay as they are"
+    text = path.read_text(encoding="utf-8")
+    assert '"1;=1"' in text, "where cells are separated by semicolons, it is one cell still"
+
+
+def test_a_table_of_an_experiment_holds_no_formula_and_comes_back(tmp_path):
+    table = pd.DataFrame({"=name": FORMULAS, "value": np.linspace(-1, 1, len(FORMULAS))})
+    write_table(table, tmp_path / "t.csv")
+    head, *rows = rows_of(tmp_path / "t.csv")
+    assert all(is_harmless(entry) for entry in [*head, *(row[0] for row in rows)])
+    assert [float(row[1]) for row in rows] == pytest.approx(table["value"], abs=1e-9)
+
+
+def texts_of(figure):
+    from matplotlib.text import Text
+
+    figure.canvas.draw()
+    cells = [cell.get_text() for axes in figure.axes for table in axes.tables for cell in table.get_celld().values()]
+    return [text for text in [*figure.findobj(Text), *cells] if text.get_text()]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("draw", ["direction", "path", "labels", "table"])
+def test_a_name_in_a_figure_is_no_formula_and_fits(draw):
+    from matplotlib import cbook
+    from matplotlib import pyplot as plt
+
+    if draw == "direction":
+        figure = DirectionDisplay(np.arange(1.0, len(NAMES) + 1), NAMES).plot().figure_
+    elif draw == "path":
+        X = np.random.default_rng(0).standard_normal((20, 6))
+        figure = PathDisplay(dc.paths.nu_path(X, [0.5, 1.0]), NAMES[4:10]).plot().figure_
+    elif draw == "labels":
+        labels = np.array(NAMES[5:10] * 2)
+        figure = ProjectionDisplay(np.arange(10.0), labels).plot().figure_
+    else:
+        figure = table_figure(Table(tuple(NAMES[5:11]), (tuple(NAMES[9:15]),)))
+    ours = ("$v_j$", "$\\nu$", "$x^\\top v$")
+    drawn = [text.get_text() for text in texts_of(figure) if not any(part in text.get_text() for part in ours)]
+    plt.close(figure)
+    assert any("\\$" in text for text in drawn), "dollars are drawn"
+    for text in drawn:
+        math = cbook.is_math_text(text)
+        assert math is not True, f"{text!r} is drawn as mathematics"
+        assert len(text) < 80
+        assert "\n" not in text
+
+
+# Names of files
+
+
+@pytest.mark.parametrize("name", ["../heart", "/etc/passwd", "heart/../heart", "heart.csv.gz", "..", "", "heart\0"])
+def test_a_data_set_is_known_by_its_name_alone(name):
+    for use in (dc.datasets.load, dc.datasets.fetch, dc.datasets.describe, dc.datasets.label_names):
+        with pytest.raises(ParameterError, match="name = "):
+            use(name)
+
+
+def test_files_of_data_sets_and_views_stay_in_their_folder():
+    for record in SETS.values():
+        assert PurePath(record.file).name == record.file
+        assert re.fullmatch(r"[0-9a-f]{64}", record.sha256)
+        assert {path.name for path in files.possible_paths(record)} == {record.file}
+    assert all(name.isidentifier() for name in BY_NAME)
+
+
+def test_members_of_archives_are_read_and_never_unpacked(tmp_path):
+    path = tmp_path / "evil.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("../../owned", "x")
+        wheel.writestr("data.csv", "1")
+    assert read_member(path, "data.csv") == b"1"
+    assert read_member(path, "../../owned") == b"x"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["evil.whl"]
+    assert not (tmp_path.parent.parent / "owned").exists()
+
+
+def test_members_of_an_archive_of_arrays_go_nowhere(tmp_path):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("X.npy", packed_array(np.eye(3)))
+        archive.writestr("../../owned.npy", packed_array(np.eye(3)))
+    (tmp_path / "t.npz").write_bytes(file.getvalue())
+    assert read_table(tmp_path / "t.npz").X.shape == (3, 3)
+    assert not list(tmp_path.parent.parent.glob("owned*"))
+
+
+# The packages that this one needs
+
+
+def test_every_dependency_is_pinned_to_one_version_of_the_index():
+    pins = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in pins}
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line) for line in pins), "no address, no range"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = (project["optional-dependencies"][extra] for extra in ("experiments", "dev"))
+    needed = [*project["dependencies"], *chain.from_iterable(extras)]
+    names = {re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", line)[0]).lower() for line in needed} - {"diffrac-cvx"}
+    assert names <= pinned
+
+
+def test_the_policy_says_how_to_report_and_how_pins_are_renewed():
+    policy = (ROOT / "SECURITY.md").read_text()
+    assert {"## Reporting", "## Supported versions", "## Dependencies"} <= set(policy.splitlines())

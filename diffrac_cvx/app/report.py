@@ -11,6 +11,9 @@ from typing import Any
 
 from diffrac_cvx.comparison.table import format_cell
 from diffrac_cvx.plotting.canvas import pyplot
+from diffrac_cvx.writing import write_text
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, nothing from elsewhere
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def write(path: Path, template: str, **values: Any) -> None:
     ImportError
         If jinja2 is not installed.
     """
-    path.write_text(render(template, **values), encoding="utf-8")
+    write_text(path, render(template, **values))
 
 
 def render(template: str, **values: Any) -> str:
@@ -54,4 +57,4 @@ def render(template: str, **values: Any) -> str:
     )  # fmt: skip
     pages.filters["cell"] = format_cell
     now = datetime.now().astimezone().strftime("%d %B %Y, %H:%M")
-    return pages.get_template(template).render(version=metadata.version("diffrac-cvx"), date=now, **values)
+    return pages.get_template(template).render(policy=POLICY, version=metadata.version("diffrac-cvx"), date=now, **values)

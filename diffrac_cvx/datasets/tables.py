@@ -1,5 +1,6 @@
 """A user's own table: a file in; a matrix of numbers, labels and names out, or an error that says what to do."""
 
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -13,8 +14,9 @@ from diffrac_cvx.datasets.headers import MARKS, NAMELESS, find_header, name_colu
 from diffrac_cvx.datasets.optional import pandas_or_error, require_openpyxl
 from diffrac_cvx.datasets.real import SCALINGS
 from diffrac_cvx.datasets.text_tables import SAMPLE, Reading, text_frame
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.inputs import Array, one_of
+from diffrac_cvx.memory import require_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +25,7 @@ MISSING = ("error", "drop", "mean")
 TEXTS = (".csv", ".tsv", ".txt", ".dat", ".data")
 SUFFIXES = (*TEXTS, ".xlsx", ".npz", ".npy", ".parquet")
 DECIMALS = (".", ",")
+COPIES = 4  # of a table in memory while it is read
 FOUND_OUT = Reading()
 
 
@@ -110,6 +113,8 @@ def read_table(
     DataError
         If the file cannot be read as a table of numbers; the message names all columns that are in the way, and the
         remedies.
+    ResourceError
+        If what it holds, unpacked, would not fit in memory.
     """
     one_of(missing, "missing", MISSING)
     one_of(scaling, "scaling", SCALINGS)
@@ -234,7 +239,7 @@ def convert_to_text(values: np.ndarray) -> np.ndarray:
 
 def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_OUT) -> "pd.DataFrame":
     """Return the columns of a file as they are in it; ``attrs`` may have "notes", "decimal" and "label"."""
-    pandas = pandas_or_error()
+    pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
     suffix = Path(name).suffix.lower()
@@ -245,18 +250,20 @@ def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_O
         if suffix in (".npz", ".npy"):
             return arrays_frame(content, name)
         if suffix == ".parquet":
-            frame = pandas.read_parquet(BytesIO(content))
-            frame.columns = frame.columns.map(str)
-            return frame
+            return parquet_frame(content, name)
         frame = excel_frame(content, name, reading) if suffix == ".xlsx" else text_frame(content, name, reading)
         return without_index(frame)
     except DataError as error:
         if str(error).startswith(name):
             raise
         raise DataError(f"{name} cannot be read: {error}") from None
+    except ResourceError:
+        raise
+    except MemoryError:
+        raise ResourceError(f"{name} does not fit in memory: take a part of it") from None
     except ImportError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
-    except (Exception, MemoryError) as error:  # readers of formats raise errors of many kinds on a damaged file
+    except Exception as error:  # readers of formats raise errors of many kinds on a damaged file
         says = " ".join(str(error).split()) or "it ends too early"
         raise DataError(f"{name} cannot be read as a {suffix} file: {says}") from None
 
@@ -306,6 +313,9 @@ def without_index(frame: "pd.DataFrame") -> "pd.DataFrame":
 def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     """Return NumPy's arrays as columns: X, and y as a column of that name."""
     pandas = pandas_or_error()
+    if zipfile.is_zipfile(BytesIO(content)):
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            require_room(sum(member.file_size for member in archive.infolist()), name)
     loaded = np.load(BytesIO(content), allow_pickle=False)
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     X = arrays.get("X")
@@ -324,6 +334,28 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
         frame["y"] = y
         frame.attrs["label"] = "y"
     return frame
+
+
+def parquet_frame(content: bytes, name: str) -> "pd.DataFrame":
+    """Return the columns of a Parquet file."""
+    from pyarrow.parquet import ParquetFile
+
+    size = ParquetFile(BytesIO(content)).metadata
+    require_room(8.0 * size.num_rows * size.num_columns, name)
+    frame = pandas_or_error().read_parquet(BytesIO(content), engine="pyarrow")
+    frame.columns = frame.columns.map(str)
+    return frame
+
+
+def require_room(unpacked: float, name: str) -> None:
+    """Refuse a file of which a few kilobytes may stand for more than the memory holds.
+
+    Raises
+    ------
+    ResourceError
+        If its columns, the frame of them, the matrix and its scaled copy would not fit.
+    """
+    require_memory(COPIES * unpacked, f"{name}, unpacked,", "take a part of it")
 
 
 def list_names(names: Iterable[object]) -> str:

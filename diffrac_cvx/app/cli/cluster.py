@@ -1,6 +1,5 @@
 """``diffrac-cvx cluster``: clusters of the points of a table, with what is proved about them."""
 
-import csv
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,22 +18,33 @@ from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_seed
 from diffrac_cvx.linalg import standardise
+from diffrac_cvx.writing import write_csv
+
+
+def refuse_renamed(value: str | None) -> None:
+    """Refuse the former name of an option, and say the names that there are."""
+    if value is not None:
+        raise ParameterError(
+            f"-k and --n-labels are no longer options: write --clusters {value} for {value} clusters, or "
+            f"--labels-count {value} for {value} labels of every point at once"
+        )
 
 
 @options.reads_a_table
 def cluster(
     source: Source,
-    n_clusters: Annotated[
-        int, typer.Option("--clusters", "-k", help="How many clusters; 2 is what can be proved.")
-    ] = 2,
+    n_clusters: Annotated[int, typer.Option("--clusters", help="How many clusters.")] = 2,
+    strategy: Annotated[
+        str, typer.Option(help="More than two clusters: all 'together', or by repeated 'splits' in two.")
+    ] = "together",
     labels_count: Annotated[
         int,
         typer.Option(
             "--labels-count",
-            "--n-labels",
             help="Find this many labels of every point, each a split in two, instead of clusters.",
         ),
     ] = 1,
+    _renamed: Annotated[str | None, typer.Option("--n-labels", "-k", hidden=True, callback=refuse_renamed)] = None,
     nu: options.Nu = 1.0,
     ridge: options.Ridge = None,
     a: options.RidgeRoot = None,
@@ -65,7 +75,7 @@ def cluster(
         table = source.load()
         watch.say(f"preparing {len(table.X)} points")
         model, warned = fit_model(
-            table, labels_count, n_clusters, refine, watch, nu=nu, lam=penalty.lam, ridge=penalty.ridge, solver=solver,
+            table, labels_count, n_clusters, watch, strategy=strategy, refine=refine, nu=nu, lam=penalty.lam, ridge=penalty.ridge, solver=solver,
             tol=tol, time_limit=watch.left, standardize=not no_standardize, random_state=seed,
         )  # fmt: skip
         watch.say("judging what was found")
@@ -87,14 +97,14 @@ def cluster(
 
 
 def fit_model(
-    table: Table, labels_count: int, n_clusters: int, refine: bool, watch: Watch, **parameters: Any
+    table: Table, labels_count: int, n_clusters: int, watch: Watch, *, strategy: str, refine: bool, **parameters: Any
 ) -> tuple[Any, list[str]]:
     """Return a fitted estimator, of clusters or of several labels, and what it warned of beside its reservations."""
     from diffrac_cvx.errors import DegenerateDataWarning
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if labels_count == 1:
-        model = DiffracClustering(refine=refine, n_clusters=n_clusters, **parameters)
+        model = DiffracClustering(n_clusters=n_clusters, strategy=strategy, refine=refine, **parameters)
     else:
         model = MultiLabelDiffrac(labels_count, **parameters)
     model._watch = watch.solver("searching")
@@ -169,16 +179,18 @@ def write_labels(path: Path, table: Table, model: Any) -> None:
     labels, decisions = (
         np.asarray(part).reshape(len(table.X), -1) for part in (model.labels_, model.decision_function(table.X))
     )
-    head = ["row", *number("label", labels), *number("decision", decisions)]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(head + (["true"] if table.labels is not None else []))
-        for i, row in enumerate(table.rows):
-            true = [table.labels[i]] if table.labels is not None else []
-            rows.writerow([row, *labels[i], *(f"{value:.9g}" for value in decisions[i]), *true])
+    first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
+    head = ["row", *number("label", labels, first), *number("decision", decisions, first)]
+    true = np.empty((len(labels), 0), dtype=str) if table.labels is None else table.labels[:, None]
+    rows = zip(table.rows.tolist(), labels.tolist(), decisions.tolist(), true.tolist(), strict=True)
+    write_csv(
+        path,
+        head + (["true"] if table.labels is not None else []),
+        ([row, *found, *(float(f"{value:.9g}") for value in at), *known] for row, found, at, known in rows),
+    )
 
 
-def number(title: str, columns: Array) -> list[str]:
+def number(title: str, columns: Array, first: int) -> list[str]:
     """Return the titles of columns, numbered where there are several."""
     k = columns.shape[1]
-    return [title] if k == 1 else [f"{title}_{j + 1}" for j in range(k)]
+    return [title] if k == 1 else [f"{title}_{j + first}" for j in range(k)]

@@ -1,6 +1,5 @@
 """``diffrac-cvx compare``: several methods on a table."""
 
-import csv
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.linalg import standardise
 from diffrac_cvx.result import Progress
+from diffrac_cvx.writing import write_csv
 
 
 @options.reads_a_table
@@ -114,10 +114,8 @@ def as_record(compared: Comparison) -> dict[str, Any]:
 
 def write_rows(path: Path, compared: Comparison) -> None:
     """Write a comparison's rows as CSV."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.DictWriter(file, list(dict.fromkeys(key for row in compared.rows for key in row)))
-        rows.writeheader()
-        rows.writerows(compared.rows)
+    head = list(dict.fromkeys(key for row in compared.rows for key in row))
+    write_csv(path, head, ([row.get(key, "") for key in head] for row in compared.rows))
 
 
 def write_report(path: Path, compared: Comparison, source: Source) -> None:

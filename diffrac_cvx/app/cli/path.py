@@ -1,6 +1,5 @@
 """``diffrac-cvx path``: the solutions along a grid of one parameter, as a table or a picture."""
 
-import csv
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path as File
@@ -20,6 +19,7 @@ from diffrac_cvx.inputs import Array, one_of
 from diffrac_cvx.linalg import standardise
 from diffrac_cvx.paths import Path
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.writing import whole_file, write_csv
 
 PICTURES = (".png", ".pdf", ".svg")
 SMALL = 1e-3  # of the largest coefficient, below which one is not counted
@@ -186,8 +186,8 @@ def write_path(file: File, solutions: Path, names: Sequence[str]) -> None:
         os.environ.setdefault("MPLBACKEND", "Agg")
         from diffrac_cvx.plotting import PathDisplay
 
-        PathDisplay(solutions, names).plot().figure_.savefig(file, bbox_inches="tight")
+        with whole_file(file) as part:
+            PathDisplay(solutions, names).plot().figure_.savefig(part, bbox_inches="tight")
         return
     table = whole_table(solutions, names)
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows([table.head, *table.rows])
+    write_csv(file, table.head, table.rows)

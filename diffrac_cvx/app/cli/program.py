@@ -1,5 +1,6 @@
 """The commands, and how errors are reported: one line, one more to paste where it helps, exit status 2."""
 
+import io
 import subprocess
 import sys
 from typing import Annotated
@@ -13,12 +14,14 @@ from diffrac_cvx.app.cli.console import INTERRUPTED, REFUSED
 from diffrac_cvx.app.cli.data import hint
 from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
+from diffrac_cvx.app.page.ports import require_port
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.writing import printable
 
-ABOUT = (
-    "Split the points of a table into two groups along a direction, use few features if you like, and prove how good "
-    "the split is."
-)
+ABOUT = """Split the rows of a table in two groups along a direction of the data, or in K groups (cluster --clusters K).
+
+It is proved how far the split can be from the best one.  The method is discriminative clustering by convex relaxations.
+"""
 app = typer.Typer(name="diffrac-cvx", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
@@ -43,6 +46,7 @@ def explore(
     headless: Annotated[bool, typer.Option("--headless", help="Open no browser.")] = False,
 ) -> None:
     """Serve the interactive page, to this machine only, until interrupted."""
+    require_port(port)
     flags = ["--port", str(port), *(["--headless"] if headless else [])]
     raise typer.Exit(subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *flags], check=False).returncode)
 
@@ -54,30 +58,40 @@ app.add_typer(datasets.app, name="datasets")
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     pasted = ""
     try:
-        app(args=arguments)
+        # Without arguments the commands are listed; else a mistake in them is an error like any other.
+        return int(app(args=arguments, standalone_mode=arguments in ([], ["datasets"])) or 0)
     except SystemExit as end:
         return int(end.code or 0)
     except ModuleNotFoundError as error:
         message = f"this needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'"
     except DataError as error:
-        message, pasted = str(error), hint(error, sys.argv[1:] if arguments is None else arguments)
+        message, pasted = str(error), hint(error, arguments)
     except OSError as error:
         message = f"{error.filename or 'a file'} cannot be opened or written ({error.strerror or error})"
     except (ParameterError, ResourceError, ImportError) as error:
         message = str(error)
+    except MemoryError as error:
+        message = f"out of memory: {error}"
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return INTERRUPTED
-    else:
-        return 0
-    print(f"error: {message}", file=sys.stderr)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # Typer's, of which some versions have a class of their own
+            message = f"{error.format_message()} Try --help."
+        else:  # a fault of this program; its user is not shown a traceback
+            message = f"this should not happen, please report it: {type(error).__name__}: {error}"
+    print(f"error: {' '.join(printable(message).split())}", file=sys.stderr)
     if pasted:
-        print(f"try: {pasted}", file=sys.stderr)
+        print(f"try: {printable(pasted)}", file=sys.stderr)
     return REFUSED
 
 
 def entry() -> None:
     """Run as a program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of columns may be in letters that the terminal lacks
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run())

@@ -1,4 +1,4 @@
-"""The commands, and how errors are reported: one line, no traceback, exit status 2."""
+"""The commands, and how errors are reported: one line, one more to paste where it helps, exit status 2."""
 
 import io
 import subprocess
@@ -59,6 +59,7 @@ app.add_typer(datasets.app, name="datasets")
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    pasted = ""
     try:
         # Without arguments the commands are listed; else a mistake in them is an error like any other.
         return int(app(args=arguments, standalone_mode=arguments in ([], ["datasets"])) or 0)
@@ -67,7 +68,7 @@ def run(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         message = f"this needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'"
     except DataError as error:
-        message = f"{error}{hint(error)}"
+        message, pasted = str(error), hint(error, arguments)
     except OSError as error:
         message = f"{error.filename or 'a file'} cannot be opened or written ({error.strerror or error})"
     except (ParameterError, ResourceError, ImportError) as error:
@@ -83,6 +84,8 @@ def run(arguments: list[str] | None = None) -> int:
         else:  # a fault of this program; its user is not shown a traceback
             message = f"this should not happen, please report it: {type(error).__name__}: {error}"
     print(f"error: {' '.join(printable(message).split())}", file=sys.stderr)
+    if pasted:
+        print(f"try: {printable(pasted)}", file=sys.stderr)
     return REFUSED
 
 

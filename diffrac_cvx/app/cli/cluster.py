@@ -38,7 +38,7 @@ def cluster(
     label: options.Label = None,
     drop: options.Drop = None,
     missing: options.Missing = "error",
-    clusters: Annotated[int, typer.Option("--clusters", help="Number of clusters.")] = 2,
+    clusters: Annotated[int, typer.Option("--clusters", min=2, help="Number of clusters.")] = 2,
     strategy: Annotated[
         str, typer.Option(help="More than two clusters: 'together', or by repeated 'splits' in two.")
     ] = "together",

@@ -11,14 +11,22 @@ class DataError(ValueError):
     row : int or None
         The row, the first row of data being 0.
     remedies : tuple of str
-        What would help, as parameters of `datasets.read_table`: "label" or "drop" of that column, "missing".
+        What would help, as parameters of `datasets.read_table`: "label", "one_hot" or "drop" of that column, "missing".
+    columns : tuple of pairs of str
+        All columns that it is about, each with what would help: "label", "one_hot" or "drop".
     """
 
     def __init__(
-        self, message: str, *, column: str | None = None, row: int | None = None, remedies: tuple[str, ...] = ()
+        self,
+        message: str,
+        *,
+        column: str | None = None,
+        row: int | None = None,
+        remedies: tuple[str, ...] = (),
+        columns: tuple[tuple[str, str], ...] = (),
     ) -> None:
         super().__init__(message)
-        self.column, self.row, self.remedies = column, row, remedies
+        self.column, self.row, self.remedies, self.columns = column, row, remedies, columns
 
 
 class ParameterError(ValueError):

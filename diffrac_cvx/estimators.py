@@ -47,6 +47,8 @@ LEAST_TIME = 1e-3  # seconds that a split gets where none are left
 class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Cluster by signs of affine functions of the features; subclasses find ``coef_`` and ``intercept_``."""
 
+    _watch: Any = None  # called with the progress of the solver; a true value stops it
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -90,7 +92,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.verbose:
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
         if SOLVERS[name].function is not None:
-            callback = Teller() if self.verbose else None
+            callback = self._watch or (Teller() if self.verbose else None)
             result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
         else:
             result = solve(v_space(X, self.nu, penalty), name, **limits)
@@ -316,7 +318,9 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self.labels_ = self.predict(X)
-        self.label_gap_ = certify_clusters(data.X, self.labels_, self.result_, K, nu=self.nu, penalty=self._penalty).gap
+        self.label_gap_ = certify_clusters(
+            data.X, self.labels_, self.result_, max(K, 2), nu=self.nu, penalty=self._penalty
+        ).gap
         self.reservations_ = ()
         if K > 1:
             self._reserve(data.X, self.result_)

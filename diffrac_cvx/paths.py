@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +16,18 @@ from diffrac_cvx.inputs import Array, as_data, as_labels, in_unit_interval, nonn
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.relaxations import constrained_alpha
+from diffrac_cvx.reservations import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import low_rank, solve
 
 __all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
 
+SHORTEST = 0.01  # seconds that a solve is given at least
+
 Rounding = Callable[[Array], Array]
+Reserve = Callable[[Array, Array, Result], tuple[Reservation, ...]]
+Ask = Callable[[float], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +53,10 @@ class Path:
         Clustering error of the rounded solutions, where labels were given.
     seconds : (m,) array
         Time to solve each.
+    reservations : tuple of tuples of Reservation
+        For each entry, why its rounded solution is no answer; empty tuples where it may be one.
+    deviations : (d,) array or None
+        Standard deviations of the features: directions times these are per standard deviation.
     """
 
     name: str
@@ -59,6 +69,8 @@ class Path:
     directions: Array
     error: Array | None
     seconds: Array
+    reservations: tuple[tuple[Reservation, ...], ...] = ()
+    deviations: Array | None = None
 
     @property
     def gap(self) -> Array:
@@ -132,6 +144,7 @@ class Row(NamedTuple):
     directions: Array
     error: float
     seconds: float
+    reservations: tuple[Reservation, ...] = ()
 
 
 class PathRecorder:
@@ -143,8 +156,9 @@ class PathRecorder:
         self.rounding = rounding
         self.columns = unit_columns(self.X)
 
-    def row(self, result: Result) -> Row:
-        """Return the entry of a path."""
+    def row(self, result: Result, reserve: Reserve | None = None) -> Row:
+        """Return the entry of a path; ``reserve`` says of the data, labels and a result why they are no answer."""
+        labels = None if self.y is None and reserve is None else self.rounding(result.F)
         return Row(
             value=result.value,
             lower=result.lower,
@@ -152,18 +166,19 @@ class PathRecorder:
             eigenvalue_ratio=eigenvalue_ratio(result.F),
             imbalance=factor_imbalance(result.F),
             directions=self.columns.leading_direction(self.columns.factor_of(result)),
-            error=np.nan if self.y is None else clustering_error(self.y, self.rounding(result.F)),
+            error=np.nan if self.y is None or labels is None else clustering_error(self.y, labels),
             seconds=result.seconds,
+            reservations=() if reserve is None or labels is None else reserve(self.X, labels, result),
         )
 
     def path(self, name: str, grid: Array, rows: Iterable[Row]) -> Path:
         """Put rows into arrays."""
-        columns: dict[str, Any] = {
-            name: np.array(column) for name, column in zip(Row._fields, zip(*rows, strict=True), strict=True)
-        }
+        lists = dict(zip(Row._fields, zip(*rows, strict=True), strict=True))
+        reservations = lists.pop("reservations")
+        columns: dict[str, Any] = {name: np.array(column) for name, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.columns.units)
         columns["error"] = None if self.y is None else columns["error"]
-        return Path(name, grid, **columns)
+        return Path(name, grid, **columns, reservations=reservations, deviations=self.X.std(axis=0))
 
 
 def nu_path(
@@ -173,6 +188,8 @@ def nu_path(
     *,
     y: npt.ArrayLike | None = None,
     rounding: Rounding = kmeans_centered,
+    progress: Ask | None = None,
+    total_time: float | None = None,
     **options: Any,
 ) -> Path:
     """Solve problem (15) along weights of the imbalance, by `low_rank`, from the largest, each started from the last.
@@ -191,6 +208,11 @@ def nu_path(
         Labels in {-1, +1}, with which the rounded solutions are compared.
     rounding : callable
         From a factor F to labels, used when y is given.
+    progress : callable, optional
+        Called as ``progress(parameter)`` before each solve; a true value ends the path there, and what was solved so
+        far is returned; so does Ctrl-C where there is a ``progress``.
+    total_time : float, optional
+        Seconds for the whole path; what one solve leaves is for the others.
     **options
         Passed to `low_rank`: tol, max_iter, time_limit.
 
@@ -201,8 +223,15 @@ def nu_path(
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
     recorder = PathRecorder(X, y, rounding)
-    results = solve_along(grid[::-1], lambda nu, start: low_rank(X, nu, penalty, start=start, **options))
-    return recorder.path("nu", grid, [recorder.row(result) for result in results][::-1])
+
+    def solve_at(nu: float, start: Result | None, **limits: Any) -> Result:
+        return low_rank(X, nu, penalty, start=start, **{**options, **limits})
+
+    rows = [
+        recorder.row(result, partial(find_reservations, nu=nu, penalty=penalty))
+        for nu, result in zip(grid[::-1], solve_along(grid[::-1], solve_at, progress, total_time), strict=False)
+    ]
+    return recorder.path("nu", grid[len(grid) - len(rows) :], rows[::-1])
 
 
 def lambda_path(
@@ -214,6 +243,8 @@ def lambda_path(
     ridge: Weight = None,
     y: npt.ArrayLike | None = None,
     rounding: Rounding = kmeans_centered,
+    progress: Ask | None = None,
+    total_time: float | None = None,
     **options: Any,
 ) -> Path:
     """Solve problem (15) along weights of the l1 part, by `low_rank`, from the largest, each started from the last.
@@ -237,6 +268,11 @@ def lambda_path(
         Labels in {-1, +1}, with which the rounded solutions are compared.
     rounding : callable
         From a factor F to labels, used when y is given.
+    progress : callable, optional
+        Called as ``progress(parameter)`` before each solve; a true value ends the path there, and what was solved so
+        far is returned; so does Ctrl-C where there is a ``progress``.
+    total_time : float, optional
+        Seconds for the whole path; what one solve leaves is for the others.
     **options
         Passed to `low_rank`: tol, max_iter, time_limit.
 
@@ -247,10 +283,15 @@ def lambda_path(
     """
     grid = np.sort(as_grid(lams, "lams", nonnegative))
     recorder = PathRecorder(X, y, rounding)
-    results = solve_along(
-        grid[::-1], lambda lam, start: low_rank(X, nu, Penalty(a, lam=lam, ridge=ridge), start=start, **options)
-    )
-    return recorder.path("lambda", grid, [recorder.row(result) for result in results][::-1])
+
+    def solve_at(lam: float, start: Result | None, **limits: Any) -> Result:
+        return low_rank(X, nu, Penalty(a, lam=lam, ridge=ridge), start=start, **{**options, **limits})
+
+    rows = [
+        recorder.row(result, partial(find_reservations, nu=nu, penalty=Penalty(a, lam=lam, ridge=ridge)))
+        for lam, result in zip(grid[::-1], solve_along(grid[::-1], solve_at, progress, total_time), strict=False)
+    ]
+    return recorder.path("lambda", grid[len(grid) - len(rows) :], rows[::-1])
 
 
 def alpha_path(
@@ -260,6 +301,8 @@ def alpha_path(
     y: npt.ArrayLike | None = None,
     rounding: Rounding = kmeans_centered,
     solver: str | None = None,
+    progress: Ask | None = None,
+    total_time: float | None = None,
     **options: Any,
 ) -> Path:
     """Solve problem (7) along imbalances, through CVXPY, compiled once; the variable is n x n.
@@ -280,6 +323,11 @@ def alpha_path(
         From a factor F to labels, used when y is given.
     solver : str, optional
         "CLARABEL", "SCS" or another, as for `solve`.
+    progress : callable, optional
+        Called as ``progress(parameter)`` before each solve; a true value ends the path there, and what was solved so
+        far is returned; so does Ctrl-C where there is a ``progress``.
+    total_time : float, optional
+        Seconds for the whole path; what one solve leaves is for the others.
     **options
         Passed to `solve`: tol, max_iter, time_limit.
 
@@ -293,8 +341,17 @@ def alpha_path(
     grid = np.sort(as_grid(alphas, "alphas", in_unit_interval))
     recorder = PathRecorder(X, y, rounding)
     relaxation = constrained_alpha(X, grid[0])
-    rows = [recorder.row(solve(relaxation.at(alpha=alpha), solver, **options)) for alpha in grid]
-    return recorder.path("alpha", grid, rows)
+
+    def solve_at(alpha: float, _start: Result | None, **limits: Any) -> Result:
+        return solve(relaxation.at(alpha=alpha), solver, **{**options, **limits})
+
+    rows = [recorder.row(result, reserve_on_labels) for result in solve_along(grid, solve_at, progress, total_time)]
+    return recorder.path("alpha", grid[: len(rows)], rows)
+
+
+def reserve_on_labels(_X: Array, labels: Array, _result: Result) -> tuple[Reservation, ...]:
+    """Return the reasons that can be seen in the labels alone."""
+    return find_reservations_on_labels(labels, NO_PENALTY)
 
 
 def duality(
@@ -333,7 +390,7 @@ def duality(
     if solver is None and solver_options:
         raise ParameterError(f"{', '.join(solver_options)} are options of a solver of (7); name it, as solver='SCS'")
     pairs = []
-    for result in solve_along(grid[::-1], lambda nu, start: low_rank(X, nu, start=start, tol=tol)):
+    for result in solve_along(grid[::-1], lambda nu, start, **_: low_rank(X, nu, start=start, tol=tol)):
         if solver is None:
             other = certify_at_own_imbalance(X, result)
         else:
@@ -354,11 +411,36 @@ def certify_at_own_imbalance(X: npt.ArrayLike, penalised: Result) -> Result:
     return replace(penalised, value=upper, lower=lower, upper=upper, seconds=seconds, solver="certify_y")
 
 
-def solve_along(grid: Array, solve_at: Callable[[float, Result | None], Result]) -> Iterator[Result]:
-    """Solve at one parameter after the other, each started from the last one that was not answered in closed form."""
-    start = None
-    for parameter in grid:
-        result = solve_at(float(parameter), start)
+def solve_along(
+    grid: Array, solve_at: Callable[..., Result], progress: Ask | None = None, total_time: float | None = None
+) -> Iterator[Result]:
+    """Solve at one parameter after the other, each started from the last one that was not answered in closed form.
+
+    Parameters
+    ----------
+    grid : (m,) array
+        The parameters.
+    solve_at : callable
+        Called as ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
+    progress, total_time
+        See `nu_path`.  At least one parameter is solved.
+    """
+    start, began = None, time.perf_counter()
+    for k, parameter in enumerate(grid):
+        if progress is not None and progress(float(parameter)) and k:
+            return
+        limits = {}
+        if total_time is not None:
+            left = total_time - (time.perf_counter() - began)
+            if k and left <= 0.0:
+                return
+            limits = {"time_limit": max(left / (len(grid) - k), SHORTEST)}
+        try:
+            result = solve_at(float(parameter), start, **limits)
+        except KeyboardInterrupt:
+            if progress is None or k == 0:
+                raise
+            return
         yield result
         start = start if result.status is Status.CLOSED_FORM else result
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.baselines import alternating_optimisation, kmeans_whitened
+from diffrac_cvx.baselines import alternating_optimisation, gaussian_mixture, kmeans_standardised, kmeans_whitened
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.relaxations import (
@@ -265,6 +265,8 @@ SOLVERS: dict[str, SolverRecord] = {
 BASELINES: dict[str, BaselineRecord] = {
     "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened"),
     "alternating": BaselineRecord(alternating_optimisation, "(2)"),
+    "k-means standardised": BaselineRecord(kmeans_standardised, "k-means, columns of unit variance"),
+    "Gaussian mixture": BaselineRecord(gaussian_mixture, "likelihood, columns of unit variance"),
 }
 
 

@@ -75,6 +75,20 @@ def find_reservations(
     return tuple(reason for reason in found if reason is not None)
 
 
+def find_reservations_on_labels(labels: Array, penalty: Penalty) -> tuple[Reservation, ...]:
+    """Return the reasons that can be seen in labels alone, whatever method found them.
+
+    Parameters
+    ----------
+    labels : (n,) array
+        One number or name for each point.
+    penalty : Penalty
+        Weights a and c.
+    """
+    sizes = np.unique(labels, return_counts=True)[1].astype(np.int64)
+    return tuple(reason for reason in (one_cluster(sizes, penalty), outlying(sizes)) if reason is not None)
+
+
 def preference(nu: float) -> Reservation | None:
     """Where all points in one cluster cost nothing."""
     if nu > 0.0:

@@ -9,7 +9,9 @@ from diffrac_cvx.baselines import (
     alternating_optimisation,
     alternating_runs,
     cure,
+    gaussian_mixture,
     kmeans_by_column,
+    kmeans_standardised,
     kmeans_whitened,
     lattice,
     spectral_kurtosis,
@@ -136,6 +138,41 @@ def test_two_means_of_equal_points_is_one_cluster():
 def test_bad_parameters_of_two_means_are_refused(arguments):
     with pytest.raises(ParameterError):
         kmeans_whitened(np.eye(4), **arguments)
+
+
+# 2-means and a mixture of Gaussians on standardised columns
+
+
+def round_groups(n=60):
+    """Two round groups, apart along all columns, in units far from each other."""
+    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+    X = 2.0 * y[:, None] + 0.5 * np.random.default_rng(0).standard_normal((n, 3))
+    return X * [1e4, 1.0, 1e-4], y
+
+
+@pytest.mark.parametrize("method", [kmeans_standardised, gaussian_mixture])
+def test_what_most_would_try_first_finds_round_groups_whatever_the_units(method):
+    X, y = round_groups()
+    found = method(X, rng=0)
+    assert found[0] == 1.0
+    assert clustering_error(y, found) == 0.0
+    np.testing.assert_array_equal(found, method(X * [1e-8, 1.0, 1e8], rng=0))
+    with pytest.raises(ParameterError):
+        method(X, restarts=0, rng=0)
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize("method", [kmeans_standardised, gaussian_mixture])
+def test_equal_points_are_one_cluster(method):
+    np.testing.assert_array_equal(method(np.ones((5, 2)), rng=0), np.ones(5))
+
+
+def test_two_means_on_standardised_columns_has_the_least_distortion_of_scikit_learn():
+    X = np.random.default_rng(6).standard_normal((50, 3)) * [5.0, 1.0, 0.1]
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = kmeans_standardised(X, restarts=30, rng=0)
+    ours = sum(np.sum((Z[y == s] - Z[y == s].mean(axis=0)) ** 2) for s in (-1, 1))
+    assert ours == pytest.approx(KMeans(2, n_init=30, random_state=0).fit(Z).inertia_, rel=1e-9)
 
 
 # Later methods, and 2-means on each column

@@ -1,17 +1,28 @@
 """The command line: what a person reads, what a program reads, and how it ends."""
 
 import csv
+import html
 import json
 import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx import registry
+from diffrac_cvx.app.cli import progress
+from diffrac_cvx.app.cli.options import RIDGE
 from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.registry import BaselineRecord, SolverRecord
+from diffrac_cvx.result import Progress
 
 TEXT = "name,age,income,city\n" + "".join(
     f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11},{'Oslo' if i % 2 else 'Rome'}\n" for i in range(24)
@@ -35,7 +46,7 @@ def test_a_strangers_table_gets_labels_a_proof_and_a_judgement(table, capsys, tm
     out = tmp_path / "labels.csv"
     status, printed, _ = run_command(capsys, "cluster", table, "--label", "city", "--drop", "name", "--out", out)
     assert status == 0
-    assert "proved to lie in" in printed
+    assert "Proved: no split of these points costs less" in printed
     assert "clustering error 0.000" in printed
     rows = list(csv.DictReader(out.open()))
     assert [row["true"] for row in rows] == ["Rome", "Oslo"] * 12
@@ -45,11 +56,11 @@ def test_a_strangers_table_gets_labels_a_proof_and_a_judgement(table, capsys, tm
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
-        (lambda text: text, [], "otherwise drop it or encode it as numbers (--label name or --drop name)"),
+        (lambda text: text, [], "2 columns do not hold numbers: 'name' (text: 'p0'"),
         (
             lambda text: text.replace("20.00", ""),
             ["--label", "city", "--drop", "name"],
-            "(--missing drop or --missing mean)",
+            "values are missing in 1 of 24",
         ),
         (lambda text: text, ["--label", "town"], "there is no column 'town'"),
         (lambda text: text, ["--label", "city", "--drop", "name", "--nu", "7"], "nu = 7 is outside"),
@@ -62,9 +73,168 @@ def test_what_cannot_be_done_is_one_line_and_exit_status_two(tmp_path, capsys, c
     path.write_text(change(TEXT))
     status, _, error = run_command(capsys, "cluster", path, *arguments)
     assert status == 2
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in error.splitlines()[0]
+    assert all(line.startswith("try: ") for line in error.splitlines()[1:])
     assert "Traceback" not in error
+
+
+def test_what_is_suggested_can_be_pasted_into_a_shell(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my table.csv").write_text(TEXT.replace("name,", "full name,"))
+    _, _, error = run_command(capsys, "cluster", "my table.csv", "--quiet")
+    suggested = error.splitlines()[1].removeprefix("try: ")
+    assert suggested == "diffrac-cvx cluster 'my table.csv' --quiet --drop 'full name' --label city"
+    assert run_command(capsys, *shlex.split(suggested)[1:]) == (0, "", "")
+
+
+# A header of integers; one scale; no answer
+
+
+def test_a_table_that_pandas_wrote_with_its_default_names_has_all_its_points_and_no_more(tmp_path, capsys):
+    points = np.round(np.random.default_rng(0).normal(size=(40, 4)), 3)
+    pd.DataFrame(points).to_csv(tmp_path / "t.csv", index=False)
+    status, printed, _ = run_command(capsys, "cluster", tmp_path / "t.csv", "--json")
+    found = json.loads(printed)
+    assert (status, found["n"], len(found["labels"])) == (0, 40, 40)
+    assert "(--no-header)" in found["notes"][0]
+    _, printed, _ = run_command(capsys, "cluster", tmp_path / "t.csv", "--json", "--no-header")
+    assert json.loads(printed)["n"] == 41
+
+
+def test_features_are_ranked_by_what_they_do_and_not_by_their_units(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    signs = np.repeat([-1.0, 1.0], 30)
+    decides, noise = 1e4 * (signs + 0.1 * rng.normal(size=60)), 1e-4 * rng.normal(size=60)
+    pd.DataFrame({"noise": noise, "decides": decides}).to_csv(tmp_path / "t.csv", index=False)
+    report = tmp_path / "r.html"
+    _, printed, _ = run_command(capsys, "cluster", tmp_path / "t.csv", "--report", report)
+    assert "Features by importance (coefficient per standard deviation): decides +" in printed
+    rows = re.findall(r"<tr><td>(noise|decides)</td>", report.read_text())
+    assert rows == ["decides", "noise"]
+    out = tmp_path / "p.csv"
+    run_command(capsys, "path", tmp_path / "t.csv", "--value", "0.01", "--no-standardize", "-o", out)
+    (row,) = csv.DictReader(out.open())
+    assert abs(float(row["w_decides"])) > 10 * abs(float(row["w_noise"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "reason"),
+    [
+        (TEXT, ["--nu", "0"], "all points in one cluster cost nothing"),
+        (TEXT, ["--lambda", "50"], "One cluster of 24 points|no direction is better than none"),
+        ("age,income,name,city\n" + "1,2,a,u\n" * 5, [], "All points are equal"),
+        (TEXT.replace("20.00", "9e9"), ["--ridge", "0", "--no-standardize"], "sets apart one point"),
+    ],
+    ids=["no preference", "large penalty", "constant", "outlier"],
+)
+def test_a_split_that_is_no_answer_is_said_so_first_and_the_status_is_one(tmp_path, capsys, text, arguments, reason):
+    (tmp_path / "t.csv").write_text(text)
+    status, printed, _ = run_command(
+        capsys, "cluster", tmp_path / "t.csv", "--label", "city", "--drop", "name", *arguments
+    )
+    assert status == 1
+    assert printed.startswith("NO ANSWER: ")
+    assert re.search(reason, printed)
+
+
+def test_paths_and_comparisons_mark_what_is_no_answer(table, capsys):
+    options = ("--label", "city", "--drop", "name")
+    status, printed, _ = run_command(capsys, "path", table, *options, "--value", "0.001", "--value", "50")
+    first, second = printed.splitlines()[-2:]
+    assert status == 0
+    assert not first.endswith(("one cluster", "no gain"))
+    assert second.endswith(("one cluster", "no gain"))
+    status, printed, _ = run_command(capsys, "path", table, *options, "--value", "50")
+    assert (status, printed.startswith("NO ANSWER: ")) == (1, True)
+    status, printed, _ = run_command(capsys, "compare", table, *options, "-m", "low_rank", "--nu", "0")
+    assert status == 1
+    assert printed.startswith("NO ANSWER: ")
+    assert "no preference" in printed
+
+
+# The penalty: weights, roots, the default
+
+
+def test_the_penalty_is_given_by_weights_or_by_roots_and_is_the_estimators_by_default(table, capsys):
+    options = (table, "--label", "city", "--drop", "name", "--json")
+
+    def coefficients(*arguments):
+        _, printed, _ = run_command(capsys, "cluster", *options, *arguments)
+        return json.loads(printed)["coefficients"]
+
+    assert coefficients() == coefficients("--ridge", "0.3")
+    assert coefficients("--ridge", "0.09", "--lambda", "0.04") == coefficients("-a", "0.3", "-c", "0.2")
+    assert coefficients("--ridge", "0.09") != coefficients("--ridge", "0.3")
+    default = dc.DiffracClustering().get_params()
+    assert (default["ridge"], default["lam"]) == (RIDGE, 0.0)
+    status, _, error = run_command(capsys, "cluster", *options, "--ridge", "1", "-a", "1")
+    assert (status, "give --ridge or its root -a, not both" in error) == (2, True)
+
+
+# Progress, limits, Ctrl-C
+
+
+def test_progress_is_on_standard_error_and_not_with_quiet_or_json(table, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "FIRST", 0.0)
+    options = ("cluster", table, "--label", "city", "--drop", "name")
+    _, printed, error = run_command(capsys, *options)
+    assert error.startswith("0 s: ")
+    assert "0 s: " not in printed
+    assert run_command(capsys, *options, "--quiet") == (0, "", "")
+    assert run_command(capsys, *options, "--json")[2] == ""
+
+
+def interrupted(X, *, rng):
+    signal.raise_signal(signal.SIGINT)
+    raise AssertionError("Ctrl-C did not interrupt")
+
+
+def test_ctrl_c_in_a_comparison_keeps_the_rows_that_are_finished(table, capsys, monkeypatch, tmp_path):
+    monkeypatch.setitem(registry.BASELINES, "slow", BaselineRecord(interrupted, "nothing"))
+    out = tmp_path / "c.csv"
+    methods = ("-m", "low_rank", "-m", "slow", "-m", "alternating")
+    options = ("--label", "city", "--drop", "name", "--out", out)
+    status, printed, _ = run_command(capsys, "compare", table, *methods, *options)
+    assert status == 130
+    assert "stopped in slow, before alternating" in printed
+    assert [row["method"] for row in csv.DictReader(out.open())] == ["low_rank"]
+
+
+def test_ctrl_c_in_a_solver_keeps_its_bounds_and_the_labels(table, capsys, monkeypatch, tmp_path):
+    def solver(X, nu, penalty, *, callback, **limits):
+        def asked(now):
+            if now.iteration:
+                signal.raise_signal(signal.SIGINT)
+            return callback(now)
+
+        asked(Progress(0, 0.0, 0.0, 1.0))
+        return dc.low_rank(X, nu, penalty, callback=asked, **{**limits, "tol": 1e-12})
+
+    monkeypatch.setitem(registry.SOLVERS, "low_rank", SolverRecord("interrupted", solver))
+    out = tmp_path / "l.csv"
+    status, printed, _ = run_command(
+        capsys, "cluster", table, "--label", "city", "--drop", "name", "--lambda", "0.01", "--out", out
+    )
+    assert status == 130
+    assert "NOT FINISHED: it was stopped; the bounds below hold" in printed
+    assert "Proved: no split" in printed
+    assert len(list(csv.DictReader(out.open()))) == 24
+
+
+def test_a_limit_of_time_is_one_for_all_methods_and_all_values():
+    X = dc.datasets.make_planted(200, 20, noise=0.3, rng=0).X
+    found = dc.compare(X, methods=["fista published", "low_rank", "alternating"], total_time=0.05)
+    assert any("the time was up before" in note for note in found.notes)
+    path = dc.paths.lambda_path(X, np.geomspace(1e-4, 1e-2, 9), total_time=1e-6)
+    assert len(path.parameter) == len(path.value) == len(path.reservations) == 1
+    assert path.parameter[0] == pytest.approx(1e-2)
+
+
+def test_a_path_that_is_stopped_keeps_what_was_solved():
+    X, seen = dc.datasets.make_planted(30, 3, noise=0.1, rng=0).X, []
+    path = dc.paths.nu_path(X, [0.25, 0.5, 1.0], progress=lambda nu: seen.append(nu) or nu < 0.5)
+    assert seen == [1.0, 0.5, 0.25]
+    np.testing.assert_array_equal(path.parameter, [0.5, 1.0])
 
 
 def test_missing_values_are_dealt_with_as_asked(tmp_path, capsys):
@@ -93,13 +263,31 @@ def test_quiet_prints_nothing_and_a_tolerance_that_is_not_met_is_exit_status_one
     limits = ("--tol", "1e-9", "--time-limit", "0.05")
     status, printed, _ = run_command(capsys, "cluster", "sonar", "--solver", "fista", "--lambda", "0.1", *limits)
     assert status == 1
-    assert "reservation: " in printed
+    assert "NOT FINISHED: the time limit was reached" in printed
 
 
 def test_several_labels_are_found_at_once(capsys):
     status, printed, _ = run_command(capsys, "cluster", "heart", "--labels-count", "3", "--json")
     assert status == 0
     assert np.array(json.loads(printed)["labels"]).shape == (270, 3)
+
+
+def test_three_clusters_are_compared_with_labels_of_any_number_of_classes(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [6, 0], [0, 6]])[np.arange(60) % 3]
+    frame = pd.DataFrame(centres + 0.3 * rng.normal(size=(60, 2)), columns=["a", "b"])
+    frame.assign(kind=np.array(["x", "<b>y", "z"])[np.arange(60) % 3]).to_csv(tmp_path / "t.csv", index=False)
+    out, report = tmp_path / "l.csv", tmp_path / "r.html"
+    options = ("--clusters", "3", "--label", "kind", "-o", out, "--report", report)
+    status, printed, _ = run_command(capsys, "cluster", tmp_path / "t.csv", *options)
+    assert status == 0
+    assert "Clusters of 20, 20 and 20 points." in printed
+    assert "with the 3 true labels: adjusted Rand index 1.000" in printed
+    (first, *_) = csv.DictReader(out.open())
+    assert {"label", "decision_1", "decision_3", "true"} <= set(first)
+    page = report.read_text()
+    assert "&lt;b&gt;y" in page
+    assert "<b>y" not in page
 
 
 def test_the_report_holds_its_pictures_and_asks_for_nothing_from_elsewhere(table, capsys, tmp_path):
@@ -111,9 +299,46 @@ def test_the_report_holds_its_pictures_and_asks_for_nothing_from_elsewhere(table
     assert not re.search(r'(src|href)="(?!data:)|<script|@import|url\(', page)
 
 
-def test_the_program_in_the_report_gives_the_same_labels(table, capsys, tmp_path):
-    import html
+def test_the_report_says_what_it_is_of_and_what_every_number_means(table, capsys, tmp_path):
+    report = tmp_path / "r.html"
+    run_command(capsys, "cluster", table, "--label", "city", "--drop", "name", "--nu", "0", "--report", report)
+    page = html.unescape(report.read_text())
+    assert f"diffrac-cvx {dc.__version__}" in page
+    assert str(date.today().year) in page
+    assert page.index("NO ANSWER") < page.index("Cost of this split") < page.index("<h2>")
+    numbers = re.search(r'<table class="numbers">(.*?)</table>', page, flags=re.DOTALL)[1]
+    for row in re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>", numbers):
+        assert len(row[2]) > 10, row
+    assert {"cost", "proved lower bound", "adjusted Rand index"} <= set(re.findall(r"<tr><td>(.*?)</td>", numbers))
+    assert "<td>Oslo</td>" in page
+    assert "found cluster 1" in page
 
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [420, 1280])
+def test_nothing_of_the_report_is_off_the_page(capsys, tmp_path, width):
+    from playwright.sync_api import sync_playwright
+
+    names = [
+        "a feature with a long name, of many words",
+        "a_feature_with_a_name_without_any_place_to_break_it",
+        "c",
+        "d",
+    ]
+    X = dc.datasets.make_planted(40, 4, noise=0.1, rng=0).X
+    pd.DataFrame(X, columns=names).assign(kind=["x", "y"] * 20).to_csv(tmp_path / "t.csv", index=False)
+    report = tmp_path / "r.html"
+    run_command(capsys, "cluster", tmp_path / "t.csv", "--label", "kind", "--clusters", "3", "--report", report)
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto(report.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        browser.close()
+
+
+def test_the_program_in_the_report_gives_the_same_labels(table, capsys, tmp_path):
     report = tmp_path / "r.html"
     _, printed, _ = run_command(
         capsys, "cluster", table, "--label", "city", "--drop", "name", "--report", report, "--json"
@@ -152,7 +377,7 @@ def test_a_path_has_a_row_for_each_value(over, table, capsys, tmp_path):
     )
     rows = list(csv.DictReader(out.open()))
     assert status == 0
-    assert len(rows) == len(printed.strip().splitlines()) - 2 >= 4
+    assert len(rows) == len(printed.strip().splitlines()) - 2 >= 3
     assert {"w_age", "w_income", "error"} <= set(rows[0])
 
 
@@ -170,7 +395,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(table, capsys, tmp_path):
     )
     assert status == 2
     assert "x.csv cannot be opened or written (No such file" in error
-    assert error.count("\n") == 1
+    assert sum(line.startswith("error: ") for line in error.splitlines()) == 1
 
 
 def test_the_doctor_finds_this_installation_well(capsys):
@@ -226,7 +451,7 @@ def test_a_missing_package_is_one_line_that_says_how_to_get_it(table, capsys, mo
     status, _, error = run_command(capsys, "cluster", table, "--label", "city", "--drop", "name")
     assert status == 2
     assert "pip install 'diffrac-cvx[app]'" in error
-    assert error.count("\n") == 1
+    assert sum(line.startswith("error: ") for line in error.splitlines()) == 1
 
 
 def test_explore_hands_its_port_on(monkeypatch):

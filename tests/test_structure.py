@@ -25,6 +25,7 @@ LAYERS = [
     ["linalg"],
     ["factors"],
     ["penalty", "result", "metrics", "rounding.*"],
+    ["reservations"],
     ["directions", "baselines.*", "datasets.*", "tables"],
     ["certificates.*"],
     ["relaxations.*", "solvers.*"],
@@ -39,10 +40,12 @@ MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "marimo": {"app.page.cards", "app.page.controls", "app.page.notebook"},
     "matplotlib": {"plotting.canvas"},
-    "pandas": {"datasets.tables"},
+    "openpyxl": {"datasets.optional"},
+    "pandas": {"datasets.optional"} | {f"datasets.{name}" for name in ("columns", "tables", "text_tables")},  # types
     "pooch": {"datasets.download"},
-    "rich": {"comparison.table", "app.cli.compare"},
-    "sklearn": {"estimators", "app.cli.cluster"},
+    "jinja2": {"app.report"},
+    "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
+    "sklearn": {"baselines.standardised", "estimators", "app.cli.cluster"},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)

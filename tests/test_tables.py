@@ -49,11 +49,12 @@ def test_text_in_a_feature_names_column_row_and_both_remedies(tmp_path):
         dc.DataError, match=r"'species' holds text, 'cat' in row 0 .*and 2 more.*the label.*drop"
     ) as error:
         read_table(written(tmp_path, TEXT))
-    assert (error.value.column, error.value.row, error.value.remedies) == ("species", 0, ("label", "drop"))
+    assert (error.value.column, error.value.row) == ("species", 0)
+    assert error.value.columns == (("species", "label"),)
 
 
 def test_a_bad_value_among_numbers_is_named(tmp_path):
-    with pytest.raises(dc.DataError, match="column 'b' holds text, 'oops' in row 1"):
+    with pytest.raises(dc.DataError, match="column 'b' holds text among numbers, 'oops' in row 1"):
         read_table(written(tmp_path, "a,b\n1,2\n3,oops\n4,5\n"))
 
 
@@ -131,7 +132,8 @@ def test_labels_of_an_archive_are_found_by_themselves(tmp_path):
     [
         ("", "t.csv", "is empty"),
         ("a,b\n1,2\n1,2,3\n", "t.csv", "cannot be read"),
-        ("1 2", "t.xlsx", "'.xlsx'"),
+        ("1 2", "t.xls", "'.xls'"),
+        ("1 2", "t.xlsx", "cannot be read"),
         (b"garbage", "t.npz", "cannot be read"),
         ("a,b\n1,inf\n2,3\n", "t.csv", "'b' is infinite in row 0"),
         ("a,b\n1,2\n", "t.csv", "1 rows are left"),

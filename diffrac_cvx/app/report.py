@@ -1,57 +1,57 @@
-"""Self-contained HTML reports: pictures inline, no other files, no scripts."""
+"""Self-contained HTML reports from templates: pictures inline, no other files, no scripts, all text escaped."""
 
 import base64
 import io
 import os
-from collections.abc import Iterable
-from html import escape
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.comparison.table import format_cell
 from diffrac_cvx.plotting.canvas import pyplot
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
-h1, h2 { font-weight: 600; line-height: 1.2 } h2 { margin-top: 2rem }
-table { border-collapse: collapse; font-size: 0.85rem; margin: 1rem 0; display: block; overflow-x: auto }
-th, td { text-align: left; padding: 0.2rem 0.7rem; border-bottom: 1px solid #ddd; white-space: nowrap }
-figure { margin: 1rem 0 } figcaption { color: #555; font-size: 0.9rem }
-img { width: 38rem; max-width: 100%; height: auto }
-pre { background: #f5f5f5; padding: 1rem; overflow-x: auto }
-"""
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture, coded as text, and what it shows."""
+
+    coded: str
+    caption: str
 
 
-def picture(display: Any, caption: str, **options: Any) -> str:
-    """Return a display, drawn, as a figure with its picture inside."""
+def picture(display: Any, caption: str, **options: Any) -> Picture:
+    """Return a display, drawn, as a picture."""
     os.environ.setdefault("MPLBACKEND", "Agg")
     figure = display.plot(**options).figure_
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
     pyplot().close(figure)
-    coded = base64.b64encode(file.getvalue()).decode()
-    text = escape(caption)
-    return f'<figure><img alt="{text}" src="data:image/png;base64,{coded}"><figcaption>{text}</figcaption></figure>'
+    return Picture(base64.b64encode(file.getvalue()).decode(), caption)
 
 
-def facts(rows: Iterable[tuple[str, object]]) -> str:
-    """Return pairs as a table."""
-    return Table(("finding", "value"), tuple(rows)).html()
+def write(path: Path, template: str, **values: Any) -> None:
+    """Write a report from one of the templates of this package.
+
+    Raises
+    ------
+    ImportError
+        If jinja2 is not installed.
+    """
+    path.write_text(render(template, **values), encoding="utf-8")
 
 
-def code(text: str) -> str:
-    """Return Python as text."""
-    return f"<pre>{escape(text.strip())}</pre>"
-
-
-def section(title: str, *parts: str) -> str:
-    """Return parts under a heading."""
-    return f"<h2>{escape(title)}</h2>{''.join(parts)}"
-
-
-def write(path: Path, title: str, *sections: str) -> None:
-    """Write a report."""
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
-    body = f"<h1>{escape(title)}</h1>{''.join(sections)}"
-    page = f'<!DOCTYPE html><html lang="en"><head>{head}</head><body>{body}</body></html>'
-    path.write_text(page, encoding="utf-8")
+def render(template: str, **values: Any) -> str:
+    """Return a report as HTML; every template is given the version and the date."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise ImportError("a report needs jinja2: pip install 'diffrac-cvx[app]'") from None
+    pages = Environment(
+        loader=PackageLoader("diffrac_cvx.app"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    pages.filters["cell"] = format_cell
+    now = datetime.now().astimezone().strftime("%d %B %Y, %H:%M")
+    return pages.get_template(template).render(version=metadata.version("diffrac-cvx"), date=now, **values)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,22 @@ from diffrac_cvx.certificates.label_bounds import bracket_alpha, projection_of
 from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements, label_differences, lower_of
 from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
 from diffrac_cvx.comparison.table import Table, rich_group
-from diffrac_cvx.datasets.tables import pandas_or_error
+from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_seed, in_unit_interval, positive
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
+from diffrac_cvx.reservations import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.result import Progress, Result, Status
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
 from diffrac_cvx.solvers import low_rank
 
 PROOFS = ("problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "memory_MB", "iterations")
 LABELS = (
-    "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading", "error_sign_second",
-    "error_goemans_williamson",
+    "reservation", "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading",
+    "error_sign_second", "error_goemans_williamson",
 )  # fmt: skip
 USUAL = str(Status.OPTIMAL)
+SHORTEST = 0.01  # seconds that a method is given at least
 
 Report = Callable[[str, Progress | None], object]
 
@@ -42,7 +45,8 @@ class Comparison:
         One for each method: "method", "problem", "value", "lower", "upper", "gap" (proved), "rank",
         "eigenvalue_ratio", "label_gap" (proved distance of the labels from the optimum of Eq. (9), by the best lower
         bound of all methods; NaN where none has one, or where they disagree), "error" and one such column for each
-        rounding where labels were given, "seconds", "memory_MB", "iterations", "status".
+        rounding where labels were given, "reservation" (why the labels are no answer, in a word or two), "seconds",
+        "memory_MB", "iterations", "status".
     found : dict of str to Found
         All that each method found, its `Result` included.
     disagreements : tuple of str
@@ -97,12 +101,17 @@ class Comparison:
     def __str__(self) -> str:
         return "\n".join([*(f"{table.text()}\n" for table in self.tables()), *self.remarks()])
 
-    def _repr_html_(self) -> str:
+    def agreement_table(self) -> Table | None:
+        """Return the agreement of the labels of each pair of methods as a table, None where there are none."""
         labels = list(self.labels)
         pairs = tuple((name, *line) for name, line in zip(labels, self.agreement.tolist(), strict=True))
-        agreement = [Table(("agreement of labels", *labels), pairs)] if labels else []
+        return Table(("agreement of labels", *labels), pairs) if labels else None
+
+    def _repr_html_(self) -> str:
+        agreement = self.agreement_table()
         remarks = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.remarks())
-        return "".join(table.html() for table in [*self.tables(), *agreement]) + f"<ul>{remarks}</ul>"
+        tables = [*self.tables(), *([agreement] if agreement else [])]
+        return "".join(table.html() for table in tables) + f"<ul>{remarks}</ul>"
 
     def __rich__(self) -> Any:
         return rich_group(self.tables(), self.remarks())
@@ -124,6 +133,7 @@ def compare(
     memory: bool = False,
     random_state: int = 0,
     progress: Report | None = None,
+    total_time: float | None = None,
 ) -> Comparison:
     """Run relaxations, solvers and baselines on the same data, and name every contradiction between them.
 
@@ -166,7 +176,10 @@ def compare(
         Seed of the baselines and of the random hyperplanes, at least 0.
     progress : callable, optional
         Called as ``progress(method, None)`` before each method and ``progress(method, Progress)`` by the fast solvers
-        of this process; a true value stops the method, and all that are left.
+        of this process; a true value stops the method, and all that are left.  Where there is one, Ctrl-C does too,
+        and what was finished is returned.
+    total_time : float, optional
+        Seconds for all methods together; what one method leaves is for the others.
 
     Returns
     -------
@@ -192,9 +205,11 @@ def compare(
         seed=as_seed(random_state, "random_state"),
     )
     chosen, left_out = choose_methods(methods, task)
+    whole = None if total_time is None else perf_counter() + positive(total_time, "total_time")
     if alpha is None and any(method.needs_alpha for method in chosen.values()):
-        task = with_best_alpha(task)
-    found, stopped = run_methods(chosen, task, memory, progress)
+        task = with_best_alpha(with_share(task, whole, len(chosen) + 1))
+        task = replace(task, time_limit=time_limit)
+    found, stopped = run_methods(chosen, task, memory, progress, whole)
     wrong = tuple(find_disagreements(found))
     # Where brackets contradict each other no bound can be relied on, and the labels' gap is left empty.
     lower = -np.inf if wrong else max(map(lower_of, found.values()), default=-np.inf)
@@ -233,9 +248,9 @@ def with_best_alpha(task: Task) -> Task:
 
 
 def run_methods(
-    methods: Mapping[str, Method], task: Task, memory: bool, progress: Report | None
+    methods: Mapping[str, Method], task: Task, memory: bool, progress: Report | None, whole: float | None = None
 ) -> tuple[dict[str, Found], list[str]]:
-    """Run the methods in turn until the user's callback asks to stop, and say where it did."""
+    """Run the methods in turn until the user asks to stop or the time is up, and say where that was."""
     found: dict[str, Found] = {}
     stopping = False
 
@@ -248,11 +263,27 @@ def run_methods(
     for i, name in enumerate(names):
         if report(name, None):
             return found, [f"stopped before {', '.join(names[i:])}"]
-        if memory:
-            found[name] = attempt_apart(methods[name], task)
-        else:
-            found[name] = attempt(methods[name], replace(task, callback=partial(report, name)))
+        if whole is not None and i and perf_counter() >= whole:
+            return found, [f"the time was up before {', '.join(names[i:])}"]
+        limited = with_share(task, whole, len(names) - i)
+        try:
+            if memory:
+                found[name] = attempt_apart(methods[name], limited)
+            else:
+                found[name] = attempt(methods[name], replace(limited, callback=partial(report, name)))
+        except KeyboardInterrupt:
+            if progress is None:
+                raise
+            return found, [f"stopped in {', before '.join(names[i : i + 2])}"]
     return found, []
+
+
+def with_share(task: Task, whole: float | None, methods: int) -> Task:
+    """Return the task with an equal share of the time that is left for some methods."""
+    if whole is None:
+        return task
+    share = max((whole - perf_counter()) / methods, SHORTEST)
+    return replace(task, time_limit=share if task.time_limit is None else min(task.time_limit, share))
 
 
 def explain_left_out(reasons: Mapping[str, str]) -> Iterator[str]:
@@ -297,7 +328,17 @@ def row_of(name: str, found: Found, task: Task, truth: Array | None, lower: floa
             labels = rounding(result.F) if result is not None else None
             row[f"error_{rule}"] = np.nan if labels is None else metrics.clustering_error(truth, labels)
         row["error"] = np.nan if found.labels is None else metrics.clustering_error(truth, found.labels)
+    row["reservation"] = ", ".join(reason.kind for reason in reservations_of(found, task))
     row["seconds"], row["memory_MB"] = found.seconds, found.memory
     row["iterations"] = result.n_iter if result is not None else np.nan
     row["status"] = found.reason or (str(result.status) if result is not None else "")
     return row
+
+
+def reservations_of(found: Found, task: Task) -> tuple[Reservation, ...]:
+    """Return why the labels of a method are no answer."""
+    if found.labels is None:
+        return ()
+    if found.result is None or found.problem != "(15)":
+        return find_reservations_on_labels(found.labels, task.penalty)
+    return find_reservations(task.X, found.labels, found.result, nu=task.nu, penalty=task.penalty)

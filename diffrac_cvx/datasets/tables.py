@@ -4,11 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from diffrac_cvx.datasets.columns import list_texts, numeric_columns, tell_row
+from diffrac_cvx.datasets.headers import MARKS, NAMELESS, find_header, name_columns
+from diffrac_cvx.datasets.optional import pandas_or_error, require_openpyxl
 from diffrac_cvx.datasets.real import SCALINGS
+from diffrac_cvx.datasets.text_tables import SAMPLE, Reading, text_frame
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, one_of
 
@@ -16,9 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ("error", "drop", "mean")
-SUFFIXES = (".csv", ".tsv", ".txt", ".npz", ".npy", ".parquet")
-MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
-MOST_NAMES = 12  # that a message lists
+TEXTS = (".csv", ".tsv", ".txt", ".dat", ".data")
+SUFFIXES = (*TEXTS, ".xlsx", ".npz", ".npy", ".parquet")
+DECIMALS = (".", ",")
+FOUND_OUT = Reading()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,49 +66,66 @@ def read_table(
     label: str | None = None,
     *,
     drop: Sequence[str] = (),
+    one_hot: Sequence[str] | str = (),
     missing: str = "error",
     scaling: str = "none",
     name: str = "",
+    header: bool | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Table:
     """Read a table of features, one point a row.
 
     Parameters
     ----------
     source : str, Path or bytes
-        A file .csv, .tsv, .txt (any separator), .npz (X and perhaps y), .npy or .parquet; or the bytes of one.
+        A file .csv, .tsv, .txt, .dat or .data (any separator), .xlsx, .npz (X and perhaps y), .npy or .parquet; or the
+        bytes of one.
     label : str, optional
         The column with the labels, of numbers or text.  In an npz file, "y" by default if it is there.
     drop : sequence of str
         Columns to leave out, such as numbers of samples.
+    one_hot : sequence of str, or "all"
+        Columns of categories that become columns of 0 and 1, one for each category, or one where there are two.
     missing : {"error", "drop", "mean"}
         What to do about missing values: raise an error, drop the rows, or take the column's mean.
     scaling : {"none", "standardise", "min-max"}
         That of the features, as in `load`.
     name : str
         The name of the file where bytes are given; its ending says what they are.
+    header : bool, optional
+        Whether the first line holds the names of the columns; by default the first lines are compared, and a note says
+        what was assumed where it is not certain.
+    separator, decimal, encoding : str, optional
+        What is between the values, the decimal mark ("." or ",") and the encoding of a text; found out by default.
+    sheet : str, optional
+        The sheet of an Excel file, by default the first.
 
     Raises
     ------
     ParameterError
-        If ``missing`` or ``scaling`` is none of the three.
+        If ``missing``, ``scaling`` or ``decimal`` is none of those that are possible.
     DataError
-        If the file cannot be read as a table of numbers; the message names the column and the row, and the remedy.
+        If the file cannot be read as a table of numbers; the message names all columns that are in the way, and the
+        remedies.
     """
     one_of(missing, "missing", MISSING)
     one_of(scaling, "scaling", SCALINGS)
-    labels, frame = split_label(read_frame(source, name or str(source)), label)
-    unknown = [column for column in drop if column not in frame.columns]
-    if unknown:
-        raise DataError(f"there is no column {unknown[0]!r} to drop; the columns are {list_names(frame.columns)}")
-    frame = frame.drop(columns=list(drop))
-    if frame.shape[1] == 0:
-        raise DataError("no column is left to cluster on")
+    if decimal is not None:
+        one_of(decimal, "decimal", DECIMALS)
+    reading = Reading(header, separator, decimal, encoding, sheet)
+    frame = read_frame(source, name or str(source), reading)
+    said, mark = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")
+    labels, frame = split_label(frame, label)
+    frame = leave_out(frame, drop)
+    if one_hot != "all":
+        require_columns(frame, one_hot, "to turn into columns of 0 and 1")
+    frame, encoded = numeric_columns(frame, mark, one_hot)
     names = tuple(map(str, frame.columns))
-    X = convert_to_numbers(frame)
-    infinite = np.argwhere(np.isinf(X))
-    if len(infinite):
-        row, column = infinite[0]
-        raise DataError(f"column {names[column]!r} is infinite in {tell_row(row)}", column=names[column], row=int(row))
+    X = frame.to_numpy(dtype=float)
+    require_no_infinity(X, names)
     notes = [
         f"column {names[j]!r} numbers the rows, and is used as a feature: drop it if it is not one"
         for j in np.flatnonzero(np.all(np.diff(X, axis=0) == 1.0, axis=0) & (len(X) > 2))
@@ -115,36 +137,53 @@ def read_table(
     text = None if labels is None else convert_to_text(labels.to_numpy()[keep])
     classes = () if text is None else tuple(np.unique(text).tolist())
     X = np.ascontiguousarray(SCALINGS[scaling](X))
-    return Table(X, names, text, classes, np.flatnonzero(keep), (*changes, *notes))
+    return Table(X, names, text, classes, np.flatnonzero(keep), (*said, *encoded, *changes, *notes))
+
+
+def leave_out(frame: "pd.DataFrame", drop: Sequence[str]) -> "pd.DataFrame":
+    """Return the columns without those to drop; raise an error where there is no such column or none is left."""
+    require_columns(frame, drop, "to drop")
+    frame = frame.drop(columns=list(drop))
+    if frame.shape[1] == 0:
+        raise DataError("no column is left to cluster on")
+    return frame
+
+
+def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str) -> None:
+    """Raise an error that names all columns that are not there."""
+    unknown = [repr(name) for name in names if name not in frame.columns]
+    if unknown:
+        are = "column" if len(unknown) == 1 else "columns"
+        raise DataError(
+            f"there is no {are} {list_names(unknown)} {purpose}; the columns are {list_names(frame.columns)}"
+        )
+
+
+def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
+    """Raise an error that names all columns with infinite values."""
+    infinite = np.isinf(X)
+    if not infinite.any():
+        return
+    wrong = [names[j] for j in np.flatnonzero(infinite.any(axis=0))]
+    row = int(np.flatnonzero(infinite[:, names.index(wrong[0])])[0])
+    more = f", and so are {list_texts(map(repr, wrong[1:]))}" if len(wrong) > 1 else ""
+    raise DataError(
+        f"column {wrong[0]!r} is infinite in {tell_row(row)}{more}",
+        column=wrong[0], row=row, remedies=("drop",), columns=tuple((name, "drop") for name in wrong),
+    )  # fmt: skip
 
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
     """Return the column of labels, if there is one, and the others."""
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise DataError(f"two columns are called {str(twice[0])!r}; give each a name of its own")
     label = label if label is not None else frame.attrs.get("label")
     if label is None:
         return None, frame
     if label not in frame.columns:
         raise DataError(f"there is no column {label!r}; the columns are {list_names(frame.columns)}")
     return frame[label], frame.drop(columns=[label])
-
-
-def convert_to_numbers(frame: "pd.DataFrame") -> Array:
-    """Return the columns as numbers, NaN where a value is missing; raise an error that names the text."""
-    pandas = pandas_or_error()
-    columns = []
-    for column in frame.columns:
-        values = pandas.to_numeric(frame[column], errors="coerce").astype(float)
-        wrong = np.flatnonzero(values.isna() & frame[column].notna())
-        if len(wrong):
-            row = int(wrong[0])
-            more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            raise DataError(
-                f"column {str(column)!r} holds text, {str(frame[column].iloc[row])!r} in {tell_row(row)}{more}: if it "
-                "is the label, name it as the label; otherwise drop it or encode it as numbers",
-                column=str(column), row=row, remedies=("label", "drop"),
-            )  # fmt: skip
-        columns.append(values.to_numpy())
-    return np.column_stack(columns)
 
 
 def clean_missing(
@@ -161,8 +200,14 @@ def clean_missing(
     X, lacking = X[keep], lacking[keep]
     if lacking.any():
         if lacking.all(axis=0).any():
-            column = names[int(np.flatnonzero(lacking.all(axis=0))[0])]
-            raise DataError(f"column {column!r} has no value at all: drop it", column=column, remedies=("drop",))
+            empty = [names[j] for j in np.flatnonzero(lacking.all(axis=0))]
+            them = (
+                "column {} has no value at all: drop it" if len(empty) == 1 else "columns {} have no value: drop them"
+            )
+            raise DataError(
+                them.format(list_texts(map(repr, empty))),
+                column=empty[0], remedies=("drop",), columns=tuple((name, "drop") for name in empty),
+            )  # fmt: skip
         X = np.where(lacking, np.nanmean(X, axis=0), X)
         changes.append(f"{int(lacking.sum())} missing values were replaced by the means of their columns")
     return X, keep, changes
@@ -176,15 +221,10 @@ def missing_error(lacking: np.ndarray, unlabelled: np.ndarray, names: tuple[str,
     row, column = (int(place) for place in np.argwhere(absent)[0])
     return DataError(
         f"values are missing in {int(absent.any(axis=1).sum())} of {len(absent)} rows: "
-        f"{', '.join(counts[:5])}{', ...' if len(counts) > 5 else ''}; the first missing value is in {tell_row(row)}, "
+        f"{list_texts(counts)}; the first missing value is in {tell_row(row)}, "
         f"{titles[column]}: drop these rows or put the column's mean in their place",
         column=names[column] if column < len(names) else None, row=row, remedies=("missing",),
     )  # fmt: skip
-
-
-def tell_row(row: int) -> str:
-    """Return a row as messages name it."""
-    return f"row {row} of the data (the first is row 0)"
 
 
 def convert_to_text(values: np.ndarray) -> np.ndarray:
@@ -192,8 +232,8 @@ def convert_to_text(values: np.ndarray) -> np.ndarray:
     return np.array([str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()])
 
 
-def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
-    """Return the columns of a file as they are in it."""
+def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_OUT) -> "pd.DataFrame":
+    """Return the columns of a file as they are in it; ``attrs`` may have "notes", "decimal" and "label"."""
     pandas = pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
@@ -205,37 +245,62 @@ def read_frame(source: str | Path | bytes, name: str) -> "pd.DataFrame":
         if suffix in (".npz", ".npy"):
             return arrays_frame(content, name)
         if suffix == ".parquet":
-            return pandas.read_parquet(BytesIO(content))
-        return text_frame(content, name)
-    except DataError:
-        raise
+            frame = pandas.read_parquet(BytesIO(content))
+            frame.columns = frame.columns.map(str)
+            return frame
+        frame = excel_frame(content, name, reading) if suffix == ".xlsx" else text_frame(content, name, reading)
+        return without_index(frame)
+    except DataError as error:
+        if str(error).startswith(name):
+            raise
+        raise DataError(f"{name} cannot be read: {error}") from None
     except ImportError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
-    except (ValueError, OSError, KeyError) as error:
-        raise DataError(f"{name} cannot be read as a {suffix} file: {str(error).strip()}") from None
+    except (Exception, MemoryError) as error:  # readers of formats raise errors of many kinds on a damaged file
+        says = " ".join(str(error).split()) or "it ends too early"
+        raise DataError(f"{name} cannot be read as a {suffix} file: {says}") from None
 
 
-def text_frame(content: bytes, name: str) -> "pd.DataFrame":
-    """Return the columns of a text with separators; without a header they are called x1, x2, and so on."""
+def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
+    """Return the columns of a sheet; its first row is a header or a point, as in a text."""
     pandas = pandas_or_error()
-    if not content.strip():
-        raise DataError(f"{name} is empty")
-    options: dict[str, Any] = {"na_values": MARKS, "keep_default_na": False, "skipinitialspace": True}
-    options |= {"sep": separator(content), "encoding_errors": "replace"}
-    frame = pandas.read_csv(BytesIO(content), **options)
-    if not isinstance(frame.index, pandas.RangeIndex):
-        raise DataError(f"{name}: the rows have more values than the header has names")
-    if has_no_header(frame):
-        frame = pandas.read_csv(BytesIO(content), header=None, **options)
-        frame.columns = pandas.Index([f"x{j + 1}" for j in range(frame.shape[1])])
+    require_openpyxl()
+    with pandas.ExcelFile(BytesIO(content), engine="openpyxl") as book:
+        sheets = list(map(str, book.sheet_names))
+        chosen = sheets[0] if reading.sheet is None else reading.sheet
+        if chosen not in sheets:
+            raise DataError(f"{name} has no sheet {chosen!r}; the sheets are {list_names(sheets)}")
+        options = {"header": None, "dtype": object, "na_values": MARKS, "keep_default_na": False}
+        cells = pandas.read_excel(book, sheet_name=chosen, **options).dropna(how="all").dropna(how="all", axis=1)
+    if cells.empty:
+        raise DataError(f"{name}: the sheet {chosen!r} is empty")
+    rows = [["" if value != value else str(value) for value in row] for row in cells.head(SAMPLE).to_numpy()]
+    found, note = find_header(rows) if reading.header is None else (reading.header, "")
+    names, notes = name_columns(rows[0]) if found else ([f"x{j + 1}" for j in range(cells.shape[1])], [])
+    frame = cells.iloc[int(found) :].reset_index(drop=True).infer_objects()
+    frame.columns = pandas.Index(names)
+    others = [f"{name} has {len(sheets)} sheets, and {chosen!r} was read"] if len(sheets) > 1 else []
+    if reading.sheet is not None:
+        others = []
+    frame.attrs.update(notes=(*others, *([note] if note else []), *notes), decimal=reading.decimal or ".")
     return frame
 
 
-def separator(content: bytes) -> str:
-    """Return what separates the values: the mark that is most often in the first line, or white space."""
-    head = content.lstrip().split(b"\n", 1)[0].decode(errors="replace")
-    mark = max((",", ";", "\t"), key=head.count)
-    return mark if mark in head else r"\s+" if " " in head.strip() else ","
+def without_index(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a frame without a first column that has no name and only numbers or names the rows."""
+    if frame.shape[1] < 2 or frame.columns[0] != NAMELESS:
+        return frame
+    first = frame.iloc[:, 0]
+    if first.dtype.kind in "iu":
+        numbers_rows = len(first) > 1 and bool(np.all(np.diff(first.to_numpy()) == 1))
+    else:
+        numbers_rows = first.dtype.kind not in "bf" and bool(first.is_unique)
+    if not numbers_rows:
+        return frame
+    note = "the first column has no name and numbers or names the rows: it was left out"
+    kept = frame.iloc[:, 1:]
+    kept.attrs.update(frame.attrs, notes=(*frame.attrs.get("notes", ()), note))
+    return kept
 
 
 def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
@@ -243,42 +308,24 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     pandas = pandas_or_error()
     loaded = np.load(BytesIO(content), allow_pickle=False)
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    if "X" not in arrays or arrays["X"].ndim != 2:
+    X = arrays.get("X")
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
         raise DataError(f"{name} must hold a two-dimensional array X; it holds {list_names(arrays)}")
-    X = arrays["X"]
     names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
+    if len(names) != X.shape[1]:
+        raise DataError(f"{name} holds {len(names)} feature names for {X.shape[1]} features")
     frame = pandas.DataFrame(X, columns=names)
-    if "y" in arrays and arrays["y"].shape == (len(X),):
-        frame["y"] = arrays["y"]
+    if "y" in arrays:
+        y = arrays["y"]
+        if y.shape != (len(X),):
+            raise DataError(f"y in {name} has shape {y.shape}; for {len(X)} points it must be ({len(X)},)")
+        if "y" in names:
+            raise DataError(f"{name} holds labels y, and a feature of that name: rename the feature")
+        frame["y"] = y
         frame.attrs["label"] = "y"
     return frame
 
 
-def pandas_or_error() -> Any:
-    """Return pandas, or raise an error that says how to install it."""
-    try:
-        import pandas
-    except ImportError:
-        raise DataError("a table needs pandas: pip install 'diffrac-cvx[app]'") from None
-    return pandas
-
-
-def has_no_header(frame: "pd.DataFrame") -> bool:
-    """Whether the first line looks like the others: numbers above columns of numbers, and text above text."""
-    kinds = [is_number(name) for name in frame.columns]
-    return any(kinds) and kinds == [column.dtype.kind in "iuf" for _, column in frame.items()]
-
-
-def is_number(text: object) -> bool:
-    """Whether a text is a number."""
-    try:
-        float(str(text))
-    except ValueError:
-        return False
-    return True
-
-
 def list_names(names: Iterable[object]) -> str:
     """Return the first names as text."""
-    texts = list(map(str, names))
-    return ", ".join(texts[:MOST_NAMES]) + (", ..." if len(texts) > MOST_NAMES else "")
+    return list_texts(map(str, names))

@@ -10,23 +10,32 @@ import typer
 from diffrac_cvx import comparison
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
-from diffrac_cvx.app.cli.data import load_table
+from diffrac_cvx.app.cli.console import DONE, INTERRUPTED, RESERVED, Console
+from diffrac_cvx.app.cli.data import Source, with_option
+from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.linalg import standardise
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.result import Progress
 
 
+@options.reads_a_table
 def compare(
-    file: options.File,
-    label: options.Label = None,
-    drop: options.Drop = None,
-    missing: options.Missing = "error",
-    method: Annotated[list[str] | None, typer.Option("--method", "-m", help="A method; may be repeated.")] = None,
+    source: Source,
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", "-m", help="A method; may be repeated.  All that take seconds if not given."),
+    ] = None,
     nu: options.Nu = 1.0,
-    ridge: options.Ridge = 0.0,
-    lam: options.Lambda = 0.0,
-    alpha: Annotated[float | None, typer.Option(help="Imbalance of the constrained relaxation, in [0, 1].")] = None,
+    ridge: options.Ridge = None,
+    a: options.RidgeRoot = None,
+    lam: options.Lambda = None,
+    c: options.LambdaRoot = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            help="How unequal the clusters are, for the method that fixes it: 0 (equal sizes) to 1 (one cluster)."
+        ),
+    ] = None,
     tol: options.Tolerance = 1e-4,
     time_limit: options.Seconds = None,
     memory: Annotated[bool, typer.Option("--memory", help="Measure memory, each method in its own process.")] = False,
@@ -37,24 +46,50 @@ def compare(
     out: options.Out = None,
     report: options.Report = None,
 ) -> None:
-    """Run relaxations and solvers on the same table; exits with 1 where they disagree or fail."""
+    """Run several methods on the same table, k-means and a Gaussian mixture among them, and check them on each other.
+
+    The exit status is 1 where methods contradict each other or fail, or none finds an answer.
+    """
     console = Console(as_json, quiet)
-    table = load_table(file, label, drop, missing)
-    compared = comparison.compare(
-        table.X if no_standardize else standardise(table.X).X, table.y, methods=method, nu=nu,
-        penalty=Penalty.l1(lam, ridge), alpha=alpha, tol=tol, time_limit=time_limit, memory=memory, random_state=seed,
-    )  # fmt: skip
+    penalty = options.penalty_of(lam, c, ridge, a, options.RIDGE)
+    with Watch(console, time_limit) as watch:
+        table = source.load()
+
+        def progress(name: str, now: Progress | None) -> bool:
+            if now is None:
+                watch.say(name)
+                return watch.stopped
+            return watch.solver(name)(now)
+
+        compared = comparison.compare(
+            table.X if no_standardize else standardise(table.X).X, table.y, methods=method, nu=nu, penalty=penalty,
+            alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed, progress=progress,
+        )  # fmt: skip
+        if report is not None:
+            watch.say("writing the report")
+            write_report(report, compared, source)
+    for note in table.notes:
+        console.say(f"Note: {with_option(note)}.")
+    empty = no_answers(compared)
+    if empty:
+        console.say("NO ANSWER: no method found an answer, see the column 'reservation'.")
     print_comparison(compared, console)
     if out is not None:
         write_rows(out, compared)
-        console.say(f"wrote {out}")
-    if report is not None:
-        write_report(report, compared, f"Methods on {file}")
-        console.say(f"wrote {report}")
+    for file in (out, report):
+        if file is not None:
+            console.say(f"wrote {file}")
     failed = any(one.reason for one in compared.found.values())
-    status = RESERVED if compared.disagreements or failed else DONE
-    console.give({"file": file, "exit": status, **as_record(compared)})
+    status = RESERVED if compared.disagreements or failed or empty else DONE
+    status = INTERRUPTED if watch.stopped else status
+    console.give({"file": source.file, "exit": status, **as_record(compared)})
     raise typer.Exit(status)
+
+
+def no_answers(compared: Comparison) -> bool:
+    """Whether there are labels, and none of them is an answer."""
+    rows = [row for row in compared.rows if row["method"] in compared.labels]
+    return bool(rows) and all(row["reservation"] for row in rows)
 
 
 def print_comparison(compared: Comparison, console: Console) -> None:
@@ -79,24 +114,26 @@ def as_record(compared: Comparison) -> dict[str, Any]:
 
 def write_rows(path: Path, compared: Comparison) -> None:
     """Write a comparison's rows as CSV."""
-    with path.open("w", newline="") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.DictWriter(file, list(dict.fromkeys(key for row in compared.rows for key in row)))
         rows.writeheader()
         rows.writerows(compared.rows)
 
 
-def write_report(path: Path, compared: Comparison, title: str) -> None:
+def write_report(path: Path, compared: Comparison, source: Source) -> None:
     """Write the report of a comparison."""
     from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay
 
-    sections = [html.section("Methods", compared._repr_html_())]
+    pictures = []
     runs = {name: result for name, result in compared.results.items() if len(result.history) > 1}
     if runs:
         brackets = BracketDisplay.from_result(*runs.values(), names=list(runs))
-        picture = html.picture(brackets, "Proved bounds on the optimum.", against="seconds")
-        sections.append(html.section("Brackets", picture))
+        pictures.append(html.picture(brackets, "Proved bounds on the least cost, against time.", against="seconds"))
     best = min(compared.results, key=lambda name: compared.results[name].gap, default=None)
     if best is not None:
         spectrum = SpectrumDisplay.from_result(compared.results[best])
-        sections.append(html.section("Spectrum", html.picture(spectrum, f"Eigenvalues of Y and V, by {best}.")))
-    html.write(path, title, *sections)
+        pictures.append(html.picture(spectrum, f"Eigenvalues of the solution found by {best}: one alone is one split."))
+    html.write(
+        path, "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),
+        remarks=compared.remarks(), agreement=compared.agreement_table(), empty=no_answers(compared), pictures=pictures,
+    )  # fmt: skip

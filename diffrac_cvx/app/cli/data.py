@@ -1,8 +1,10 @@
-"""The data of a command: a user's file, or a data set by its name."""
+"""The data of a command: a user's file, or a data set by its name; and the command that would read it."""
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,33 +13,74 @@ from diffrac_cvx.datasets.tables import Table, read_table
 from diffrac_cvx.errors import DataError
 
 NAMES = (*datasets.names(), *datasets.names("extra"))
+HINTS = {  # what a note says, and the option that changes it
+    "read the table without a header": "--no-header",
+    "read the table with a header": "--header",
+    "name the decimal mark": "--decimal",
+    "name its encoding": "--encoding",
+    "sheets, and": "--sheet",
+}
 
 
-def is_name(file: str) -> bool:
-    """Whether it is the name of a two-class data set and not that of a file."""
-    return file in NAMES and not Path(file).exists()
+@dataclass(frozen=True)
+class Source:
+    """A file, or the name of a data set, and how it is read: the parameters of `read_table`."""
+
+    file: str
+    label: str | None = None
+    drop: tuple[str, ...] = ()
+    one_hot: tuple[str, ...] | str = ()
+    missing: str = "error"
+    header: bool | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is the name of a two-class data set and not that of a file."""
+        return self.file in NAMES and not Path(self.file).exists()
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """The parameters that are not what they are by default."""
+        given = {field.name: (getattr(self, field.name), field.default) for field in fields(self)[2:]}
+        return {name: value for name, (value, default) in given.items() if value != default}
+
+    def load(self) -> Table:
+        """Return the table in the file, or a two-class data set by its name where there is no such file."""
+        if self.is_name:
+            X, y = datasets.load(self.file)
+            names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
+            return Table(X, names, np.where(y > 0, "+1", "-1"), ("+1", "-1"), np.arange(len(X)))
+        if not Path(self.file).exists() and not Path(self.file).suffix:
+            raise DataError(
+                f"there is no file {self.file} in {Path.cwd()}; the data sets by name are {', '.join(NAMES)}"
+            )
+        return read_table(self.file, self.label, **self.how)
+
+    def code(self) -> str:
+        """Return the line of Python that gives the X of `load`."""
+        if self.is_name:
+            return f"X, y = dc.datasets.load({self.file!r})"
+        more = "".join(f", {name}={value!r}" for name, value in self.how.items())
+        return f"X = dc.datasets.read_table({self.file!r}, {self.label!r}{more}).X"
 
 
-def load_table(file: str, label: str | None, drop: Sequence[str] | None, missing: str) -> Table:
-    """Return the table in a file, or a two-class data set by its name where there is no such file."""
-    if is_name(file):
-        X, y = datasets.load(file)
-        names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
-        return Table(X, names, np.where(y > 0, "+1", "-1"), ("+1", "-1"), np.arange(len(X)))
-    if not Path(file).exists() and not Path(file).suffix:
-        raise DataError(f"there is no file {file} in {Path.cwd()}; the data sets by name are {', '.join(NAMES)}")
-    return read_table(file, label, drop=tuple(drop or ()), missing=missing)
+def with_option(note: str) -> str:
+    """Return a note of a table with the option that changes what was assumed."""
+    return note + next((f" ({option})" for words, option in HINTS.items() if words in note), "")
 
 
-def loading_code(file: str, label: str | None, drop: Sequence[str] | None, missing: str) -> str:
-    """Return the line of Python that gives the X of `load_table`."""
-    if is_name(file):
-        return f"X, y = dc.datasets.load({file!r})"
-    return f"X = dc.datasets.read_table({file!r}, {label!r}, drop={list(drop or [])!r}, missing={missing!r}).X"
-
-
-def hint(error: DataError) -> str:
-    """Return the options that would help, in parentheses."""
-    column = shlex.quote(error.column or "")
-    options = {"label": f"--label {column}", "drop": f"--drop {column}", "missing": "--missing drop or --missing mean"}
-    return f" ({' or '.join(options[remedy] for remedy in error.remedies)})" if error.remedies else ""
+def hint(error: DataError, arguments: Sequence[str]) -> str:
+    """Return the command that would help, as it can be pasted into a shell, or nothing."""
+    if error.columns:
+        words = {"label": "--label", "one_hot": "--one-hot", "drop": "--drop"}
+        added = [part for name, remedy in error.columns for part in (words[remedy], name)]
+    elif "missing" in error.remedies:
+        added = ["--missing", "drop"]
+    else:
+        return ""
+    shown = " ".join(shlex.quote(part) for part in ("diffrac-cvx", *arguments, *added))
+    return f"{shown}  (or --missing mean)" if "missing" in error.remedies else shown

@@ -24,6 +24,8 @@ OPTIONAL = {
     "scikit-learn": "estimators, cluster",
     "pandas": "cluster, compare",
     "pyarrow": "Parquet files",
+    "openpyxl": "Excel files",
+    "jinja2": "reports",
     "marimo": "explore",
     "pymanopt": "a baseline of the runtime experiment",
 }

@@ -11,8 +11,9 @@ import typer
 
 from diffrac_cvx import paths
 from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
-from diffrac_cvx.app.cli.data import load_table
+from diffrac_cvx.app.cli.console import DONE, INTERRUPTED, RESERVED, Console
+from diffrac_cvx.app.cli.data import Source, with_option
+from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, one_of
@@ -29,89 +30,154 @@ GRIDS: dict[str, Callable[[int], Array]] = {
 }
 
 
+@options.reads_a_table
 def path(
-    file: options.File,
-    label: options.Label = None,
-    drop: options.Drop = None,
-    missing: options.Missing = "error",
-    over: Annotated[str, typer.Option(help="What varies: 'lambda', 'nu' or 'alpha'.")] = "lambda",
-    points: Annotated[int, typer.Option(help="Points of the grid.")] = 12,
-    value: Annotated[list[float] | None, typer.Option(help="A value of the grid; may be repeated.")] = None,
+    source: Source,
+    over: Annotated[
+        str, typer.Option(help="What varies: 'lambda', 'nu', or 'alpha' (how unequal the clusters are).")
+    ] = "lambda",
+    points: Annotated[int, typer.Option(help="How many values it takes.")] = 12,
+    value: Annotated[list[float] | None, typer.Option(help="A value that it takes; may be repeated.")] = None,
     nu: options.Nu = 1.0,
-    ridge: options.Ridge = 0.0,
-    lam: options.Lambda = 0.0,
+    ridge: options.Ridge = None,
+    a: options.RidgeRoot = None,
+    lam: options.Lambda = None,
+    c: options.LambdaRoot = None,
     tol: options.Tolerance = 1e-4,
     time_limit: options.Seconds = None,
     no_standardize: options.Raw = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
-    out: Annotated[File | None, typer.Option("--out", "-o", help="A .csv, or a picture .png, .pdf or .svg.")] = None,
+    out: Annotated[
+        File | None, typer.Option("--out", "-o", help="Write all to a .csv file, or a picture .png, .pdf or .svg.")
+    ] = None,
 ) -> None:
-    """Solve along a grid of one parameter; exits with 1 where tol was not met."""
+    """Solve for several values of lambda, nu or alpha, to choose one: which features are used, and what it costs.
+
+    The exit status is 1 where no value gives an answer, or a proof is less exact than --tol.
+    """
     console = Console(as_json, quiet)
-    table = load_table(file, label, drop, missing)
-    X = table.X if no_standardize else standardise(table.X).X
-    limits = {"tol": tol, "time_limit": time_limit}
-    solutions = solve_path(over, X, points, value, table.y, nu=nu, ridge=ridge, lam=lam, **limits)
+    refuse_what_varies(over, nu, (lam, c), (ridge, a))
+    penalty = options.penalty_of(lam, c, ridge, a, options.RIDGE)
+    with Watch(console, time_limit) as watch:
+        table = source.load()
+        X = table.X if no_standardize else standardise(table.X).X
+        limits = {"tol": tol, "total_time": watch.left, "progress": progress_of(over, watch)}
+        if over != "alpha":
+            limits["callback"] = watch.solver(over)
+        solutions = solve_path(over, X, points, value, table.y, nu=nu, penalty=penalty, **limits)
+        if out is not None:
+            watch.say("writing")
+            write_path(out, solutions, table.names)
+    for note in table.notes:
+        console.say(f"Note: {with_option(note)}.")
+    empty = all(solutions.reservations)
+    if empty:
+        console.say("NO ANSWER: no value gives an answer, see the column 'reservation'.")
     console.say(summary_table(solutions).text())
+    asked = len(grid_of(over, points, value))
+    if len(solutions.parameter) < asked:
+        why = "stopped" if watch.stopped else "the time was up"
+        console.say(f"NOT FINISHED: {why} after {len(solutions.parameter)} of {asked} values.")
     if out is not None:
-        write_path(out, solutions, table.names)
         console.say(f"wrote {out}")
-    status = DONE if float(solutions.gap.max()) <= tol * 1.001 else RESERVED
+    exact = float(solutions.gap.max()) <= tol * 1.001 and len(solutions.parameter) == asked
+    status = DONE if exact and not empty else RESERVED
+    status = INTERRUPTED if watch.stopped else status
     whole = whole_table(solutions, table.names)
-    console.give({"file": file, "exit": status, "columns": whole.head, "rows": whole.rows})
+    console.give({"file": source.file, "exit": status, "columns": whole.head, "rows": whole.rows})
     raise typer.Exit(status)
 
 
-def solve_path(
-    over: str, X: Array, points: int, values: Sequence[float] | None, y: Array | None, *,
-    nu: float, ridge: float, lam: float, **limits: Any,
-) -> Path:  # fmt: skip
-    """Solve along a grid of nu, lambda or alpha; the grid is the one given or a default one.
+def refuse_what_varies(
+    over: str, nu: float, lam: tuple[float | None, float | None], ridge: tuple[float | None, float | None]
+) -> None:
+    """Raise an error where an option is given that is not used.
+
+    Raises
+    ------
+    ParameterError
+        If lambda or nu is what varies and is given too, or there is a penalty and alpha varies, which takes none.
+    """
+    if over == "lambda" and lam != (None, None):
+        raise ParameterError("lambda is what varies: give its values by --value, without --lambda")
+    if over == "nu" and nu != 1.0:
+        raise ParameterError("nu is what varies: give its values by --value, without --nu")
+    if over == "alpha" and (*lam, *ridge) != (None,) * 4:
+        raise ParameterError("with --over alpha there is no penalty: leave out --lambda and --ridge")
+
+
+def progress_of(over: str, watch: Watch) -> Callable[[float], bool]:
+    """Return what is called before each solve: it says which, and returns whether to stop."""
+
+    def progress(parameter: float) -> bool:
+        watch.say(f"{over} = {parameter:.3g}")
+        return watch.stopped
+
+    return progress
+
+
+def grid_of(over: str, points: int, values: Sequence[float] | None) -> Array:
+    """Return the values that are taken: those given, or as many as asked for.
 
     Raises
     ------
     ParameterError
         If there is no such grid, or it would have fewer than two points.
     """
-    grid_of = GRIDS[one_of(over, "over", tuple(GRIDS))]
+    grid = GRIDS[one_of(over, "--over", tuple(GRIDS))]
     if not values and points < 2:
-        raise ParameterError(f"points = {points} must be at least 2")
-    grid = np.unique(values or grid_of(points))
+        raise ParameterError(f"--points {points}: it must be at least 2")
+    return np.unique(values or grid(points))
+
+
+def solve_path(
+    over: str, X: Array, points: int, values: Sequence[float] | None, y: Array | None, *,
+    nu: float, penalty: Penalty, **limits: Any,
+) -> Path:  # fmt: skip
+    """Solve along a grid of nu, lambda or alpha."""
+    grid = grid_of(over, points, values)
     if over == "alpha":
         return paths.alpha_path(X, grid, y=y, **limits)
     if over == "nu":
-        return paths.nu_path(X, grid, Penalty.l1(lam, ridge), y=y, **limits)
-    return paths.lambda_path(X, grid, nu=nu, a=ridge, y=y, **limits)
+        return paths.nu_path(X, grid, penalty, y=y, **limits)
+    return paths.lambda_path(X, grid, nu=nu, ridge=penalty.ridge, y=y, **limits)
 
 
 def summary_table(solutions: Path) -> Table:
-    """Return what is printed of a path; directions are counted by their coefficients that are not small."""
-    sizes = np.abs(solutions.directions)
+    """Return what is printed of a path; features are counted by their coefficients that are not small."""
+    sizes = np.abs(scaled_directions(solutions))
     columns = {
         solutions.name: solutions.parameter, "value": solutions.value, "gap": solutions.gap,
         "ratio": solutions.eigenvalue_ratio, "imbalance": solutions.imbalance,
-        "nonzeros": np.sum(sizes > SMALL * sizes.max(axis=1, initial=0.0, keepdims=True), axis=1),
+        "features": np.sum(sizes > SMALL * sizes.max(axis=1, initial=0.0, keepdims=True), axis=1),
     }  # fmt: skip
     return table_of(columns, solutions)
 
 
 def whole_table(solutions: Path, names: Sequence[str]) -> Table:
-    """Return all numbers of a path."""
+    """Return all numbers of a path; the coefficients are per standard deviation of each feature."""
     columns = {
         solutions.name: solutions.parameter, "value": solutions.value, "lower": solutions.lower,
         "upper": solutions.upper, "eigenvalue_ratio": solutions.eigenvalue_ratio, "imbalance": solutions.imbalance,
         "seconds": solutions.seconds,
     }  # fmt: skip
     table = table_of(columns, solutions)
-    rows = zip(table.rows, solutions.directions.tolist(), strict=True)
+    rows = zip(table.rows, scaled_directions(solutions).tolist(), strict=True)
     return Table((*table.head, *(f"w_{name}" for name in names)), tuple((*row, *w) for row, w in rows))
 
 
+def scaled_directions(solutions: Path) -> Array:
+    """Return the coefficients per standard deviation of each feature."""
+    return solutions.directions if solutions.deviations is None else solutions.directions * solutions.deviations
+
+
 def table_of(columns: dict[str, Array], solutions: Path) -> Table:
-    """Return columns as a table, with the error where there are true labels."""
+    """Return columns as a table, with the error where there are true labels, and why a row is no answer."""
     columns |= {} if solutions.error is None else {"error": solutions.error}
-    return Table(tuple(columns), tuple(zip(*(column.tolist() for column in columns.values()), strict=True)))
+    kinds = [", ".join(reason.kind for reason in reasons) for reasons in solutions.reservations]
+    values = [*(column.tolist() for column in columns.values()), kinds]
+    return Table((*columns, "reservation"), tuple(zip(*values, strict=True)))
 
 
 def write_path(file: File, solutions: Path, names: Sequence[str]) -> None:
@@ -123,5 +189,5 @@ def write_path(file: File, solutions: Path, names: Sequence[str]) -> None:
         PathDisplay(solutions, names).plot().figure_.savefig(file, bbox_inches="tight")
         return
     table = whole_table(solutions, names)
-    with file.open("w", newline="") as stream:
+    with file.open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream).writerows([table.head, *table.rows])

@@ -1,4 +1,4 @@
-"""The commands, and how errors are reported: one line, no traceback, exit status 2."""
+"""The commands, and how errors are reported: one line, one more to paste where it helps, exit status 2."""
 
 import subprocess
 import sys
@@ -15,10 +15,10 @@ from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 
-ABOUT = """Split the rows of a table in two groups along a direction of the data, or in K groups (cluster --clusters K).
-
-It is proved how far the split can be from the best one.  The method is discriminative clustering by convex relaxations.
-"""
+ABOUT = (
+    "Split the points of a table into two groups along a direction (or into K, cluster --clusters K), use few features "
+    "if you like, and prove how good the split is."
+)
 app = typer.Typer(name="diffrac-cvx", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
@@ -54,6 +54,7 @@ app.add_typer(datasets.app, name="datasets")
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
+    pasted = ""
     try:
         app(args=arguments)
     except SystemExit as end:
@@ -61,7 +62,7 @@ def run(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         message = f"this needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'"
     except DataError as error:
-        message = f"{error}{hint(error)}"
+        message, pasted = str(error), hint(error, sys.argv[1:] if arguments is None else arguments)
     except OSError as error:
         message = f"{error.filename or 'a file'} cannot be opened or written ({error.strerror or error})"
     except (ParameterError, ResourceError, ImportError) as error:
@@ -72,6 +73,8 @@ def run(arguments: list[str] | None = None) -> int:
     else:
         return 0
     print(f"error: {message}", file=sys.stderr)
+    if pasted:
+        print(f"try: {pasted}", file=sys.stderr)
     return REFUSED
 
 

@@ -1,0 +1,98 @@
+"""What a person reads of a clustering, in words, on the terminal and first in the report."""
+
+from typing import Any
+
+from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.result import Status
+
+MOST_COEFFICIENTS = 8  # that are printed
+FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
+LIMITED = "the bounds below hold, and more time brings them closer"
+STATUSES = {
+    Status.OPTIMAL: "finished: the proof is as exact as asked for",
+    Status.CLOSED_FORM: "finished: the best value is known exactly",
+    Status.TIME_LIMIT: f"the time limit was reached; {LIMITED}",
+    Status.MAX_ITER: f"the largest number of steps was reached; {LIMITED}",
+    Status.LIMIT: f"a limit of steps or time was reached; {LIMITED}",
+    Status.STOPPED: f"it was stopped; {LIMITED}",
+    Status.STALLED: "the bounds come no closer in the precision of the computer; they hold: ask for a larger --tol",
+}
+
+
+def tell_status(status: Status) -> str:
+    """Return why the search ended, in words."""
+    return STATUSES.get(status, str(status))
+
+
+def sentences(found: dict[str, Any]) -> list[str]:
+    """Return the findings of `cluster` for a person: first what speaks against them."""
+    return [*warnings_of(found), *(f"Note: {note}." for note in found["notes"]), *answer_of(found), *truth_of(found)]
+
+
+def warnings_of(found: dict[str, Any]) -> list[str]:
+    """Return why the clusters may be no answer, and why the search ended early."""
+    if not found["finished"] and found["upper_bound"] >= 1.0:
+        return [f"NO ANSWER: no split was found before it ended: {found['status'].partition(';')[0]}."]
+    lines = [f"NO ANSWER: {reason['says']} {reason['remedy']}" for reason in found["reservations"]]
+    return lines if found["finished"] else [*lines, f"NOT FINISHED: {found['status']}."]
+
+
+def answer_of(found: dict[str, Any]) -> list[str]:
+    """Return the clusters, what they cost and what is proved, and the features that make them."""
+    sizes, n = found["sizes"], found["n"]
+    lines = [f"{n} points, {found['d']} features; {found['seconds']:.2f} s."]
+    if found["cost"] is None:
+        lines.append(f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.")
+        lines.append(f"Proved: the cost of labels is at least {found['lower_bound']:.4f} (0 best, 1 worst).")
+        return lines
+    present = [size for size in sizes if size]
+    clusters = f"Clusters of {list_words(present)} points." if len(present) > 1 else f"One cluster of {n} points."
+    return [*lines, clusters, proof_of(found), features_of(found)]
+
+
+def proof_of(found: dict[str, Any]) -> str:
+    """Return what the clusters cost, and what is proved of all others."""
+    cost, lower, what = found["cost"], found["lower_bound"], "split" if len(found["sizes"]) == 2 else "grouping"
+    said = f"Cost of this {what}: {cost:.4f} (0 best, 1 worst)."
+    if cost - lower <= max(found["tol"], 1e-4):
+        return f"{said} Proved: no {what} of these points costs less, up to {max(cost - lower, 0.0):.1g}."
+    return f"{said} Proved: no {what} of these points costs less than {lower:.4f}."
+
+
+def features_of(found: dict[str, Any]) -> str:
+    """Return the features that make the clusters, the most important first."""
+    ranked = rank_features(found)
+    shown = ", ".join(f"{name} {value:+.3g}" for name, value in ranked[:MOST_COEFFICIENTS])
+    more = ", ..." if len(ranked) > MOST_COEFFICIENTS else ""
+    return f"Features by importance (coefficient per standard deviation): {shown or 'none'}{more}"
+
+
+def rank_features(found: dict[str, Any]) -> list[tuple[str, float]]:
+    """Return the features with a coefficient and the largest that each has, per standard deviation, by its size."""
+    largest = ((name, max(values, key=abs)) for name, values in found["scaled_coefficients"].items())
+    return sorted((pair for pair in largest if pair[1] != 0.0), key=lambda pair: -abs(pair[1]))
+
+
+def truth_of(found: dict[str, Any]) -> list[str]:
+    """Return how the clusters agree with the true labels, and the points of each label in each cluster."""
+    if "crosstab" not in found:
+        return []
+    error = f", clustering error {found['clustering_error']:.3f} (0: the same)" if "clustering_error" in found else ""
+    return [
+        f"Compared with the {len(found['crosstab']['true'])} true labels: adjusted Rand index "
+        f"{found['adjusted_rand_index']:.3f} (1: the same groups, about 0: as by chance){error}.",
+        crosstab_table(found).text(),
+    ]
+
+
+def crosstab_table(found: dict[str, Any]) -> Table:
+    """Return the points of each true label, a row, in each cluster found, a column."""
+    counts, true, clusters = (found["crosstab"][name] for name in ("counts", "true", "found"))
+    head = ("true label", *(f"found cluster {name}" for name in clusters))
+    return Table(head, tuple((name, *row) for name, row in zip(true, counts.tolist(), strict=True)))
+
+
+def list_words(values: list[Any]) -> str:
+    """Return values as "1, 2 and 3"."""
+    words = [str(value) for value in values]
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]

@@ -1,0 +1,295 @@
+"""A text with separators: its encoding, its separator, its header and its decimal mark found, and what was assumed."""
+
+import csv
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from diffrac_cvx.datasets.headers import MARKS, NAMELESS, find_header, is_number, name_columns
+from diffrac_cvx.datasets.optional import pandas_or_error
+from diffrac_cvx.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAMPLE = 200  # lines that decide about the separator and the header
+SEPARATORS = ("\t", ";", "|", ",", " ")  # the first of equally good ones is taken
+SPACE = r"\s+"  # what pandas calls any white space
+WORD = re.compile(r'"([^"]*)"|(\S+)')
+LINE = re.compile(r"line (\d+)")  # in an error of pandas
+DECLARED = re.compile(r'\s*"?sep=(.)"?\s*')  # the first line that some versions of Excel write
+COMMA = re.compile(
+    r"[+-]?(0,\d+|\d+,(\d{1,2}|\d{4,})|\d{4,},\d+|\d{1,3}([. '\u2019\u00a0\u202f]\d{3})+,\d+)([eE][+-]?\d+)?"
+)
+POINT = re.compile(r"[+-]?\d{1,3}((,\d{3}){2,}(\.\d*)?|(,\d{3})+\.\d*)")
+EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234: a decimal comma, or a thousands comma
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; what is None is found out.
+
+    Attributes
+    ----------
+    header : bool, optional
+        Whether the first line holds the names of the columns.
+    separator, decimal, encoding : str, optional
+        What is between the values; the decimal mark, "." or ","; the encoding, such as "utf-8" or "cp1252".
+    sheet : str, optional
+        The sheet of an Excel file, by default the first.
+    """
+
+    header: bool | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What was found out about a text.
+
+    Attributes
+    ----------
+    separator : str
+        What is between the values.
+    names : tuple of str or None
+        The names of the columns, None where they have none.
+    skip : int
+        Lines before the data.
+    notes : tuple of str
+        What was assumed, in sentences.
+    """
+
+    separator: str
+    names: tuple[str, ...] | None = None
+    skip: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+
+def text_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
+    """Return the columns of a text, those that are not numbers as text; ``attrs`` has "notes" and "decimal"."""
+    text, notes = decode(content, reading.encoding, name)
+    if not text.strip():
+        raise DataError(f"{name} is empty")
+    layout = find_layout(text, reading, name)
+    frame = parse(text, layout, reading.decimal or ".")
+    decimal, said = (reading.decimal, "") if reading.decimal else find_decimal(frame, layout.separator)
+    if decimal == "," and reading.decimal is None:
+        frame = parse(text, layout, ",")
+    frame.attrs.update(notes=(*notes, *layout.notes, *([said] if said else [])), decimal=decimal)
+    return frame
+
+
+def parse(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
+    """Return the columns as pandas reads them."""
+    pandas = pandas_or_error()
+    space = layout.separator == " "
+    options: dict[str, Any] = {"na_values": MARKS, "keep_default_na": False, "skipinitialspace": True}
+    options |= {"sep": SPACE if space else layout.separator, "header": None, "index_col": False}
+    stream = StringIO(text, newline="")
+    for _ in range(layout.skip):
+        next(stream)
+    try:
+        frame = pandas.read_csv(stream, decimal=decimal, low_memory=False, **options)
+    except pandas.errors.EmptyDataError:
+        raise DataError("there is no row below the names of the columns") from None
+    except pandas.errors.ParserError as error:
+        raise DataError(LINE.sub(lambda found: f"line {int(found[1]) + layout.skip}", str(error).strip())) from None
+    if layout.names is None:
+        frame.columns = pandas.Index([f"x{j + 1}" for j in range(frame.shape[1])])
+        return frame
+    return name_frame(frame, layout.names)
+
+
+def name_frame(frame: "pd.DataFrame", names: tuple[str, ...]) -> "pd.DataFrame":
+    """Return a frame with the names of a header; empty columns that have no name are left out.
+
+    Raises
+    ------
+    DataError
+        If there are not as many names as columns.
+    """
+    pandas = pandas_or_error()
+    width = frame.shape[1]
+    extra = [j for j in range(len(names), width) if frame[j].notna().any()]
+    if extra or len(names) > width:
+        raise DataError(f"the rows have {width} values and the header has {len(names)} names")
+    frame = frame.iloc[:, : len(names)]
+    frame.columns = pandas.Index(names)
+    nameless = [name for j, name in enumerate(names) if name == f"column {j + 1}" and frame[name].isna().all()]
+    return frame.drop(columns=nameless)
+
+
+def decode(content: bytes, encoding: str | None, name: str) -> tuple[str, list[str]]:
+    """Return bytes as text, and what was assumed of their encoding; no character is ever replaced.
+
+    Raises
+    ------
+    DataError
+        If they are no text, or not in the encoding that was named.
+    """
+    if encoding is not None:
+        try:
+            return content.decode(encoding).removeprefix("\ufeff"), []
+        except (LookupError, UnicodeError) as error:
+            raise DataError(f"{name} cannot be read with the encoding {encoding!r}: {error}") from None
+    for start, coding in ((BOM_UTF8, "utf-8-sig"), (BOM_UTF16_LE, "utf-16"), (BOM_UTF16_BE, "utf-16")):
+        if content.startswith(start):
+            return strictly(content, coding, name), []
+    half = content[: 2 * SAMPLE]
+    if half[1::2].count(0) > len(half) / 4 or half[::2].count(0) > len(half) / 4:
+        coding = "utf-16-le" if half[1::2].count(0) > half[::2].count(0) else "utf-16-be"
+        return strictly(content, coding, name), []
+    if b"\0" in content:
+        raise DataError(f"{name} is not a text: it holds zero bytes")
+    try:
+        return content.decode("utf-8"), []
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+    for coding in ("cp1252", "latin-1"):
+        try:
+            text = content.decode(coding)
+        except UnicodeDecodeError:
+            continue
+        return text, [
+            f"the file is not UTF-8 (line {line}) and was read as {coding}: name its encoding if letters are wrong"
+        ]
+    raise AssertionError("latin-1 decodes all bytes")
+
+
+def strictly(content: bytes, coding: str, name: str) -> str:
+    """Return bytes in an encoding as text, or raise an error."""
+    try:
+        return content.decode(coding)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} begins like a text in {coding} and is none: {error}") from None
+
+
+def find_layout(text: str, reading: Reading, name: str) -> Layout:
+    """Return the separator, the header and where the data begin."""
+    lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), 4 * SAMPLE)]
+    declared = DECLARED.fullmatch(lines[0])
+    skip = int(declared is not None)
+    while skip < len(lines) and not lines[skip].strip():
+        skip += 1
+    comments = skip
+    while skip < len(lines) and lines[skip].lstrip().startswith("#"):
+        skip += 1
+    body = lines[skip:]
+    if not any(line.strip() for line in body):
+        raise DataError(f"{name} has no rows")
+    separator = reading.separator or (declared[1] if declared else find_separator(body, reading.decimal))
+    separator = "\t" if separator == r"\t" else separator
+    rows = list(islice(split(body, separator), SAMPLE))
+    named = reading.header is None and comments < skip
+    layout = comment_header(lines[skip - 1], rows, separator, skip) if named else None
+    if layout is None:
+        layout = header_layout(body, rows, separator, skip, reading)
+        said = f"{skip - comments} lines that begin with # were left out"
+        layout = replace(layout, notes=(said, *layout.notes)) if comments < skip else layout
+    return layout
+
+
+def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: int, reading: Reading) -> Layout:
+    """Return the layout where the first line that is not empty may be the header."""
+    found, note = find_header(rows) if reading.header is None else (reading.header, "")
+    if reading.header is None and not found and quoted_alone(body, len(rows[0])):
+        found, note = True, ""
+    if not found:
+        return Layout(separator, None, skip, (note,) if note else ())
+    names, notes = name_columns(rows[0])
+    width = max((len(row) for row in rows[1:]), default=len(names))
+    if width == len(names) + 1 and all(row[-1].strip() for row in rows[1:] if len(row) == width):
+        names, notes = row_names(names), [*notes, *([note] if note else [])]
+        note = ""
+    first = next(i for i, line in enumerate(body) if line.strip())
+    lines = csv.reader(body[first:], delimiter=separator)
+    next(lines)
+    return Layout(separator, tuple(names), skip + first + lines.line_num, (*([note] if note else []), *notes))
+
+
+def row_names(names: list[str]) -> list[str]:
+    """Return the names with one for the first column, which R writes without.
+
+    Raises
+    ------
+    DataError
+        If there is one name for two columns: these may be one number with a decimal comma.
+    """
+    if len(names) == 1:
+        raise DataError(
+            "the header has one name and the rows have two values: if these are one number with a decimal comma, name "
+            "the decimal mark"
+        )
+    return [NAMELESS, *names]
+
+
+def comment_header(comment: str, rows: list[list[str]], separator: str, skip: int) -> Layout | None:
+    """Return the layout where a line that begins with # has a name for each column, none of them a number."""
+    (last,) = split([comment.lstrip().lstrip("#")], separator)
+    if len(last) != len(rows[0]) or any(map(is_number, last)) or not any(map(is_number, rows[0])):
+        return None
+    names, notes = name_columns(last)
+    notes.append(f"the names of the columns are those of line {skip}, which begins with #")
+    return Layout(separator, tuple(names), skip, tuple(notes))
+
+
+def find_separator(lines: list[str], decimal: str | None = None) -> str:
+    """Return what is between the values: what gives most lines the same number of values, more than one."""
+    best, chosen = 0.0, ","
+    for mark in SEPARATORS:
+        if mark == decimal:
+            continue
+        lengths = [len(row) for row in islice(split(lines, mark), SAMPLE)]
+        usual = max(lengths, key=lengths.count)
+        share = lengths.count(usual) / len(lengths) if usual > 1 else 0.0
+        if mark == " ":  # words of a text may be as many in each line
+            share = share if best == 0.0 else 0.0
+        if share > best:
+            best, chosen = share, mark
+    return chosen
+
+
+def split(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    """Yield the values of the lines that are not empty."""
+    present = (line for line in lines if line.strip())
+    if separator == " ":
+        yield from ([quoted or plain for quoted, plain in WORD.findall(line)] for line in present)
+        return
+    yield from csv.reader(present, delimiter=separator, skipinitialspace=True)
+
+
+def quoted_alone(lines: list[str], width: int) -> bool:
+    """Whether all values of the first line are in quotation marks, and not those of the second."""
+    first, *others = [line for line in lines if line.strip()][:3]
+    return first.count('"') >= 2 * width and bool(others) and all(line.count('"') < 2 * width for line in others)
+
+
+def find_decimal(frame: "pd.DataFrame", separator: str) -> tuple[str, str]:
+    """Return the decimal mark, and what was assumed: a comma is one where a number can be read in no other way."""
+    texts = [text for column in text_columns(frame) for text in column]
+    comma, point = (any(map(pattern.fullmatch, texts)) for pattern in (COMMA, POINT))
+    if comma != point:
+        return (",", "the decimal mark of the numbers is a comma") if comma else (".", "")
+    doubtful = next((text for text in texts if EITHER.fullmatch(text)), None)
+    if doubtful is None:
+        return ".", ""
+    if point or separator == ",":
+        return ".", f"{doubtful} was read with a comma between thousands: name the decimal mark if it is the comma"
+    return ",", f"{doubtful} was read with a decimal comma: name the decimal mark if it is the point"
+
+
+def text_columns(frame: "pd.DataFrame") -> Iterator[list[str]]:
+    """Yield the different texts of the columns that hold text, at least half of it numbers with marks."""
+    for _, column in frame.items():
+        if column.dtype.kind in "biuf":
+            continue
+        texts = [text.strip() for text in column.dropna().unique() if isinstance(text, str)]
+        if texts and 2 * sum(map(is_number, texts)) >= len(texts):
+            yield texts

@@ -193,7 +193,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     refine : bool
         Whether directions and splits in two alternate until nothing changes.
     n_clusters : int
-        Number of clusters, at least 2.
+        Number of clusters; 1 splits nothing, and is there because scikit-learn's tools may ask for it.
     strategy : {"together", "splits"}
         How more than two clusters are found: all at once, or by repeated splits in two.
     tol : float
@@ -302,11 +302,12 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
         K = positive_int(self.n_clusters, "n_clusters")
-        if K < 2:
-            raise ParameterError(f"n_clusters = {K} must be at least 2")
-        points = self._read(X, ensure_min_samples=K)
+        points = self._read(X, ensure_min_samples=max(K, 2))
         data = self._scale(points)
-        if K > 2 and self.strategy == "splits":
+        if K == 1:
+            self._solve(data.X, "low_rank")
+            self.coef_, self.intercept_ = np.zeros(points.shape[1]), 0.0
+        elif K > 2 and self.strategy == "splits":
             self._split_repeatedly(points, K)
         elif K > 2:
             self._cluster_together(data, K)
@@ -317,8 +318,12 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self.labels_ = self.predict(X)
-        self.label_gap_ = certify_clusters(data.X, self.labels_, self.result_, K, nu=self.nu, penalty=self._penalty).gap
-        self._reserve(data.X, self.result_)
+        self.label_gap_ = certify_clusters(
+            data.X, self.labels_, self.result_, max(K, 2), nu=self.nu, penalty=self._penalty
+        ).gap
+        self.reservations_ = ()
+        if K > 1:
+            self._reserve(data.X, self.result_)
         return self
 
     def _cluster_together(self, data: Standardised, K: int) -> None:

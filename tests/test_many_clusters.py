@@ -293,7 +293,7 @@ def test_the_splits_share_the_time_limit(three, monkeypatch):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_clusters": 1}, "n_clusters = 1 must be at least 2"),
+        ({"n_clusters": 0}, "n_clusters = 0"),
         ({"n_clusters": 2.5}, "n_clusters"),
         ({"strategy": "all"}, "strategy"),
         ({"verbose": "yes"}, "verbose"),
@@ -312,6 +312,14 @@ def test_scikit_learns_check_of_clusterers_passes_with_three_clusters(strategy):
     model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0)
     check_clustering("DiffracClustering", model)
     check_clusterer_compute_labels_predict("DiffracClustering", model)
+
+
+def test_one_cluster_holds_all_points_and_says_nothing(three):
+    model = dc.DiffracClustering(n_clusters=1).fit(three[0])
+    assert not model.predict(three[0]).any()
+    assert not model.coef_.any()
+    assert model.label_gap_ == pytest.approx(1.0 - model.lower_bound_)  # its cost is nu
+    assert model.reservations_ == ()
 
 
 # What both estimators have

@@ -17,7 +17,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths, plotting
-from diffrac_cvx.plotting.canvas import STYLES, keep_apart, label_ends
+from diffrac_cvx.plotting.canvas import PER_DEVIATION, STYLES, keep_apart, label_ends
 
 PENALTY = dc.Penalty.l1(0.02)
 NAMES = ["age", "height", "weight", "dose", "time"]
@@ -268,7 +268,7 @@ def test_stems_show_every_feature_in_its_place():
     assert tips == [[j, x] for j, x in enumerate(v)]
 
 
-def test_the_support_does_not_depend_on_the_units(planted, result):
+def test_support_and_coefficients_do_not_depend_on_the_units(planted, result):
     units = np.array([1e3, 1.0, 1e-3, 1.0, 1.0])
     changed = dc.low_rank(planted.X * units, 0.9, dc.Penalty(c=0.02**0.5 * units))
     first, second = (
@@ -277,7 +277,20 @@ def test_the_support_does_not_depend_on_the_units(planted, result):
     )
     np.testing.assert_array_equal(first.support, second.support)
     assert 0 < first.support.sum() < 5
-    np.testing.assert_allclose(first.coefficients, paths.leading_direction(planted.X, result))
+    np.testing.assert_allclose(
+        first.coefficients, paths.leading_direction(planted.X, result) * planted.X.std(axis=0), rtol=1e-12
+    )
+    np.testing.assert_allclose(np.abs(first.coefficients), np.abs(second.coefficients), atol=1e-2)
+    assert first.plot().ax_.get_xlabel() == first.plot(kind="stem").ax_.get_ylabel() == PER_DEVIATION
+
+
+def test_the_coefficients_of_an_estimator_do_not_depend_on_the_units(planted):
+    units = np.array([1e3, 1.0, 1e-3, 1.0, 1.0])
+    models = [dc.DiffracClustering().fit(planted.X * scale) for scale in (1.0, units)]
+    first, second = (plotting.DirectionDisplay.from_estimator(model).plot() for model in models)
+    np.testing.assert_allclose(first.coefficients, second.coefficients, atol=1e-6)
+    np.testing.assert_array_equal(first.shown_, second.shown_)
+    assert second.ax_.get_xlabel() == PER_DEVIATION
 
 
 def test_an_estimator_names_its_own_features():
@@ -330,6 +343,18 @@ def test_paths_are_solved_by_the_display_too(planted, path):
     axes = nus.plot(panels="error").ax_
     assert axes.get_xscale() == "symlog"
     assert not axes.xaxis_inverted()
+
+
+def test_a_path_is_drawn_per_standard_deviation_where_these_are_given(planted, path):
+    deviations = [2.0, 1.0, 0.5, 1.0, 3.0]
+    found = plotting.PathDisplay(path, NAMES, deviations).plot()
+    for j, line in enumerate(found.lines_["coefficients"]):
+        np.testing.assert_array_equal(drawn(line)[:, 1], path.directions[:, j] * deviations[j])
+    assert found.ax_.get_ylabel() == PER_DEVIATION
+    solved = plotting.PathDisplay.from_nu(planted.X, [1.0])
+    np.testing.assert_array_equal(solved.deviations, planted.X.std(axis=0))
+    with pytest.raises(dc.DataError, match="deviations has shape"):
+        plotting.PathDisplay(path, NAMES, [1.0])
 
 
 def test_an_error_that_was_not_measured_is_not_drawn(planted):

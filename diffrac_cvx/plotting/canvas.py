@@ -20,6 +20,7 @@ else:
 
 ACCENT, SECOND, GREY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
 WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
+PER_DEVIATION = "coefficient per std. deviation"
 APART: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are made without pyplot
 
 

@@ -8,7 +8,17 @@ import numpy.typing as npt
 from diffrac_cvx.directions import leading_direction
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import as_data, as_matrix, in_unit_interval, one_of, positive_int
-from diffrac_cvx.plotting.canvas import ACCENT, GREY, PALE, WIDTH, Axes, axes_for, merge_style, names_of
+from diffrac_cvx.plotting.canvas import (
+    ACCENT,
+    GREY,
+    PALE,
+    PER_DEVIATION,
+    WIDTH,
+    Axes,
+    axes_for,
+    merge_style,
+    names_of,
+)
 from diffrac_cvx.result import Result
 
 
@@ -22,6 +32,8 @@ class DirectionDisplay:
         By default x0, x1, ...
     support : (d,) array of bool, optional
         Which features are in the support; by default those whose coefficients are not 0.
+    per_deviation : bool
+        Whether they are per standard deviation of each feature, which the axis then says.
 
     Attributes
     ----------
@@ -45,9 +57,12 @@ class DirectionDisplay:
         coefficients: npt.ArrayLike,
         feature_names: npt.ArrayLike | None = None,
         support: npt.ArrayLike | None = None,
+        *,
+        per_deviation: bool = False,
     ) -> None:
         self.coefficients = as_matrix(np.reshape(coefficients, (-1, 1)), "coefficients")[:, 0]
         self.feature_names = names_of(feature_names, len(self.coefficients))
+        self.per_deviation = per_deviation
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
         if self.support.shape != self.coefficients.shape:
             raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features")
@@ -56,7 +71,7 @@ class DirectionDisplay:
     def from_result(
         cls, result: Result, X: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, rtol: float = 1e-3
     ) -> Self:
-        """Take the leading direction of a result, see `leading_direction`.
+        """Take the leading direction of a result, see `leading_direction`, per standard deviation of each feature.
 
         Parameters
         ----------
@@ -75,22 +90,22 @@ class DirectionDisplay:
             If X does not fit the result, or rtol is outside [0, 1].
         """
         data = as_data(X, warn=False)
-        v = leading_direction(data, result)
-        size = np.abs(v) * data.std(axis=0)
-        return cls(v, feature_names, size > in_unit_interval(rtol, "rtol") * size.max())
+        v = leading_direction(data, result) * data.std(axis=0)
+        size = np.abs(v)
+        return cls(v, feature_names, size > in_unit_interval(rtol, "rtol") * size.max(), per_deviation=True)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, feature_names: npt.ArrayLike | None = None, output: int = 0) -> Self:
-        """Take ``coef_`` of a fitted estimator, and the names of its features where it has them.
+        """Take the coefficients of a fitted estimator, and the names of its features where it has them.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Anything with ``coef_``, of shape (d,) or (k, d).
+            Anything with ``scaled_coef_``, per standard deviation, or else ``coef_``, of shape (d,) or (k, d).
         feature_names : (d,) array of str, optional
             By default ``feature_names_in_``, else x0, x1, ...
         output : int
-            Which row, where ``coef_`` has several.
+            Which row, where there are several.
 
         Raises
         ------
@@ -98,7 +113,9 @@ class DirectionDisplay:
             If there are not as many names as features.
         """
         names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
-        return cls(np.atleast_2d(estimator.coef_)[output], names)
+        scaled = getattr(estimator, "scaled_coef_", None)
+        coefficients = estimator.coef_ if scaled is None else scaled
+        return cls(np.atleast_2d(coefficients)[output], names, per_deviation=scaled is not None)
 
     def plot(
         self, ax: Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
@@ -135,6 +152,10 @@ class DirectionDisplay:
             self._bars(ax, kwargs)
         return self
 
+    @property
+    def _axis_label(self) -> str:
+        return PER_DEVIATION if self.per_deviation else "coefficient $v_j$"
+
     def _bars(self, ax: Axes | None, kwargs: dict[str, Any]) -> None:
         count = len(self.shown_)
         (ax,) = axes_for(ax, size=(WIDTH, 0.8 + 0.22 * max(count, 4)))
@@ -144,7 +165,7 @@ class DirectionDisplay:
         ax.set_yticks(np.arange(count), [self.feature_names[j] for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
         ax.axvline(0.0, color=GREY, linewidth=0.8)
-        ax.set_xlabel("coefficient $v_j$")
+        ax.set_xlabel(self._axis_label)
         if count < len(self.coefficients):
             ax.set_ylabel(f"the {count} largest of {len(self.coefficients)}")
 
@@ -159,4 +180,4 @@ class DirectionDisplay:
         self.heads_ = (inner, outer)
         ax.axhline(0.0, color=GREY, linewidth=0.8)
         ax.set_xlabel("feature $j$, counted from 0")
-        ax.set_ylabel("coefficient $v_j$")
+        ax.set_ylabel(self._axis_label)

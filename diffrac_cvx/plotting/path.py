@@ -6,12 +6,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.paths import Path, lambda_path, nu_path
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.plotting.canvas import (
     GREY,
     PALE,
+    PER_DEVIATION,
     SECOND,
     STYLES,
     WIDTH,
@@ -46,6 +47,8 @@ class PathDisplay:
         From `nu_path`, `lambda_path` or `alpha_path`.
     feature_names : (d,) array of str, optional
         By default x0, x1, ...
+    deviations : (d,) array, optional
+        Standard deviation of each feature: coefficients are then drawn per standard deviation, and can be compared.
 
     Attributes
     ----------
@@ -68,9 +71,16 @@ class PathDisplay:
     fill_: Any
     texts_: list[Any]
 
-    def __init__(self, path: Path, feature_names: npt.ArrayLike | None = None) -> None:
+    def __init__(
+        self, path: Path, feature_names: npt.ArrayLike | None = None, deviations: npt.ArrayLike | None = None
+    ) -> None:
         self.path = path
-        self.feature_names = names_of(feature_names, path.directions.shape[1])
+        d = path.directions.shape[1]
+        self.feature_names = names_of(feature_names, d)
+        self.per_deviation = deviations is not None
+        self.deviations = np.ones(d) if deviations is None else np.asarray(deviations, dtype=float)
+        if self.deviations.shape != (d,):
+            raise DataError(f"deviations has shape {self.deviations.shape} for {d} features")
 
     @classmethod
     def from_nu(
@@ -83,14 +93,14 @@ class PathDisplay:
         **options: Any,
     ) -> Self:
         """Solve along nu by `nu_path`, which takes the other arguments and says what it raises."""
-        return cls(nu_path(X, nus, penalty, **options), feature_names)
+        return cls(nu_path(X, nus, penalty, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
 
     @classmethod
     def from_lambda(
         cls, X: npt.ArrayLike, lams: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, **options: Any
     ) -> Self:
         """Solve along lambda by `lambda_path`, which takes the other arguments and says what it raises."""
-        return cls(lambda_path(X, lams, **options), feature_names)
+        return cls(lambda_path(X, lams, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
 
     def plot(
         self, ax: Any = None, *, panels: Sequence[str] | str | None = None, labelled: int = 6, **kwargs: Any
@@ -137,13 +147,13 @@ class PathDisplay:
                 self._coefficients(axes, labelled, kwargs)
             else:
                 self._curve(axes, name, kwargs)
-            axes.set_ylabel(PANELS[name])
+            axes.set_ylabel(PER_DEVIATION if name == "coefficients" and self.per_deviation else PANELS[name])
             if ax is not None or axes is self.axes_[-1]:
                 axes.set_xlabel(SYMBOLS[self.path.name])
         return self
 
     def _coefficients(self, ax: Axes, labelled: int, kwargs: dict[str, Any]) -> None:
-        V, at = self.path.directions, self.path.parameter
+        V, at = self.path.directions * self.deviations, self.path.parameter
         size = np.abs(V).max(axis=0)
         largest = np.argsort(-size, kind="stable")[: min(labelled, len(STYLES))]
         named = largest[size[largest] > VISIBLE * size.max()].tolist()

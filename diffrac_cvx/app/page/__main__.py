@@ -1,43 +1,74 @@
-"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, to this machine only."""
+"""``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, to who knows its token."""
 
 import argparse
 import os
 import runpy
+import secrets
+import socket
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 from diffrac_cvx.app.page.computation import WAITING
 from diffrac_cvx.processes import Worker
 
+HOST = "127.0.0.1"
+REFUSED = 2  # exit status
 PAGE = Path(__file__).with_name("notebook.py")
 MISSING = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen, no requests to the network
 
 
-def arguments(port: int, *, browser: bool) -> list[str]:
-    """Return marimo's arguments: only this machine can reach the page, so that no token is needed."""
-    options = ["--host", "127.0.0.1", "--port", str(port), "--no-token", "--no-sandbox", "--no-check"]
+def arguments(port: int, token: str, *, browser: bool) -> list[str]:
+    """Return marimo's arguments: no other machine can reach the page, and no other user of this one without the token.
+
+    They are set in this process, so that the list of processes does not show the token.
+    """
+    options = ["--host", HOST, "--port", str(port), "--token", "--token-password", token, "--no-sandbox", "--no-check"]
     return ["marimo", "--quiet", "run", str(PAGE), *options, *([] if browser else ["--headless"])]
+
+
+def refuse(reason: str) -> NoReturn:
+    """End with one line that says why."""
+    print(f"error: {reason}", file=sys.stderr)  # noqa: T201
+    sys.exit(REFUSED)
+
+
+def require_free(port: int) -> None:
+    """End with a sentence where the page cannot be served at a port."""
+    if not 1 <= port <= 65535:
+        refuse(f"--port {port} is no port: choose a number from 1024 to 65535")
+    with socket.socket() as tried:
+        if os.name == "posix":  # elsewhere this option would take the port from the program that has it
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((HOST, port))
+        except PermissionError:
+            refuse(f"port {port} is reserved on this machine: choose one from 1024 to 65535, such as --port 2718")
+        except OSError:
+            other = port + 1 if port < 65535 else port - 1
+            refuse(f"port {port} is in use, perhaps by another page: end that one, or choose another: --port {other}")
 
 
 def main() -> None:
     """Serve the page until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m diffrac_cvx.app.page", description=__doc__)
-    parser.add_argument("--port", type=int, default=2718)
-    parser.add_argument("--headless", action="store_true", help="open no browser")
+    parser.add_argument("--port", type=int, default=2718, help="port on this machine (default: 2718)")
+    parser.add_argument("--headless", action="store_true", help="open no browser; the address is printed")
     options = parser.parse_args()
     if not all(map(find_spec, ("marimo", "pandas"))):
-        sys.exit(MISSING)
+        refuse(MISSING)
+    require_free(options.port)
     os.environ.update(ENVIRONMENT)
     WAITING.append(Worker())
     WAITING[0].start()
     for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
         import_module(module)  # pages run in this process, and do not wait for the import
-    if not options.headless:
-        print(f"http://127.0.0.1:{options.port} (Ctrl-C ends it)", flush=True)  # noqa: T201
-    sys.argv = arguments(options.port, browser=not options.headless)
+    token = secrets.token_urlsafe(24)
+    print(f"http://{HOST}:{options.port}/?access_token={token} (Ctrl-C ends it)", flush=True)  # noqa: T201
+    sys.argv = arguments(options.port, token, browser=not options.headless)
     runpy.run_module("marimo", run_name="__main__", alter_sys=True)
 
 

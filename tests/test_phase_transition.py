@@ -99,6 +99,15 @@ def test_a_disagreement_with_the_oracle_fails_the_run(changes, agree):
     assert agreement_of(**changes) is agree
 
 
+def test_an_oracle_without_an_answer_decides_no_rank():
+    assert agreement_of(value=1.0, lower=0.0, upper=1.0, gap=1.0, rank_one=0, eigenvalue_ratio=0.9)
+
+
+def test_the_oracle_has_a_second_solver_where_the_first_fails():
+    row = phase_cells.measure_reference(**cell("1-sparse, 1/n", 14, 40))
+    assert row["gap"] < 1e-3 * row["value"]
+
+
 def test_a_solution_that_only_uniqueness_calls_rank_one_has_no_error_to_compare():
     row = {**cell(LITERAL, 20, 32), "value": 0.5, "lower": 0.49, "upper": 0.5, "gap": 0.01, "rank_one": 1}
     fast = {**row, "eigenvalue_ratio": 0.8, "verdict": "uniqueness", "error": 0.75}

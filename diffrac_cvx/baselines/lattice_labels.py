@@ -18,7 +18,7 @@ def lattice(X: npt.ArrayLike, *, bits: int = 40) -> Array:
     r"""Return labels that are an affine function of the data, y = X w + c, found by lattice reduction.
 
     The points have r dimensions.  A vector orthogonal to 1 and to the columns of X is orthogonal to the indicator of
-    each cluster; r + 2 points have one such vector, and each further point gives one more.  Rounded to `bits` bits they
+    each cluster; r + 2 points have one such vector, and each other point gives one more.  Rounded to those bits they
     make a lattice in which the indicators are the shortest vectors, and the reduction of Lenstra, Lenstra and Lovasz
     finds them.  r + 2 points are enough while r is less than about bits/2 (one more than in the source, where c = 0);
     beyond, a few more are used.  All points are checked, so the labels are exact or an error is raised, even where the

@@ -55,7 +55,7 @@ import numpy as np
 import diffrac_cvx as dc
 
 X = dc.datasets.make_planted(100, 5, noise=0.2, rng=0).X
-penalty = dc.Penalty(c=0.1)
+penalty = dc.Penalty(lam=0.01)
 result = dc.low_rank(X, 0.8, penalty, tol=1e-6)
 rng = np.random.default_rng(0)
 points = {

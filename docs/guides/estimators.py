@@ -17,14 +17,15 @@ import diffrac_cvx as dc
 from diffrac_cvx.plotting import ProjectionDisplay
 
 X, y = dc.datasets.load("breast_cancer")
-model = dc.DiffracClustering(c=0.1).fit(X)
+model = dc.DiffracClustering(lam=0.01).fit(X)
 print(f"relaxation: optimum proved to lie in [{model.lower_bound_:.4f}, {model.upper_bound_:.4f}]")
 print(f"labels: no labelling is better by more than {model.label_gap_:.4f}")
 print(f"features with a nonzero coefficient: {model.support_}")
 
 # %%
 # Columns are brought to unit variance first, since the penalty depends on their units; ``standardize=False`` leaves them.
-# ``coef_`` and ``intercept_`` are in the units of X. The true labels are used to judge only:
+# ``coef_`` and ``intercept_`` are in the units of X, ``scaled_coef_`` is per standard deviation of each
+# feature, so that its entries can be compared. The default has a ridge of 0.3; ``ridge=0`` is the paper's problem without one. The true labels are used to judge only:
 
 found = 2.0 * model.labels_ - 1.0
 print(f"clustering error {dc.metrics.clustering_error(y, found):.3f}")
@@ -40,7 +41,7 @@ rounded = dc.rounding.kmeans_centered(model.result_.F)
 print(f"points on which the two differ: {min(np.sum(rounded != found), np.sum(rounded == found))} of {len(y)}")
 print(f"clustering error of the rounded solution {dc.metrics.clustering_error(y, rounded):.3f}")
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
-proof = dc.certify_labels(standard, rounded, model.result_, penalty=dc.Penalty(c=0.1))
+proof = dc.certify_labels(standard, rounded, model.result_, lam=model.lam, ridge=model.ridge)
 print(f"label gap of the rounded solution {proof.gap:.4f}, of the estimator {model.label_gap_:.4f}")
 
 # %%
@@ -50,7 +51,7 @@ print(f"label gap of the rounded solution {proof.gap:.4f}, of the estimator {mod
 # ``transform`` the projection itself. Names of features are kept.
 
 frame = pd.DataFrame(X, columns=[f"feature {j}" for j in range(X.shape[1])])
-half = dc.DiffracClustering(c=0.1).set_output(transform="pandas").fit(frame[:400])
+half = dc.DiffracClustering(lam=0.01).set_output(transform="pandas").fit(frame[:400])
 print(half.predict(frame[400:405]), half.decision_function(frame[400:405]).round(2))
 print(half.transform(frame[400:403]).round(2))
 
@@ -60,7 +61,7 @@ print(half.transform(frame[400:403]).round(2))
 # ``score`` is the squared correlation of predicted labels and projections on the points given. On held-out points it needs
 # no true labels, so that a grid search works as it is.
 
-search = GridSearchCV(dc.DiffracClustering(), {"c": [0.0, 0.1, 0.3], "nu": [0.5, 1.0]}, cv=3).fit(X)
+search = GridSearchCV(dc.DiffracClustering(), {"lam": [0.0, 0.01, 0.1], "nu": [0.5, 1.0]}, cv=3).fit(X)
 print(search.best_params_, f"score {search.best_score_:.3f}")
 print(f"clustering error {dc.metrics.clustering_error(y, 2.0 * search.predict(X) - 1.0):.3f}")
 
@@ -86,7 +87,7 @@ assert error > 0.9
 # `MultiLabelDiffrac` finds several labels at once, by decreasing weight, and the direction of each.
 
 X, Y = dc.datasets.load("yeast")
-several = dc.MultiLabelDiffrac(5, nu=0.1, a=0.5, random_state=0).fit(X)
+several = dc.MultiLabelDiffrac(5, nu=0.1, ridge=0.25, random_state=0).fit(X)
 print(several.predict(X[:3]))
 print("weights of the constant vector and of the labels:", several.weights_.round(2))
 plt.show()

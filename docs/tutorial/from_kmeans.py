@@ -133,10 +133,10 @@ for lam in (0.0, 0.001, 0.003, 0.01, 0.03):
 #
 # The same as an estimator
 # ------------------------
-# ``c`` is the square root of lambda. The direction is that of the labels found, with the same penalty; three coefficients
+# The default of the estimator has a ridge, which this example does not. The direction is that of the labels found, with the same penalty; three coefficients
 # are large.
 
-model = dc.DiffracClustering(c=0.05).fit(few.X)
+model = dc.DiffracClustering(lam=0.0025, ridge=0.0).fit(few.X)
 print(f"label gap {model.label_gap_:.3f}, {len(model.support_)} nonzero coefficients")
 DirectionDisplay.from_estimator(model).plot()
 plt.show()

@@ -1,11 +1,14 @@
 """How far the fast solver and the oracle agree on the cells that both solved."""
 
+import numpy as np
 import pandas as pd
 
 from experiments.harness.command import Outcome
 from experiments.phase_transition.cells import AMBIGUOUS
 
 VALUE_SLACK = 1e-9  # of rounding, beyond the two proved brackets
+DECIDED = 0.1  # of the value: an oracle with a larger proved gap decides no rank
+SOLVED = 1e-6  # and a smaller one decides it where the value is 0
 BORDER = (0.3, 0.7)  # errors between which recovery is not compared
 ERROR_SLACK = 0.0  # two rank-one solutions must round to the same error
 COLUMNS = (
@@ -24,6 +27,7 @@ def compare_with_oracle(fast: pd.DataFrame, oracle: pd.DataFrame) -> pd.DataFram
     ratios = both[["eigenvalue_ratio_oracle", "eigenvalue_ratio_fast"]]
     clear = ((ratios < AMBIGUOUS[0]) | (ratios > AMBIGUOUS[1])).all(axis=1)
     clear |= (both["verdict_fast"] == "uniqueness") & ~both["eigenvalue_ratio_oracle"].between(*AMBIGUOUS)
+    clear &= both["gap_oracle"] <= np.maximum(DECIDED * both["value_oracle"], SOLVED)
     sharp = (both["rank_one_fast"] == 1) & (both["rank_one_oracle"] == 1)
     sharp &= (ratios < AMBIGUOUS[0]).all(axis=1)  # uniqueness does not make the computed solution one of rank one
     errors = both[["error_oracle", "error_fast"]]
@@ -50,7 +54,7 @@ def check_agreement(found: pd.DataFrame) -> Outcome:
         f"oracle on {len(found)} cells:",
         f"  value inside the proved bracket  {found['value_agrees'].sum()} of {len(found)}",
         f"  same rank-one verdict            {clear['rank_agrees'].sum()} of {len(clear)}; {len(found) - len(clear)} "
-        f"with an eigenvalue ratio in [{AMBIGUOUS[0]:g}, {AMBIGUOUS[1]:g}] not counted",
+        f"with an eigenvalue ratio in [{AMBIGUOUS[0]:g}, {AMBIGUOUS[1]:g}], or not solved by the oracle, not counted",
         f"  same error, both rank one        {sharp['error_agrees'].sum()} of {len(sharp)}",
         f"  error below 1/2 in both or neither {away['recovery_agrees'].sum()} of {len(away)}; the other errors lie in "
         f"[{BORDER[0]:g}, {BORDER[1]:g}] or are of the 1-sparse panels, which uniqueness decides",

@@ -213,6 +213,8 @@ def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
         relaxation = dc.v_space(X, 1.0, dc.Penalty.l1(lam))
     small = relaxation.size.side <= ORACLE_SIDE + 1 and relaxation.size.nonzeros <= 2 * ORACLE_ROWS
     result = dc.solve(relaxation, solver="CLARABEL" if small else "SCS", tol=1e-5)
+    if result.status is dc.Status.FAILED:
+        result = dc.solve(relaxation, solver="SCS", tol=1e-5)
     return describe(result, y, lam, spread_of(v)) | {"loose_ratio": None}
 
 

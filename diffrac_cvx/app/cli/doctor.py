@@ -18,8 +18,9 @@ from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.solvers import fista, low_rank, solve
 from diffrac_cvx.solvers.reference import installed_solvers
 
-CORE = ("diffrac-cvx", "numpy", "scipy", "cvxpy", "scs", "clarabel", "threadpoolctl", "typer", "matplotlib")
+CORE = ("diffrac-cvx", "numpy", "scipy", "cvxpy", "scs", "clarabel", "threadpoolctl", "matplotlib")
 OPTIONAL = {
+    "typer": "this program",
     "scikit-learn": "estimators, cluster",
     "pandas": "cluster, compare",
     "pyarrow": "Parquet files",

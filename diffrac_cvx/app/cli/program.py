@@ -16,9 +16,7 @@ from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 
 ABOUT = "Convex relaxations for discriminative clustering, with proved brackets."
-app = typer.Typer(
-    name="diffrac-cvx", help=ABOUT, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
+app = typer.Typer(name="diffrac-cvx", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def print_version(wanted: bool) -> None:

@@ -17,7 +17,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-WAIT = 60_000  # milliseconds; a busy machine needs some of them
+WAIT = 240_000  # milliseconds; a busy machine needs many of them
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def address():
 
 
 def wait_until_up(url, server):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and server.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=5):

@@ -3,6 +3,8 @@
 A function of a factor F measures the matrix F F'.  For a positive semidefinite V, pass ``linalg.psd_factor(V)``.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
@@ -41,6 +43,71 @@ def imbalance(y: npt.ArrayLike) -> float:
 def factor_imbalance(F: Array) -> float:
     """Return 1'Y1/n^2 of Y = F F', in [0, 1], F (n, r) with unit rows: if Y = yy', the imbalance of y."""
     return min(float(np.sum(F.mean(axis=0) ** 2)), 1.0)
+
+
+class Crosstab(NamedTuple):
+    """How many points of each true class are in each cluster found.
+
+    Attributes
+    ----------
+    counts : (K, k) array of int
+        Points of class i in cluster j.
+    true, found : tuple
+        Names of the classes and of the clusters, sorted.
+    """
+
+    counts: npt.NDArray[np.int64]
+    true: tuple[Any, ...]
+    found: tuple[Any, ...]
+
+
+def crosstab(true: npt.ArrayLike, found: npt.ArrayLike) -> Crosstab:
+    """Count the points of each true class in each cluster found, for any number of classes and clusters.
+
+    Parameters
+    ----------
+    true, found : (n,) array
+        Numbers or names.
+
+    Raises
+    ------
+    DataError
+        If the lengths differ, or there are no points.
+    """
+    (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in _as_names(true, found))
+    counts = np.zeros((len(classes), len(clusters)), dtype=np.int64)
+    np.add.at(counts, (i, j), 1)
+    return Crosstab(counts, tuple(classes.tolist()), tuple(clusters.tolist()))
+
+
+def adjusted_rand_index(true: npt.ArrayLike, found: npt.ArrayLike) -> float:
+    """Return how well clusters agree with classes, for any number of both: 1 if they are the same, about 0 by chance.
+
+    The share of the pairs of points on which they agree, less what is expected of random clusters of the same sizes,
+    over the most that this can be.
+
+    Source: L. Hubert and P. Arabie, Comparing partitions, Journal of Classification 2, 1985.
+
+    Parameters and errors are those of crosstab.
+    """
+    counts = crosstab(true, found).counts.astype(np.float64)
+    n = counts.sum()
+    together, of_true, of_found = (
+        float(np.sum(sizes * (sizes - 1.0))) / 2.0 for sizes in (counts, counts.sum(axis=1), counts.sum(axis=0))
+    )
+    pairs = float(n * (n - 1.0)) / 2.0
+    expected = of_true * of_found / pairs if pairs else 0.0
+    most = (of_true + of_found) / 2.0
+    return (together - expected) / (most - expected) if most != expected else 1.0
+
+
+def _as_names(true: npt.ArrayLike, found: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    one, other = np.asarray(true), np.asarray(found)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise DataError(f"true has shape {one.shape} and found {other.shape}; pass one name for each point in both")
+    if len(one) == 0:
+        raise DataError("true and found are empty")
+    return one, other
 
 
 def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:

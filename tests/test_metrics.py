@@ -118,3 +118,40 @@ def test_a_threshold_outside_the_unit_interval_is_refused(rtol):
 def test_a_factor_that_is_not_a_finite_matrix_is_refused(measure, F):
     with pytest.raises(DataError, match="F"):
         measure(F)
+
+
+# Classes and clusters
+
+
+def random_clusters(seed, n=60):
+    rng = np.random.default_rng(seed)
+    return rng.integers(rng.integers(1, 6), size=n), rng.integers(rng.integers(1, 6), size=n)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_adjusted_rand_index_is_that_of_scikit_learn(seed):
+    from sklearn.metrics import adjusted_rand_score
+
+    true, found = random_clusters(seed)
+    assert metrics.adjusted_rand_index(true, found) == pytest.approx(adjusted_rand_score(true, found), abs=1e-12)
+
+
+def test_the_adjusted_rand_index_is_one_for_the_same_clusters_by_other_names():
+    true = ["a", "b", "b", "c"]
+    assert metrics.adjusted_rand_index(true, [2, 0, 0, 1]) == 1.0
+    assert metrics.adjusted_rand_index([0, 0], [1, 1]) == metrics.adjusted_rand_index([0], [1]) == 1.0
+    assert metrics.adjusted_rand_index([0, 0, 1, 1], [0, 1, 0, 1]) < 0.0
+
+
+def test_a_crosstab_counts_every_point_once_under_its_class_and_cluster():
+    table = metrics.crosstab(["x", "y", "y", "z"], [1, 0, 1, 1])
+    assert table.true == ("x", "y", "z")
+    assert table.found == (0, 1)
+    np.testing.assert_array_equal(table.counts, [[0, 1], [1, 1], [0, 1]])
+
+
+@pytest.mark.parametrize("function", [metrics.crosstab, metrics.adjusted_rand_index])
+@pytest.mark.parametrize(("true", "found"), [([1, 2], [1]), ([], []), ([[1, 2]], [[1, 2]])])
+def test_classes_and_clusters_of_other_lengths_are_refused(function, true, found):
+    with pytest.raises(DataError, match=r"shape|empty"):
+        function(true, found)

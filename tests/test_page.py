@@ -207,7 +207,7 @@ def test_stop_ends_a_long_solve(page):
     started = time.monotonic()
     page.get_by_role("button", name="Stop").click()
     page.locator(".status[data-state=stopped]").wait_for()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
     assert not status.is_visible()
     page.locator(".remarks", has_text="(24) SCS: stopped before it had a solution").wait_for()
     pick(page, "forms", "correlation, trivial whatever the data (24)")

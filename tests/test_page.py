@@ -17,7 +17,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-WAIT = 60_000  # milliseconds; a busy machine needs some of them
+WAIT = 240_000  # milliseconds; a busy machine needs many of them
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def address():
 
 
 def wait_until_up(url, server):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and server.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=5):
@@ -78,7 +78,9 @@ def control(page, name):
 
 
 def pick(page, name, option):
-    """Choose one more of several, or take it away."""
+    """Choose one more of several, or take it away; these are among those for experts, which are folded."""
+    if not control(page, name).count():
+        page.locator(".experts:visible summary").click()
     control(page, name).locator("button, [role=combobox]").first.click()
     page.get_by_role("option", name=option, exact=True).click()
     page.keyboard.press("Escape")
@@ -95,9 +97,38 @@ def test_every_view_is_there_with_its_picture_or_table(page):
 
     for shown in VIEWS:
         view(page, shown.name).locator("table" if shown.is_table else "img").first.wait_for()
-    headings = [text for text in page.locator("h2").all_inner_texts() if text in "Data Labels Proofs Paths Comparison"]
-    assert headings[-5:] == ["Data", "Labels", "Proofs", "Paths", "Comparison"]
-    assert "No disagreement" in page.locator(".remarks").first.inner_text()
+    headings = page.locator("h2").all_inner_texts()
+    assert headings[-6:] == ["Data", "Answer", "Clusters", "What is proved", "Other settings", "Methods compared"]
+    assert "No disagreement" in page.locator(".remarks").last.inner_text()
+
+
+def test_the_answer_is_in_words_and_its_clusters_can_be_saved(page):
+    words = page.locator(".answer")
+    assert "Cost of this split" in words.inner_text()
+    assert "Proved:" in words.inner_text()
+    with page.expect_download() as download:
+        page.get_by_text("Save the clusters (CSV)").click()
+    head, *rows = Path(download.value.path()).read_text().splitlines()
+    assert head == "row,cluster,score,known_group"
+    assert len(rows) == 150
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [("nu", "equal sizes (nu)"), ("lam", "few features (lam)"), ("n", "points")]
+)
+def test_a_screen_reader_is_told_the_name_the_value_and_the_meaning_of_a_slider(page, name, label):
+    slider = control(page, name).get_by_role("slider", name=label)
+    slider.wait_for()
+    shown = control(page, name).locator(".text-muted-foreground").first.inner_text()
+    assert slider.get_attribute("aria-valuetext") == shown
+    assert "tart at" in slider.get_attribute("aria-description")
+
+
+def test_every_choice_of_the_panel_has_a_name(page):
+    if not page.locator(".experts:visible[open]").count():
+        page.locator(".experts:visible summary").click()
+    for label in ("problems", "methods", "also computed", "from solution to clusters", "precision (tol)"):
+        page.locator(f'[data-name="{label}"]:visible [aria-label="{label}"]').first.wait_for()
 
 
 def test_a_narrow_page_is_not_wider_than_its_window(page):
@@ -106,10 +137,14 @@ def test_a_narrow_page_is_not_wider_than_its_window(page):
     boxes = page.locator(".view").all()
     assert all(box.bounding_box()["width"] <= 420 for box in boxes)
     tables = [box.bounding_box() for box in page.locator(".view > .wide-table").all()]
+    overflow = page.evaluate(
+        "[...document.querySelectorAll('.wide-table')].map(box => box.scrollWidth - box.clientWidth)"
+    )
     page.set_viewport_size({"width": 1280, "height": 1000})
     assert widths[0] <= widths[1]
     assert tables
-    assert all(box["x"] + box["width"] <= 420 for box in tables), "a table is scrolled inside its card"
+    assert all(box["x"] + box["width"] <= 420 for box in tables)
+    assert max(overflow) <= 0, "a table is cut off by its card"
 
 
 def test_moving_a_slider_changes_picture_caption_and_table(page):
@@ -143,8 +178,28 @@ def test_the_python_of_a_view_is_shown(page):
     view(page, "spectra").get_by_text("SpectrumDisplay").first.wait_for()
 
 
+def test_the_state_survives_a_reload(page):
+    slider = control(page, "lam").get_by_role("slider")
+    slider.focus()
+    for _ in range(3):
+        slider.press("ArrowRight")
+    note = view(page, "projection").locator(".note", has_text="nu = 0.95, lam = 0.0003, ridge = 0.3")
+    note.wait_for()
+    page.wait_for_function("location.search.includes('lam=0.0003')")
+    caption = note.inner_text()
+    assert "access_token" not in page.url
+    page.reload()
+    note.wait_for()
+    assert note.inner_text() == caption
+    assert (
+        control(page, "lam").get_by_role("slider", name="few features (lam)").get_attribute("aria-valuetext")
+        == "0.0003"
+    )
+    page.locator(".status[data-state=done]").wait_for()
+
+
 def test_stop_ends_a_long_solve(page):
-    pick(page, "forms", "(24) correlation")
+    pick(page, "forms", "correlation, trivial whatever the data (24)")
     pick(page, "solvers", "SCS")
     status = page.locator(".status", has_text="(24) SCS")  # takes minutes
     status.wait_for()
@@ -152,9 +207,10 @@ def test_stop_ends_a_long_solve(page):
     started = time.monotonic()
     page.get_by_role("button", name="Stop").click()
     page.locator(".status[data-state=stopped]").wait_for()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
     assert not status.is_visible()
-    pick(page, "forms", "(24) correlation")
+    page.locator(".remarks", has_text="(24) SCS: stopped before it had a solution").wait_for()
+    pick(page, "forms", "correlation, trivial whatever the data (24)")
     page.locator(".status[data-state=done]").wait_for()
 
 
@@ -173,7 +229,7 @@ def test_a_table_with_a_column_of_text_as_label_is_clustered(page):
     rows = [f"{(-1) ** i + 0.1 * (i % 7):.1f},{i % 5},{'cat' if i % 2 else 'dog'}" for i in range(40)]
     upload(page, "\n".join(["height,weight,species", *rows]))
     page.locator(".wrong", has_text="'species' holds text").wait_for()
-    assert "(in the panel: label column or columns left out)" in page.locator(".wrong").inner_text()
+    assert "(in the panel: known groups or columns left out)" in page.locator(".wrong").inner_text()
     control(page, "label").locator("select").select_option("species")
     page.locator(".summary", has_text="mine.csv: 40 points, 2 features").wait_for()
     view(page, "projection").locator(".note", has_text="mine.csv").wait_for()

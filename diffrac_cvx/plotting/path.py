@@ -96,14 +96,14 @@ class PathDisplay:
         **options: Any,
     ) -> Self:
         """Solve along nu by `nu_path`, which takes the other arguments and says what it raises."""
-        return cls(nu_path(X, nus, penalty, **options), feature_names)
+        return cls(nu_path(X, nus, penalty, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
 
     @classmethod
     def from_lambda(
         cls, X: npt.ArrayLike, lams: npt.ArrayLike, *, feature_names: npt.ArrayLike | None = None, **options: Any
     ) -> Self:
         """Solve along lambda by `lambda_path`, which takes the other arguments and says what it raises."""
-        return cls(lambda_path(X, lams, **options), feature_names)
+        return cls(lambda_path(X, lams, **options), feature_names, np.asarray(X, dtype=float).std(axis=0))
 
     def plot(
         self, ax: Any = None, *, panels: Sequence[str] | str | None = None, labelled: int = 6, **kwargs: Any

@@ -6,6 +6,7 @@ from typing import Any
 
 import marimo as mo
 
+from diffrac_cvx.app.page.answer import Answer
 from diffrac_cvx.app.page.pictures import Picture
 
 
@@ -13,6 +14,15 @@ def section(title: str, pictures: Iterable[Picture], above: str = "") -> Any:
     """Return a part of the page: its views under a heading."""
     cards = "".join(card(picture) for picture in pictures)
     return mo.Html(f'{mo.md(f"## {title}").text}{above}<div class="views">{cards}</div>')
+
+
+def answer_section(answer: Answer | None, above: str = "") -> Any:
+    """Return the answer in words, with the clusters as a file."""
+    head = mo.md("## Answer")
+    if answer is None:
+        return mo.vstack([head, mo.Html('<p class="note">There is no solution yet.</p>')])
+    file = mo.download(answer.clusters, filename="clusters.csv", mimetype="text/csv", label="Save the clusters (CSV)")
+    return mo.vstack([head, mo.Html(f'<div class="answer">{above}{answer.html}</div>'), file], align="start")
 
 
 def card(picture: Picture) -> str:

@@ -21,7 +21,10 @@ BASELINES = ("k-means", "alternating")  # of `compare`
 PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
 EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
     "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y, tol=tol)"),
-    "lambda path": ("path", "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, a=penalty.a, y=y, tol=tol)"),
+    "lambda path": (
+        "path",
+        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y, tol=tol)",
+    ),
     "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
     "comparison": (
         "comparison",
@@ -40,12 +43,13 @@ def take_worker() -> Worker:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One solve and its outcome: a result, or a sentence that says why there is none."""
+    """One solve and its outcome: a result, or a sentence that says why there is none; `interrupted` if stopped."""
 
     solve: Solve
     result: Result | None = None
     says: str = ""
     warnings: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def name(self) -> str:
@@ -97,12 +101,12 @@ class StatusLine:
         if self.state == "idle":
             return self.doing
         if self.state != "running":
-            return f"{self.state} after {self.seconds:.1f} s, {self.done} of {self.total} computed"
+            text = f"{self.state} after {self.seconds:.1f} s, {self.done} of {self.total} computed"
+            return text if self.progress is None else f"{text}; {self.doing}: {describe_bracket(self.progress)}"
         text = f"{self.doing} ({self.done + 1} of {self.total}), {self.seconds:.1f} s"
         if self.progress is None:
             return text
-        gap = self.progress.upper - self.progress.lower
-        return f"{text}: iteration {self.progress.iteration}, proved gap {gap:.1e}"
+        return f"{text}: iteration {self.progress.iteration}, {describe_bracket(self.progress)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +139,8 @@ class Job:
             for solve in self.solves:
                 outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, reporter)))
                 show(outcome)
+                if outcome.runs[-1].interrupted:
+                    raise StoppedError
             for name, call in self.calls.items():
                 answer = reporter.call(name, call)
                 value = answer.value if answer.error is None else describe_error(answer.error)
@@ -186,7 +192,8 @@ class Reporter:
     def end(self, state: str) -> None:
         """Report that the job has ended."""
         seconds = time.perf_counter() - self.started
-        self.tell(replace(self.line, doing="", seconds=seconds, progress=None, state=state))
+        line = self.line if state == "stopped" else replace(self.line, doing="", progress=None)
+        self.tell(replace(line, seconds=seconds, state=state))
 
 
 def run_solve(solve: Solve, reporter: Reporter) -> Run:
@@ -194,9 +201,19 @@ def run_solve(solve: Solve, reporter: Reporter) -> Run:
     if solve.call is None:
         reporter.count()
         return Run(solve, says=solve.refusal)
-    answer = reporter.call(solve.name, solve.call)
+    try:
+        answer = reporter.call(solve.name, solve.call)
+    except StoppedError:
+        last = reporter.line.progress
+        proved = "no bounds were proved by then" if last is None else f"proved by then: {describe_bracket(last)}"
+        return Run(solve, says=f"stopped before it had a solution; {proved}", interrupted=True)
     says = "" if answer.error is None else describe_error(answer.error)
     return Run(solve, answer.value, says, answer.warnings)
+
+
+def describe_bracket(progress: Progress) -> str:
+    """Return what a solver has proved so far."""
+    return f"least cost between {progress.lower:.4g} and {progress.upper:.4g}"
 
 
 def describe_error(error: Exception) -> str:

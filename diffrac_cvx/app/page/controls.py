@@ -1,84 +1,169 @@
-"""The controls of the page: what each means, its element, and the panel that holds them."""
+"""The controls of the page: what each does and where to start, its element, and the panel that holds them."""
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import marimo as mo
 
 from diffrac_cvx import datasets
+from diffrac_cvx.app.page import address
+from diffrac_cvx.app.page.address import Given
 from diffrac_cvx.app.page.computation import EXTRAS
-from diffrac_cvx.app.page.data import MOST_UPLOADED
-from diffrac_cvx.app.page.solve_choice import list_forms
+from diffrac_cvx.app.page.data import MOST_UPLOADED, Planted
+from diffrac_cvx.app.page.solve_choice import Setting, list_forms
 from diffrac_cvx.datasets.tables import SUFFIXES
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 from diffrac_cvx.rounding import ROUNDINGS
 
-# The label of each control, and the text that appears when the pointer rests on it.
+# The label of each control, and what it does and where to start.
 CONTROLS: dict[str, tuple[str, str]] = {
-    "source": ("Data", "Planted clusters (section 7.1), a data set of Table 1 (section 7.2), or a table of your own."),
-    "n": ("$n$, points", "Rows of X, section 2.1."),
-    "d": ("$d$, dimensions", "Columns of X, section 2.1."),
-    "sparsity": ("$k$, sparsity", "Nonzero entries of the planted direction v, at most d; section 7.1."),
-    "imbalance": ("$\\alpha^*$, imbalance", "(1'y/n)^2 of the planted labels; 0: clusters of equal size. Section 2.2."),
-    "noise": ("$\\sigma$, noise", "Standard deviation of the noise added to the labels; section 5.1.2."),
-    "seed": ("seed", "Another seed gives other data of the same distribution; section 7.1."),
-    "name": ("data set", "The nine two-class sets of Table 1, section 7.2; three of them have to be fetched first."),
-    "scaling": ("scaling", "Of the columns, section 7.2; it matters for lambda and a, not for Eq. (12) alone."),
+    "source": (
+        "Where the points come from",
+        "Points made here, whose two groups are known; a known data set; or a table of your own.",
+    ),
+    "n": ("points", "How many points are made. Start at 150."),
+    "d": ("features", "How many numbers describe each point. Start at 10."),
+    "sparsity": (
+        "features that matter",
+        "In how many of the features the two groups differ; the others are noise. Start at 1.",
+    ),
+    "imbalance": ("unequal sizes", "0: two groups of equal size. 0.9: nearly all points in one group. Start at 0."),
+    "noise": ("noise", "How much the two groups overlap: 0 not at all, 1.5 very much. Start at 0.3."),
+    "seed": ("draw", "Each number gives other points of the same kind. Start at 0."),
+    "name": ("data set", "Tables whose two groups are known. Three of them have to be fetched first."),
+    "scaling": (
+        "scaling",
+        "Start with standardise: every feature then varies as much as the others, whatever its unit. Without it, "
+        "features in small units count more.",
+    ),
     "file": (
         "table",
-        f"CSV, TSV, NPZ or Parquet of at most {MOST_UPLOADED // 10**6} MB: one point a row, one feature a column (X of "
-        "section 2.1).",
+        f"A file of at most {MOST_UPLOADED // 10**6} MB, one point a row and one feature a column: CSV, TSV, NPZ or "
+        "Parquet.",
     ),
-    "label": ("label column", "True labels, numbers or text; only to compare with, Eq. (1) does not use them."),
-    "drop": ("columns left out", "Such as the number of a sample: it would be a feature of X (section 2.1)."),
-    "missing": ("missing values", "Refuse, drop their rows, or take the column's mean: X of section 2.1 has none."),
+    "label": (
+        "known groups",
+        "The column with the groups, if they are known. They are used to judge the answer, never to find it.",
+    ),
+    "drop": ("columns left out", "Columns that describe no point, such as the number of a sample."),
+    "missing": (
+        "missing values",
+        "Start with refuse, which says where they are; then leave out their rows, or take the column's mean.",
+    ),
     "nu": (
-        "$\\nu$, weight of the imbalance",
-        "Adds nu (1'y/n)^2, Eq. (8) and (9). At 0 one single cluster is optimal; 1 is Eq. (12).",
+        "equal sizes (nu)",
+        "How strongly clusters of equal size are preferred, from 0 to 1. Start at 1. At 0 all points in one cluster "
+        "cost nothing.",
     ),
     "lam": (
-        "$\\lambda$, sparse penalty",
-        "Adds lambda ||v||_1^2, Eq. (15) and (20): fewer features have a nonzero entry in v. 0: no penalty.",
+        "few features (lam)",
+        "How strongly few features are preferred. Start at 0, which uses all of them; then try 0.01 and more.",
     ),
-    "ridge": ("$a$, ridge", "Adds a^2 ||v||^2, Eq. (16): a smaller direction v."),
-    "alpha": ("$\\alpha$, fixed imbalance", "Fixes 1'Y1/n^2 = alpha in Eq. (7); the other relaxations do not use it."),
-    "tol": ("tolerance", "Proved gap (upper - lower bound) at which solvers stop; values lie in [0, 1]. Section 6."),
-    "forms": ("relaxations", "Which problems are solved, Eq. (7) to (24). Those in n x n matrices: small n only."),
-    "solvers": ("solvers", "low_rank and FISTA (section 6) solve (15); CLARABEL and SCS, through CVXPY, solve all."),
+    "ridge": (
+        "large variation (ridge)",
+        "How strongly directions along which the points vary much are preferred. Start at 0.3. At 0 noise is fitted "
+        "where there are many features.",
+    ),
+    "alpha": (
+        "fixed imbalance (alpha)",
+        "For the problem 'imbalance fixed' alone: 0 for clusters of equal size, 1 for one cluster. Start at 0.",
+    ),
+    "tol": (
+        "precision (tol)",
+        "How close the proved bounds must come before a method stops; costs lie between 0 and 1. Start at 1e-4.",
+    ),
+    "forms": (
+        "problems",
+        "The versions of the problem that are solved. Start with 'direction alone', the quickest. Those with a row for "
+        f"each point take at most {MOST_ON_PAGE} points here.",
+    ),
+    "solvers": (
+        "methods",
+        "How they are solved. low_rank and fista solve 'direction alone'; SCS and CLARABEL solve all, more slowly. "
+        "Start with all three: they check each other.",
+    ),
     "extras": (
         "also computed",
-        "Paths along nu (Eq. 14) and lambda (Eq. 15), duality of alpha and nu (Eq. 7 and 8), and the table of compare.",
+        "What other settings would give, and all methods in one table. Start with all; leave some out where it takes "
+        "too long.",
     ),
-    "rounding": ("rounding", "How labels are read from Y = FF': sections 2.2 and 5.1.4."),
-    "run": ("solution shown", "The solution whose labels, direction and spectra are below (V of Eq. 15, Y of 8)."),
-    "automatic": ("solve at every change", "Off: only when Run is pressed. A new solve ends the one that runs."),
+    "rounding": (
+        "from solution to clusters",
+        "How each point gets its cluster. Start with kmeans_centered; the table of roundings shows the others.",
+    ),
+    "run": ("solution shown", "The solution whose clusters, direction and spectra are shown below."),
+    "automatic": ("compute at every change", "Off: only when Run is pressed. A new computation ends the one before."),
 }
 
 LAMBDAS = (0.0, *(round(m * 10.0**e, 6) for e in (-4, -3, -2, -1) for m in (1, 2, 3, 5)), 1.0)
-RIDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-MISSING = {"refuse": "error", "drop the rows": "drop", "the column's mean": "mean"}
+RIDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+MISSING = {"refuse": "error", "leave out the rows": "drop", "the column's mean": "mean"}
 TOLERANCES = {f"1e-{digits}": 10.0**-digits for digits in (2, 3, 4, 5, 6)}
-SCALINGS = ("standardise", "min-max", "none")
-TALL = ("forms", "solvers", "extras", "file", "drop")  # controls below their label, not beside it
+SCALINGS = {name: name for name in ("standardise", "min-max", "none")}
+SOURCES = {"made here": "planted", "data set": "known", "own table": "own table"}
+TALL = ("forms", "solvers", "extras", "file", "drop", "rounding")  # controls below their label, not beside it
+EXPLAINED = ("nu", "lam", "ridge")  # whose meaning is always shown
+
+# The numbers of each slider: from, to, step; or all of them.
+STEPS: dict[str, tuple[float, ...]] = {"lam": LAMBDAS, "ridge": RIDGES}
+RANGES: dict[str, tuple[float, float, float]] = {
+    "n": (20, 1000, 10), "d": (2, 60, 1), "sparsity": (1, 20, 1), "imbalance": (0.0, 0.9, 0.05),
+    "noise": (0.0, 1.5, 0.05), "seed": (0, 20, 1), "nu": (0.0, 1.0, 0.05), "alpha": (0.0, 1.0, 0.05),
+}  # fmt: skip
+USUAL: dict[str, Any] = {  # the values to start from, which the address need not say
+    "source": "planted", **vars(Planted()), "name": "breast_cancer", "scaling": "standardise", "label": None,
+    "drop": [], "missing": "error", **vars(Setting()), "forms": ["(15)"], "solvers": ["low_rank", "fista", "CLARABEL"],
+    "extras": list(EXTRAS), "rounding": "kmeans_centered", "run": None, "automatic": True,
+}  # fmt: skip
 
 
-def slider(value: float, **shape: Any) -> Any:
-    """Return a slider that updates its value when it is released; its shape is start, stop and step, or steps."""
+def slider(name: str, given: Given) -> Any:
+    """Return a slider that updates its value when it is released."""
+    usual = USUAL[name]
+    start, stop, step = RANGES.get(name, (0, 0, 1))
+    allowed = STEPS.get(name) or [round(start + k * step, 9) for k in range(round((stop - start) / step) + 1)]
+    shape: dict[str, Any] = {"steps": allowed} if name in STEPS else {"start": start, "stop": stop, "step": step}
+    value = type(usual)(address.number(given, name, usual, allowed))
     return mo.ui.slider(value=value, debounce=True, show_value=True, full_width=True, **shape)
+
+
+def dropdown(name: str, given: Given, options: Mapping[str, Any]) -> Any:
+    """Return a choice of one option, whose names go with their values."""
+    usual = next((key for key, value in options.items() if value == USUAL[name]), None)
+    return mo.ui.dropdown(dict(options), value=address.option(given, name, usual, options), full_width=True)
+
+
+def multiselect(name: str, given: Given, options: Mapping[str, Any]) -> Any:
+    """Return a choice of several options, whose names go with their values."""
+    usual = [key for key, value in options.items() if value in USUAL[name]]
+    return mo.ui.multiselect(
+        dict(options), value=address.several(given, name, usual, options), label=CONTROLS[name][0], full_width=True
+    )
+
+
+def themselves(names: Sequence[str]) -> dict[str, str]:
+    """Return options that are their own names."""
+    return {name: name for name in names}
 
 
 def label_of(name: str) -> str:
     """Return the label of a control as Markdown, with the text that appears when the pointer rests on it."""
     text, meaning = CONTROLS[name]
-    return f'<span data-tooltip="{meaning}">{text}</span>'
+    return f'<span data-tooltip="{escape(meaning)}">{text}</span>'
 
 
 def list_meanings() -> str:
-    """Return what all controls and relaxations mean, as a list in Markdown."""
+    """Return what all controls and problems mean, as a list in Markdown."""
     lines = [f"- **{text}**: {meaning}" for text, meaning in CONTROLS.values()]
-    forms = [f"- {form} `{name}`: {record.says}, {record.shape}" for form, (name, record) in list_forms().items()]
-    return "\n".join([*lines, *forms])
+    forms = [
+        f"- **{record.says}**: Eq. {form} of the paper, `{name}`, a matrix of {record.shape}".replace(
+            "Eq. section", "section"
+        )
+        for form, (name, record) in list_forms().items()
+    ]
+    return "\n".join([*lines, "", "The problems, with n points and d features:", "", *forms])
 
 
 def hint(error: Exception) -> str:
@@ -87,93 +172,95 @@ def hint(error: Exception) -> str:
     return f" (in the panel: {' or '.join(labels)})" if labels else ""
 
 
+def source_control(given: Given) -> Any:
+    """Return the control that chooses where the points come from."""
+    start = address.option(given, "source", "made here", SOURCES)
+    return mo.ui.radio(SOURCES, value=start, inline=True, label=CONTROLS["source"][0])
+
+
+def automatic_control(given: Given) -> Any:
+    """Return the control that computes at every change."""
+    return mo.ui.switch(value=given.get("automatic") != ["0"], label=label_of("automatic"))
+
+
 def file_control() -> Any:
     """Return the control that takes a user's own table."""
     return mo.ui.file(filetypes=SUFFIXES, kind="area", max_size=MOST_UPLOADED)
 
 
-def planted_controls() -> Any:
-    """Return the controls of planted data."""
-    return mo.ui.dictionary(
-        {
-            "n": slider(80, start=20, stop=1000, step=10),
-            "d": slider(10, start=2, stop=60, step=1),
-            "sparsity": slider(1, start=1, stop=20, step=1),
-            "imbalance": slider(0.0, start=0.0, stop=0.9, step=0.05),
-            "noise": slider(0.3, start=0.0, stop=1.5, step=0.05),
-            "seed": slider(0, start=0, stop=20, step=1),
-        }
-    )
+def planted_controls(given: Given) -> Any:
+    """Return the controls of points made here."""
+    return mo.ui.dictionary({name: slider(name, given) for name in vars(Planted())})
 
 
-def set_controls() -> Any:
+def set_controls(given: Given) -> Any:
     """Return the controls of data sets that have a name."""
-    return mo.ui.dictionary(
-        {
-            "name": mo.ui.dropdown(datasets.names(), value="breast_cancer"),
-            "scaling": mo.ui.dropdown(SCALINGS, value="standardise"),
-        }
-    )
+    options = {"name": themselves(datasets.names()), "scaling": SCALINGS}
+    return mo.ui.dictionary({name: dropdown(name, given, options[name]) for name in options})
 
 
-def table_controls(columns: Sequence[str]) -> Any:
+def table_controls(columns: Sequence[str], given: Given) -> Any:
     """Return the controls of a user's own table with these columns."""
     return mo.ui.dictionary(
         {
-            "label": mo.ui.dropdown(columns),
-            "drop": mo.ui.multiselect(columns, full_width=True),
-            "missing": mo.ui.dropdown(MISSING, value="refuse"),
-            "scaling": mo.ui.dropdown(SCALINGS, value="standardise"),
+            "label": dropdown("label", given, themselves(columns)),
+            "drop": multiselect("drop", given, themselves(columns)),
+            "missing": dropdown("missing", given, MISSING),
+            "scaling": dropdown("scaling", given, SCALINGS),
         }
     )
 
 
-def parameter_controls() -> Any:
-    """Return the controls of what is solved."""
-    return mo.ui.dictionary(
-        {
-            "nu": slider(1.0, start=0.0, stop=1.0, step=0.05),
-            "lam": slider(0.01, steps=LAMBDAS),
-            "ridge": slider(0.0, steps=RIDGES),
-            "alpha": slider(0.0, start=0.0, stop=1.0, step=0.05),
-            "tol": mo.ui.dropdown(TOLERANCES, value="1e-4"),
-        }
-    )
+def parameter_controls(given: Given) -> Any:
+    """Return the controls of what is preferred, and of how it is solved."""
+    sliders = {name: slider(name, given) for name in ("nu", "lam", "ridge", "alpha")}
+    return mo.ui.dictionary({**sliders, "tol": dropdown("tol", given, TOLERANCES)})
 
 
-def solve_controls() -> Any:
+def solve_controls(given: Given) -> Any:
     """Return the controls of the solvers, and of what else is computed."""
-    forms = {f"{form} {name}": form for form, (name, _) in list_forms().items()}
-    return mo.ui.dictionary(
-        {
-            "forms": mo.ui.multiselect(forms, value=["(15) v_space"], full_width=True),
-            "solvers": mo.ui.multiselect(list(SOLVERS), value=["low_rank", "fista", "CLARABEL"], full_width=True),
-            "extras": mo.ui.multiselect(list(EXTRAS), value=list(EXTRAS), full_width=True),
-        }
-    )
+    forms = {name_form(form): form for form in list_forms()}
+    options = {"forms": forms, "solvers": themselves(list(SOLVERS)), "extras": themselves(list(EXTRAS))}
+    return mo.ui.dictionary({name: multiselect(name, given, options[name]) for name in options})
 
 
-def rounding_control() -> Any:
+def name_form(form: str) -> str:
+    """Return the name of a problem: what it is, and its number in the paper."""
+    return f"{list_forms()[form][1].says} {form if form.startswith('(') else f'({form})'}"
+
+
+def rounding_control(given: Given) -> Any:
     """Return the control of the rounding, which does not start a new solve."""
-    return mo.ui.dropdown(list(ROUNDINGS), value="kmeans_centered")
+    return dropdown("rounding", given, themselves(list(ROUNDINGS)))
 
 
 def row(name: str, element: Any) -> str:
-    """Return a control with its label as HTML."""
+    """Return a control with its label as HTML; the script of the page tells screen readers its name and meaning."""
     kind, text = "control tall" if name in TALL else "control", mo.md(label_of(name)).text
-    return f'<div class="{kind}" data-control="{name}"><div>{text}</div><div>{element}</div></div>'
+    label, meaning = (escape(part) for part in CONTROLS[name])
+    shown = f'<div class="meaning">{meaning}</div>' if name in EXPLAINED else ""
+    return (
+        f'<div class="{kind}" data-control="{name}" data-name="{label}" data-meaning="{meaning}">'
+        f"<div>{text}</div><div>{element}</div>{shown}</div>"
+    )
 
 
-def panel(source: Any, groups: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the side panel: the kind of data, and the controls under their headings."""
-    parts = []
-    for title, elements in groups.items():
-        parts.append(mo.Html(f'<div class="side"><h2>{title}</h2></div>'))
-        parts += [source] if title == "Data" else []
-        # In a container of their own: other controls keep their places, and the browser does not confuse them.
-        inside = "".join(row(name, element) for name, element in elements.items())
-        parts.append(mo.Html(f'<div class="group">{inside}</div>'))
-    limits = f"Relaxations in n x n matrices take at most {MOST_ON_PAGE} points here."
-    parts.append(mo.Html(f'<div class="note">{limits}</div>'))
-    parts.append(mo.accordion({"What the controls mean": mo.md(list_meanings())}))
+def group(elements: Mapping[str, Any]) -> str:
+    """Return controls in a container of their own: others keep their places, and the browser does not confuse them."""
+    return f'<div class="group">{"".join(row(name, element) for name, element in elements.items())}</div>'
+
+
+def panel(source: Any, data: Mapping[str, Any], preferences: Mapping[str, Any], methods: Mapping[str, Any]) -> Any:
+    """Return the side panel: the data, what is preferred, and, folded, the problems and methods for experts."""
+    parts = [
+        mo.Html('<div class="side"><h2>Data</h2></div>'),
+        source,
+        mo.Html(group(data)),
+        mo.Html('<div class="side"><h2>What is preferred</h2></div>'),
+        mo.Html(group(preferences)),
+        mo.Html(
+            f'<details class="experts"><summary>For experts: problems and methods</summary>{group(methods)}</details>'
+        ),
+        mo.accordion({"What the controls mean": mo.md(list_meanings())}),
+    ]
     return mo.sidebar(parts, width="23rem")

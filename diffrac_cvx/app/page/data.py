@@ -13,6 +13,8 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
 
 MOST_UPLOADED = 50_000_000  # bytes
+MOST_GROUPS = 12  # whose names and sizes are listed
+Labels = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,10 @@ class Data:
         What the data are called.
     notes : tuple of str
         What was done to them, in sentences.
+    labels : (n,) array of str or None
+        True labels of any number of classes, where there are some.
+    rows : (n,) array of int or None
+        Numbers of the points in their file, the first row of data being 0; None where all are there.
     """
 
     X: Array
@@ -38,6 +44,8 @@ class Data:
     names: tuple[str, ...]
     title: str
     notes: tuple[str, ...] = ()
+    labels: Labels | None = None
+    rows: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -52,10 +60,11 @@ class Data:
     @property
     def summary(self) -> str:
         """What the data are, as a sentence, and what was done to them."""
-        classes = "no true labels in two classes"
-        if self.y is not None:
-            classes = f"true labels +1 for {int(np.sum(self.y > 0))} points and -1 for {int(np.sum(self.y < 0))}"
-        return f"{self.title}: {self.n} points, {self.d} features, {classes}. " + " ".join(
+        sizes = [f"{name} ({count})" for name, count in count_groups(self.labels)]
+        known = f"{len(sizes)} known groups: {', '.join(sizes)}" if sizes else "no known groups"
+        if len(sizes) > MOST_GROUPS:
+            known = f"{len(sizes)} known groups"
+        return f"{self.title}: {self.n} points, {self.d} features, {known}. " + " ".join(
             f"{note[0].upper()}{note[1:]}." for note in self.notes
         )
 
@@ -74,7 +83,7 @@ class Source(Protocol):
 class Planted:
     """Two clusters planted along a sparse direction; the parameters are those of `make_planted`."""
 
-    n: int = 80
+    n: int = 150
     d: int = 10
     sparsity: int = 1
     imbalance: float = 0.0
@@ -84,7 +93,7 @@ class Planted:
     def load(self) -> Data:
         """Return the planted data."""
         made = datasets.make_planted(self.n, self.d, self.sparsity, self.imbalance, self.noise, rng=self.seed)
-        return Data(made.X, made.y, number_names(self.d), "planted data")
+        return Data(made.X, made.y, number_names(self.d), "made data", labels=as_text(made.y))
 
     def code(self) -> list[str]:
         """Return the lines that make them."""
@@ -105,7 +114,7 @@ class NamedSet:
     def load(self) -> Data:
         """Return the data set, or raise an error that says where its file was looked for."""
         X, y = datasets.load(self.name, scaling=self.scaling)
-        return Data(X, y, number_names(X.shape[1]), self.name)
+        return Data(X, y, number_names(X.shape[1]), self.name, labels=as_text(y))
 
     def code(self) -> list[str]:
         """Return the lines that load it."""
@@ -139,10 +148,13 @@ class OwnTable:
         )
         notes = list(table.notes)
         if table.labels is not None and table.y is None:
-            notes.append(f"the label has {len(table.classes)} classes and two are needed: it is not used")
+            notes.append(
+                f"the label has {len(table.classes)} groups and the split has two: the answer compares them, and views "
+                "that need two true groups are left out"
+            )
         if table.y is not None:
-            notes.append(f"label +1 is {table.classes[1]!r}, label -1 is {table.classes[0]!r}")
-        return Data(table.X, table.y, table.names, self.file, tuple(notes))
+            notes.append(f"in the figures label +1 is {table.classes[1]!r} and label -1 is {table.classes[0]!r}")
+        return Data(table.X, table.y, table.names, self.file, tuple(notes), table.labels, table.rows)
 
     def columns(self) -> list[str]:
         """Return the names of the columns, the label's included.
@@ -171,6 +183,19 @@ class OwnTable:
             f"data = dc.datasets.read_table({PureWindowsPath(self.file).name!r}, {self.label!r}, {how})",
             "X, y, names = data.X, data.y, data.names",
         ]
+
+
+def as_text(y: Array) -> Labels:
+    """Return labels in {-1, +1} as text."""
+    return np.where(y > 0, "+1", "-1")
+
+
+def count_groups(labels: Labels | None) -> list[tuple[str, int]]:
+    """Return the names of the groups and their numbers of points."""
+    if labels is None:
+        return []
+    names, counts = np.unique(labels, return_counts=True)
+    return list(zip(names.tolist(), counts.tolist(), strict=True))
 
 
 def number_names(d: int) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import marimo
 
-app = marimo.App(width="full", app_title="diffrac_cvx", css_file="notebook.css")
+app = marimo.App(width="full", app_title="diffrac_cvx", css_file="notebook.css", html_head_file="head.html")
 
 
 @app.cell
@@ -12,7 +12,7 @@ def _():
 
     import marimo as mo
 
-    from diffrac_cvx.app.page import cards, computation, controls, pictures
+    from diffrac_cvx.app.page import address, answer, cards, computation, controls, pictures
     from diffrac_cvx.app.page.computation import READABLE, StatusLine
     from diffrac_cvx.app.page.data import NamedSet, OwnTable, Planted
     from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
@@ -28,6 +28,8 @@ def _():
         Setting,
         StatusLine,
         VIEWS,
+        address,
+        answer,
         cards,
         computation,
         controls,
@@ -44,47 +46,82 @@ def _():
 @app.cell
 def _(mo):
     mo.md("""
-    # Convex relaxations for discriminative clustering
+    # Two groups in a table, with proofs
 
-    Relaxations of Flammarion, Palaniappan and Bach (JMLR 2017), side by side: choose data and parameters in the
-    panel, look at labels, proofs, paths and the comparison here. Numbers in parentheses are the paper's equations.
+    The points are split in two groups along one direction, so that the groups can be told apart as well as possible.
+    Choose the points and what is preferred in the panel; the answer is below, and how far it can be from the best
+    split is proved. Numbers in parentheses are equations of
+    [Flammarion, Palaniappan and Bach (JMLR 2017)](https://jmlr.org/papers/v18/16-429.html).
     """)
     return
 
 
 @app.cell
-def _(controls, mo):
-    source = mo.ui.radio(["planted", "known", "own table"], value="planted", inline=True)
-    planted, known, file = controls.planted_controls(), controls.set_controls(), controls.file_control()
-    parameters, solving, rounding = (
-        controls.parameter_controls(),
-        controls.solve_controls(),
-        controls.rounding_control(),
+def _(address, controls):
+    given = address.read_address()
+    source, automatic, file = (
+        controls.source_control(given),
+        controls.automatic_control(given),
+        controls.file_control(),
     )
-    automatic = mo.ui.switch(value=True, label=controls.label_of("automatic"))
-    return automatic, file, known, parameters, planted, rounding, solving, source
+    planted, known = controls.planted_controls(given), controls.set_controls(given)
+    parameters, solving, rounding = (
+        controls.parameter_controls(given),
+        controls.solve_controls(given),
+        controls.rounding_control(given),
+    )
+    return automatic, file, given, known, parameters, planted, rounding, solving, source
 
 
 @app.cell
-def _(OwnTable, READABLE, controls, file):
+def _(OwnTable, READABLE, controls, file, given):
     try:
         columns = OwnTable(file.contents(0), file.name(0)).columns() if file.value else []
     except READABLE:
         columns = []  # the error is shown where the data are loaded
-    own = controls.table_controls(columns)
-    return (own,)
+    own = controls.table_controls(columns, given)
+    return columns, own
 
 
 @app.cell
 def _(controls, file, known, own, parameters, planted, rounding, solving, source):
-    inputs = {"planted": planted.elements, "known": known.elements, "own table": {"file": file, **own.elements}}
+    _inputs = {"planted": planted.elements, "known": known.elements, "own table": {"file": file, **own.elements}}
+    _preferred = {name: parameters.elements[name] for name in ("nu", "lam", "ridge")}
+    _others = {name: parameters.elements[name] for name in ("tol", "alpha")}
     controls.panel(
         source,
+        _inputs[source.value],
+        _preferred,
+        {**solving.elements, "rounding": rounding, **_others},
+    )
+    return
+
+
+@app.cell
+def _(
+    address,
+    automatic,
+    columns,
+    controls,
+    known,
+    look,
+    own,
+    parameters,
+    planted,
+    remembered,
+    rounding,
+    solving,
+    source,
+):
+    # Before a file is chosen again, what the address says of its columns is kept.
+    _data = {"planted": planted.value, "known": known.value, "own table": own.value if columns else {}}
+    _ = look.value
+    address.write_address(
         {
-            "Data": inputs[source.value],
-            "Parameters": parameters.elements,
-            "Relaxations and solvers": {**solving.elements, "rounding": rounding},
+            **{"source": source.value, "automatic": automatic.value, "rounding": rounding.value},
+            **{"run": remembered.get("run"), **_data[source.value], **parameters.value, **solving.value},
         },
+        controls.USUAL,
     )
     return
 
@@ -106,10 +143,13 @@ def _(NamedSet, OwnTable, Planted, READABLE, cards, controls, file, known, mo, o
 
 
 @app.cell
-def _(StatusLine, mo):
+def _(StatusLine, given, mo):
     # Threads write into `board`, and the page reads it: a state set by a thread can be lost while its cell runs.
-    board = {"line": StatusLine("starting"), "outcome": None, "labels": {}, "proofs": {}, "paths": {}, "comparison": {}}
-    shown, under_way, remembered = {}, {}, {}
+    board = {
+        **{"line": StatusLine("starting"), "outcome": None, "answer": None},
+        **{"labels": {}, "proofs": {}, "paths": {}, "comparison": {}},
+    }
+    shown, under_way, remembered = {}, {}, {"run": next(iter(given.get("run", [])), None)}
     refresh = mo.ui.refresh(default_interval=0.4)
     run = mo.ui.run_button(label="Run", kind="success")
     stop = mo.ui.button(label="Stop", kind="danger", on_click=lambda _: [event.set() for event in under_way.values()])
@@ -120,6 +160,7 @@ def _(StatusLine, mo):
 def _(board, mo):
     get_line, set_line = mo.state(board["line"])
     get_outcome, set_outcome = mo.state(None)
+    get_answer, set_answer = mo.state(None)
     get_labels, set_labels = mo.state({})
     get_proofs, set_proofs = mo.state({})
     get_paths, set_paths = mo.state({})
@@ -127,12 +168,13 @@ def _(board, mo):
     setters = {
         "line": set_line,
         "outcome": set_outcome,
+        "answer": set_answer,
         "labels": set_labels,
         "proofs": set_proofs,
         "paths": set_paths,
         "comparison": set_comparison,
     }
-    return get_comparison, get_labels, get_line, get_outcome, get_paths, get_proofs, setters
+    return get_answer, get_comparison, get_labels, get_line, get_outcome, get_paths, get_proofs, setters
 
 
 @app.cell
@@ -164,7 +206,8 @@ def _(escape, get_line, mo):
 @app.cell
 def _(StatusLine, board, data):
     if data is None:  # pictures of other data would mislead
-        board.update(line=StatusLine("nothing to solve"), outcome=None, labels={}, proofs={}, paths={}, comparison={})
+        board.update(line=StatusLine("nothing to compute"), outcome=None, answer=None)
+        board.update(labels={}, proofs={}, paths={}, comparison={})
     return
 
 
@@ -222,9 +265,13 @@ def _(get_outcome, mo, remembered):
 
 
 @app.cell
-def _(VIEWS, board, get_outcome, look, mo, pictures, pyplot, rounding):
+def _(VIEWS, answer, board, get_outcome, look, mo, pictures, pyplot, rounding):
     def draw(outcome):  # in a thread, so that the page stays responsive
         thread = mo.current_thread()  # ends when there is something newer to draw
+        found = answer.find_answer(outcome, look.value or "", rounding.value)
+        if thread.should_exit:
+            return
+        board["answer"] = found
         for view in VIEWS:
             picture = pictures.draw_picture(view.name, outcome, look.value or "", rounding.value)
             if thread.should_exit:
@@ -238,27 +285,33 @@ def _(VIEWS, board, get_outcome, look, mo, pictures, pyplot, rounding):
 
 
 @app.cell
-def _(cards, controls, get_labels, look):
-    cards.section("Labels", get_labels().values(), f'<div class="look">{controls.row("run", look)}</div>')
+def _(cards, controls, get_answer, look):
+    cards.answer_section(get_answer(), f'<div class="look">{controls.row("run", look)}</div>')
+    return
+
+
+@app.cell
+def _(cards, get_labels):
+    cards.section("Clusters", get_labels().values())
     return
 
 
 @app.cell
 def _(cards, get_proofs):
-    cards.section("Proofs", get_proofs().values())
+    cards.section("What is proved", get_proofs().values())
     return
 
 
 @app.cell
 def _(cards, get_paths):
-    cards.section("Paths", get_paths().values())
+    cards.section("Other settings", get_paths().values())
     return
 
 
 @app.cell
 def _(cards, get_comparison, get_outcome, pictures):
     _remarks = pictures.list_remarks(get_outcome()) if get_outcome() else []
-    cards.section("Comparison", get_comparison().values(), cards.list_sentences(_remarks))
+    cards.section("Methods compared", get_comparison().values(), cards.list_sentences(_remarks))
     return
 
 

@@ -9,13 +9,14 @@ from io import BytesIO
 from threading import RLock
 from typing import Any
 
+from diffrac_cvx.app.page.answer import bounds_splits, name_by_truth
 from diffrac_cvx.app.page.computation import EXTRAS, PACKAGES, Outcome, Run, describe_error, expression_of, names_of
 from diffrac_cvx.app.page.data import Data, Source
 from diffrac_cvx.app.page.solve_choice import Setting
+from diffrac_cvx.app.page.tables import stacked_html
 from diffrac_cvx.app.page.views import BY_NAME, View
 from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.plotting.canvas import apart_from_pyplot
-from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.result import Status
 from diffrac_cvx.rounding import ROUNDINGS
 
@@ -70,9 +71,7 @@ def write_script(view: View, outcome: Outcome, run: Run | None, rounding: str) -
     if any("labels" in line for line in view.draw):
         lines.append(f"labels = dc.rounding.{rounding}(result.F)")
         lines += [ORIENTED] if outcome.data.y is not None else []
-    # Of one value with (15), the relaxation of Eq. (9): its lower bound is one for labels.
-    method = run.solve.method.partition("/")[0]
-    bounds = method in SOLVERS or RELAXATIONS[method].bounds_15 is same_value
+    bounds = bounds_splits(run)
     return Script(tuple(line.format(bounds=bounds) for line in view.draw), tuple(lines), view.imports)
 
 
@@ -102,10 +101,10 @@ class Picture:
             return f"<p>{escape(self.says)}</p>"
         if self.view.is_table:
             with DRAWING, apart_from_pyplot():
-                return f'<div class="wide-table">{self.script.execute(self.names)["table"].html()}</div>'
+                return f'<div class="wide-table">{stacked_html(self.script.execute(self.names)["table"])}</div>'
         # Inline: the server deletes a cell's files when the cell runs again, and the browser may still ask for them.
         png = self.save("png", dpi=110)
-        return f'<img alt="{self.view.name}" src="data:image/png;base64,{b64encode(png).decode()}">'
+        return f'<img alt="{self.view.title}" src="data:image/png;base64,{b64encode(png).decode()}">'
 
 
 def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str = "kmeans_centered") -> Picture:
@@ -125,11 +124,11 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
     view, solved, extra = BY_NAME[name], outcome.solved, outcome.extras.get(BY_NAME[name].of)
     run = solved.get(run_name) or next(iter(solved.values()), None)
     if view.needs_labels and outcome.data.y is None:
-        return Picture(view, says="These data have no true labels in two classes.")
+        return Picture(view, says="For these points no two true groups are known.")
     if view.of in EXTRAS and (extra is None or isinstance(extra, str)):
         return Picture(view, says=extra or "Not computed yet, or not asked for.")
     if view.of not in EXTRAS and run is None:
-        return Picture(view, says="No solve has a result yet.")
+        return Picture(view, says="There is no solution yet.")
     runs = tuple(solved.values()) if view.of == "all" else () if run is None or view.of in EXTRAS else (run,)
     script = write_script(view, outcome, run, rounding)
     text = script.text(outcome.source, outcome.setting, view.name)
@@ -156,8 +155,7 @@ def cached_picture(
         names[EXTRAS[view.of][0]] = extra
     if view.of == "one":
         names["result"] = runs[0].result
-        labels = ROUNDINGS[rounding](names["result"].F)
-        names["labels"] = -labels if data.y is not None and data.y @ labels < 0 else labels
+        names["labels"] = name_by_truth(ROUNDINGS[rounding](names["result"].F), data.y)
     of = f"{runs[0].name}: " if view.of == "one" else ""
     return Picture(view, script, names, text, caption=f"{of}{data.title}, n = {data.n}, d = {data.d}, {setting}")
 

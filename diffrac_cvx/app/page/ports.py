@@ -1,5 +1,6 @@
 """The port that the page is served on."""
 
+import os
 import socket
 
 from diffrac_cvx.errors import ParameterError
@@ -17,10 +18,18 @@ def require_port(port: int) -> None:
         If there is no such port, it is taken, or this user may not serve on it.
     """
     if not 1 <= port <= PORTS:
-        raise ParameterError(f"port = {port} must be between 1 and {PORTS}")
+        raise ParameterError(f"port = {port} is no port: choose a number from 1024 to {PORTS}")
     with socket.socket() as attempt:
-        attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere this option would take the port from the program that has it
+            attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             attempt.bind((HOST, port))
-        except OSError as error:
-            raise ParameterError(f"port = {port} cannot be used ({error.strerror}); choose another") from None
+        except PermissionError:
+            raise ParameterError(
+                f"port = {port} is reserved on this machine: choose one from 1024 to {PORTS}"
+            ) from None
+        except OSError:
+            other = port + 1 if port < PORTS else port - 1
+            raise ParameterError(
+                f"port = {port} is in use, perhaps by another page: end that one, or choose another: --port {other}"
+            ) from None

@@ -17,18 +17,21 @@ from diffrac_cvx.solvers import solve
 
 @dataclass(frozen=True)
 class Setting:
-    """What is solved: the weight of the imbalance, the l1 part, the ridge, the fixed imbalance; and the proved gap."""
+    """What is solved: the weights of the imbalance, the l1 part and the ridge, the fixed imbalance, the proved gap.
+
+    The weights are those of `DiffracClustering`, and have its defaults.
+    """
 
     nu: float = 1.0
     lam: float = 0.0
-    ridge: float = 0.0
+    ridge: float = 0.3
     alpha: float = 0.0
     tol: float = 1e-4
 
     @property
     def penalty(self) -> Penalty:
         """The penalty on the direction."""
-        return Penalty.l1(self.lam, self.ridge)
+        return Penalty(lam=self.lam, ridge=self.ridge)
 
     @property
     def parameters(self) -> Parameters:
@@ -36,13 +39,13 @@ class Setting:
         return Parameters(nu=self.nu, penalty=self.penalty, alpha=self.alpha)
 
     def __str__(self) -> str:
-        return f"nu = {self.nu:g}, lambda = {self.lam:g}, a = {self.ridge:g}, alpha = {self.alpha:g}"
+        return f"nu = {self.nu:g}, lam = {self.lam:g}, ridge = {self.ridge:g}, alpha = {self.alpha:g}"
 
     def code(self) -> list[str]:
         """Return the lines that define nu, alpha, penalty and tol."""
         return [
             f"nu, alpha, tol = {self.nu!r}, {self.alpha!r}, {self.tol!r}",
-            f"penalty = dc.Penalty.l1({self.lam!r}, a={self.ridge!r})",
+            f"penalty = dc.Penalty(lam={self.lam!r}, ridge={self.ridge!r})",
         ]
 
 
@@ -81,7 +84,7 @@ def plan_solves(data: Data, setting: Setting, forms: Sequence[str], solvers: Seq
     if not through_cvxpy:
         one_of = " or ".join(registry.cvxpy_solvers())
         solves += [
-            Solve(form, "", None, "", f"{form} is solved by {one_of}; choose one of them")
+            Solve(form, "", None, "", f"{form} is solved by {one_of}: choose one of them")
             for form in chosen
             if form != "(15)"
         ]
@@ -91,7 +94,7 @@ def plan_solves(data: Data, setting: Setting, forms: Sequence[str], solvers: Seq
 def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
     """Return a solve of (15) without CVXPY."""
     record = registry.SOLVERS[solver]
-    refusal = registry.refuse_penalty(record.penalty, setting.penalty)
+    refusal = registry.refuse_penalty(record.penalty, setting.penalty) or unasked(record.too_slow(data.n, data.d))
     arguments = (data.X, setting.nu, setting.penalty)
     call = None if refusal else Call(record.run, arguments, {"tol": setting.tol}, reports=True)
     options = "".join(f", {name}={value!r}" for name, value in record.options.items())
@@ -116,11 +119,20 @@ def reason_to_refuse(data: Data, setting: Setting, record: RelaxationRecord, sol
     if record.has_points and data.n > MOST_ON_PAGE:
         return f"{form} has a row for each point and takes at most {MOST_ON_PAGE} points here, not {data.n}"
     if "penalty" in record.takes and "l1" not in record.penalty and setting.lam > 0.0:
-        return f"{form} has no l1 part: set lambda to 0, or take (11) or (15)"
-    most = min(registry.SOLVERS[solver].most_rows_on_page, np.inf if record.has_points else MOST_ON_PAGE)
+        return f"{form} takes no sparse penalty: set lam to 0, or choose (11) or (15)"
+    by = registry.SOLVERS[solver]
+    most = min(by.most_rows_on_page, np.inf if record.has_points else MOST_ON_PAGE)
     if side > most:
         return f"{solver} takes a matrix of at most {most} rows here, and {form} has one of {side}"
+    # The numbers of `compare`: a small matrix with a constraint for each of very many points is as slow as a large one.
+    if not record.has_points and (reason := by.too_large(record, data.n, data.d)):
+        return f"{form} would take {solver} too long for {data.n} points in {data.d} features: {unasked(reason)}"
     return ""
+
+
+def unasked(reason: str) -> str:
+    """Return why something is too large for `compare`, without its advice to ask for it: the page is for seconds."""
+    return reason.partition(";")[0]
 
 
 def build_and_solve(record: RelaxationRecord, X: Array, parameters: Parameters, solver: str, tol: float) -> Result:

@@ -1,5 +1,6 @@
 """Tables of the page, the roundings side by side and the comparison, and a table as a figure."""
 
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,17 @@ from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, refine
 
 COLUMNS = ("method", "problem", "value", "lower", "upper", "gap", "eigenvalue_ratio", "error", "label_gap", "seconds")
+TITLED = '<td data-title="{}">{}</td>'
+TITLES = {
+    "lower": "lower bound", "upper": "upper bound", "gap": "proved gap", "eigenvalue_ratio": "eigenvalue ratio",
+    "error": "error against the true labels", "label_gap": "proved label gap",
+}  # fmt: skip
 
 
 def rounding_table(
     X: Array, result: Result, y: Array | None, nu: float, penalty: Penalty, *, bounds: bool = True
 ) -> Table:
-    """Return what every rounding of a result gives: cluster sizes, clustering error, Eq. (9), and its proved gap.
+    """Return what every rounding of a result gives: sizes, clustering error, cost by Eq. (9), and its proved gap.
 
     Parameters
     ----------
@@ -52,10 +58,10 @@ def rounding_table(
                 "rounding": name,
                 "+1": int(np.sum(labels > 0)),
                 "-1": int(np.sum(labels < 0)),
-                "clustering error": None if y is None else clustering_error(y, labels),
-                "objective, Eq. (9)": proofs[name].objective,
+                "error against the true labels": None if y is None else clustering_error(y, labels),
+                "cost": proofs[name].objective,
                 "proved label gap": proofs[name].gap if bounds else None,
-                "least": "*" if proofs[name].objective <= least + 1e-9 else "",
+                "cheapest": "*" if proofs[name].objective <= least + 1e-9 else "",
             }
             for name, labels in found.items()
         ]
@@ -64,7 +70,7 @@ def rounding_table(
 
 def comparison_table(comparison: Comparison) -> Table:
     """Return a comparison with the columns that the page shows."""
-    titles = {name: name.replace("_", " ") for name in COLUMNS if any(name in row for row in comparison.rows)}
+    titles = {name: TITLES.get(name, name) for name in COLUMNS if any(name in row for row in comparison.rows)}
     return Table.from_records(comparison.rows, titles)
 
 
@@ -83,3 +89,11 @@ def table_figure(table: Table) -> Any:
         box.visible_edges = "B"
         box.set_text_props(weight="bold" if row == 0 else "normal", ha="left" if column == 0 else "center")
     return ax.figure
+
+
+def stacked_html(table: Table) -> str:
+    """Return a table as HTML whose cells know the titles of their columns: a narrow page shows each row as a list."""
+    head, *body = ([escape(entry) for entry in line] for line in table.lines())
+    heads = "".join(f'<th scope="col">{entry}</th>' for entry in head)
+    rows = "".join(f"<tr>{''.join(map(TITLED.format, head, line))}</tr>" for line in body)
+    return f'<table class="stacked"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'

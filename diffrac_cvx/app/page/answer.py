@@ -1,0 +1,165 @@
+"""The answer in words: why it may be none, the clusters, what is proved, what counts, and the known groups."""
+
+import csv
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from html import escape
+from io import StringIO
+from math import ceil, floor
+
+import numpy as np
+
+from diffrac_cvx.app.page.computation import Outcome, Run
+from diffrac_cvx.app.page.data import Data, count_groups
+from diffrac_cvx.app.page.solve_choice import Setting
+from diffrac_cvx.app.page.tables import stacked_html
+from diffrac_cvx.certificates import certify_labels
+from diffrac_cvx.certificates.certify import LabelCertificate
+from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.inputs import Array, as_data
+from diffrac_cvx.metrics import adjusted_rand_index, crosstab
+from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
+from diffrac_cvx.reservations import Reservation, find_reservations
+from diffrac_cvx.rounding import ROUNDINGS
+
+MOST_NAMED = 6  # features
+VISIBLE = 1e-3  # of the largest coefficient: what is smaller is not used
+CERTAIN = 1e-3  # a proved gap below which a split is called the cheapest
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What is said of one split.
+
+    Attributes
+    ----------
+    reservations : tuple of Reservation
+        Why it may be no answer.
+    sentences : tuple of str
+        What was found and proved.
+    groups : Table or None
+        How many points of each known group are in each cluster.
+    clusters : bytes
+        The clusters as CSV.
+    """
+
+    reservations: tuple[Reservation, ...]
+    sentences: tuple[str, ...]
+    groups: Table | None
+    clusters: bytes
+
+    @property
+    def html(self) -> str:
+        """All but the file, as HTML: the reservations come first."""
+        doubts = "".join(
+            f"<li><b>{escape(reason.says)}</b> {escape(reason.remedy)}</li>" for reason in self.reservations
+        )
+        warning = f'<div class="doubts"><p>This split may be no answer:</p><ul>{doubts}</ul></div>' if doubts else ""
+        found = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences)
+        groups = "" if self.groups is None else f'<div class="wide-table">{stacked_html(self.groups)}</div>'
+        return f'{warning}<ul class="remarks">{found}</ul>{groups}'
+
+
+def find_answer(outcome: Outcome, run_name: str, rounding: str) -> Answer | None:
+    """Return the answer of one of the runs, by default of the first that has a result; None where there is none."""
+    solved = outcome.solved
+    run = solved.get(run_name) or next(iter(solved.values()), None)
+    return None if run is None else make_answer(outcome.data, outcome.setting, run, rounding)
+
+
+@lru_cache(maxsize=8)
+def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer:
+    """Return the answer of a run that has a result; the same objects give the same one."""
+    assert run.result is not None
+    X, result = as_data(data.X, warn=False), run.result
+    labels = name_by_truth(ROUNDINGS[rounding](result.F), data.y)
+    bounds = bounds_splits(run)
+    # The bounds of another problem say nothing about this one.
+    judged = result if bounds else replace(result, lower=-np.inf, upper=np.inf)
+    parameters = {"nu": setting.nu, "penalty": setting.penalty}
+    proof = certify_labels(X, labels, judged.lower if bounds else 0.0, **parameters)  # type: ignore[arg-type]
+    sizes = (int(np.sum(labels < 0)), int(np.sum(labels > 0)))
+    sentences = [
+        f"Two clusters, of {sizes[0]} and {sizes[1]} points." if min(sizes) else "One cluster holds all points."
+    ]
+    sentences += [*describe_cost(proof, bounds, run.name), *describe_direction(proof.v * X.std(axis=0), data.names)]
+    sentences += describe_agreement(data, labels)
+    return Answer(
+        find_reservations(X, labels, judged, **parameters),  # type: ignore[arg-type]
+        tuple(sentences),
+        group_table(data, labels),
+        write_clusters(data, labels, X @ proof.v),
+    )
+
+
+def bounds_splits(run: Run) -> bool:
+    """Whether the lower bound of a run is one on the cost of every split: that of (8), (11) and (15) is."""
+    method = run.solve.method.partition("/")[0]
+    return method in SOLVERS or RELAXATIONS[method].bounds_15 is same_value
+
+
+def name_by_truth(labels: Array, y: Array | None) -> Array:
+    """Return labels whose signs agree best with the true ones: which of the clusters is +1 is arbitrary."""
+    return -labels if y is not None and y @ labels < 0 else labels
+
+
+def describe_cost(proof: LabelCertificate, bounds: bool, name: str) -> list[str]:
+    """Return what the split costs and what is proved; roundings are such that what is said remains true."""
+    cost = ceil(1000 * proof.objective) / 1000
+    says = f"Cost of this split: {cost:.3f} (0 is best, 1 is worst)."
+    if not bounds:
+        return [says, f"{name} proves nothing about this split: choose a solution of (15) for that."]
+    lower = max(floor(1000 * proof.lower) / 1000, 0.0)
+    if proof.gap < CERTAIN:
+        return [says, f"Proved: this split is the cheapest, for none of these points costs less than {lower:.3f}."]
+    return [says, f"Proved: no split of these points costs less than {lower:.3f}."]
+
+
+def describe_direction(coefficients: Array, names: tuple[str, ...]) -> list[str]:
+    """Return the features that count most, by their coefficients per standard deviation."""
+    size = np.abs(coefficients)
+    used = np.flatnonzero(size > VISIBLE * size.max())
+    if not len(used):
+        return ["No feature counts: the direction is zero."]
+    order = used[np.argsort(-size[used], kind="stable")][:MOST_NAMED]
+    terms = ", ".join(f"{names[j]} {coefficients[j]:+.2f}" for j in order)
+    more = f", and {len(used) - len(order)} more" if len(used) > len(order) else ""
+    return [
+        f"Features that count most: {terms}{more}. The numbers are the change of the score when a feature grows by one "
+        f"standard deviation, so that they can be compared; {len(used)} of {len(names)} features are used."
+    ]
+
+
+def describe_agreement(data: Data, labels: Array) -> list[str]:
+    """Return how well the clusters agree with the known groups, where there are some."""
+    if data.labels is None:
+        return []
+    index = adjusted_rand_index(data.labels, labels)
+    says = (
+        f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance)"
+    )
+    if data.y is None:
+        return [f"{says}."]
+    right, largest = int(np.sum(labels == data.y)), max(count for _, count in count_groups(data.labels))
+    return [f"{says}; {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
+
+
+def group_table(data: Data, labels: Array) -> Table | None:
+    """Return how many points of each known group are in each cluster."""
+    if data.labels is None:
+        return None
+    counts, groups, clusters = crosstab(data.labels, labels)
+    head = ("known group", *(f"in cluster {int(side > 0)}" for side in clusters))
+    return Table(head, tuple((name, *row) for name, row in zip(groups, counts.tolist(), strict=True)))
+
+
+def write_clusters(data: Data, labels: Array, projection: Array) -> bytes:
+    """Return CSV: the row in the file, the first being 0, its cluster, its score, and its known group."""
+    text = StringIO()
+    rows = csv.writer(text)
+    rows.writerow(["row", "cluster", "score", *(["known_group"] if data.labels is not None else [])])
+    numbers = np.arange(data.n) if data.rows is None else data.rows
+    known = np.empty((data.n, 0)) if data.labels is None else data.labels[:, None]
+    for number, label, score, group in zip(numbers, labels, projection, known, strict=True):
+        rows.writerow([int(number), int(label > 0), f"{score:.9g}", *group])
+    return text.getvalue().encode()

@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress benchmark \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label validate stress choice benchmark \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -90,7 +90,7 @@ theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
 	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
 
 # Where diffrac_cvx.datasets.fetch puts its files, unless told otherwise.
-two-class multi-label benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
+two-class multi-label choice benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
 
 two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS)
@@ -134,6 +134,9 @@ validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
 
 stress: $(STAMP) ## brackets on 11 000 adversarial instances, against sixty digits (GRID, JOBS)
 	$(RUN) experiments.stress --grid $(GRID) --jobs $(JOBS)
+
+choice: $(STAMP) ## lambda and ridge chosen without labels, on labelled sets (GRID, JOBS; DIFFRAC_DATA_HOME)
+	$(RUN) experiments.choice --grid $(GRID) --jobs $(JOBS)
 
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1

@@ -29,7 +29,7 @@ LAYERS = [
     ["certificates.*"],
     ["relaxations.*", "solvers.*"],
     ["registry"],
-    ["comparison.*", "paths", "estimators"],
+    ["comparison.*", "paths", "estimators", "choice", "estimators_cv"],
     ["plotting.*"],
     ["app.*"],
 ]
@@ -38,11 +38,12 @@ FAST = [name for name in MODULES if name.startswith("solvers.") and name != "sol
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "marimo": {"app.page.cards", "app.page.controls", "app.page.notebook"},
+    "joblib": {"estimators_cv"},
     "matplotlib": {"plotting.canvas"},
     "pandas": {"datasets.tables"},
     "pooch": {"datasets.download"},
     "rich": {"comparison.table", "app.cli.compare"},
-    "sklearn": {"estimators", "app.cli.cluster"},
+    "sklearn": {"estimators", "estimators_cv", "app.cli.cluster"},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)

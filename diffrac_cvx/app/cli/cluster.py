@@ -11,7 +11,7 @@ import typer
 
 from diffrac_cvx import metrics
 from diffrac_cvx.app import report as html
-from diffrac_cvx.app.cli import options
+from diffrac_cvx.app.cli import automatic, options
 from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
 from diffrac_cvx.app.cli.data import load_table, loading_code
 from diffrac_cvx.datasets.tables import Table
@@ -31,9 +31,9 @@ def cluster(
     n_labels: Annotated[
         int, typer.Option("--n-labels", "-k", help="Labels to find at once; 1 splits the points in two.")
     ] = 1,
-    nu: options.Nu = 1.0,
-    ridge: options.Ridge = 0.0,
-    lam: options.Lambda = 0.0,
+    nu: automatic.Nu = 1.0,
+    ridge: automatic.Ridge = 0.0,
+    lam: automatic.Lambda = 0.0,
     solver: Annotated[str, typer.Option(help="auto, low_rank, fista, SCS or CLARABEL.")] = "auto",
     refine: Annotated[
         bool, typer.Option("--refine", help="Alternate directions and splits until nothing changes.")
@@ -50,9 +50,14 @@ def cluster(
     """Find clusters in a table of your own, with what is proved about them; exits with 1 where tol was not met."""
     console = Console(as_json, quiet)
     table = load_table(file, label, drop, missing)
-    weights = Penalty.l1(lam, ridge)
+    raw = no_standardize
+    automatic.require_two_clusters(n_labels, lam, ridge, nu)
+    chosen = automatic.choose(table.X, lam, ridge, nu, seed=seed, standardize=not raw, seconds=time_limit)
+    if chosen.says:
+        console.say(chosen.says)
+    weights = Penalty(lam=chosen.lam, ridge=chosen.ridge)
     model = fit_model(
-        table, n_labels, refine, nu=nu, a=weights.a, c=weights.c, solver=solver, tol=tol, time_limit=time_limit,
+        table, n_labels, refine, nu=chosen.nu, a=weights.a, c=weights.c, solver=solver, tol=tol, time_limit=time_limit,
         standardize=not no_standardize, random_state=seed,
     )  # fmt: skip
     findings = summarise(table, model)

@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence choice benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -98,7 +98,7 @@ theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
 	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
 
 # Where diffrac_cvx.datasets.fetch puts its files, unless told otherwise.
-two-class multi-label benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
+two-class multi-label choice benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
 
 two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS)
@@ -149,6 +149,9 @@ stress: $(STAMP) ## brackets on 11 000 adversarial instances, against sixty digi
 
 convergence: $(STAMP) ## what each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
 	$(RUN) experiments.convergence --grid $(GRID) --jobs $(JOBS)
+
+choice: $(STAMP) ## lambda and ridge chosen without labels, on labelled sets (GRID, JOBS; DIFFRAC_DATA_HOME)
+	$(RUN) experiments.choice --grid $(GRID) --jobs $(JOBS)
 
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1

@@ -72,7 +72,11 @@ __all__ = [
 ]
 
 # What needs an optional package is imported when it is asked for.
-_LAZY = {"DiffracClustering": ("estimators", "scikit-learn"), "MultiLabelDiffrac": ("estimators", "scikit-learn")}
+_LAZY = {
+    "DiffracClustering": ("estimators", "scikit-learn"),
+    "DiffracClusteringCV": ("estimators_cv", "scikit-learn"),
+    "MultiLabelDiffrac": ("estimators", "scikit-learn"),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,8 @@ from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.readme import INSTANCE
 from experiments.benchmark.table import gap_text, memory_text, of_instance, pivot, seconds_text
+from experiments.choice.cells import FIXED, PLAIN, column_of
+from experiments.choice.claims import means_of
 from experiments.convergence.cells import GOALS
 from experiments.convergence.claims import by_family
 from experiments.harness.intervals import share_of
@@ -21,9 +23,19 @@ from experiments.mutation.scores import is_killed, scored
 from experiments.validate.check import point_out, summarize_errors
 
 ROOT = Path(__file__).parents[1]
-RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS = (
+RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS, CHOICE = (
     ROOT / "figures" / f"{name}.csv"
-    for name in ("runtime", "benchmark", "stress", "mutation", "coverage", "validation", "convergence", "many_clusters")
+    for name in (
+        "runtime",
+        "benchmark",
+        "stress",
+        "mutation",
+        "coverage",
+        "validation",
+        "convergence",
+        "many_clusters",
+        "choice",
+    )
 )
 N, D = 200, 10  # of the sizes shown
 NOT_MEASURED = "Not measured yet: ``make benchmark``.\n"
@@ -150,6 +162,51 @@ def table_of_many_clusters() -> str:
     return list_table(("data", *by_set.columns), rows)
 
 
+CHOOSING = {  # columns of the table of `make choice`
+    "choice": "chosen, the default",
+    "best": "best of the grid by the true labels",
+    "kmeans": "k-means, standardised",
+    "mixture": "Gaussian mixture",
+    "spectral": "spectral clustering",
+    "gemclus": "``gemclus``, linear",
+    "consensus": "by consensus",
+    "stability": "by stability",
+    "separation": "by separation",
+    "eigenvalue_ratio": "by eigenvalue ratio",
+    "label_gap": "by label gap",
+}
+
+
+def table_of_choice() -> str:
+    """Return the mean adjusted Rand index on each kind of sets, a method a row."""
+    if not CHOICE.exists():
+        return "Not measured yet: ``make choice``.\n"
+    table = pd.read_csv(CHOICE)
+    kinds = list(dict.fromkeys(table["kind"]))
+    means = {kind: means_of(table, kind) for kind in kinds}
+    fixed = {column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (PLAIN, *FIXED)}
+    rows = [
+        (label, *(f"{means[kind][column]:.2f}" if pd.notna(means[kind][column]) else "–" for kind in kinds))
+        for column, label in {**CHOOSING, **fixed}.items()
+    ]
+    counts = [table.loc[table["kind"] == kind, "name"].nunique() for kind in kinds]
+    head = ("mean adjusted Rand index", *(f"{count} {kind} sets" for kind, count in zip(kinds, counts, strict=True)))
+    return list_table(head, rows)
+
+
+def table_of_choice_by_set() -> str:
+    """Return the adjusted Rand index on each set."""
+    if not CHOICE.exists():
+        return ""
+    means = pd.read_csv(CHOICE).groupby(["kind", "name"], sort=False).mean(numeric_only=True)
+    columns = ("choice", "best", "kmeans", "mixture", "spectral")
+    rows = [
+        (str(kind), str(name), f"{row['n']:.0f} × {row['d']:.0f}", *(f"{row[column]:.2f}" for column in columns))
+        for (kind, name), row in means.iterrows()
+    ]
+    return list_table(("kind", "set", "n × d", *(CHOOSING[column] for column in columns)), rows)
+
+
 def table_of_methods() -> str:
     """Return the methods that `compare` runs."""
     rows = []
@@ -228,6 +285,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "convergence_tight": lambda: table_of_convergence(GOALS[1]),
     "convergence_picture": picture_of_convergence,
     "many_clusters": table_of_many_clusters,
+    "choice": table_of_choice,
+    "choice_by_set": table_of_choice_by_set,
     "large_seconds": lambda: table_of_large(seconds_text),
     "large_picture": picture_of_benchmark,
     "large_gaps": lambda: table_of_large(gap_text),

@@ -30,7 +30,7 @@ LAYERS = [
     ["certificates.*"],
     ["relaxations.*", "solvers.*"],
     ["registry"],
-    ["comparison.*", "paths", "many_clusters", "estimators"],
+    ["comparison.*", "paths", "many_clusters", "estimators", "choice", "estimators_cv"],
     ["plotting.*"],
     ["app.*"],
 ]
@@ -39,13 +39,14 @@ FAST = [name for name in MODULES if name.startswith("solvers.") and name != "sol
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "marimo": {"app.page.cards", "app.page.controls", "app.page.notebook"},
+    "joblib": {"estimators_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.optional"},
     "pandas": {"datasets.optional"} | {f"datasets.{name}" for name in ("columns", "tables", "text_tables")},  # types
     "pooch": {"datasets.download"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
-    "sklearn": {"baselines.standardised", "estimators", "app.cli.cluster"},
+    "sklearn": {"baselines.standardised", "estimators", "estimators_cv", "app.cli.cluster"},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)

@@ -5,6 +5,7 @@ A display holds arrays; its class methods compute them, and ``plot`` draws them 
 """
 
 from diffrac_cvx.plotting.bracket import BracketDisplay
+from diffrac_cvx.plotting.choice import ChoiceDisplay
 from diffrac_cvx.plotting.direction import DirectionDisplay
 from diffrac_cvx.plotting.duality import DualityDisplay
 from diffrac_cvx.plotting.path import PathDisplay
@@ -14,6 +15,7 @@ from diffrac_cvx.plotting.spectrum import SpectrumDisplay
 
 __all__ = [
     "BracketDisplay",
+    "ChoiceDisplay",
     "DirectionDisplay",
     "DualityDisplay",
     "PathDisplay",

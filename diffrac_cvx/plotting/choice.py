@@ -25,8 +25,8 @@ PANELS = {
     "eigenvalue_ratio": r"$-\lambda_2 / \lambda_1$ of $Y$",
     "label_gap": r"$-$ label gap",
 }
-CHOICE = {"marker": "*", "markersize": 13.0, "color": ACCENT, "linestyle": "none", "zorder": 4}
-NO_ANSWER = {"marker": "x", "markersize": 6.0, "color": GREY, "linestyle": "none", "zorder": 3}
+CHOICE: dict[str, Any] = {"marker": "*", "markersize": 13.0, "color": ACCENT, "linestyle": "none", "zorder": 4}
+NO_ANSWER: dict[str, Any] = {"marker": "x", "markersize": 6.0, "color": GREY, "linestyle": "none", "zorder": 3}
 
 
 class ChoiceDisplay:

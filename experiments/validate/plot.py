@@ -46,6 +46,4 @@ def draw_overlaps(axes: Axes, signed: Array) -> None:
     """Draw how far inside or outside the brackets are of each other."""
     axes.hist(np.log10(np.maximum(-signed, SMALLEST)), bins=40, color=GREY)
     outside = int(np.sum(signed > SLACK))
-    axes.set(
-        xlabel="least overlap, $\\log_{10}$", ylabel="instances", title=f"{outside} of {len(signed)} apart"
-    )
+    axes.set(xlabel="least overlap, $\\log_{10}$", ylabel="instances", title=f"{outside} of {len(signed)} apart")

@@ -75,7 +75,8 @@ def cluster(
         table = source.load()
         watch.say(f"preparing {len(table.X)} points")
         model, warned = fit_model(
-            table, labels_count, n_clusters, watch, strategy=strategy, refine=refine, nu=nu, lam=penalty.lam, ridge=penalty.ridge, solver=solver,
+            table, labels_count, n_clusters, watch, strategy=strategy, refine=refine, nu=nu, lam=penalty.lam,
+            ridge=penalty.ridge, solver=solver,
             tol=tol, time_limit=watch.left, standardize=not no_standardize, random_state=seed,
         )  # fmt: skip
         watch.say("judging what was found")
@@ -83,10 +84,10 @@ def cluster(
         if report is not None:
             watch.say("writing the report")
             write_report(report, source, table, model, findings)
+        if out is not None:
+            write_labels(out, table, model)
     for line in sentences(findings):
         console.say(line)
-    if out is not None:
-        write_labels(out, table, model)
     for file in (out, report):
         if file is not None:
             console.say(f"wrote {file}")

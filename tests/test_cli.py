@@ -36,6 +36,11 @@ def table(tmp_path):
     return str(path)
 
 
+@pytest.fixture(autouse=True)
+def _no_progress(monkeypatch):
+    monkeypatch.setattr(progress, "FIRST", 1e6)
+
+
 def run_command(capsys, *arguments):
     status = run(list(map(str, arguments)))
     printed = capsys.readouterr()

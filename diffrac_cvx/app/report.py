@@ -57,6 +57,5 @@ def render(template: str, **values: Any) -> str:
     )  # fmt: skip
     pages.filters["cell"] = format_cell
     now = datetime.now().astimezone().strftime("%d %B %Y, %H:%M")
-    return pages.get_template(template).render(
-        policy=POLICY, version=metadata.version("diffrac-cvx"), date=now, **values
-    )
+    common = {"policy": POLICY, "version": metadata.version("diffrac-cvx"), "date": now}
+    return pages.get_template(template).render(**common, **values)

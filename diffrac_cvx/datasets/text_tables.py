@@ -9,7 +9,7 @@ from io import StringIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from diffrac_cvx.datasets.headers import MARKS, NAMELESS, find_header, is_number, name_columns
+from diffrac_cvx.datasets.headers import MARKS, NAMELESS, counts_up, find_header, is_number, name_columns
 from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError
 
@@ -119,7 +119,8 @@ def name_frame(frame: "pd.DataFrame", names: tuple[str, ...]) -> "pd.DataFrame":
     width = frame.shape[1]
     extra = [j for j in range(len(names), width) if frame[j].notna().any()]
     if extra or len(names) > width:
-        raise DataError(f"the rows have {width} values and the header has {len(names)} names")
+        more = "more" if extra else "fewer"
+        raise DataError(f"the rows have {more} values than the header has names: {width} and {len(names)}")
     frame = frame.iloc[:, : len(names)]
     frame.columns = pandas.Index(names)
     nameless = [name for j, name in enumerate(names) if name == f"column {j + 1}" and frame[name].isna().all()]
@@ -205,13 +206,23 @@ def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: 
         return Layout(separator, None, skip, (note,) if note else ())
     names, notes = name_columns(rows[0])
     width = max((len(row) for row in rows[1:]), default=len(names))
-    if width == len(names) + 1 and all(row[-1].strip() for row in rows[1:] if len(row) == width):
+    longer = [row for row in rows[1:] if len(row) == width]
+    if width == 2 and len(names) == 1:
+        row_names(names)
+    if width == len(names) + 1 and all(row[-1].strip() for row in longer):
+        require_row_names([row[0] for row in longer])
         names, notes = row_names(names), [*notes, *([note] if note else [])]
         note = ""
     first = next(i for i, line in enumerate(body) if line.strip())
     lines = csv.reader(body[first:], delimiter=separator)
     next(lines)
     return Layout(separator, tuple(names), skip + first + lines.line_num, (*([note] if note else []), *notes))
+
+
+def require_row_names(first: list[str]) -> None:
+    """Raise an error unless the first values name or number the rows, so that the header may lack a name for them."""
+    if len(set(first)) < len(first) or (any(map(is_number, first)) and not counts_up(first)):
+        raise DataError("the rows have more values than the header has names")
 
 
 def row_names(names: list[str]) -> list[str]:

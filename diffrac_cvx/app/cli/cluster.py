@@ -91,10 +91,10 @@ def cluster(
         if report is not None:
             watch.say("writing the report")
             write_report(report, source, table, model, findings)
+        if out is not None:
+            write_labels(out, table, model)
     for line in [*([chosen.says] if chosen.says else []), *sentences(findings)]:
         console.say(line)
-    if out is not None:
-        write_labels(out, table, model)
     for file in (out, report):
         if file is not None:
             console.say(f"wrote {file}")

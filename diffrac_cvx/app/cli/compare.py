@@ -68,14 +68,14 @@ def compare(
         if report is not None:
             watch.say("writing the report")
             write_report(report, compared, source)
+        if out is not None:
+            write_rows(out, compared)
     for note in table.notes:
         console.say(f"Note: {with_option(note)}.")
     empty = no_answers(compared)
     if empty:
         console.say("NO ANSWER: no method found an answer, see the column 'reservation'.")
     print_comparison(compared, console)
-    if out is not None:
-        write_rows(out, compared)
     for file in (out, report):
         if file is not None:
             console.say(f"wrote {file}")

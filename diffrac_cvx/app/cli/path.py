@@ -127,7 +127,7 @@ def grid_of(over: str, points: int, values: Sequence[float] | None) -> Array:
     """
     grid = GRIDS[one_of(over, "--over", tuple(GRIDS))]
     if not values and points < 2:
-        raise ParameterError(f"--points {points}: it must be at least 2")
+        raise ParameterError(f"--points = {points} must be at least 2")
     return np.unique(values or grid(points))
 
 

@@ -9,6 +9,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.inputs import positive
 from diffrac_cvx.result import Progress
 
 FIRST, EVERY = 1.0, 5.0  # seconds to the first line and between lines, where there is no terminal
@@ -36,7 +37,8 @@ class Watch:
 
     def __init__(self, console: Console, limit: float | None = None) -> None:
         self.silent = console.quiet or console.as_json
-        self.limit, self.started = limit, time.perf_counter()
+        self.limit = None if limit is None else positive(limit, "--time-limit")
+        self.started = time.perf_counter()
         self.stopped = False
         self.text = "reading the table"
         self.patient = False  # whether what is at work will ask whether to stop

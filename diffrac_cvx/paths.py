@@ -424,6 +424,11 @@ def solve_along(
         Called as ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
     progress, total_time
         See `nu_path`.  At least one parameter is solved.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it is interrupted before the first solution, or without ``progress``; else it ends with what there is.
     """
     start, began = None, time.perf_counter()
     for k, parameter in enumerate(grid):

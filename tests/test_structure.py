@@ -38,7 +38,7 @@ NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerate
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
-    "marimo": {"app.page.cards", "app.page.controls", "app.page.notebook"},
+    "marimo": {"app.page.address", "app.page.cards", "app.page.controls", "app.page.notebook"},
     "joblib": {"estimators_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.optional"},

@@ -16,8 +16,8 @@ from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements
 from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
 from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.optional import pandas_or_error
-from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_data, as_labels, as_seed, in_unit_interval, positive
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.inputs import Array, as_data, as_seed, in_unit_interval, positive
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.reservations import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.result import Progress, Result, Status
@@ -26,8 +26,8 @@ from diffrac_cvx.solvers import low_rank
 
 PROOFS = ("problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "memory_MB", "iterations")
 LABELS = (
-    "reservation", "label_gap", "error", "error_kmeans_centered", "error_sign_centered", "error_sign_leading",
-    "error_sign_second", "error_goemans_williamson",
+    "reservation", "label_gap", "adjusted_rand", "error", "error_kmeans_centered", "error_sign_centered",
+    "error_sign_leading", "error_sign_second", "error_goemans_williamson",
 )  # fmt: skip
 USUAL = str(Status.OPTIMAL)
 SHORTEST = 0.01  # seconds that a method is given at least
@@ -44,9 +44,9 @@ class Comparison:
     rows : tuple of dict
         One for each method: "method", "problem", "value", "lower", "upper", "gap" (proved), "rank",
         "eigenvalue_ratio", "label_gap" (proved distance of the labels from the optimum of Eq. (9), by the best lower
-        bound of all methods; NaN where none has one, or where they disagree), "error" and one such column for each
-        rounding where labels were given, "reservation" (why the labels are no answer, in a word or two), "seconds",
-        "memory_MB", "iterations", "status".
+        bound of all methods; NaN where none has one, or where they disagree), "adjusted_rand", "error" and one such
+        column for each rounding where labels were given, "reservation" (why the labels are no answer, in a word or
+        two), "seconds", "memory_MB", "iterations", "status".
     found : dict of str to Found
         All that each method found, its `Result` included.
     disagreements : tuple of str
@@ -150,7 +150,7 @@ def compare(
     X : (n, d) array
         Data; centred here, at its own scale.
     y : (n,) array, optional
-        True labels in {-1, +1}, with which the labels found are compared.
+        True classes, any number of them, with which the labels found are compared.
     methods : sequence of str, optional
         Names such as "low_rank", "fista published", "lifted/SCS" or "k-means", all of which
         ``comparison.list_methods()`` returns; by default those that take the penalty and take seconds at this
@@ -191,7 +191,7 @@ def compare(
         If an input is not usable; a method that fails is a row with its reason.
     """
     data, nu = as_data(X), in_unit_interval(nu, "nu")
-    truth = None if y is None else as_labels(y, len(data))
+    truth = None if y is None else as_classes(y, len(data))
     penalty = penalty_of(NO_PENALTY if penalty is None else penalty, lam, ridge)
     weights_of(penalty, data.shape[1])
     task = Task(
@@ -310,7 +310,25 @@ def notes_on(found: Mapping[str, Found], task: Task) -> Iterator[str]:
         yield f"{', '.join(name for name, one in found.items() if sentence in one.warned)}: {sentence}"
 
 
-def row_of(name: str, found: Found, task: Task, truth: Array | None, lower: float) -> dict[str, Any]:
+def as_classes(y: npt.ArrayLike, n: int) -> npt.NDArray[Any]:
+    """Return the true classes of n points, numbers or names."""
+    classes = np.asarray(y)
+    if classes.shape != (n,):
+        raise DataError(f"y has shape {classes.shape}; pass one true class for each of the {n} points")
+    if classes.dtype.kind == "f" and np.isnan(classes).any():
+        raise DataError("y has missing values (NaN); leave these points out")
+    return classes
+
+
+def error_of(truth: npt.NDArray[Any], labels: Array | None) -> float:
+    """Return the clustering error of labels; NaN where there are none, or where there are more than two classes."""
+    classes = np.unique(truth)
+    if labels is None or len(classes) > 2:
+        return np.nan
+    return metrics.clustering_error(np.where(truth == classes[-1], 1.0, -1.0), labels)
+
+
+def row_of(name: str, found: Found, task: Task, truth: npt.NDArray[Any] | None, lower: float) -> dict[str, Any]:
     """Return one row of the table."""
     result = found.result
     row: dict[str, Any] = {"method": name, "problem": found.problem}
@@ -326,8 +344,9 @@ def row_of(name: str, found: Found, task: Task, truth: Array | None, lower: floa
         }
         for rule, rounding in roundings.items():
             labels = rounding(result.F) if result is not None else None
-            row[f"error_{rule}"] = np.nan if labels is None else metrics.clustering_error(truth, labels)
-        row["error"] = np.nan if found.labels is None else metrics.clustering_error(truth, found.labels)
+            row[f"error_{rule}"] = error_of(truth, labels)
+        row["error"] = error_of(truth, found.labels)
+        row["adjusted_rand"] = np.nan if found.labels is None else metrics.adjusted_rand_index(truth, found.labels)
     row["reservation"] = ", ".join(reason.kind for reason in reservations_of(found, task))
     row["seconds"], row["memory_MB"] = found.seconds, found.memory
     row["iterations"] = result.n_iter if result is not None else np.nan

@@ -62,7 +62,7 @@ def compare(
             return watch.solver(name)(now)
 
         compared = comparison.compare(
-            table.X if no_standardize else standardise(table.X).X, table.y, methods=method, nu=nu, penalty=penalty,
+            table.X if no_standardize else standardise(table.X).X, table.labels, methods=method, nu=nu, penalty=penalty,
             alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed, progress=progress,
         )  # fmt: skip
         if report is not None:

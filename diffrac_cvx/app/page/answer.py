@@ -24,7 +24,7 @@ from diffrac_cvx.rounding import ROUNDINGS
 
 MOST_NAMED = 6  # features
 VISIBLE = 1e-3  # of the largest coefficient: what is smaller is not used
-CERTAIN = 1e-3  # a proved gap below which a split is called the cheapest
+CERTAIN = 1e-3  # a proved gap below which it is said, and not the bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def describe_cost(proof: LabelCertificate, bounds: bool, name: str) -> list[str]
         return [says, f"{name} proves nothing about this split: choose a solution of (15) for that."]
     lower = max(floor(1000 * proof.lower) / 1000, 0.0)
     if proof.gap < CERTAIN:
-        return [says, f"Proved: this split is the cheapest, for none of these points costs less than {lower:.3f}."]
+        return [says, f"Proved: no split of these points is cheaper by more than {max(proof.gap, 0.0):.1e}."]
     return [says, f"Proved: no split of these points costs less than {lower:.3f}."]
 
 

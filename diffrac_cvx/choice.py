@@ -20,6 +20,7 @@ from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import low_rank
 
 Indices = npt.NDArray[np.intp]
+TIE = 9  # decimals in which scores may differ
 
 
 class Setting(NamedTuple):
@@ -309,7 +310,7 @@ def tabulate(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]], 
     }
     score = table[criterion]
     table["mean_score"] = table["consensus"] if np.isnan(score).all() else score
-    table["rank_score"] = rank(table["mean_score"], usable)
+    table["rank_score"] = rank(table["mean_score"], usable, table["stability"])
     return table
 
 
@@ -344,9 +345,10 @@ def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_]) -> Array:
     return np.asarray(np.where(total > 0.0, (agreements(labels) * weights).sum(axis=1) / np.maximum(total, 1.0), 1.0))
 
 
-def rank(score: Array, usable: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return ranks from 1: usable settings first, the larger score first, and of equal ones the one solved first."""
-    order = np.lexsort((np.arange(len(score)), -np.nan_to_num(score, nan=-np.inf), ~usable))
+def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.NDArray[np.int64]:
+    """Return ranks from 1: usable settings first, the larger score first; of equal ones the more stable, the first."""
+    keys = [-np.nan_to_num(np.round(values, TIE), nan=-np.inf) for values in (stability, score)]
+    order = np.lexsort((np.arange(len(score)), *keys, ~usable))
     ranks = np.empty(len(score), dtype=np.int64)
     ranks[order] = np.arange(1, len(score) + 1)
     return ranks

@@ -37,9 +37,9 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     r"""Split points in two as `DiffracClustering` does, with lam, ridge and nu chosen without labels.
 
     All settings of a grid are solved on all points, each started from the one before, and again on halves of the
-    points, started from the solution for all points.  A criterion gives every setting a score, the largest wins, and
-    `DiffracClustering` is fitted there.  A setting whose split is no answer (``reservations_``: one cluster, a few
-    points, ...) never wins, unless there is no other.
+    points, started from the solution for all points.  A criterion gives every setting a score, the largest wins, of
+    equal ones the more stable, and `DiffracClustering` is fitted there.  A setting whose split is no answer
+    (``reservations_``: one cluster, a few points, ...) never wins, unless there is no other.
 
     Parameters
     ----------

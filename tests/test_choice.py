@@ -16,6 +16,7 @@ SMALL = {"lams": (0.0, 0.1), "ridges": (0.1, 1.0), "n_resamples": 4, "random_sta
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks([dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.3, 1.0), n_resamples=2)])
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
@@ -124,9 +125,14 @@ def test_where_no_setting_is_an_answer_it_says_so():
 
 def test_a_score_that_was_not_measured_does_not_win():
     scores, usable = np.array([np.nan, 0.2, 0.9, 0.5]), np.array([True, True, False, True])
-    ranks = rank(scores, usable)
+    ranks = rank(scores, usable, np.zeros(4))
     np.testing.assert_array_equal(ranks, [3, 2, 4, 1])
     assert find_best({"rank_score": ranks}) == 3
+
+
+def test_of_equal_scores_the_more_stable_setting_wins():
+    ranks = rank(np.array([0.5, 0.5, 0.4]), np.array([True, True, True]), np.array([0.2, 0.3, 0.9]))
+    np.testing.assert_array_equal(ranks, [2, 1, 3])
 
 
 def test_the_features_that_matter_are_selected_in_every_half_and_the_others_are_not():
@@ -151,11 +157,13 @@ def test_the_choice_depends_on_the_seed_alone(planted):
     assert not np.array_equal(first.cv_results_["separation"], other.cv_results_["separation"])
 
 
+@pytest.mark.slow
 def test_processes_do_not_change_the_table(planted, model):
     table = dc.DiffracClusteringCV(**SMALL, n_jobs=2).fit(planted.X).cv_results_
     np.testing.assert_array_equal(table["separation"], model.cv_results_["separation"])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_time_limit_leaves_settings_out_and_a_choice_is_made_all_the_same(planted):
     model = dc.DiffracClusteringCV(**SMALL, criterion="stability", time_limit=1e-3).fit(planted.X)
     table = model.cv_results_

@@ -96,7 +96,10 @@ class ChoiceDisplay:
         self.lines_, self.marks_ = {}, {}
         ridges = np.asarray(self.results["param_ridge"])
         for axes, name in zip(self.axes_, asked, strict=True):
-            scale_x(axes, ridges)
+            if ridges.min() > 0.0:
+                axes.set_xscale("log")
+            else:
+                scale_x(axes, ridges)
             self._draw(axes, name, np.asarray(self.results[name]), ridges, kwargs)
             axes.set_ylabel(PANELS[name])
             if ax is not None or axes is self.axes_[-1]:

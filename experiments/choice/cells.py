@@ -23,7 +23,7 @@ REPLICATIONS = 5  # of the made sets
 RESAMPLES = 10
 WIDE, FEWER = 100, 2  # features from which on there are so few halves
 SECONDS = 240.0  # for the grid on one set
-SETTINGS = {"resamples": RESAMPLES, "seconds": SECONDS}
+SETTINGS = {"rule": "consensus, then stability", "resamples": RESAMPLES, "seconds": SECONDS}
 
 
 def cells_of(grid: str) -> list[Cell]:
@@ -65,7 +65,7 @@ def measure_choices(found: Labelled, Z: Array) -> Row:
     table = model.cv_results_
     scores = [score(found, labels) for labels in table["labels"]]
     usable = np.array([not kinds for kinds in table["reservations"]])
-    chosen = {name: int(np.argmin(rank(table[name], usable))) for name in CRITERIA}
+    chosen = {name: int(np.argmin(rank(table[name], usable, table["stability"]))) for name in CRITERIA}
     return {
         "best": max(scores),
         **{name: scores[i] for name, i in chosen.items()},

@@ -457,10 +457,17 @@ def test_the_gap_of_eq_21_is_the_dual_value_less_the_primal_one_and_never_negati
 
 
 def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon():
-    problem = problem_of(penalty=dc.Penalty(a=0.1))
-    points = list(published.iterates(problem, 0.5, None, None, 150, own_rule=False))
-    assert [point.n_iter for point in points] == [25, 50, 75, 100, 125, 150]
-    assert len(list(published.iterates(problem, 0.5, None, None, 150, own_rule=True))) < 6
+    problem, asked = problem_of(penalty=dc.Penalty(a=0.1)), []
+
+    def points(own_rule: bool) -> list[int]:
+        found = published.iterates(
+            problem, 0.5, None, None, 150, own_rule=own_rule, poll=lambda: asked.append(own_rule)
+        )
+        return [point.n_iter for point in found]
+
+    assert points(own_rule=False) == [25, 50, 75, 100, 125, 150]
+    assert len(asked) == 150
+    assert len(points(own_rule=True)) < 6
 
 
 def stage_of(problem, eps=0.02, scale=0.4):

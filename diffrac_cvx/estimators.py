@@ -251,6 +251,8 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     0.0
     """
 
+    intercept_: float | Array
+
     def __init__(
         self,
         nu: float = 1.0,
@@ -314,8 +316,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
             self._cluster_together(data, K)
         else:
             result = self._solve(data.X, "low_rank")
-            found = self._halves(data, result)
-            self.coef_, self.intercept_ = found.coef, found.intercept
+            self.coef_, self.intercept_, _ = self._halves(data, result)
         self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self.labels_ = self.predict(X)

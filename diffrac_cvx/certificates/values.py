@@ -109,5 +109,5 @@ def proved_clusters_value(X: Array, Z: Array, W: Array, nu: float, a: Array, c: 
     K = Z.shape[1]
     one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c) for z, w in zip(Z.T, W, strict=True)]
     total = up(K * float(np.sum(one_by_one)), K + 4)
-    cost = (total - nu * (K - 2) ** 2 + 8.0 * UNIT * (total + K**2)) / (4.0 * (K - 1))
-    return float(cost * (1.0 + 4.0 * UNIT))
+    allowance = 8.0 * UNIT * (total + K**2)
+    return float((total - nu * (K - 2) ** 2 + allowance) / (4.0 * (K - 1)) * (1.0 + 4.0 * UNIT))

@@ -28,7 +28,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             shift = 0.12 * (1.5 - j)
             ax.plot(by_set[method], rows + shift, style.marker, color=style.color, ms=4, label=method)
         ax.set_yticks(rows, list(by_set.index))
-        ax.set(xlabel="adjusted Rand index", xlim=(-0.05, 1.05))
+        ax.set(xlabel="adjusted Rand index", xlim=(-0.05, 1.05), ylim=(-0.6, len(by_set) - 0.4))
         ax.grid(axis="y", lw=0.3)
         figure.legend(loc="outside upper center", ncols=4, frameon=False)
         save(figure, stem)

@@ -42,7 +42,11 @@ def test_what_is_given_is_kept(file):
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [(["--ridge", "much"], "neither a number nor 'auto'"), (["--ridge", "auto", "-k", "2"], "one split in two")],
+    [
+        (["--ridge", "much"], "neither a number nor 'auto'"),
+        (["--ridge", "auto", "--labels-count", "2"], "one split in two"),
+        (["--ridge", "auto", "--clusters", "3"], "one split in two"),
+    ],
 )
 def test_what_cannot_be_chosen_is_explained(file, options, says):
     done = run.invoke(app, ["cluster", str(file), *options])

@@ -633,7 +633,7 @@ def test_a_port_is_free_again_after_its_program_has_ended():
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", 0))
         port = other.getsockname()[1]
-    launcher.require_free(port)
+    launcher.require_port(port)
 
 
 @pytest.mark.parametrize("headless", [True, False])

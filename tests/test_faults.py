@@ -189,7 +189,7 @@ FAULTS = {
     "a run without time": (lambda: dc.baselines.kmeans_whitened(X, rng=0, time_limit=0), PARAMETER, "time_limit = 0"),
     "an unknown method": (lambda: dc.compare(X, methods=["magic"]), PARAMETER, "'magic' is not known; there are low"),
     "a method by letters": (lambda: dc.compare(X, methods="fista"), PARAMETER, "must be a list of names"),
-    "other points' truth": (lambda: dc.compare(X, Y[:3]), DATA, "y has 3 labels for 8 points"),
+    "other points' truth": (lambda: dc.compare(X, Y[:3]), DATA, "one true class for each of the 8 points"),
     "an empty grid": (lambda: dc.paths.nu_path(X, []), PARAMETER, r"nus has shape \(0,\)"),
     "a grid with a NaN": (lambda: dc.paths.lambda_path(X, [0.1, np.nan]), PARAMETER, "lams = nan"),
     "a grid out of range": (lambda: dc.paths.alpha_path(X, [0.5, 1.5]), PARAMETER, "alphas = 1.5"),

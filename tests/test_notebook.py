@@ -44,11 +44,11 @@ def choose(source, *, automatic=True, upload=None):
     return {
         "automatic": mo.ui.switch(value=automatic),
         "file": given or empty,
-        "known": controls.set_controls(),
-        "parameters": controls.parameter_controls(),
-        "planted": controls.planted_controls(),
-        "rounding": controls.rounding_control(),
-        "solving": controls.solve_controls(),
+        "known": controls.set_controls({}),
+        "parameters": controls.parameter_controls({}),
+        "planted": controls.planted_controls({}),
+        "rounding": controls.rounding_control({}),
+        "solving": controls.solve_controls({}),
         "source": mo.ui.radio(["planted", "known", "own table"], value=source),
     }
 
@@ -71,7 +71,7 @@ def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
     ((job, stopped, _, _),) = jobs.started
     assert [solve.name for solve in job.solves if solve.call is not None]
     assert set(job.calls) == set(computation.EXTRAS)
-    assert names["data"].n == 80
+    assert names["data"].n == 150
     assert names["board"]["outcome"] is job.outcome
     assert names["board"]["line"].state == "running"
     assert not stopped()

@@ -168,7 +168,8 @@ def list_meanings() -> str:
 
 def hint(error: Exception) -> str:
     """Return the controls that would help, in parentheses."""
-    labels = [CONTROLS[remedy][0] for remedy in error.remedies] if isinstance(error, DataError) else []
+    remedies = error.remedies if isinstance(error, DataError) else ()
+    labels = [CONTROLS[remedy][0] for remedy in remedies if remedy in CONTROLS]
     return f" (in the panel: {' or '.join(labels)})" if labels else ""
 
 

@@ -18,7 +18,7 @@ def require_port(port: int) -> None:
         If there is no such port, it is taken, or this user may not serve on it.
     """
     if not 1 <= port <= PORTS:
-        raise ParameterError(f"port = {port} is no port: choose a number from 1024 to {PORTS}")
+        raise ParameterError(f"port = {port} is no port: choose one from 1024 to {PORTS}, such as --port 2718")
     with socket.socket() as attempt:
         if os.name == "posix":  # elsewhere this option would take the port from the program that has it
             attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -44,6 +44,7 @@ def choose(source, *, automatic=True, upload=None):
     return {
         "automatic": mo.ui.switch(value=automatic),
         "file": given or empty,
+        "given": {},
         "known": controls.set_controls({}),
         "parameters": controls.parameter_controls({}),
         "planted": controls.planted_controls({}),
@@ -55,8 +56,8 @@ def choose(source, *, automatic=True, upload=None):
 
 def see(line="idle", outcome=None, **sections):
     """What the states of the page hold, and setters that set nothing."""
-    kinds = ("line", "outcome", "labels", "proofs", "paths", "comparison")
-    held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, **sections}
+    kinds = ("line", "outcome", "answer", "labels", "proofs", "paths", "comparison")
+    held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, "answer": None, **sections}
     read = {f"get_{kind}": lambda value=held[kind]: value for kind in kinds}
     return {**read, **dict.fromkeys(f"set_{kind}" for kind in kinds), "setters": {}}
 
@@ -77,7 +78,9 @@ def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
     assert not stopped()
     names["under_way"]["event"].set()
     assert stopped()
-    assert all(text in words(outputs) for text in ("Convex relaxations", names["data"].summary, "Labels", "Proofs"))
+    shown = words(outputs)
+    for text in ("Two groups", "Clusters", "Data"):
+        assert text in shown
 
 
 def test_nothing_is_solved_until_run_is_pressed_where_that_is_chosen(jobs):
@@ -96,13 +99,13 @@ def test_a_data_set_and_a_table_of_ones_own_are_what_is_solved(jobs):
 
 
 @pytest.mark.parametrize(
-    ("upload", "said"), [(None, "choose a file"), (b"a,b\n1,x\n2,y\n", "row 0"), (b"a,b\n", "0 rows")]
+    ("upload", "said"), [(None, "choose a file"), (b"a,b\n1,x\n2,y\n", "row 0"), (b"a,b\n", "no row")]
 )
 def test_what_is_wrong_with_a_table_is_said_and_nothing_is_solved_or_shown(jobs, upload, said):
     outputs, names = app.run(defs=choose("own table", upload=upload))
     assert names["data"] is None
     assert said in words(outputs)
-    assert str(names["board"]["line"]) == "nothing to solve"
+    assert str(names["board"]["line"]) == "nothing to compute"
     assert jobs.started == []
 
 

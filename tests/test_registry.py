@@ -67,9 +67,9 @@ def test_the_page_offers_a_toy(toys):
     data, setting = Planted(20, 3, noise=0.1).load(), Setting(nu=0.7, ridge=0.1)
     assert list_forms()["toy (8)"][0] == "toy"
     offered = solve_controls({}).elements
-    assert "toy (8) toy" in offered["forms"].options
+    assert "toy (8)" in offered["forms"].options.values()
     assert "toy_solver" in offered["solvers"].options
-    assert "- toy (8) `toy`: imbalance penalised, again, n x n" in list_meanings()
+    assert "**imbalance penalised, again**: Eq. toy (8) of the paper, `toy`" in list_meanings()
     solves = plan_solves(data, setting, ["(15)", "toy (8)"], ["toy_solver", "SCS"])
     assert [solve.name for solve in solves] == ["(15) toy_solver", "(15) SCS", "toy (8) SCS"]
     assert solves[-1].code == 'dc.solve(dc.toy(X, nu=nu), "SCS", tol=tol)'

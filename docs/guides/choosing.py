@@ -75,7 +75,7 @@ print(np.round(model.selection_frequencies_, 2))
 # -------------------
 # - Clusters that no straight line divides: rings, crescents, the four corners of a square. Use spectral clustering or
 #   HDBSCAN.
-# - Clusters of very different sizes: smaller ones than about a tenth of the points are rarely found. Try ``nu`` below 1.
+# - Clusters of very different sizes: ``nu`` prefers equal ones, the more the nearer it is to 1.
 # - Tables with many features of two values: such a feature is a perfect split by itself. Leave out those that cannot be
 #   the answer, such as sex or a sample's number.
 # - Fewer points than features, without ``lam`` or ``ridge``: noise can be split perfectly.

@@ -62,7 +62,7 @@ def path(
     with Watch(console, time_limit) as watch:
         table = source.load()
         X = table.X if no_standardize else standardise(table.X).X
-        limits = {"tol": tol, "total_time": watch.left, "progress": progress_of(over, watch)}
+        limits: dict[str, Any] = {"tol": tol, "total_time": watch.left, "progress": progress_of(over, watch)}
         if over != "alpha":
             limits["callback"] = watch.solver(over)
         solutions = solve_path(over, X, points, value, table.y, nu=nu, penalty=penalty, **limits)

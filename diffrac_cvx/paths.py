@@ -422,13 +422,15 @@ def solve_along(
         The parameters.
     solve_at : callable
         Called as ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
-    progress, total_time
-        See `nu_path`.  At least one parameter is solved.
+    progress : callable, optional
+        Called before each solve; a true value ends the path.  At least one parameter is solved.
+    total_time : float, optional
+        Seconds for all solves together.
 
     Raises
     ------
     KeyboardInterrupt
-        If it is interrupted before the first solution, or without ``progress``; else it ends with what there is.
+        At Ctrl-C, where there is no ``progress`` or nothing is solved yet.
     """
     start, began = None, time.perf_counter()
     for k, parameter in enumerate(grid):

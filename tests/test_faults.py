@@ -232,7 +232,7 @@ FAULTS = {
     "a forged size": (table("t.npy", forged_npy((10**11, 3))), RESOURCE, "does not fit in memory"),
     "a forged sign": (table("t.npy", forged_npy((-5, 3))), DATA, "negative dimensions"),
     "half an array": (table("t.npy", npy(X)[:150]), DATA, "cannot be read as a .npy file"),
-    "complex numbers": (table("t.npy", npy(X * 1j)), DATA, "'x1' .complex numbers"),
+    "complex numbers": (table("t.npy", npy(X * 1j)), DATA, r"'x1' \(complex numbers"),
     "names of other features": (table("t.npz", npz(X=X, feature_names=["a"])), DATA, "1 feature names for 3 features"),
     "one name twice": (table("t.npz", npz(X=X, feature_names=["a", "b", "a"])), DATA, "two columns are called 'a'"),
     "a feature called y": (table("t.npz", npz(X=X, y=Y, feature_names=["a", "y", "b"])), DATA, "rename the feature"),
@@ -410,8 +410,8 @@ def test_names_that_a_terminal_cannot_show_end_no_command(tmp_path):
         [sys.executable, "-c", program, "cluster", str(tmp_path / "t.csv"), "--drop", "name"],
         capture_output=True, text=True, env=environment,
     )  # fmt: skip
-    assert ended.returncode in (0, 1)
-    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 0
+    assert all(" s: " in line for line in ended.stderr.splitlines())  # progress
     assert r"\u2603" in ended.stdout
 
 

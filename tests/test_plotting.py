@@ -307,8 +307,9 @@ def test_an_estimator_names_its_own_features():
 def test_path_lines_are_the_path(path):
     panels = ["coefficients", "value", "eigenvalue_ratio", "imbalance", "error", "seconds"]
     found = plotting.PathDisplay(path, NAMES).plot(panels=panels)
+    V = path.directions * path.deviations
     for j, line in enumerate(found.lines_["coefficients"]):
-        np.testing.assert_allclose(drawn(line), np.column_stack([path.parameter, path.directions[:, j]]), rtol=1e-14)
+        np.testing.assert_array_equal(drawn(line), np.column_stack([path.parameter, V[:, j]]))
     for name in panels[1:]:
         (line,) = found.lines_[name]
         np.testing.assert_array_equal(drawn(line), np.column_stack([path.parameter, getattr(path, name)]))
@@ -325,7 +326,7 @@ def test_the_largest_coefficients_are_named_at_their_ends_in_their_colours(path)
     assert [text.get_text() for text in found.texts_] == [NAMES[j] for j in largest]
     for text, j in zip(found.texts_, largest, strict=True):
         assert text.get_color() == found.lines_["coefficients"][j].get_color()
-        assert text.xy[1] == pytest.approx(path.directions[0, j], rel=1e-14)  # lambda decreases to the right
+        assert text.xy[1] == (path.directions * path.deviations)[0, j]  # lambda decreases to the right
 
 
 def test_coefficients_that_stay_at_0_have_no_name(path):

@@ -184,8 +184,8 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         (all) to 1 (one or none) for standardised features.
     ridge : float or (d,) array
         Weight of the ridge: the larger, the more the split follows directions of large variance.  0 is the paper's
-        problem without it, which finds noise where there are many features for the points; the default is the best of
-        those measured on labelled sets, see the page on choosing.
+        problem without it, which finds noise where there are many features for the points; ``make choice``
+        sets the default against others, see the page on choosing.
     solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
         "auto" is "low_rank"; the last two go through CVXPY.  ``registry.SOLVERS`` holds them.
     rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}

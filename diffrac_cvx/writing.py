@@ -2,12 +2,13 @@
 
 import contextlib
 import csv
+import itertools
 import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 # Characters with which a spreadsheet begins a formula, the full-width forms and what it skips before them included.
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")  # noqa: RUF001
@@ -58,8 +59,13 @@ def write_text(path: Path, text: str) -> None:
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table whose text no spreadsheet takes for a formula; all text is quoted, and numbers are not."""
     with whole_file(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-        table.writerows([as_text(entry) for entry in row] for row in [head, *rows])
+        write_rows(file, head, rows)
+
+
+def write_rows(file: TextIO, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write the lines of `write_csv` to an open file."""
+    table = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+    table.writerows([as_text(entry) for entry in row] for row in itertools.chain([head], rows))
 
 
 def as_text(value: Any) -> Any:

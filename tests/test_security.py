@@ -33,7 +33,7 @@ from diffrac_cvx import memory
 from diffrac_cvx.app import report
 from diffrac_cvx.app.cli.program import run
 from diffrac_cvx.app.page import __main__ as launcher
-from diffrac_cvx.app.page import cards, computation, controls
+from diffrac_cvx.app.page import answer, cards, computation, controls
 from diffrac_cvx.app.page import data as page_data
 from diffrac_cvx.app.page.computation import EXTRAS, Outcome, Run, expression_of
 from diffrac_cvx.app.page.data import MOST_UPLOADED, OwnTable
@@ -58,7 +58,7 @@ NAMES = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "</title><svg/onload=alert(1)>",
-    "```</code><script>alert(1)</script>",
+    "```\n</code><script>alert(1)</script>",
     "&lt;b&gt;",
     "{{7*7}}",
     "$\\frac{$",
@@ -230,7 +230,9 @@ def outcome():
     frame = pd.DataFrame(rng.standard_normal((30, len(NAMES))), columns=NAMES)
     frame["label ' $ <b>"] = np.where(np.arange(30) % 2, "'); import os; os.mkdir('owned')", "<b>$x")
     content = frame.to_csv(index=False).encode()
-    source = OwnTable(content, "../<i>'); import os; os.mkdir('owned').csv", "label ' $ <b>", drop=[NAMES[3]])
+    source = OwnTable(
+        content, "../<i>'); import os; os.mkdir('owned').csv", "label ' $ <b>", drop=[NAMES[3].replace("\n", "")]
+    )
     data = source.load()
     setting = Setting(nu=0.9, ridge=0.1)
     solves = plan_solves(data, setting, ["(15)"], ["low_rank"])
@@ -588,6 +590,15 @@ def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, ca
 def test_a_template_marks_no_text_as_safe(template):
     text = (Path(report.__file__).parent / "templates" / template).read_text(encoding="utf-8")
     assert not re.search(r"\|\s*safe|autoescape|<script", text)
+
+
+def test_the_clusters_that_the_page_saves_hold_no_formula():
+    lines = "".join(f"{x},{x * x % 7},{'=1+1' if x % 2 else '@SUM(1)'}\n" for x in range(12))
+    data = OwnTable(f"x,y,g\n{lines}".encode(), "mine.csv", "g").load()
+    saved = answer.write_clusters(data, np.sign(data.X[:, 0]), data.X[:, 0]).decode()
+    entries = [entry for row in csv.reader(saved.splitlines()) for entry in row]
+    assert {"'=1+1", "'@SUM(1)"} <= set(entries)
+    assert all(is_harmless(entry) for entry in entries)
 
 
 def rows_of(path):

@@ -1,6 +1,5 @@
 """The answer in words: why it may be none, the clusters, what is proved, what counts, and the known groups."""
 
-import csv
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
@@ -21,6 +20,7 @@ from diffrac_cvx.metrics import adjusted_rand_index, crosstab
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.reservations import Reservation, find_reservations
 from diffrac_cvx.rounding import ROUNDINGS
+from diffrac_cvx.writing import write_rows
 
 MOST_NAMED = 6  # features
 VISIBLE = 1e-3  # of the largest coefficient: what is smaller is not used
@@ -156,10 +156,12 @@ def group_table(data: Data, labels: Array) -> Table | None:
 def write_clusters(data: Data, labels: Array, projection: Array) -> bytes:
     """Return CSV: the row in the file, the first being 0, its cluster, its score, and its known group."""
     text = StringIO()
-    rows = csv.writer(text)
-    rows.writerow(["row", "cluster", "score", *(["known_group"] if data.labels is not None else [])])
     numbers = np.arange(data.n) if data.rows is None else data.rows
     known = np.empty((data.n, 0)) if data.labels is None else data.labels[:, None]
-    for number, label, score, group in zip(numbers, labels, projection, known, strict=True):
-        rows.writerow([int(number), int(label > 0), f"{score:.9g}", *group])
+    columns = zip(numbers, labels, projection, known.tolist(), strict=True)
+    write_rows(
+        text,
+        ["row", "cluster", "score", *(["known_group"] if data.labels is not None else [])],
+        ([int(number), int(label > 0), float(f"{score:.9g}"), *group] for number, label, score, group in columns),
+    )
     return text.getvalue().encode()

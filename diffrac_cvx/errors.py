@@ -1,4 +1,4 @@
-"""What goes wrong, by name: the data, a parameter, or the size of the problem."""
+"""What goes wrong, by name: the data, a parameter, the size of the problem, or a cluster."""
 
 
 class DataError(ValueError):
@@ -35,6 +35,23 @@ class ParameterError(ValueError):
 
 class ResourceError(MemoryError):
     """The problem would not fit in memory; the message says which formulation would."""
+
+
+class LostError(RuntimeError):
+    """A cluster was lost before the data were read; the message says what is proved until then.
+
+    Attributes
+    ----------
+    bracket : tuple of two floats, or None
+        The bounds proved until then.
+    """
+
+    def __init__(self, message: str, bracket: tuple[float, float] | None = None) -> None:
+        super().__init__(message)
+        self.bracket = bracket
+
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[float, float] | None]]:
+        return type(self), (str(self), self.bracket)
 
 
 class DegenerateDataWarning(UserWarning):

@@ -1,11 +1,13 @@
 """Checks of what users pass in: they return a copy, or raise an error that says what to do instead."""
 
+import os
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 
@@ -23,6 +25,8 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
     """Return a matrix-like input as a real (n, d) array, which may have infinite entries; a numeric one as it is."""
     if hasattr(X, "toarray"):
         raise DataError(f"{name} is a sparse matrix; pass {name}.toarray()")
+    if hasattr(X, "dask"):
+        raise DataError(f"{name} is a dask array, which has no place here; pass {name}.compute() if it fits in memory")
     if np.ma.is_masked(X):
         raise DataError(f"{name} is a masked array; drop or impute the masked entries")
     try:
@@ -43,6 +47,38 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
         raise DataError(
             f"{name} holds entries that are not real numbers ({error}); encode them as numbers first"
         ) from None
+
+
+def as_sparse_table(X: Any, name: str = "X") -> Any:
+    """Return a sparse matrix of real numbers by rows, without duplicates or explicit zeros; the user's is not changed.
+
+    Raises
+    ------
+    DataError
+        If it is not a table of real numbers.
+    """
+    if X.ndim != 2:
+        raise DataError(f"{name} has shape {X.shape}; pass a 2-d array")
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"{name} has entries of type {X.dtype}; encode them as numbers first")
+    if 0 in X.shape:
+        raise DataError(f"{name} is empty, its shape is {X.shape}; at least two rows and one column are needed")
+    table = scipy.sparse.csr_array(X)
+    if not table.has_canonical_format or (table.data == 0).any():
+        table = table.copy()
+        table.sum_duplicates()
+        table.eliminate_zeros()
+    return table
+
+
+def require_file(table: Any, name: str = "X") -> None:
+    """Raise DataError where a memory map is longer than its file: reading it would end the process."""
+    path = getattr(table, "filename", None)
+    if not isinstance(table, np.memmap) or path is None or not os.path.exists(path):
+        return
+    needed, found = table.offset + table.nbytes, os.path.getsize(path)
+    if found < needed:
+        raise DataError(f"{name} is a map of {path}, which has {found} bytes where {needed} are needed: it was cut off")
 
 
 def require_finite(matrix: Array, name: str) -> None:

@@ -13,12 +13,13 @@ from threadpoolctl import ThreadpoolController
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.rows import BLOCK, Rows
+from diffrac_cvx.shifted import Shifted
 
 SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
 EPS = float(np.finfo(float).eps)
 
 
-def row_blocks(X: Array | Rows) -> Iterator[Array]:
+def row_blocks(X: Array | Rows | Shifted) -> Iterator[Array]:
     """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made."""
     if isinstance(X, Rows):
         yield from X.blocks()
@@ -27,30 +28,23 @@ def row_blocks(X: Array | Rows) -> Iterator[Array]:
         yield X[start : start + BLOCK]
 
 
-def row_energies(X: Array | Rows, U: Array) -> Array:
+def row_energies(X: Array | Rows | Shifted, U: Array) -> Array:
     """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
-    if isinstance(X, Rows):  # a change of coordinates is cheaper for U than for X
-        blocks, U = X.centred_blocks(), X.transform @ U
-    else:
-        blocks = row_blocks(X)
-    return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in blocks)])
-
-
-def moment(X: Array | Rows, u: Array) -> Array:
-    """Return M(u) = X' Diag(u) X / n."""
     if isinstance(X, Rows):
-        T = X.transform
-        total = sum_of_moments(X.centred_blocks(), u, len(T))
-        return np.asarray(T.T @ total @ T) / len(X)
-    return sum_of_moments(row_blocks(X), u, X.shape[1]) / len(X)
+        return X.energies(U)
+    return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in row_blocks(X))])
 
 
-def sum_of_moments(blocks: Iterator[Array], u: Array, size: int) -> Array:
-    """Return the sum of u_i x_i x_i' over the rows of all blocks."""
-    total = np.zeros((size, size))
-    for block, weights in zip(blocks, row_blocks(u), strict=True):
+def moment(X: Array | Rows | Shifted, u: Array) -> Array:
+    """Return M(u) = X' Diag(u) X / n."""
+    if isinstance(X, Shifted):
+        return X.gram(u) / len(X)
+    if isinstance(X, Rows):
+        return X.moment(u)
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for block, weights in zip(row_blocks(X), row_blocks(u), strict=True):
         total += block.T @ (weights[:, None] * block)
-    return total
+    return total / len(X)
 
 
 def row_products(X: Array, Y: Array) -> Array:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -84,12 +84,23 @@ class DimacsErrors(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """One line of a solver's history."""
+    """One line of a solver's history.
+
+    Attributes
+    ----------
+    iteration, seconds : int, float
+        When.
+    lower, upper : float
+        Proved bracket.
+    rows : int
+        Rows of X that were read until then, where they are read by passes; over n, the number of passes.
+    """
 
     iteration: int
     seconds: float
     lower: float
     upper: float
+    rows: int = 0
 
 
 Labels = npt.NDArray[np.int64]
@@ -193,6 +204,12 @@ class Result:
             If it would not fit in memory; use G.
         """
         return None if self.G is None else squared(self.G)
+
+    @property
+    def factor(self) -> Any:
+        """F as the roundings take it: where n is large not as an array, but as what makes its rows when it is asked."""
+        kept = self.__dict__["F"]
+        return kept if callable(kept) else self.F
 
     @property
     def gap(self) -> float:

@@ -1,27 +1,67 @@
-"""Many rows: the user's table as it is, centred and scaled block by block when it is read, without a copy."""
+"""Many rows: a table as it is, centred and scaled block by block when it is read, without a copy of its size."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
+from diffrac_cvx.chunks import Chunks, add, as_chunks, is_chunked
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array, as_table, find_constant, require_finite, require_moderate, warn_constant
+from diffrac_cvx.inputs import (
+    Array,
+    as_sparse_table,
+    as_table,
+    find_constant,
+    require_file,
+    require_moderate,
+    warn_constant,
+)
 
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
+ENTRIES = 2_000_000  # of a block, where the table has many columns
 
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
+Poll = Callable[[], None]
+
+
+def do_nothing() -> None:
+    """Let whoever reads go on."""
+
+
+class Meter:
+    """Count the rows that are read, by several threads."""
+
+    def __init__(self) -> None:
+        self.rows, self.lock = 0, threading.Lock()
+
+    def add(self, rows: int) -> None:
+        """Count so many more."""
+        with self.lock:
+            self.rows += rows
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"rows": 0}
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self.__init__()  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Hold the (n, D) matrix [(table - mean - rest) * units, offset] @ basis as the table and the change of it.
 
+    What is computed of all rows is computed by parts, `each` and `total`: by threads where the table is an array, a
+    memory map or a sparse matrix, by dask where it is a dask array, on the workers of a cluster where there is one.
+
     Attributes
     ----------
-    table : (n, d) array
+    table : (n, d) array, memory map, sparse array (by rows), or Chunks
         As the user gave it; it must not change while it is in use.
     mean, rest : (d,) arrays
         The mean of the columns, and the mean of what is left after it is subtracted.
@@ -35,9 +75,11 @@ class Rows:
         Mean of the squares and products of the centred columns, where it is known.
     threads : int
         How many may read the rows at the same time.
+    meter : Meter
+        How many rows were read.
     """
 
-    table: npt.NDArray[np.number]
+    table: Any
     mean: Array
     rest: Array
     units: Array
@@ -45,15 +87,84 @@ class Rows:
     basis: Array | None = None
     gram: Array | None = None
     threads: int = 1
+    meter: Meter = field(default_factory=Meter)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n, D)."""
         columns = self.table.shape[1] + int(self.offset > 0.0) if self.basis is None else self.basis.shape[1]
-        return len(self.table), columns
+        return int(self.table.shape[0]), columns
 
     def __len__(self) -> int:
-        return len(self.table)
+        return int(self.table.shape[0])
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the rows are in the chunks of a dask array."""
+        return isinstance(self.table, Chunks)
+
+    # Parts
+
+    def each(
+        self, function: Callable[..., Any], *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll
+    ) -> list[Any]:
+        """Return ``function(part, poll, *arguments, *aligned)`` for all parts of the rows, in their order.
+
+        Parameters
+        ----------
+        function : callable
+            Of a part, which is `Rows` of a table in memory; importable by the workers of a cluster.
+        arguments
+            Passed on.
+        aligned : arrays
+            With an entry for each row; those of the part are passed.
+        poll : callable
+            Called once per block of rows where the table is here; it may raise to leave.
+        """
+        if isinstance(self.table, Chunks):
+            found = self.table.each(run_part, (function, self.without_table, arguments), aligned, poll)
+            self.meter.add(len(self))
+            return found
+        parts, bounds = self.parts(), self.bounds()
+        slices = [tuple(values[i:j] for values in aligned) for i, j in bounds]
+        if len(parts) == 1:
+            return [function(parts[0], poll, *arguments, *slices[0])]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            tasks = [
+                pool.submit(function, part, poll, *arguments, *own) for part, own in zip(parts, slices, strict=True)
+            ]
+            return [task.result() for task in tasks]
+
+    def total(self, function: Callable[..., Any], *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll) -> Any:
+        """Return the sum of the tuples of numbers or arrays that `each` gives; it is made where the rows are."""
+        if isinstance(self.table, Chunks):
+            found = self.table.total(run_part, (function, self.without_table, arguments), aligned, poll)
+            self.meter.add(len(self))
+            return found
+        found, *others = self.each(function, *arguments, aligned=aligned, poll=poll)
+        for other in others:
+            found = add(found, other)
+        return found
+
+    @property
+    def without_table(self) -> "Rows":
+        """What a worker needs to know beside its rows."""
+        return replace(self, table=None, gram=None, threads=1)
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """Return where the parts begin and end: the chunks, or as many as there are threads."""
+        if isinstance(self.table, Chunks):
+            return self.table.bounds
+        size = -(-len(self) // self.threads)
+        return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
+
+    def parts(self) -> list["Rows"]:
+        """Return the rows in as many parts as there are threads."""
+        if len(self.bounds()) == 1:
+            return [self]
+        return [replace(self, table=self.table[i:j], threads=1) for i, j in self.bounds()]
+
+    # Blocks of a part, whose table is in memory or a memory map
 
     def centred_blocks(self) -> Iterator[Array]:
         """Yield the centred columns and, where there is an offset, ones, by blocks of rows; a block is overwritten.
@@ -61,20 +172,27 @@ class Rows:
         The matrix is these times ``transform``.
         """
         n, d = self.table.shape
-        buffer = np.ones((min(BLOCK, n), d + int(self.offset > 0.0)))
+        size = self.block
+        buffer = np.ones((min(size, n), d + int(self.offset > 0.0)))
         again = bool(self.rest.any())
-        for start in range(0, n, BLOCK):
-            block = buffer[: min(BLOCK, n - start)]
-            features = block[:, :d]
-            np.subtract(self.table[start : start + BLOCK], self.mean, out=features)
+        for start in range(0, n, size):
+            block = buffer[: min(size, n - start)]
+            features, given = block[:, :d], self.table[start : start + size]
+            np.subtract(given.toarray() if scipy.sparse.issparse(given) else given, self.mean, out=features)
             if again:
                 features -= self.rest
+            self.meter.add(len(block))
             yield block
 
-    def parts(self) -> list["Rows"]:
-        """Return the rows in as many parts as there are threads."""
-        size = -(-len(self) // self.threads)
-        return [replace(self, table=self.table[i : i + size], threads=1) for i in range(0, len(self), size)]
+    @property
+    def block(self) -> int:
+        """How many rows a block has: what is computed from it stays in the cache, or at least is not large."""
+        return int(min(BLOCK, max(ENTRIES // max(self.table.shape[1], 1), 16)))
+
+    @property
+    def summands(self) -> int:
+        """How many terms the sums over all rows have in a row: they are made by blocks, and by parts."""
+        return min(len(self), self.block) + len(self) // self.block + len(self.bounds()) + 1
 
     @property
     def transform(self) -> Array:
@@ -89,9 +207,16 @@ class Rows:
             scaled = block * factors
             yield scaled if self.basis is None else scaled @ self.basis
 
-    def take(self, chosen: Indices) -> Array:
-        """Return the rows chosen, as an array."""
-        part = replace(self, table=self.table[chosen])
+    # What is computed of all rows
+
+    def take(self, chosen: Indices, poll: Poll = do_nothing) -> Array:
+        """Return the rows chosen, in increasing order, as an array."""
+        if isinstance(self.table, Chunks):
+            picked = self.table.take(chosen, poll)
+            self.meter.add(len(self))
+        else:
+            picked = self.table[chosen]
+        part = replace(self, table=picked, meter=Meter())
         return np.concatenate(list(part.blocks()))
 
     def in_basis(self, basis: Array) -> "Rows":
@@ -100,31 +225,53 @@ class Rows:
 
     def __matmul__(self, U: Array) -> Array:
         """Return the matrix times U, shape (n, r)."""
-        T = self.transform @ U
-        found = np.empty((len(self), U.shape[1]))
-        for start, block in zip(range(0, len(self), BLOCK), self.centred_blocks(), strict=True):
-            np.matmul(block, T, out=found[start : start + BLOCK])
-        return found
+        vector = U.ndim == 1
+        T = self.transform @ (U[:, None] if vector else U)
+        found = np.concatenate(self.in_centred.each(part_products, T, poll=do_nothing))
+        return found[:, 0] if vector else found
+
+    @property
+    def in_centred(self) -> "Rows":
+        """The rows in their centred columns, and ones."""
+        return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
+
+    def energies(self, U: Array, poll: Poll = do_nothing) -> Array:
+        """Return q_i = x_i'UU'x_i, shape (n,)."""
+        return np.concatenate(self.in_centred.each(part_energies, self.transform @ U, poll=poll))
+
+    def gain_and_energy(self, U: Array, poll: Poll = do_nothing) -> tuple[float, float]:
+        """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i: what travels does not depend on n."""
+        roots, squares = self.in_centred.total(part_gain, self.transform @ U, poll=poll)
+        return float(roots) / len(self), float(squares) / len(self)
+
+    def moment(self, u: Array, poll: Poll = do_nothing) -> Array:
+        """Return X' Diag(u) X / n, shape (D, D)."""
+        T = self.transform
+        (total,) = self.in_centred.total(part_moment, aligned=(u,), poll=poll)
+        return np.asarray(T.T @ total @ T) / len(self)
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
-        d = self.table.shape[1]
-        gram = np.zeros((d, d)) if self.gram is None else self.gram
-        if self.gram is None:
-            for block in replace(self, offset=0.0).centred_blocks():
-                gram += block.T @ block / len(self)
+        gram = self.gram
+        if gram is None:
+            (total,) = replace(self.in_centred, offset=0.0).total(part_second_moment, poll=do_nothing)
+            gram = total / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
             gram[-1, -1] = 1.0
         T = self.transform
-        return T.T @ gram @ T
+        return np.asarray(T.T @ gram @ T)
+
+    def products_with(self, Y: Array, poll: Poll = do_nothing) -> Array:
+        """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
+        (total,) = self.in_centred.total(part_products_with, aligned=(Y,), poll=poll)
+        return np.asarray(self.transform.T @ total) / len(self)
 
     def zero_rows(self) -> Mask:
         """Return which rows are zero, shape (n,)."""
         if self.offset > 0.0:
             return np.zeros(len(self), dtype=bool)
-        used = self.units > 0.0
-        return np.concatenate([~block[:, used].any(axis=1) for block in self.centred_blocks()])
+        return np.concatenate(self.each(part_zero_rows, poll=do_nothing))
 
     def any(self) -> bool:
         """Whether any column is not constant."""
@@ -132,46 +279,195 @@ class Rows:
 
     def array(self) -> Array:
         """Return the matrix as an array, where a copy of its size is needed."""
-        found = np.empty(self.shape)
-        for start, block in zip(range(0, len(self), BLOCK), self.blocks(), strict=True):
-            found[start : start + BLOCK] = block
-        return found
+        return np.concatenate(self.each(part_array, poll=do_nothing))
 
 
-def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> Rows:
+# Of a part
+
+
+def run_part(table: Any, task: tuple[Callable[..., Any], Rows, tuple[Any, ...]], aligned: tuple[Array, ...]) -> Any:
+    """Return what a function gives of a part, on a worker; the linear algebra has one thread."""
+    from diffrac_cvx.linalg import one_thread
+
+    function, frame, arguments = task
+    with one_thread():
+        return function(replace(frame, table=table), do_nothing, *arguments, *aligned)
+
+
+def part_products(part: Rows, poll: Poll, T: Array) -> Array:
+    """Return the centred columns times T."""
+    found, start = np.empty((len(part), T.shape[1])), 0
+    for block in part.centred_blocks():
+        poll()
+        np.matmul(block, T, out=found[start : start + len(block)])
+        start += len(block)
+    return found
+
+
+def part_energies(part: Rows, poll: Poll, T: Array) -> Array:
+    """Return the squared norms of the centred rows times T."""
+    found, start = np.empty(len(part)), 0
+    for block in part.centred_blocks():
+        poll()
+        XT = block @ T
+        np.einsum("ij,ij->i", XT, XT, out=found[start : start + len(block)])
+        start += len(block)
+    return found
+
+
+def part_gain(part: Rows, poll: Poll, T: Array) -> tuple[float, float]:
+    """Return the sums of the norms of the centred rows times T, and of their squares."""
+    roots = squares = 0.0
+    for block in part.centred_blocks():
+        poll()
+        XT = block @ T
+        q = np.einsum("ij,ij->i", XT, XT)
+        roots += float(np.sqrt(q).sum())
+        squares += float(q.sum())
+    return roots, squares
+
+
+def part_moment(part: Rows, poll: Poll, u: Array) -> tuple[Array]:
+    """Return the sum of u_i x_i x_i' over the centred rows."""
+    size = part.table.shape[1] + int(part.offset > 0.0)
+    total, start = np.zeros((size, size)), 0
+    for block in part.centred_blocks():
+        poll()
+        total += block.T @ (u[start : start + len(block), None] * block)
+        start += len(block)
+    return (total,)
+
+
+def part_second_moment(part: Rows, poll: Poll) -> tuple[Array]:
+    """Return the sum of x_i x_i' over the centred rows."""
+    total = np.zeros((part.table.shape[1],) * 2)
+    for block in part.centred_blocks():
+        poll()
+        total += block.T @ block
+    return (total,)
+
+
+def part_products_with(part: Rows, poll: Poll, Y: Array) -> tuple[Array]:
+    """Return the sum of x_i y_i' over the centred rows."""
+    total, start = np.zeros((part.table.shape[1] + int(part.offset > 0.0), *Y.shape[1:])), 0
+    for block in part.centred_blocks():
+        poll()
+        total += block.T @ Y[start : start + len(block)]
+        start += len(block)
+    return (total,)
+
+
+def part_zero_rows(part: Rows, poll: Poll) -> Mask:
+    """Return which rows are zero in the columns that are not constant."""
+    used, found = part.units > 0.0, []
+    for block in part.centred_blocks():
+        poll()
+        found.append(~block[:, used].any(axis=1))
+    return np.concatenate(found)
+
+
+def part_array(part: Rows, poll: Poll) -> Array:
+    """Return the rows."""
+    found, start = np.empty(part.shape), 0
+    for block in part.blocks():
+        poll()
+        found[start : start + len(block)] = block
+        start += len(block)
+    return found
+
+
+def part_summary(part: Rows, poll: Poll) -> tuple[Array, Array, Array]:
+    """Return the smallest and largest entries of the columns, and their sums."""
+    d = part.table.shape[1]
+    smallest, largest, total = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d)
+    for start in range(0, len(part), part.block):
+        poll()
+        given = part.table[start : start + part.block]
+        block = given.toarray() if scipy.sparse.issparse(given) else given
+        np.minimum(smallest, block.min(axis=0), out=smallest)
+        np.maximum(largest, block.max(axis=0), out=largest)
+        total += block.sum(axis=0, dtype=np.float64)
+        part.meter.add(len(block))
+    return smallest, largest, total
+
+
+def part_not_finite(part: Rows, poll: Poll) -> tuple[int, tuple[int, int, float] | None]:
+    """Return how many entries are not finite, and row, column and value of the first."""
+    count, first = 0, None
+    for start in range(0, len(part), part.block):
+        poll()
+        given = part.table[start : start + part.block]
+        block = given.toarray() if scipy.sparse.issparse(given) else given
+        bad = np.argwhere(~np.isfinite(block))
+        count += len(bad)
+        if len(bad) and first is None:
+            first = (start + int(bad[0, 0]), int(bad[0, 1]), float(block[tuple(bad[0])]))
+    return count, first
+
+
+def part_centred_sums(part: Rows, poll: Poll) -> tuple[Array, Array]:
+    """Return the sums of the products and of the entries of the centred columns."""
+    d = part.table.shape[1]
+    gram, rest = np.zeros((d, d)), np.zeros(d)
+    for block in part.centred_blocks():
+        poll()
+        gram += block.T @ block
+        rest += block.sum(axis=0)
+    return gram, rest
+
+
+# From what users pass
+
+
+def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = do_nothing) -> Rows:
     """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
 
-    A numeric array is not copied, whatever its type.
+    A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.
 
     Raises
     ------
     DataError
         If the table is not usable; the message names the value and the remedy.
     """
-    table = as_table(X)
+    if is_chunked(X):
+        table: Any = as_chunks(X)
+    elif hasattr(X, "toarray"):
+        table = as_sparse_table(X)
+    else:
+        table = as_table(X)
+        require_file(table)
     n, d = table.shape
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")
-    smallest, largest, total = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d)
-    for start in range(0, n, BLOCK):
-        block = table[start : start + BLOCK]
-        np.minimum(smallest, block.min(axis=0), out=smallest)
-        np.maximum(largest, block.max(axis=0), out=largest)
-        total += block.sum(axis=0, dtype=np.float64)
+    rows = Rows(table, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), threads=threads)
+    summaries = rows.each(part_summary, poll=poll)
+    smallest, largest, total = (
+        np.min([found[0] for found in summaries], axis=0),
+        np.max([found[1] for found in summaries], axis=0),
+        np.sum([found[2] for found in summaries], axis=0),
+    )
     if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
-        require_finite(np.asarray(table), "X")
+        raise_not_finite(rows, poll)
     size = np.maximum(np.abs(smallest), np.abs(largest))
     require_moderate(size)
-    rows = Rows(table, mean=total / n, rest=np.zeros(d), units=np.ones(d), threads=threads)
-    gram, rest = np.zeros((d, d)), np.zeros(d)
-    for block in rows.centred_blocks():
-        gram += block.T @ block
-        rest += block.sum(axis=0)
-    gram, rest = gram / n, rest / n
-    gram -= np.outer(rest, rest)
+    rows = replace(rows, mean=total / n)
+    gram, rest = (found / n for found in rows.total(part_centred_sums, poll=poll))
+    gram = gram - np.outer(rest, rest)
     # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
-    rest[np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram))] = 0.0
+    rest = np.where(np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, rest)
     mean = rows.mean + rest
     constant = find_constant(np.maximum(largest - mean, mean - smallest), size, n)
     warn_constant(constant, warn, depth + 1)
     return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
+
+
+def raise_not_finite(rows: Rows, poll: Poll) -> None:
+    """Raise DataError naming the first entry that is NaN or infinite."""
+    found = rows.each(part_not_finite, poll=poll)
+    starts = [start for start, _ in rows.bounds()]
+    count = sum(number for number, _ in found)
+    start, (row, column, value) = next((i, first) for i, (_, first) in zip(starts, found, strict=True) if first)
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    raise DataError(
+        f"X is {value} at row {start + row}, column {column}{more}, counting from 0; drop or impute such entries"
+    )

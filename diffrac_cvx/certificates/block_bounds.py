@@ -1,6 +1,7 @@
 """Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +34,9 @@ from diffrac_cvx.certificates.pairs import (
 from diffrac_cvx.certificates.rounding import Pencil, gamma, proved_ratio, succeeds, up
 from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, symmetric
+from diffrac_cvx.linalg import EPS, moment, symmetric
 from diffrac_cvx.result import Bracket, Labels
+from diffrac_cvx.shifted import weighted_gram
 
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
 DENSE = 300  # coordinates up to which all eigenvectors are computed for one
@@ -107,7 +109,7 @@ class Blocks:
         single = single_ratios(self.problem, u, self.partition.singles)
         largest, shrunk = [], []
         for i, (data, matrix) in enumerate(zip(self.data, C, strict=True)):
-            t, multiplier = self.block_ratio(i, symmetric(data.T @ (u[:, None] * data) / n), matrix, u.max(initial=0.0))
+            t, multiplier = self.block_ratio(i, symmetric(weighted_gram(data, u) / n), matrix, u.max(initial=0.0))
             largest.append(t)
             shrunk.append(multiplier)
         return BlockRatios(u, inverse_mean, single, largest, shrunk)
@@ -143,7 +145,8 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
     n, top = len(u), float(u.max(initial=0.0))
     off = problem.off_data(singles)
     M = (u @ problem.squares / n)[singles]
-    M = (np.sqrt(M * (1 + gamma(n + 8))) + top**0.5 * off) ** 2
+    lost = 4 * gamma(n + 8) * float(np.mean(u)) * problem.shift[singles]  # where x^2 - r^2 and r^2 are added apart
+    M = (np.sqrt(M * (1 + gamma(n + 8)) + lost) + top**0.5 * off) ** 2
     least = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
     right = least * (1 - gamma(n + 8)) - 2 * np.sqrt(least) * off
     if problem.F.shape[1] == 0:
@@ -174,7 +177,7 @@ def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
         return None
     weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0)), problem.problem.zero_rows
     used = np.where(zero, 0.0, weights.w)
-    fourth = np.einsum("ij,i,ij->j", problem.squares, used, problem.squares) / len(used)
+    fourth = problem.fourth_moments(used)
     floored = np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)) @ problem.squares / len(used)
     return Spread(np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal), abs(t - 1.0))
 
@@ -200,6 +203,7 @@ def matrices(blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs)
     M = ratios.u @ problem.squares / len(ratios.u)
     diagonal = at.t * problem.diagonal - M - np.sum(at.K**2, axis=0)
     mass = 4.0 * at.roundings * (at.t * problem.diagonal + M + at.magnified * np.sum(at.K**2, axis=0))
+    mass += 32.0 * at.roundings * (at.t + float(np.mean(ratios.u))) * problem.shift
     number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
     for group in involved_groups(joined, pairs):
         position[group] = np.arange(len(group))
@@ -224,7 +228,7 @@ def block_matrix(blocks: Blocks, ratios: BlockRatios, at: Elimination, i: int) -
     """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
     block, data = blocks.partition.blocks[i], blocks.data[i]
     s = len(block)
-    M = data[:, :s].T @ (ratios.u[:, None] * data[:, :s]) / len(data)
+    M = weighted_gram(data[:, :s], ratios.u) / len(data)
     K = at.K[:, block]
     return np.asarray(at.t * (blocks.right[i][:s, :s] + ratios.C[i]) - M - K.T @ K)
 
@@ -400,8 +404,8 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
     for i, (block, data) in enumerate(zip(blocks.partition.blocks, blocks.data, strict=True)):
         small = split.problem.restrict(split.penalised[block])
         U = dense(rows[split.penalised[block]])
-        M = symmetric(data.T @ (u[:, None] * data) / len(data))
-        candidates = [C for C in candidate_matrices(small, U, u, None) if C is not None]
+        M = symmetric(weighted_gram(data, u) / len(data))
+        candidates = [C for C in candidate_matrices(small, U, partial(moment, small.X, u), None) if C is not None]
         chosen.append(min(candidates, key=lambda C: blocks.block_ratio(i, M, C, top)[0]))
     return chosen
 

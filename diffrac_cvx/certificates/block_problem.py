@@ -14,6 +14,7 @@ from diffrac_cvx.certificates.rounding import Whitening, gamma, rounding_of_whit
 from diffrac_cvx.factors import Sparse, dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import psd_factor, symmetric, whitener
+from diffrac_cvx.shifted import Points, Shifted, dense_columns, row_of, squared_entries, weighted_gram
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 
@@ -61,7 +62,7 @@ class BlockProblem:
 
     Attributes
     ----------
-    X : (n, m) array
+    X : (n, m) array, or Shifted
         The penalised columns.
     F : (n, f) array
         The unpenalised ones, in coordinates in which A is the identity on them.
@@ -77,7 +78,7 @@ class BlockProblem:
         How exact the coordinates of F are.
     """
 
-    X: Array
+    X: Points
     F: Array
     a: Array
     c: Array
@@ -93,7 +94,9 @@ class BlockProblem:
 
     def off_moment(self, block: Indices, M: Array, top: float) -> float:
         """Return how far X'Diag(u)X/n, computed on a block and F, may be from the exact one; u is top at most."""
-        mass = float(np.trace(M))
+        # What a sparse matrix and its row are multiplied out to: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
+        shift = float(self.shift[block].sum())
+        mass = float(np.trace(M)) if shift == 0.0 else 2.0 * float(np.trace(M)) + 8.0 * top * shift
         off = top**0.5 * (float(np.linalg.norm(self.off_data(block))) + self.whitened.off_data)
         return up(gamma(len(self.X) + 8) * mass + (2.0 * mass**0.5 + off) * off)
 
@@ -109,20 +112,39 @@ class BlockProblem:
     @cached_property
     def diagonal(self) -> Array:
         """A_jj + c_j^2, shape (m,): 1 but for columns of zeros."""
+        if isinstance(self.X, Shifted):
+            return self.X.mean_squares() + self.a**2 + self.c**2
         return np.asarray(np.einsum("ij,ij->j", self.X, self.X) / len(self.X) + self.a**2 + self.c**2)
 
     @cached_property
-    def squares(self) -> Array:
+    def squares(self) -> Points:
         """The squared entries of X, shape (n, m)."""
-        return np.square(self.X)
+        return squared_entries(self.X)
 
-    def data_of(self, block: Indices) -> Array:
+    def fourth_moments(self, weights: Array) -> Array:
+        """Return mean_i weights_i x_ij^4, shape (m,)."""
+        if isinstance(self.X, Shifted):
+            return np.asarray(weights @ self.X.power(4)) / len(weights)
+        return np.asarray(np.einsum("ij,i,ij->j", self.squares, weights, self.squares) / len(weights))
+
+    @cached_property
+    def shift(self) -> Array:
+        """Squares of the row that is added to a sparse matrix, shape (m,): rounding is in proportion to them."""
+        return row_of(self.X) ** 2
+
+    def data_of(self, block: Indices) -> Points:
         """Return the columns of a block and those of F, shape (n, s + f)."""
+        if isinstance(self.X, Shifted):
+            return self.X[:, block].beside(self.F)
         return np.hstack([self.X[:, block], self.F])
 
-    def right_of(self, block: Indices, data: Array) -> Array:
+    def right_of(self, block: Indices, data: Points) -> Array:
         """Return A + Diag(c)^2 on a block and F, shape (s + f, s + f)."""
-        right = data.T @ data / len(data)
+        right = (
+            weighted_gram(data, np.ones(len(data))) / len(data)
+            if isinstance(data, Shifted)
+            else data.T @ data / len(data)
+        )
         s = len(block)
         right[:s, :s] += np.diag(self.a[block] ** 2 + self.c[block] ** 2)
         right[s:, s:] = np.eye(right.shape[0] - s)
@@ -192,7 +214,7 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
     # The offset comes last, so that without other free columns the penalised ones are a view.
     contiguous = len(penalised) == 0 or penalised[-1] == len(penalised) - 1
     X = problem.X[:, : len(penalised)] if contiguous else problem.X[:, penalised]
-    F = problem.X[:, free]
+    F = dense_columns(problem.X, free)
     root = np.vstack([F / len(F) ** 0.5, np.diag(problem.a[free])])
     basis = whitener(root) if len(free) else np.zeros((0, 0))
     whitened = F @ basis

@@ -9,8 +9,9 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual, bracket
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem, problem_in_rows
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, projection_of
+from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
 from diffrac_cvx.directions import best_direction, best_directions
 from diffrac_cvx.errors import DataError
@@ -18,7 +19,10 @@ from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
+from diffrac_cvx.points import as_points
 from diffrac_cvx.result import Bracket, Result
+from diffrac_cvx.rows import Rows
+from diffrac_cvx.shifted import Points, Shifted
 
 SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
 
@@ -68,9 +72,13 @@ def certify_v(
         If V is one block and a matrix of its size would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    data, nu = as_points(X, by_columns=penalty.has_l1, warn=False), in_unit_interval(nu, "nu")
     problem = direction_problem(data, nu, penalty)
     U, dual = read_matrix(problem, V)
+    if isinstance(data, Shifted) and not is_sparse(U):
+        problem = problem_in_rows(problem)
+    if isinstance(problem.X, Rows):
+        return bracket_of_rows(data, problem, dense(U), None if dual is None else dense(dual.C), (nu, penalty))
     point = problem.best_scale(U)
     upper = min(proved_value(data, nu, penalty, problem.user_factor(point.U)), 1.0)
     if nu == 0.0:
@@ -82,8 +90,21 @@ def certify_v(
         return Bracket(float(min(lower, found.upper)), found.upper)
     if size > SMALL:
         return found
-    whole = bracket(problem, point._replace(U=dense(U)), None)
+    if isinstance(data, Shifted):
+        whole = look(problem_in_rows(problem), dense(U), None, guess=True).bounds
+    else:
+        whole = bracket(problem, point._replace(U=dense(U)), None)
     return Bracket(max(found.lower, whole.lower), found.upper)
+
+
+def bracket_of_rows(
+    data: Points, problem: DirectionProblem, U: Array, C: Array | None, setting: tuple[float, Penalty]
+) -> Bracket:
+    """Bracket the optimum of (15) from a factor and one pass over many rows."""
+    nu, penalty = setting
+    found = look(problem, U, C, guess=C is None)
+    upper = min(proved_value(data, nu, penalty, problem.user_factor(found.point.U)), 1.0)
+    return Bracket(0.0 if nu == 0.0 else min(found.bounds.lower, upper), upper)
 
 
 def read_matrix(problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result) -> tuple[Factor, Dual | None]:

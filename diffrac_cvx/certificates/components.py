@@ -9,9 +9,11 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval
+from diffrac_cvx.inputs import Array, in_unit_interval
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.points import as_points
 from diffrac_cvx.result import Labels, Result
+from diffrac_cvx.shifted import dense_columns, gram_between, squared_entries
 
 UNPENALISED = -1
 COLUMNS = 512  # of X that are multiplied with all others at a time
@@ -76,7 +78,7 @@ def find_components(
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    data, nu = as_points(X, by_columns=True, warn=False), in_unit_interval(nu, "nu")
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(data, nu, penalty)
     U, labels = problem.from_result(V), np.full(data.shape[1], UNPENALISED)
@@ -115,10 +117,11 @@ def label_components(
     n, m = len(problem.X), len(penalised)
     used = problem.X[~problem.zero_rows]
     u, w = weights.u[~problem.zero_rows], weights.w[~problem.zero_rows]
-    X, F, c = used[:, penalised], used[:, problem.c == 0.0], problem.c[penalised]
+    X, F, c = used[:, penalised], dense_columns(used, np.flatnonzero(problem.c == 0.0)), problem.c[penalised]
+    squares, everything = squared_entries(X), slice(None)
     tilt = (u - 1.0) / n  # G off the diagonal: A and X'X/n differ on the diagonal only
     spread = w * (weights.gap / n)
-    K = F.T @ (tilt[:, None] * X)
+    K = (tilt[:, None] * F).T @ X
     right = F.T @ F / n + np.diag(problem.a[problem.c == 0.0] ** 2)
     values, vectors = np.linalg.eigh(right - F.T @ (u[:, None] * F) / n)
     error = np.sqrt((F**2).T @ (spread[:, None] * F**2)).sum() if rtol is None else 0.0  # of the eigenvalues
@@ -127,14 +130,14 @@ def label_components(
         return np.zeros(m, dtype=np.int64)
     root = (vectors / np.sqrt(values)).T @ K
     size = np.linalg.norm(K, axis=0)
-    slack = np.sqrt(np.sum((F**2).T @ (spread[:, None] * X**2), axis=0))  # of the columns of K
+    slack = np.sqrt(np.sum((spread[:, None] * F**2).T @ squares, axis=0))  # of the columns of K
     labels = np.arange(m)
     for start in range(0, m, COLUMNS):
         block = slice(start, start + COLUMNS)
-        G = X[:, block].T @ (tilt[:, None] * X) + root[:, block].T @ root
+        G = gram_between(X, tilt, block, everything) + root[:, block].T @ root
         box = np.outer(c[block], c)
         if rtol is None:
-            off = np.sqrt((X[:, block] ** 2).T @ (spread[:, None] * X**2))
+            off = np.sqrt(np.maximum(gram_between(squares, spread, block, everything), 0.0))
             if len(K):
                 off += np.outer(size[block], size) * (error / (values[0] * least))
                 off += (np.outer(size[block] + slack[block], size + slack) - np.outer(size[block], size)) / least

@@ -1,6 +1,7 @@
 """Brackets in the space of directions: what any factor of V proves about (15) and (21), in closed form."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
         u, inverse_mean = skip_zero_rows(problem, dual.u)
         lower = max(lower, lower_bound(problem, u, inverse_mean, C_given))
     for u, inverse_mean in candidate_weights(problem, point.q):
-        for C in candidate_matrices(problem, point.U, u, C_given):
+        for C in candidate_matrices(problem, point.U, partial(moment, problem.X, u), C_given):
             lower = max(lower, lower_bound(problem, u, inverse_mean, C))
     return Bracket(float(min(lower, point.value)), float(point.value))
 
@@ -97,8 +98,13 @@ def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
     return np.where(problem.zero_rows, 0.0, u), float(np.mean(np.where(problem.zero_rows, 0.0, 1.0 / u)))
 
 
-def candidate_matrices(problem: DirectionProblem, U: Array, u: Array, C_given: Array | None) -> Iterator[Array | None]:
-    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: the one given, else from the signs of V."""
+def candidate_matrices(
+    problem: DirectionProblem, U: Array, find_moment: Callable[[], Array], C_given: Array | None
+) -> Iterator[Array | None]:
+    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: the one given, else from the signs of V.
+
+    X' Diag(u) X / n is found where it is needed.
+    """
     if not problem.has_l1:
         yield None
         return
@@ -108,20 +114,21 @@ def candidate_matrices(problem: DirectionProblem, U: Array, u: Array, C_given: A
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
         return  # where V has few zeros, its signs give the C that the solver has
-    slack = np.clip(moment(problem.X, u) - problem.A, -problem.box, problem.box)
+    M = find_moment()
+    slack = np.clip(M - problem.A, -problem.box, problem.box)
     yield from sign_patterns(problem, V, slack)
     if C_given is None:
         for threshold in THRESHOLDS:
-            yield fit_matrix(problem, u, V, np.abs(V) <= threshold * size)
+            yield fit_matrix(problem, M, V, np.abs(V) <= threshold * size)
 
 
-def fit_matrix(problem: DirectionProblem, u: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
+def fit_matrix(problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
     """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 
     Accelerated projected gradient on the squared violations, an eigendecomposition a step; the result is inside the
     box, so the bound holds however accurate it is.
     """
-    fixed = problem.A + np.diag(problem.c**2) - moment(problem.X, u)
+    fixed = problem.A + np.diag(problem.c**2) - M
     V = V / max(top_eigenvalue(V), 1e-300)
     C = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
     ahead, t = C, 1.0

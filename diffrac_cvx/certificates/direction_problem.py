@@ -24,12 +24,9 @@ from diffrac_cvx.factors import (
 from diffrac_cvx.inputs import Array, as_matrix, warn_degenerate
 from diffrac_cvx.linalg import (
     inverse_or_one,
-    one_thread,
     power_of_two,
     psd_factor,
-    row_blocks,
     row_energies,
-    row_products,
     triangular_root,
     unit_rows,
     whitener,
@@ -39,6 +36,7 @@ from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.result import Result
 from diffrac_cvx.rows import Rows
+from diffrac_cvx.shifted import Shifted, dense_columns, with_ones
 
 LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
 
@@ -47,7 +45,10 @@ COPIES = 6  # of the data, that a solver holds
 
 
 class Scaled(NamedTuple):
-    """A factor U at its best scale, the objective of (15) there, and the energies q_i = x_i'UU'x_i, shape (n,)."""
+    """A factor U at its best scale, the objective of (15) there, and the energies q_i = x_i'UU'x_i, shape (n,).
+
+    Of many rows there are no energies, shape (0,): they are not kept, nor sent where the rows are elsewhere.
+    """
 
     U: Factor
     value: float
@@ -103,7 +104,7 @@ class DirectionProblem:
             B, W = self.A + np.diag(self.c**2), self.W
             size = float(np.trace(B) * np.sum(W**2))
             residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
-            return Whitening(0.0, up(residual + gamma(summands(len(self.X)) + 100 * len(W)) * size))
+            return Whitening(0.0, up(residual + gamma(self.X.summands + 100 * len(W)) * size))
         return rounding_of_whitening(self.X, self.W, self.Z, self.a**2 + self.c**2)
 
     def off_moment(self, Mz: Array, top: float, mass: float | None = None) -> float:
@@ -121,7 +122,7 @@ class DirectionProblem:
         n = len(self.X)
         if isinstance(self.X, Rows):
             mass = top * float(np.trace(self.A)) if mass is None else mass
-            return up(gamma(summands(n) + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2)))
+            return up(gamma(self.X.summands + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2)))
         mass, off = float(np.trace(Mz)), top**0.5 * self.rounding.off_data
         return up(gamma(summands(n) + 8) * mass + (2.0 * mass**0.5 + off) * off)
 
@@ -163,7 +164,7 @@ class DirectionProblem:
         free = np.flatnonzero(self.c == 0.0)
         if self.basis is not None or len(free) == 0 or isinstance(self.X, Rows):
             return int(self.dropped)
-        columns = np.vstack([self.X[:, free] / len(self.X) ** 0.5, np.diag(self.a[free])])
+        columns = np.vstack([dense_columns(self.X, free) / len(self.X) ** 0.5, np.diag(self.a[free])])
         return int(np.sum(columns.any(axis=0)) - whitener(columns).shape[1])
 
     @cached_property
@@ -188,7 +189,7 @@ class DirectionProblem:
         known = "R" in self.__dict__
         return replace(
             self,
-            X=self.X[:, chosen],
+            X=dense_columns(self.X, chosen),
             a=self.a[chosen],
             c=self.c[chosen],
             scale=self.scale[chosen],
@@ -198,22 +199,32 @@ class DirectionProblem:
 
     def gain(self, U: Factor) -> float:
         """g(UU') = mean_i sqrt(x_i'UU'x_i)."""
+        if isinstance(self.X, Rows):
+            return self.X.gain_and_energy(dense(U))[0]
         return float(np.mean(np.sqrt(row_energies(self.X, U))))
 
     def cost(self, U: Factor, q: Array | None = None) -> float:
-        """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms; q_i = x_i'UU'x_i if it is known."""
+        """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms; q_i = x_i'UU'x_i, or its mean, if known."""
         if self.basis is not None:
             return squared_norm(U)
-        q = row_energies(self.X, U) if q is None else q
+        if q is None:
+            q = np.asarray(self.X.gain_and_energy(dense(U))[1]) if isinstance(self.X, Rows) else row_energies(self.X, U)
         total = float(np.mean(q)) + squared_norm(scale_rows(U, self.a))
         return total + sum_of_absolute_products(scale_rows(U, self.c)) if self.has_l1 else total
 
     def best_scale(self, U: Factor, q: Array | None = None) -> Scaled:
         """Return the best multiple of a factor; its objective is 1 - g^2/T, and there g = T = 1 - objective."""
+        if isinstance(self.X, Rows):
+            gain, energy = self.X.gain_and_energy(dense(U))
+            return self.scaled(U, gain, self.cost(U, np.asarray(energy)))
         q = row_energies(self.X, U) if q is None else q
-        gain, cost = float(np.mean(np.sqrt(q))), self.cost(U, q)
+        return self.scaled(U, float(np.mean(np.sqrt(q))), self.cost(U, q), q)
+
+    def scaled(self, U: Factor, gain: float, cost: float, q: Array | None = None) -> Scaled:
+        """Return the best multiple of a factor with this g and T; many rows come without their energies."""
+        q = np.zeros(0) if q is None else q
         if cost == 0.0 or gain == 0.0:
-            return Scaled(U * 0.0, 1.0, np.zeros(len(self.X)))
+            return Scaled(U * 0.0, 1.0, np.zeros(len(q)))
         multiple = gain / cost
         return Scaled(U * multiple, max(1.0 - gain**2 / cost, 0.0), q * multiple**2)
 
@@ -228,24 +239,6 @@ class DirectionProblem:
     def labels_factor(self, U: Factor) -> Array:
         """Return F, shape (n, r), with Y = FF' optimal for V = UU' (appendix C.2): the rows of X U at unit norm."""
         return unit_rows(products(self.X, order_columns(U, rtol=1e-16)))
-
-    def labels_factor_of_rows(self, point: Scaled) -> Array:
-        """Return `labels_factor` of a point of many rows, in the memory of F alone.
-
-        Raises
-        ------
-        DataError
-            If the user's table has changed since the point was found.
-        """
-        gain = 0.0
-        with one_thread():  # this runs after the solver has returned
-            F = products(self.X, order_columns(point.U, rtol=1e-16))
-            for block in row_blocks(F):
-                gain += float(np.sqrt(row_products(block, block)).sum()) / len(F)
-                block[:] = unit_rows(block)
-        if abs(gain - np.mean(np.sqrt(point.q))) > 1e-9:
-            raise DataError("X has changed since this result was found, and F is made of it when first read; keep X")
-        return F
 
     def from_user(self, V: Array) -> Array:
         """Return the factor, in these coordinates, of the user's V."""
@@ -293,14 +286,18 @@ class DirectionProblem:
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
 
-def direction_problem(X: Array | Rows, nu: float, penalty: Penalty) -> DirectionProblem:
+def direction_problem(X: Array | Rows | Shifted, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
+    n, d = X.shape
+    if isinstance(X, Shifted):
+        return problem_of_shifted(X, nu, penalty)
     if isinstance(X, Rows):
         problem = problem_of_rows(X, nu, penalty)
         if problem is not None:
             return problem
+        what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
+        require_memory(8.0 * (COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
         X = X.array()
-    n, d = X.shape
     a, c = weights_of(penalty, d)
     require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
     if nu < 1.0:
@@ -325,8 +322,28 @@ def direction_problem(X: Array | Rows, nu: float, penalty: Penalty) -> Direction
     )
 
 
-def as_if_array(X: Rows) -> Array:
-    """Return rows as what takes their place: they are read by the functions that read a matrix by blocks of rows."""
+def problem_of_shifted(X: Shifted, nu: float, penalty: Penalty) -> DirectionProblem:
+    """Return problem (15) for sparse columns; there has to be an l1 part, for without one they would be whitened."""
+    a, c = weights_of(penalty, X.shape[1])
+    if nu < 1.0:
+        X, a, c = with_ones(X), np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
+    scale = power_of_two(inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2)))
+    return DirectionProblem(X=as_if_array(X * scale), a=a * scale, c=c * scale, scale=scale, has_offset=nu < 1.0)
+
+
+def problem_in_rows(problem: DirectionProblem) -> DirectionProblem:
+    """Return a problem of sparse columns as one of sparse rows, in the same coordinates, with A computed."""
+    X = cast(Shifted, problem.X)
+    n, D = X.shape
+    gram = X.gram(np.ones(n)) / n
+    values, Q = np.linalg.eigh(gram + np.diag(problem.a**2))
+    root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
+    rows = Rows(X.by_rows, mean=-X.r, rest=np.zeros(D), units=np.ones(D), gram=gram)
+    return replace(problem, X=as_if_array(rows), root=root)
+
+
+def as_if_array(X: Rows | Shifted) -> Array:
+    """Return what takes the place of an array: it is read by the functions that read one by blocks of rows."""
     return cast(Array, X)
 
 
@@ -361,7 +378,7 @@ def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | 
     return DirectionProblem(X=whitened, a=zeros, c=zeros, scale=scale, has_offset=offset, basis=scale[:, None] * W)
 
 
-def warn_if_uninformative(problem: DirectionProblem, X: Array | Rows, penalty: Penalty) -> None:
+def warn_if_uninformative(problem: DirectionProblem, X: Array | Rows | Shifted, penalty: Penalty) -> None:
     """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
     a, c = weights_of(penalty, X.shape[1])
     if isinstance(X, Rows) or a.any() or c.any():
@@ -373,9 +390,9 @@ def warn_if_uninformative(problem: DirectionProblem, X: Array | Rows, penalty: P
         warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=5)
 
 
-def offset_only(X: Array | Rows, nu: float) -> Array | None:
+def offset_only(X: Array | Rows | Shifted, nu: float) -> Array | None:
     """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features."""
-    if nu > 0.0 and X.any():
+    if nu > 0.0 and (X.any(axis=0).any() if isinstance(X, Shifted) else X.any()):
         return None
     G = np.zeros((X.shape[1] + int(nu < 1.0), 1))
     if nu < 1.0:

@@ -11,11 +11,13 @@ from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.certificates.rounding import gamma, up
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.result import Labels
+from diffrac_cvx.shifted import Shifted
 
 COLUMNS = 512  # of X that are multiplied with the others at a time
 NEAR = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at again without the others
 SINGLE_FROM = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
 SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
+SPARSE_PAIRS = 4000  # of sparse columns that are multiplied at a time
 GATHER = 30  # how much longer a product takes alone than among others
 
 Poll = Callable[[], None]
@@ -92,7 +94,7 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> Elimination | None:
     off = t * problem.whitened.off_right + float(u.max()) ** 0.5 * 4 * problem.whitened.off_data
     if values[0] <= 64 * f * gamma(n + 32) * t + 4 * off:
         return None
-    K = (vectors / np.sqrt(values)).T @ (problem.F.T @ (tilt[:, None] * problem.X))
+    K = (vectors / np.sqrt(values)).T @ ((tilt[:, None] * problem.F).T @ problem.X)
     return with_rounding(problem, u, Elimination(t, tilt, K), 1.0 + 32 * f * t / float(values[0]))
 
 
@@ -100,6 +102,8 @@ def with_rounding(problem: BlockProblem, u: Array, at: Elimination, magnified: f
     """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
     n, top = len(u), float(u.max(initial=0.0))
     size = np.abs(at.tilt) @ problem.squares + magnified * np.sum(at.K**2, axis=0)
+    if problem.shift.any():  # (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2
+        size = 2.0 * size + 8.0 * float(np.abs(at.tilt).sum()) * problem.shift
     roundings = gamma(n + len(at.K) + 32) + problem.whitened.off_right + problem.whitened.off_data
     # Columns are off by their centring, which changes G_jk by at most this times their norms.
     moved = 2.0 * (at.t + top) * problem.off_data(slice(None)) * np.sqrt(problem.diagonal)
@@ -189,6 +193,8 @@ class Columns(NamedTuple):
 def scaled_columns(problem: BlockProblem, at: Elimination) -> Columns:
     """Return the products that `scan` needs, in single precision where that is exact enough and pays."""
     X, c = problem.X, problem.c
+    if isinstance(X, Shifted):
+        return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
     # |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
     size = float(np.max((np.abs(at.tilt) @ problem.squares + np.sum(at.K**2, axis=0)) / c**2, initial=0.0))
     rounding = 1.1 * (len(X) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
@@ -202,17 +208,22 @@ def scaled_columns(problem: BlockProblem, at: Elimination) -> Columns:
 def block_of(problem: BlockProblem, at: Elimination, first: slice, rest: slice) -> Array:
     """Return G for two ranges of columns."""
     X, K = problem.X, at.K
+    if isinstance(X, Shifted):
+        return X.gram(at.tilt, first, rest) + K[:, first].T @ K[:, rest]
     return np.asarray((X[:, first] * at.tilt[:, None]).T @ X[:, rest] + K[:, first].T @ K[:, rest])
 
 
 def look_again(problem: BlockProblem, at: Elimination, pairs: Pairs, poll: Poll) -> Pairs:
     """Return the same pairs at other weights."""
     G = np.empty(len(pairs.j))
-    step = max(1, 2**22 // len(problem.X))
+    step = max(1, 2**22 // len(problem.X)) if not isinstance(problem.X, Shifted) else SPARSE_PAIRS
     for start in range(0, len(G), step):
         poll()
         j, k = pairs.j[start : start + step], pairs.k[start : start + step]
-        G[start : start + step] = np.einsum("ip,i,ip->p", problem.X[:, j], at.tilt, problem.X[:, k])
+        if isinstance(problem.X, Shifted):
+            G[start : start + step] = problem.X.pair_sums(at.tilt, j, k)
+        else:
+            G[start : start + step] = np.einsum("ip,i,ip->p", problem.X[:, j], at.tilt, problem.X[:, k])
         G[start : start + step] += np.sum(at.K[:, j] * at.K[:, k], axis=0)
     return Pairs(pairs.j, pairs.k, G, at.side * problem.c[pairs.j] * problem.c[pairs.k])
 

@@ -1,5 +1,8 @@
 """The objective of (15) at a V in the user's units, rounding included: what is returned is never below it."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
 from diffrac_cvx.certificates.rounding import UNIT, gamma, up
@@ -7,10 +10,11 @@ from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_no
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, power_of_two, row_blocks
 from diffrac_cvx.penalty import Penalty, weights_of
-from diffrac_cvx.rows import BLOCK, Rows
+from diffrac_cvx.rows import BLOCK, Poll, Rows, do_nothing
+from diffrac_cvx.shifted import Points, Shifted, row_sizes
 
 
-def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor) -> float:
+def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     """Return a number that the objective of (15) at V = GG' does not exceed, for the exactly centred data.
 
     A product with a row is off by the rounding of a sum of as many terms as there are columns, and the centring of X by
@@ -19,7 +23,7 @@ def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor) -> flo
 
     Parameters
     ----------
-    X : (n, d) array, or Rows
+    X : (n, d) array, Rows or Shifted
         Data, centred in double precision.
     nu : float
         Weight of the imbalance, in [0, 1].
@@ -37,15 +41,13 @@ def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor) -> flo
     scaled = scale_rows(features, 1.0 / units)
     columns = scaled.multiply(scaled).sum(axis=1) if is_sparse(scaled) else np.sum(scaled**2, axis=1)
     norm = float(np.sqrt(np.sum(columns)) + np.linalg.norm(offset))
-    gain = energy = 0.0
-    for block in row_blocks(X):
-        XG = np.asarray(block @ features) + offset
-        length = np.sqrt(np.sum(XG**2, axis=1))
-        norms = np.sqrt(np.sum((block * units) ** 2, axis=1)) + 1.0
-        off = gamma(d + G.shape[1] + 8) * norms * norm + 4.0 * gamma(n) * norm * d**0.5
-        gain += float(np.sum(np.maximum(length * (1.0 - gamma(G.shape[1] + 8)) - off, 0.0)))
-        energy += float(np.sum((length * (1.0 + gamma(G.shape[1] + 8)) + off) ** 2))
-    roundings = min(n, BLOCK) + n // BLOCK + 16
+    factor = RoundedFactor(features, offset, units, norm, n)
+    if isinstance(X, Rows):
+        gain, energy = X.total(bounds_of_part, factor, poll=do_nothing)
+        roundings = X.summands + 16
+    else:
+        gain, energy = bounds_of_blocks(row_blocks(X), factor)
+        roundings = min(n, BLOCK) + n // BLOCK + 16
     cost = energy / n + squared_norm(scale_rows(features, a))
     if nu < 1.0:
         cost += nu / (1.0 - nu) * float(offset @ offset)
@@ -55,8 +57,62 @@ def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor) -> flo
     return float(1.0 - 2.0 * gain / n + cost + up(lost))
 
 
-def column_sizes(X: Array | Rows) -> Array:
+class RoundedFactor(NamedTuple):
+    """A factor of V in the user's units, and what the rounding of its products with rows depends on.
+
+    Attributes
+    ----------
+    features : (d, r) array or sparse array
+        Its rows of the features.
+    offset : (r,) array
+        That of the offset.
+    units : (d,) array
+        Of the columns, that make them comparable.
+    norm : float
+        Norm of the factor in these units.
+    n : int
+        Number of points.
+    """
+
+    features: Factor
+    offset: Array
+    units: Array
+    norm: float
+    n: int
+
+
+def bounds_of_part(part: Rows, poll: Poll, factor: RoundedFactor) -> tuple[float, float]:
+    """Return `bounds_of_blocks` of a part of the rows."""
+
+    def blocks() -> Iterator[Array]:
+        for block in part.blocks():
+            poll()
+            yield block
+
+    return bounds_of_blocks(blocks(), factor)
+
+
+def bounds_of_blocks(blocks: Iterator[Array], factor: RoundedFactor) -> tuple[float, float]:
+    """Return what the sum of sqrt(q) is not below, and what the sum of q is not above, over all rows of some blocks."""
+    features, offset, units, norm, n = factor
+    d, r = features.shape
+    gain = energy = 0.0
+    for block in blocks:
+        XG = np.asarray(block @ features) + offset
+        length = np.sqrt(np.sum(XG**2, axis=1))
+        norms = row_sizes(block, units) + 1.0
+        off = gamma(d + r + 8) * norms * norm + 4.0 * gamma(n) * norm * d**0.5
+        gain += float(np.sum(np.maximum(length * (1.0 - gamma(r + 8)) - off, 0.0)))
+        energy += float(np.sum((length * (1.0 + gamma(r + 8)) + off) ** 2))
+    return gain, energy
+
+
+def column_sizes(X: Points) -> Array:
     """Return the root mean squares of the columns, shape (d,)."""
+    if isinstance(X, Rows):
+        return np.sqrt(np.diag(X.second_moment()))
+    if isinstance(X, Shifted):
+        return np.sqrt(X.mean_squares())
     total = np.zeros(X.shape[1])
     for block in row_blocks(X):
         total += np.sum(block**2, axis=0)

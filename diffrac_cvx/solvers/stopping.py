@@ -22,12 +22,16 @@ from diffrac_cvx.certificates.direction_problem import (
 )
 from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
+from diffrac_cvx.errors import LostError
+from diffrac_cvx.factor_tables import LabelsFactor
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive, positive_int
+from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.points import as_points
 from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
 from diffrac_cvx.rows import Rows
+from diffrac_cvx.shifted import Points, Shifted
 from diffrac_cvx.solvers.watching import watch
 
 Callback = Callable[[Progress], object]
@@ -150,7 +154,7 @@ class Stopping:
 
 
 def solve_by_iterates(
-    X: npt.ArrayLike | Rows,
+    X: npt.ArrayLike,
     nu: float,
     penalty: Penalty,
     iterates: Callable[[DirectionProblem, Start], Iterable[Iterate]],
@@ -159,13 +163,14 @@ def solve_by_iterates(
     *,
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
+    read: Callable[[], Points] | None = None,
 ) -> Result:
     """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
 
     Parameters
     ----------
-    X : (n, d) array, or Rows
-        Data; an array is centred here.
+    X : (n, d) array, sparse matrix or dask array
+        Data; centred here.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty
@@ -180,13 +185,19 @@ def solve_by_iterates(
         A matrix of directions to start from; it is certified before the points.
     exhausted : Status
         The status where the points end before the tolerance or a limit is reached.
+    read : callable, optional
+        What gives the data as the solver wants them, in place of `as_points`.
 
     Raises
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    data, nu = X if isinstance(X, Rows) else as_data(X, depth=5), in_unit_interval(nu, "nu")
+    nu = in_unit_interval(nu, "nu")
+    try:
+        data = read() if read is not None else as_points(X, poll=stopping.poll, depth=6)
+    except LeaveError as leave:
+        return nothing_found(np.shape(X), nu, leave.status, stopping, solver)
     G = offset_only(data, nu)
     if G is not None:
         upper = up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
@@ -205,7 +216,7 @@ def solve_by_iterates(
         try:
             problem, first = watched(partial(set_up, data, nu, penalty, start), data, stopping)
         except LeaveError as leave:
-            return nothing_found(data, nu, leave.status, stopping, solver)
+            return nothing_found(data.shape, nu, leave.status, stopping, solver)
         warn_if_uninformative(problem, data, penalty)
         points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
@@ -214,7 +225,7 @@ def solve_by_iterates(
         return with_proved_value(found, data, nu, penalty, stopping)
 
 
-def with_proved_value(found: Result, data: Array | Rows, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
+def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
     """Return the result with the value of its V as it is returned, in the user's units, rounding included.
 
     V = 0 has the value 1, so that no more is ever needed.
@@ -235,14 +246,14 @@ def with_proved_value(found: Result, data: Array | Rows, nu: float, penalty: Pen
 
 
 def set_up(
-    data: Array | Rows, nu: float, penalty: Penalty, start: Result | npt.ArrayLike | None
+    data: Points, nu: float, penalty: Penalty, start: Result | npt.ArrayLike | None
 ) -> tuple[DirectionProblem, Start]:
     """Return the problem and the warm start in its coordinates."""
     problem = direction_problem(data, nu, penalty)
     return problem, starting_point(problem, start)
 
 
-def watched(function: Callable[[], Item], data: Array | Rows, stopping: Stopping) -> Item:
+def watched(function: Callable[[], Item], data: Points, stopping: Stopping) -> Item:
     """Return what a function returns; leave it where the data are large and the time is up."""
     if not is_large(*data.shape):
         return function()
@@ -250,14 +261,15 @@ def watched(function: Callable[[], Item], data: Array | Rows, stopping: Stopping
     return found
 
 
-def nothing_found(data: Array | Rows, nu: float, status: Status, stopping: Stopping, solver: str) -> Result:
+def nothing_found(shape: tuple[int, ...], nu: float, status: Status, stopping: Stopping, solver: str) -> Result:
     """Return the trivial bracket, at V = 0."""
-    G = np.zeros((data.shape[1] + int(nu < 1.0), 1))
+    n, d = shape
+    G = np.zeros((d + int(nu < 1.0), 1))
     return Result(
         value=1.0,
         lower=0.0,
         upper=1.0,
-        F=np.ones((len(data), 1)),
+        F=np.ones((n, 1)),
         G=G,
         status=status,
         n_iter=0,
@@ -271,7 +283,8 @@ def certify_until_stopped(
 ) -> Result:
     """Certify each iterate until the stopping rule is met; return the best point and the bracket."""
     n, D = problem.X.shape
-    best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(n)), 0.0
+    rows = problem.X if isinstance(problem.X, Rows) else None
+    best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(n if rows is None else 0)), 0.0
     groups: Components | None = None
     proved: Labels | None = None
     history: list[Progress] = []
@@ -279,19 +292,23 @@ def certify_until_stopped(
     dual: Dual | None = None
     steps: Iterator[Certified] = certified(problem, iterates, stopping)
     if is_large(*problem.X.shape):
-        steps = watch(steps, lambda: stopping.tick(history[-1] if history else NOTHING), stopping.left)
+        steps = watch(steps, lambda: stopping.tick(with_rows(history[-1] if history else NOTHING, rows)), stopping.left)
     try:
         for iterate, point, bounds in steps:
             if point.value < best.value:
                 best, groups, dual = point, iterate.groups, iterate.dual
             proved = proved if iterate.groups is None or iterate.groups.proved is None else iterate.groups.proved
             lower = min(max(lower, bounds.lower), best.value)
-            history.append(Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=lower, upper=best.value))
+            now = Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=lower, upper=best.value)
+            history.append(with_rows(now, rows))
             status = stopping.reason(history[-1])
             if status is not None:
                 break
     except LeaveError as leave:
         status = leave.status
+    except LostError as lost:
+        proved_so_far = f"proved until then: the optimum lies in [{lower:.6g}, {best.value:.6g}]"
+        raise LostError(f"{lost}; {proved_so_far}", (lower, best.value)) from lost
     finally:
         stopping.left.set()
     if status is None:
@@ -314,10 +331,15 @@ def certify_until_stopped(
     )
 
 
+def with_rows(progress: Progress, rows: Rows | None) -> Progress:
+    """Return a line of the history with the number of rows that were read until now."""
+    return progress if rows is None else progress._replace(rows=rows.meter.rows)
+
+
 def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:
-    """Return the factor F of the labels or, where it would take as much memory as X, the function that makes it."""
-    if isinstance(problem.X, Rows):
-        return cast(Array, partial(problem.labels_factor_of_rows, point))
+    """Return the factor F of the labels or, where it would take as much memory as X, what makes it."""
+    if isinstance(problem.X, Rows | Shifted):
+        return cast(Array, LabelsFactor(problem.X, point.U, 1.0 - point.value))  # at the best scale g = 1 - value
     return problem.labels_factor(point.U)
 
 
@@ -352,7 +374,10 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
     penalised = np.flatnonzero(problem.c > 0.0)
     if proved is None and len(penalised) < len(problem.c) and len(problem.X) * len(penalised) ** 2 <= QUICK:
         if isinstance(problem.X, Rows):
+            if problem.X.is_chunked:
+                return Components(number_by_first(groups.found[:d]), None)
             problem = replace(problem, X=problem.X.array())
+            point = problem.best_scale(point.U)
         proved = np.full(len(problem.c), -1)
         proved[penalised] = label_components(problem, weights_at(point.q, gap), penalised, None)
     return Components(number_by_first(groups.found[:d]), None if proved is None else number_by_first(proved[:d]))

@@ -1,6 +1,6 @@
 """Augmented Lagrangian of the l1 part in the factor U of V = UU', minimised by L-BFGS: no eigendecomposition."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg
@@ -9,7 +9,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, moment, row_blocks, row_energies, row_products
-from diffrac_cvx.rows import Rows
+from diffrac_cvx.rows import Poll, Rows, do_nothing
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, Point, inner, take_step
 from diffrac_cvx.solvers.stopping import Iterate
@@ -30,20 +30,19 @@ SHRINKAGE_WITHOUT_L1 = 1e-1
 CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
 NEGLIGIBLE = 1e-12  # squared norm of a column of U, relative to the largest, below which it is dropped
 
-Poll = Callable[[], None]
-
-
-def do_nothing() -> None:
-    """Let the solver go on."""
-
 
 def roots_and_pull(X: Array, U: Array) -> tuple[float, Array]:
     """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, q_i = ||x_i'U||^2, in one pass over X."""
     if isinstance(X, Rows):  # a change of coordinates is cheaper for U than for X
         T = X.transform
-        total, pull = add_roots_and_pull(X.centred_blocks(), T @ U)
+        total, pull = X.in_centred.total(roots_and_pull_of_part, T @ U, poll=do_nothing)
         return total, np.asarray(T.T @ pull)
     return add_roots_and_pull(row_blocks(X), U)
+
+
+def roots_and_pull_of_part(part: Rows, poll: Poll, U: Array) -> tuple[float, Array]:  # noqa: ARG001  # steps poll
+    """Return the sums of `roots_and_pull` over a part of the rows."""
+    return add_roots_and_pull(part.centred_blocks(), U)
 
 
 def add_roots_and_pull(blocks: Iterator[Array], U: Array) -> tuple[float, Array]:
@@ -333,6 +332,8 @@ def follow_multiplier(lagrangian: Lagrangian, at: Point, steps: int, memory: Mem
 def proposal(lagrangian: Lagrangian, U: Array, done: int) -> Iterate:
     """Return what is proposed at U: where there is an l1 part, with a bracket that is narrower than U's alone."""
     problem = lagrangian.problem
+    if isinstance(problem.X, Rows):  # certified by whoever asked, in one pass
+        return Iterate(U, done, Dual(C=lagrangian.multiplier(U) if problem.has_l1 else None))
     point = problem.best_scale(U)
     if not problem.has_l1:
         return Iterate(U, done, Dual(), point)

@@ -17,6 +17,7 @@ from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, principal_columns, psd_factor
 from diffrac_cvx.result import Bracket, Components, Labels
+from diffrac_cvx.shifted import weighted_gram
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
 from diffrac_cvx.solvers.stopping import Iterate, Start
 
@@ -209,7 +210,7 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
         s = len(block)
         box = problem.box_of(block)
         tilt = (ratios.u / ratios.largest - 1.0) / len(data)
-        C = np.clip(data[:, :s].T @ (tilt[:, None] * data[:, :s]), -box, box)
+        C = np.clip(weighted_gram(data[:, :s], tilt), -box, box)
         pieces = []
         for label in np.unique(old.labels[block]):
             place = np.flatnonzero(old.labels[block] == label)

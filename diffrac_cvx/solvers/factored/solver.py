@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
-from diffrac_cvx.linalg import allowed_threads, one_thread
+from diffrac_cvx.certificates.direction_problem import COPIES, DirectionProblem, problem_in_rows
 from diffrac_cvx.memory import available_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.points import as_points
 from diffrac_cvx.result import Result, Status
-from diffrac_cvx.rows import Rows, as_rows
+from diffrac_cvx.rows import Rows
+from diffrac_cvx.shifted import Points, Shifted
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling
 from diffrac_cvx.solvers.factored.working_set import extend_multiplier, with_small_entries
 from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
@@ -102,34 +104,54 @@ def low_rank(
         done = 0
         if isinstance(problem.X, Rows):
             last = None
-            for last in sampling.iterates(problem, tol, stopping.max_iter, *first.as_dense, stopping.poll):
+            to_the_end = not fits(problem.X)
+            for last in sampling.iterates(problem, tol, stopping.max_iter, *first.as_dense, stopping.poll, to_the_end):
                 yield last
                 done = last.n_iter
-            if not problem.has_l1:
+            if not problem.has_l1 or to_the_end:
                 return
             if last is not None and last.dual is not None:
                 first = Start() if sampling.is_split(problem, last.U) else Start(last.U, last.dual.C)
             problem = replace(problem, X=problem.X.array())
-        if not working_set or not problem.has_l1:
+        if (not working_set or not problem.has_l1) and not isinstance(problem.X, Shifted):
             for iterate in iterates_on_all(problem, first, stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)
             return
         end: Iterate | None = None
-        if components.pays(problem, first):
+        if working_set and components.pays(problem, first):
             before = done
             for end in components.iterates(problem, tol, stopping.max_iter - done, first, stopping.poll):
                 done = before + end.n_iter
                 yield end._replace(n_iter=done)
+        if isinstance(problem.X, Shifted):
+            for iterate in iterates_by_passes(problem, first if end is None else Start(end.U), stopping, done):
+                yield iterate._replace(n_iter=iterate.n_iter + done)
+            return
         for iterate in iterates_dense(problem, first, end, stopping, done):
             yield iterate._replace(n_iter=iterate.n_iter + done)
 
-    shape = getattr(X, "shape", ())
-    if len(shape) == 2 and sampling.many_rows(*shape):
-        threads = allowed_threads()
-        with one_thread():
-            rows = as_rows(X, threads=threads)
-        return solve_by_iterates(rows, nu, penalty, iterates, stopping, "low_rank", start=start)
-    return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start)
+    def read() -> Points:
+        shape = getattr(X, "shape", ())
+        many = len(shape) == 2 and sampling.many_rows(*shape)
+        by_columns = penalty.has_l1 and not many
+        return as_points(X, by_rows=many, by_columns=by_columns, depth=7, poll=stopping.poll)
+
+    return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start, read=read)
+
+
+def fits(X: Rows) -> bool:
+    """Whether rows that are here, and not sparse, may be held as arrays, as many as a solver needs."""
+    n, D = X.shape
+    here = not X.is_chunked and not scipy.sparse.issparse(X.table)
+    return here and 2.0 * COPIES * 8.0 * n * D <= available_memory()
+
+
+def iterates_by_passes(problem: DirectionProblem, first: Start, stopping: Stopping, done: int) -> Iterator[Iterate]:
+    """Yield points of a sparse problem whose V is one block: its rows are read again and again."""
+    if MATRICES * 8.0 * problem.X.shape[1] ** 2 > available_memory():
+        raise LeaveError(Status.MEMORY)
+    steps, whole = stopping.max_iter - done, problem_in_rows(problem)
+    yield from sampling.iterates(whole, stopping.tol, steps, *first.as_dense, stopping.poll, to_the_end=True)
 
 
 def iterates_dense(

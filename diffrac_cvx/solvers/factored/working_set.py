@@ -11,8 +11,8 @@ from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.factors import dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import moment, psd_factor
+from diffrac_cvx.rows import Poll, do_nothing
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Poll, do_nothing
 from diffrac_cvx.solvers.stopping import Iterate
 
 START = 8

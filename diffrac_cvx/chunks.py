@@ -1,0 +1,286 @@
+"""Tables in chunks: dask arrays, read chunk by chunk here, or by the workers of a cluster, which send sums."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from diffrac_cvx.errors import DataError, LostError, ParameterError
+
+PATIENCE = 0.2  # seconds between looks at the cluster
+SILENCE = 20.0  # seconds for which the scheduler may be out of reach
+MISSING = "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
+READERS = 2  # chunks that are read at the same time where there is no cluster
+
+Poll = Callable[[], None]
+Indices = npt.NDArray[np.intp]
+
+
+def is_chunked(X: object) -> bool:
+    """Whether something is a dask array or data frame; dask is not imported for the answer."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """A dask array in chunks of whole rows.
+
+    Attributes
+    ----------
+    array : dask array, (n, d)
+        It must give the same entries whenever it is computed.
+    bounds : list of (int, int)
+        Where the chunks begin and end.
+    """
+
+    array: Any
+    bounds: list[tuple[int, int]]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+        return int(self.array.shape[0]), int(self.array.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the entries."""
+        return np.dtype(self.array.dtype)
+
+    def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
+        """Return the tasks, not done yet, of ``function(chunk, common, own)`` for all chunks."""
+        from dask import delayed
+
+        shared = delayed(common, traverse=False) if self.client is not None else common
+        run = delayed(run_on_chunk, pure=False)
+        chunks = self.array.to_delayed().ravel()
+        wide = self.shape[1]
+        return [
+            run(chunk, (i, j - i, wide), function, shared, mine)
+            for chunk, (i, j), mine in zip(chunks, self.bounds, own, strict=True)
+        ]
+
+    def each(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> list[Any]:
+        """Return ``function(chunk, common, aligned)`` for all chunks, in their order."""
+        own = [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
+        tasks = self.tasks(function, common, own)
+        client = self.client
+        if client is not None:
+            return list(wait_for(client, client.compute(tasks), poll))
+        return [value for _, value in self.read_here(tasks, poll)]
+
+    def total(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> tuple[Any, ...]:
+        """Return the sum of the tuples that `each` gives; on a cluster the workers add, in pairs of pairs."""
+        own = [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
+        tasks, client = self.tasks(function, common, own), self.client
+        if client is not None:
+            from dask import delayed
+
+            join = delayed(add, pure=False)
+            while len(tasks) > 1:
+                odd = tasks[-1:] if len(tasks) % 2 else []
+                tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
+            (found,) = wait_for(client, client.compute(tasks), poll)
+            return tuple(found)
+        sums: tuple[Any, ...] | None = None
+        for _, value in self.read_here(tasks, poll):
+            sums = value if sums is None else add(sums, value)
+        assert sums is not None  # there is at least one chunk
+        return sums
+
+    def take(self, chosen: Indices, poll: Poll) -> Any:
+        """Return the chosen rows, which increase, as an array."""
+        ends = np.searchsorted(chosen, [j for _, j in self.bounds])
+        starts = np.concatenate([[0], ends[:-1]])
+        own = [(chosen[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
+        tasks, client = self.tasks(pick, None, own), self.client
+        if client is not None:
+            return join_rows(wait_for(client, client.compute(tasks), poll))
+        return join_rows([value for _, value in self.read_here(tasks, poll)])
+
+    @property
+    def client(self) -> Any:
+        """The client of the cluster that is in use, or None."""
+        return current_client()
+
+    def read_here(self, tasks: list[Any], poll: Poll) -> list[tuple[int, Any]]:
+        """Return what the tasks give, a few chunks being in memory at a time, with their numbers."""
+        stopped = threading.Event()
+
+        def run(number: int) -> tuple[int, Any]:
+            if stopped.is_set():
+                raise LostError("the reading was stopped")
+            return number, tasks[number].compute(scheduler="synchronous")
+
+        with ThreadPoolExecutor(min(READERS, len(tasks))) as pool:
+            waiting = [pool.submit(run, number) for number in range(len(tasks))]
+            found = []
+            try:
+                for task in waiting:
+                    while not task.done() and not wait_a_little(task):
+                        poll()
+                    poll()
+                    found.append(in_words(task.result))
+            finally:
+                stopped.set()
+                for task in waiting:
+                    task.cancel()
+        return found
+
+
+def wait_a_little(task: Any) -> bool:
+    """Return whether a task is done within a moment."""
+    from concurrent.futures import wait
+
+    return bool(wait([task], timeout=PATIENCE).done)
+
+
+def as_chunks(X: Any) -> Chunks:
+    """Return a dask array or data frame as chunks of whole rows.
+
+    Raises
+    ------
+    DataError
+        If it is not a table of real numbers, or cannot be read; the message says what is wrong.
+    """
+    try:
+        import dask.array as da
+    except ImportError:  # a dask array without dask: it came from a pickle
+        raise ParameterError(MISSING) from None
+    array = X if isinstance(X, da.Array) else X.to_dask_array()
+    if array.ndim != 2:
+        raise DataError(f"X has shape {array.shape}; pass a 2-d array")
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"X has entries of type {array.dtype}; encode them as numbers first")
+    if np.isnan(array.shape[1]):
+        raise DataError("X has an unknown number of columns; give the chunks their width")
+    if np.isnan(array.shape[0]):
+        array = in_words(array.compute_chunk_sizes)
+    if 0 in array.shape:
+        raise DataError(f"X is empty, its shape is {array.shape}; at least two rows and one column are needed")
+    if array.numblocks[1] > 1:
+        array = array.rechunk({1: -1})
+    ends = np.cumsum([0, *array.chunks[0]])
+    return Chunks(array, [(int(i), int(j)) for i, j in pairwise(ends)])
+
+
+# On the workers
+
+
+def run_on_chunk(
+    chunk: Any, place: tuple[int, int, int], function: Callable[..., Any], common: Any, own: tuple[Any, ...]
+) -> Any:
+    """Return what a function gives of a chunk, after a look at its shape."""
+    first, high, wide = place
+    table = scipy.sparse.csr_array(chunk) if scipy.sparse.issparse(chunk) else np.asarray(chunk)
+    if table.shape != (high, wide):
+        raise DataError(
+            f"the chunk of X from row {first} on has shape {table.shape} in place of {(high, wide)}; "
+            "make the chunks as the array says that they are"
+        )
+    if table.dtype.kind not in "biuf":
+        raise DataError(f"the chunk of X from row {first} on has entries of type {table.dtype}; encode them as numbers")
+    return function(table, common, own)
+
+
+def pick(table: Any, common: None, own: tuple[Indices]) -> Any:  # noqa: ARG001  # nothing is common
+    """Return the chosen rows of a chunk."""
+    return table[own[0]]
+
+
+def join_rows(parts: list[Any]) -> Any:
+    """Return parts one below the other."""
+    if any(scipy.sparse.issparse(part) for part in parts):
+        return scipy.sparse.csr_array(scipy.sparse.vstack(parts))
+    return np.concatenate(parts)
+
+
+def add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the sums of the entries of two tuples."""
+    return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+# The cluster
+
+
+def current_client() -> Any:
+    """Return the client of dask's cluster that is in use, or None where there is none."""
+    import sys
+
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import get_client
+
+    try:
+        return get_client(timeout=1)
+    except ValueError:
+        return None
+
+
+def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
+    """Return the results of futures; look at the limits and at the cluster while they are made.
+
+    Raises
+    ------
+    LostError
+        If the scheduler is lost or no worker is left.
+    DataError
+        If the data cannot be read.
+    """
+    from distributed import wait
+
+    try:
+        silent = 0.0
+        while True:
+            try:
+                in_words(lambda: wait(futures, timeout=PATIENCE))
+                return in_words(lambda: list(client.gather(futures)))
+            except TimeoutError:
+                poll()
+                silent = silent + PATIENCE if client.status != "running" or not has_workers(client) else 0.0
+                if silent > SILENCE or client.status == "closed":
+                    raise LostError(f"the scheduler at {address_of(client)}, or all of its workers, are lost") from None
+    finally:
+        for future in futures:
+            future.release()
+
+
+def has_workers(client: Any) -> bool:
+    """Whether the scheduler, as far as the client knows, has workers: it asks for news in the background."""
+    return bool(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def address_of(client: Any) -> str:
+    """Return where the scheduler is, or was."""
+    return str(getattr(client.scheduler, "address", "an unknown address"))
+
+
+def in_words(function: Callable[[], Any]) -> Any:
+    """Return what a function gives; errors of dask and of files become those of this package."""
+    try:
+        return function()
+    except (DataError, LostError, TimeoutError):
+        raise
+    except (OSError, EOFError) as error:
+        raise DataError(f"X cannot be read: {sentence_of(error)}") from error
+    except Exception as error:
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if names & {
+            "KilledWorker",
+            "CancelledError",
+            "FutureCancelledError",
+            "CommClosedError",
+            "FuturesCancelledError",
+        }:
+            raise LostError(f"the cluster did not finish: {sentence_of(error)}") from error
+        raise
+
+
+def sentence_of(error: BaseException) -> str:
+    """Return the first line of an error, or its name."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

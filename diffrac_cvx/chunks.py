@@ -18,6 +18,8 @@ SILENCE = 20.0  # seconds for which the scheduler may be out of reach
 MISSING = "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
 READERS = 2  # chunks that are read at the same time where there is no cluster
 
+LOST = {"KilledWorker", "CancelledError", "FutureCancelledError", "FuturesCancelledError", "CommClosedError"}
+
 Poll = Callable[[], None]
 Indices = npt.NDArray[np.intp]
 
@@ -270,13 +272,7 @@ def in_words(function: Callable[[], Any]) -> Any:
         raise DataError(f"X cannot be read: {sentence_of(error)}") from error
     except Exception as error:
         names = {kind.__name__ for kind in type(error).__mro__}
-        if names & {
-            "KilledWorker",
-            "CancelledError",
-            "FutureCancelledError",
-            "CommClosedError",
-            "FuturesCancelledError",
-        }:
+        if names & LOST:
             raise LostError(f"the cluster did not finish: {sentence_of(error)}") from error
         raise
 

@@ -9,11 +9,21 @@ import scipy.sparse.linalg
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import Factor, dense, products, scale_rows
-from diffrac_cvx.inputs import Array, as_data, as_matrix
+from diffrac_cvx.inputs import Array, as_matrix
 from diffrac_cvx.linalg import EPS, inverse_or_one, psd_factor, row_energies, triangular_root, with_ridge_rows
 from diffrac_cvx.memory import require_memory
+from diffrac_cvx.points import (
+    as_points,
+    moment_of_products,
+    products_with,
+    root_mean_squares,
+    scale_columns,
+    second_moment,
+)
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import two_means
+from diffrac_cvx.rows import Rows
+from diffrac_cvx.shifted import Points, Shifted
 
 DENSE = 400  # rows or columns of X G from which on one singular vector is computed, and not all
 FIRST_FEATURES = 300  # in which a sparse direction is looked for at first
@@ -23,12 +33,12 @@ FEWER = "take fewer features"
 AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
-def best_directions(X: Array, targets: Array, a: Array, c: Array) -> Array:
+def best_directions(X: Points, targets: Array, a: Array, c: Array) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
     return np.array([best_direction(X, target, a, c) for target in targets.T]).reshape(-1, X.shape[1])
 
 
-def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
+def best_direction(X: Points, target: Array, a: Array, c: Array) -> Array:
     """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
 
     Without l1 part it is least squares.  With one, the signs are looked for where they may be unique.  Where that fails
@@ -41,6 +51,8 @@ def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
         If a factorisation would not fit in memory.
     """
     n, d = X.shape
+    if isinstance(X, Rows | Shifted):
+        return direction_by_moments(X, target, a, c)
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     Z, b, ridge, weights = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
     if not weights.any():
@@ -61,6 +73,47 @@ def best_direction(X: Array, target: Array, a: Array, c: Array) -> Array:
         slopes = np.abs(Z.T @ (b - Z @ v)) - weights * (weights @ np.abs(v))
         size = min(int(np.sum(slopes[~chosen] > 8 * n * EPS * np.linalg.norm(b))), int(chosen.sum()))
     return v * scale
+
+
+def direction_by_moments(X: Points, target: Array, a: Array, c: Array) -> Array:
+    """Return what `best_direction` does, from second moments: of all features, or of those that are used.
+
+    Where an l1 part weighs every feature a few are used at first, as there.
+    """
+    scale = inverse_or_one(np.sqrt(root_mean_squares(X) ** 2 + a**2 + c**2))
+    pulls, ridge, weights = products_with(X, target) * scale, a * scale, c * scale
+    d, v = len(pulls), np.zeros(len(pulls))
+    few = isinstance(X, Shifted) and bool(weights.all())
+    if not few:
+        require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER)
+        return solve_moments(second_moment(scale_columns(X, scale)), pulls, ridge, weights) * scale
+    size, slopes, chosen, everything = FIRST_FEATURES, np.abs(pulls), np.zeros(d, dtype=bool), np.ones(len(X))
+    while size:
+        chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
+        used = np.flatnonzero(chosen)
+        some = X[:, used] * scale[used]
+        v[used] = solve_moments(some.gram(everything) / len(X), pulls[used], ridge[used], weights[used])
+        slopes = np.abs(pulls - products_with(X, X @ (scale * v)) * scale - ridge**2 * v) - weights * (
+            weights @ np.abs(v)
+        )
+        size = min(int(np.sum(slopes[~chosen] > 8 * len(X) * EPS)), int(chosen.sum()))
+    return v * scale
+
+
+def solve_moments(gram: Array, pulls: Array, ridge: Array, weights: Array) -> Array:
+    """Return argmin over v of v'(gram + Diag(ridge)^2)v - 2 pulls'v + (sum weights_i |v_i|)^2.
+
+    Without an l1 part it is the one of least norm.
+    """
+    values, Q = np.linalg.eigh(gram + np.diag(ridge**2))
+    kept = values > 8 * len(values) * EPS * max(values[-1], 0.0)
+    values, Q = values[kept], Q[:, kept]
+    roots = np.sqrt(values)
+    if not weights.any():
+        return np.asarray(Q @ (Q.T @ pulls / values))
+    Z, b, none = roots[:, None] * Q.T, Q.T @ pulls / roots, np.zeros(len(pulls))
+    found = direction_by_signs(Z, b, none, weights) if kept.all() else None
+    return sparse_direction(Z, b, none, weights) if found is None else found
 
 
 def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
@@ -166,7 +219,7 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     DataError
         If X cannot be used as given, or V has another shape.
     """
-    columns = unit_columns(as_data(X, warn=False))  # the solvers warn
+    columns = unit_columns(as_points(X, by_columns=True, warn=False))  # the solvers warn
     return columns.leading_direction(columns.factor_of(V))
 
 
@@ -174,18 +227,24 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
 class UnitColumns:
     """Centred data X (n, d), and the units that give its columns mean square one."""
 
-    X: Array
+    X: Points
     units: Array
 
     def leading_direction(self, G: Factor) -> Array:
         """Return the leading direction of V = GG', G with d rows, for columns at unit variance."""
+        if isinstance(self.X, Rows | Shifted):
+            weights = np.linalg.eigh(moment_of_products(scale_columns(self.X, self.units), G))[1][:, -1]
+            return self.with_sign(np.asarray(G @ weights))
         points = products(self.X * self.units, G)
         if min(points.shape) <= DENSE:
             weights = np.linalg.svd(points, full_matrices=False)[2][0]
         else:
             start = np.random.default_rng(0).standard_normal(min(points.shape))
             weights = scipy.sparse.linalg.svds(points, k=1, v0=start)[2][0]
-        v = np.asarray(G @ weights)
+        return self.with_sign(np.asarray(G @ weights))
+
+    def with_sign(self, v: Array) -> Array:
+        """Return a direction in the user's units, its largest entry positive for columns at unit variance."""
         return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))
 
     def factor_of(self, V: npt.ArrayLike | Result) -> Factor:
@@ -208,12 +267,14 @@ class UnitColumns:
         """Return G of the V that is best in (11) for a result in Y alone."""
         if len(F) != len(self.X):
             raise DataError(f"the result is for {len(F)} points, X has {len(self.X)}")
+        if isinstance(self.X, Rows | Shifted):
+            raise DataError("the result is in Y alone; for such data pass one of low_rank or fista")
         return np.asarray(np.linalg.lstsq(self.X * self.units, F - F.mean(axis=0))[0])
 
 
-def unit_columns(X: Array) -> UnitColumns:
+def unit_columns(X: Points) -> UnitColumns:
     """Return centred data and the units of their columns."""
-    return UnitColumns(X=X, units=inverse_or_one(np.sqrt(np.mean(X**2, axis=0))))
+    return UnitColumns(X=X, units=inverse_or_one(root_mean_squares(X)))
 
 
 def align_signs(directions: Array, units: Array) -> Array:

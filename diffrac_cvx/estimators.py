@@ -11,14 +11,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
+from diffrac_cvx.chunks import as_chunks, is_chunked
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int
-from diffrac_cvx.linalg import Standardised, column_basis, standardise
+from diffrac_cvx.linalg import Standardised, column_basis, inverse_or_one, row_blocks, standardise
 from diffrac_cvx.many_clusters import (
     Halves,
     cluster_together,
@@ -27,14 +28,19 @@ from diffrac_cvx.many_clusters import (
     scores_of_splits,
     split_repeatedly,
 )
+from diffrac_cvx.memory import require_memory
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.points import as_points, root_mean_squares, scale_columns
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.reservations import find_reservations
 from diffrac_cvx.result import Progress, Result, Status
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
+from diffrac_cvx.rows import Rows, as_rows
+from diffrac_cvx.shifted import Shifted
 from diffrac_cvx.solvers import solve
+from diffrac_cvx.solvers.factored.sampling import many_rows
 
 INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 MOST_ROUNDS = 100  # of directions and splits
@@ -59,12 +65,30 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         checked: Any = validate_data(self, X, **INPUT, **options)
         return np.asarray(checked.toarray() if hasattr(checked, "toarray") else checked)
 
+    def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
+        """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
+        if not is_chunked(X) and not isinstance(X, np.memmap):
+            return validate_data(self, X, reset=reset, **INPUT, **options)
+        _check_n_features(self, X, reset=reset)
+        if reset:
+            _check_feature_names(self, X, reset=True)
+        return X
+
     def _scale(self, X: Array) -> Standardised:
         """Return centred data, of unit variance where ``standardize`` asks for it."""
         require_flag(self.standardize, "standardize")
         centred = as_data(X, warn=False)  # the solver warns
         unit = standardise(centred).unit if self.standardize else np.ones(X.shape[1])
         return Standardised(centred * unit, X.mean(axis=0), unit)
+
+    def _scale_by_parts(self, X: Any) -> Standardised:
+        """Return the same of a table that is read by parts."""
+        require_flag(self.standardize, "standardize")
+        by_columns = self._penalty.has_l1 and not many_rows(*X.shape)
+        points = as_points(X, by_rows=True, by_columns=by_columns, warn=False)
+        mean = -points.r if isinstance(points, Shifted) else points.mean + points.rest
+        unit = inverse_or_one(root_mean_squares(points)) if self.standardize else np.ones(X.shape[1])
+        return Standardised(scale_columns(points, unit), mean, unit)
 
     @property
     def _penalty(self) -> Penalty:
@@ -91,6 +115,8 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         require_flag(self.verbose, "verbose")
         if self.verbose:
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
+        if SOLVERS[name].function is None and isinstance(X, Rows | Shifted):
+            raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
         if SOLVERS[name].function is not None:
             callback = self._watch or (Teller() if self.verbose else None)
             result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
@@ -152,7 +178,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _project(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
-        return np.asarray(self._read(X, reset=False) @ np.transpose(self.coef_))
+        return multiply(self._read_table(X, reset=False), np.transpose(self.coef_))
 
 
 class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
@@ -285,7 +311,8 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, d) array, data frame or sparse matrix
-            At least as many points as clusters; sparse ones are made dense.
+            At least as many points as clusters.  For two clusters a sparse matrix, a dask array and a memory map with
+            many rows are read by parts and never made one array; for more they are, and have to fit in memory.
         y : ignored
 
         Raises
@@ -304,8 +331,12 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
         K = positive_int(self.n_clusters, "n_clusters")
-        points = self._read(X, ensure_min_samples=max(K, 2))
-        data = self._scale(points)
+        points = self._read_table(X, ensure_min_samples=max(K, 2))
+        if K == 2 and self._by_parts(points):
+            data = self._scale_by_parts(points)
+        else:
+            points = as_dense(points)
+            data = self._scale(points)
         if K == 1:
             self._solve(data.X, "low_rank")
             self.coef_: Array = np.zeros(points.shape[1])
@@ -317,7 +348,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         else:
             result = self._solve(data.X, "low_rank")
             self.coef_, self.intercept_, _ = self._halves(data, result)
-        self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
+        self.scaled_coef_ = self.coef_ * root_mean_squares(data.X) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self.labels_ = self.predict(X)
         self.label_gap_ = certify_clusters(
@@ -359,11 +390,12 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
 
     def _halves(self, data: Standardised, result: Result) -> Halves:
         """Return the function that splits points in two, and the cost of its split."""
-        v = self._find_direction(data.X, self._round(result.F))
-        v = v if v[np.argmax(np.abs(v) * data.X.std(axis=0))] >= 0 else -v
+        v = self._find_direction(data.X, self._round(result.factor))
+        v = v if v[np.argmax(np.abs(v) * root_mean_squares(data.X))] >= 0 else -v
         coef = v * data.unit
-        edge = threshold(data.X @ v)
-        labels = np.where(data.X @ v > edge, 1.0, -1.0)
+        projected = data.X @ v
+        edge = threshold(projected)
+        labels = np.where(projected > edge, 1.0, -1.0)
         proof = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty)
         return Halves(coef, -float(np.dot(coef, data.mean)) - edge, proof.objective)
 
@@ -375,7 +407,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         """
         if self._by_splits:
             check_is_fitted(self)
-            return scores_of_splits(self._read(X, reset=False), self.splits_)
+            return scores_of_splits(as_dense(self._read_table(X, reset=False)), self.splits_)
         return super().decision_function(X)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -390,6 +422,11 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         With two clusters it is the squared correlation of labels and projections.
         """
         return explained_share(self.transform(X), self.predict(X))
+
+    def _by_parts(self, X: Any) -> bool:
+        """Whether a table is kept as it is: CVXPY takes arrays only."""
+        large = isinstance(X, np.memmap) and many_rows(*X.shape)
+        return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
 
     @property
     def _by_splits(self) -> bool:
@@ -519,6 +556,32 @@ class MultiLabelDiffrac(_AffineClusterer):
         return np.asarray(self.fit(X).labels_)
 
 
+def as_dense(X: Any) -> Array:
+    """Return a table as an array of doubles, where it fits in memory.
+
+    Raises
+    ------
+    ResourceError
+        If it does not.
+    """
+    n, d = X.shape
+    require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "take two clusters, or fewer points")
+    if is_chunked(X):
+        return np.asarray(as_rows(X, warn=False).raw())
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+
+
+def multiply(X: Any, W: Array) -> Array:
+    """Return X W of a table that may be read by parts, shape (n,) or (n, k)."""
+    if is_chunked(X):
+        table = as_chunks(X)
+        frame = Rows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
+        return np.asarray(frame @ W)
+    if isinstance(X, np.memmap):
+        return np.concatenate([np.asarray(block, dtype=np.float64) @ W for block in row_blocks(X)])
+    return np.asarray(X @ W)
+
+
 class Teller:
     """Write the proved bounds of a solver to standard error, at most a line a second; called with its progress."""
 
@@ -529,7 +592,8 @@ class Teller:
         if progress.seconds >= self.last + 1.0:
             self.last = progress.seconds
             bounds = sentence_of(progress.lower, progress.upper)
-            say(f"{bounds} after {progress.seconds:.0f} s, step {progress.iteration}")
+            read = f", {progress.rows / progress.seconds:.3g} rows a second" if progress.rows else ""
+            say(f"{bounds} after {progress.seconds:.0f} s, step {progress.iteration}{read}")
 
 
 def sentence_of(lower: float, upper: float) -> str:

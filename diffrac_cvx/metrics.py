@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.factor_tables import FactorTable
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, in_unit_interval
 from diffrac_cvx.linalg import column_basis, standardise
 
@@ -40,9 +41,10 @@ def imbalance(y: npt.ArrayLike) -> float:
     return float(np.mean(as_labels(y))) ** 2
 
 
-def factor_imbalance(F: Array) -> float:
+def factor_imbalance(F: Array | FactorTable) -> float:
     """Return 1'Y1/n^2 of Y = F F', in [0, 1], F (n, r) with unit rows: if Y = yy', the imbalance of y."""
-    return min(float(np.sum(F.mean(axis=0) ** 2)), 1.0)
+    mean = F.mean if isinstance(F, FactorTable) else F.mean(axis=0)
+    return min(float(np.sum(mean**2)), 1.0)
 
 
 class Crosstab(NamedTuple):
@@ -174,7 +176,7 @@ def numerical_rank(F: npt.ArrayLike, rtol: float = 1e-2) -> int:
     return int(np.sum(_relative_eigenvalues(F) > in_unit_interval(rtol, "rtol")))
 
 
-def eigenvalue_ratio(F: npt.ArrayLike) -> float:
+def eigenvalue_ratio(F: npt.ArrayLike | FactorTable) -> float:
     """Return lambda_2 / lambda_1 of F F', in [0, 1]: 0 at rank one or below, 1 if the two largest are equal.
 
     Parameters
@@ -187,6 +189,9 @@ def eigenvalue_ratio(F: npt.ArrayLike) -> float:
     DataError
         If F is not a finite matrix.
     """
+    if isinstance(F, FactorTable):
+        values = np.linalg.eigvalsh(F.gram)[::-1]
+        return float(max(values[1], 0.0) / (values[0] or 1.0)) if len(values) > 1 else 0.0
     factor = as_matrix(F, "F")
     size = min(factor.shape)
     if size <= DENSE:

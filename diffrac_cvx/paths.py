@@ -12,9 +12,10 @@ import numpy.typing as npt
 from diffrac_cvx.certificates import certify_y
 from diffrac_cvx.directions import align_signs, leading_direction, unit_columns
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_data, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.inputs import Array, as_labels, in_unit_interval, nonnegative
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight
+from diffrac_cvx.points import as_points, root_mean_squares
 from diffrac_cvx.relaxations import constrained_alpha
 from diffrac_cvx.reservations import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.result import Result, Status
@@ -151,20 +152,20 @@ class PathRecorder:
     """Make the entries of a path from results on X, with the clustering error where labels are given."""
 
     def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered) -> None:
-        self.X = as_data(X, warn=False)  # the solvers warn
+        self.X = as_points(X, by_columns=True, warn=False)  # the solvers warn
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding = rounding
         self.columns = unit_columns(self.X)
 
     def row(self, result: Result, reserve: Reserve | None = None) -> Row:
         """Return the entry of a path; ``reserve`` says of the data, labels and a result why they are no answer."""
-        labels = None if self.y is None and reserve is None else self.rounding(result.F)
+        labels = None if self.y is None and reserve is None else self.rounding(result.factor)
         return Row(
             value=result.value,
             lower=result.lower,
             upper=result.upper,
-            eigenvalue_ratio=eigenvalue_ratio(result.F),
-            imbalance=factor_imbalance(result.F),
+            eigenvalue_ratio=eigenvalue_ratio(result.factor),
+            imbalance=factor_imbalance(result.factor),
             directions=self.columns.leading_direction(self.columns.factor_of(result)),
             error=np.nan if self.y is None or labels is None else clustering_error(self.y, labels),
             seconds=result.seconds,
@@ -178,7 +179,7 @@ class PathRecorder:
         columns: dict[str, Any] = {name: np.array(column) for name, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.columns.units)
         columns["error"] = None if self.y is None else columns["error"]
-        return Path(name, grid, **columns, reservations=reservations, deviations=self.X.std(axis=0))
+        return Path(name, grid, **columns, reservations=reservations, deviations=root_mean_squares(self.X))
 
 
 def nu_path(
@@ -394,7 +395,7 @@ def duality(
         if solver is None:
             other = certify_at_own_imbalance(X, result)
         else:
-            alpha = factor_imbalance(result.F)
+            alpha = factor_imbalance(result.factor)
             other = solve(constrained_alpha(X, alpha), solver, tol=tol, **solver_options)
         pairs.append((recorder.row(result), recorder.row(other)))
     penalised, constrained = zip(*pairs[::-1], strict=True)

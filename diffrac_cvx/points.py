@@ -1,12 +1,16 @@
 """What the solvers and certificates take for X: an array, or a table that is read by parts."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from diffrac_cvx.chunks import is_chunked
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import allowed_threads, one_thread
-from diffrac_cvx.rows import Poll, as_rows, do_nothing
-from diffrac_cvx.shifted import Points, as_shifted
+from diffrac_cvx.factors import Factor, dense
+from diffrac_cvx.inputs import Array, as_data
+from diffrac_cvx.linalg import EPS, allowed_threads, inverse_or_one, one_thread, row_blocks
+from diffrac_cvx.rows import Poll, Rows, as_rows, do_nothing
+from diffrac_cvx.shifted import Points, Shifted, as_shifted, mean_squares
 
 
 def read_by_parts(X: Any) -> bool:
@@ -27,7 +31,7 @@ def as_points(
 
     Parameters
     ----------
-    X : (n, d) array, memory map, sparse matrix or dask array
+    X : (n, d) array, memory map, sparse matrix or dask array, or what this function returned
         Data.
     by_rows : bool
         Whether an array or a memory map is read by parts too, and not copied.
@@ -43,6 +47,10 @@ def as_points(
     DataError
         If the table is not usable; the message names the value and the remedy.
     """
+    if isinstance(X, Rows):
+        return X
+    if isinstance(X, Shifted):
+        return X if by_columns else rows_of_shifted(X)
     if by_columns and hasattr(X, "toarray"):
         return as_shifted(X, warn=warn, depth=depth + 1)
     if not by_rows and not read_by_parts(X):
@@ -50,3 +58,54 @@ def as_points(
     threads = allowed_threads()
     with one_thread():
         return as_rows(X, threads=threads, warn=warn, depth=depth + 1, poll=poll)
+
+
+def rows_of_shifted(X: Shifted) -> Rows:
+    """Return sparse columns as rows that are read by parts."""
+    d = X.shape[1]
+    return Rows(X.by_rows, mean=-X.r, rest=np.zeros(d), units=X.any(axis=0).astype(np.float64), gram=second_moment(X))
+
+
+def second_moment(X: Points) -> Array:
+    """Return X'X/n, shape (d, d)."""
+    if isinstance(X, Rows):
+        return X.second_moment()
+    if isinstance(X, Shifted):
+        return X.gram(np.ones(len(X))) / len(X)
+    return np.asarray(X.T @ X) / len(X)
+
+
+def root_mean_squares(X: Points) -> Array:
+    """Return the root mean squares of the columns, shape (d,): their standard deviations, for they are centred."""
+    if isinstance(X, Rows):
+        return np.sqrt(np.maximum(np.diag(X.second_moment()), 0.0))
+    return np.sqrt(mean_squares(X))
+
+
+def scale_columns(X: Points, factors: Array) -> Points:
+    """Return the columns times factors, shape (d,)."""
+    return replace(X, units=X.units * factors) if isinstance(X, Rows) else X * factors
+
+
+def products_with(X: Points, Y: Array) -> Array:
+    """Return X'Y/n for Y with an entry or a row for each row, shape (d,) or (d, k)."""
+    return X.products_with(Y) if isinstance(X, Rows) else np.asarray(X.T @ Y) / len(X)
+
+
+def moment_of_products(X: Points, G: Factor) -> Array:
+    """Return (X G)'(X G)/n, shape (r, r), without X G as a whole."""
+    if isinstance(X, Rows):
+        return np.asarray(dense(G).T @ X.second_moment() @ dense(G))
+    total = np.zeros((G.shape[1], G.shape[1]))
+    for block in row_blocks(X):
+        XG = np.asarray(block @ G)
+        total += XG.T @ XG
+    return total / len(X)
+
+
+def rank_of(X: Points) -> int:
+    """Return the numerical rank of X."""
+    if not isinstance(X, Rows | Shifted):
+        return int(np.linalg.matrix_rank(X))
+    values = np.linalg.eigvalsh(second_moment(scale_columns(X, inverse_or_one(root_mean_squares(X)))))
+    return int(np.sum(values > max(len(X), len(values)) * EPS * max(values[-1], 0.0)))

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.points import rank_of
 from diffrac_cvx.result import Result
 
 Counts = npt.NDArray[np.int64]
@@ -149,7 +150,7 @@ def freedom(X: Array, result: Result, nu: float) -> Reservation | None:
     """
     if result.upper > NOTHING * nu:
         return None
-    n, rank = len(X), int(np.linalg.matrix_rank(X))
+    n, rank = len(X), rank_of(X)
     needed = rank + rank * (rank - 1) / 4
     if n - 1 > needed:
         return None

@@ -83,8 +83,15 @@ class DimacsErrors(NamedTuple):
         return max(self)
 
 
-class Progress(NamedTuple):
-    """One line of a solver's history.
+class _Line(NamedTuple):
+    iteration: int
+    seconds: float
+    lower: float
+    upper: float
+
+
+class Progress(_Line):
+    """One line of a solver's history: (iteration, seconds, lower, upper).
 
     Attributes
     ----------
@@ -93,14 +100,17 @@ class Progress(NamedTuple):
     lower, upper : float
         Proved bracket.
     rows : int
-        Rows of X that were read until then, where they are read by passes; over n, the number of passes.
+        Rows of X that were read until then, where they are read by passes; over n, the number of passes.  It is not one
+        of the entries.
     """
 
-    iteration: int
-    seconds: float
-    lower: float
-    upper: float
     rows: int = 0
+
+    def with_rows(self, rows: int) -> "Progress":
+        """Return the line with the number of rows read."""
+        line = Progress(*self)
+        line.rows = rows
+        return line
 
 
 Labels = npt.NDArray[np.int64]

@@ -277,6 +277,11 @@ class Rows:
         """Whether any column is not constant."""
         return bool(self.units.any())
 
+    def raw(self) -> Array:
+        """Return the table as it was given, as an array."""
+        d = self.table.shape[1]
+        return replace(self, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), offset=0.0, basis=None).array()
+
     def array(self) -> Array:
         """Return the matrix as an array, where a copy of its size is needed."""
         return np.concatenate(self.each(part_array, poll=do_nothing))

@@ -89,8 +89,10 @@ class Shifted:
         np.add.at(sums, np.repeat(np.arange(self.shape[1]), counts), (self.S.data + at) ** 2)
         return (sums + (len(self) - counts) * self.r**2) / len(self)
 
-    def any(self, axis: int) -> Mask:
-        """Return which columns (axis 0) or rows (axis 1) have an entry that is not zero."""
+    def any(self, axis: int | None = None) -> Mask:
+        """Return which columns (axis 0) or rows (axis 1) have an entry that is not zero, or whether there is one."""
+        if axis is None:
+            return np.asarray(self.any(axis=0).any())
         at = self.r[np.repeat(np.arange(self.shape[1]), np.diff(self.S.indptr))]
         values = self.S.copy()
         values.data = (self.S.data + at != 0.0).astype(np.float64)

@@ -10,9 +10,10 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import moment
+from diffrac_cvx.linalg import moment, row_energies
 from diffrac_cvx.rows import Rows, as_rows
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
@@ -60,10 +61,12 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     V = dense.directions(factor(dense))
     one, other = (problem.best_scale(problem.from_user(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)
-    np.testing.assert_allclose(other.q, one.q, rtol=1e-10)
-    assert bracket(rows, other).lower == pytest.approx(bracket(dense, one).lower, abs=1e-9)
-    found = sampling.look(rows, other.U, None)
-    np.testing.assert_allclose(found.M, moment(rows.X.array(), 1 / np.sqrt(other.q)), atol=1e-10)
+    q = row_energies(rows.X, other.U)
+    np.testing.assert_allclose(q, one.q, rtol=1e-10)
+    found = look(rows, other.U, None, guess=True)
+    assert found.bounds.lower == pytest.approx(bracket(dense, one).lower, abs=1e-9)
+    assert found.bounds.upper == pytest.approx(one.value, abs=1e-12)
+    np.testing.assert_allclose(found.M, moment(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
 
 
 def test_two_threads_give_the_sums_of_one():
@@ -71,8 +74,8 @@ def test_two_threads_give_the_sums_of_one():
     problem = direction_problem(rows, 0.7, dc.Penalty.l1(1e-2))
     shared = direction_problem(replace(rows, threads=2), 0.7, dc.Penalty.l1(1e-2))
     U = problem.best_scale(factor(problem)).U
-    one, two = (sampling.look(problem, U, None) for problem in (problem, shared))
-    np.testing.assert_array_equal(two.point.q, one.point.q)
+    one, two = (look(problem, U, None) for problem in (problem, shared))
+    assert two.point.value == pytest.approx(one.point.value, abs=1e-14)
     np.testing.assert_allclose(two.M, one.M, rtol=1e-12, atol=1e-14)
     assert two.bounds.lower == pytest.approx(one.bounds.lower, abs=1e-13)
     assert [len(part) for part in shared.X.parts()] == [3501, 3500]
@@ -125,8 +128,8 @@ def test_entries_that_cannot_be_used_are_named(entry, words):
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
     U = rows.best_scale(factor(rows)).U
-    last = sampling.look(rows, U, None)
-    sample = sampling.take_rows(rows, np.arange(0, 3000, 3))
+    last = look(rows, U, None)
+    sample = rows.X.take(np.arange(0, 3000, 3))
     small = sampling.surrogate(rows, sample, last)
     _, expected = Lagrangian(rows).value_and_gradient(last.point.U)
     _, gradient = Lagrangian(small).value_and_gradient(last.point.U)

@@ -10,9 +10,12 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import inverse_roots
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.pairs import Pairs
+from diffrac_cvx.certificates.row_bounds import sum_over_part
+from diffrac_cvx.chunks import add
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.linalg import moment
 from diffrac_cvx.result import Bracket
+from diffrac_cvx.rows import Rows, as_rows, do_nothing
 from diffrac_cvx.solvers.factored import components, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start, top_energy
 from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
@@ -321,9 +324,9 @@ def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
     n, D = 100_000, 20
     sizes = list(sampling.sample_sizes(n, D, has_l1=False))
     assert sizes[0] == 8 * D**2
-    assert sizes[-1] == n
-    assert all(m <= n / 2 for m in sizes[:-1])
-    assert sizes[1:-1] == [int(2.5 * m) for m in sizes[:-2]]
+    assert all(m <= n / 2 for m in sizes)
+    assert sizes[1:] == [int(2.5 * m) for m in sizes[:-1]]
+    assert 2.5 * sizes[-1] > n / 2
     sparse = list(sampling.sample_sizes(n, D, has_l1=True))
     assert sparse[0] == max(3 * D**2, int(0.02 * n))
     assert all(m <= n / 2 for m in sparse)
@@ -332,35 +335,34 @@ def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
 
 
 def test_sums_at_several_floors_are_those_of_all_rows_at_once():
-    X, floors = RNG.standard_normal((30, 3)), np.array([1e-3, 0.1, 0.5])
-    X[4] = 0.0
-    q = RNG.uniform(0.0, 1.0, 30)
-    q[[4, 7]] = 0.0, 1e-5
-    one, other = sampling.Sums(floors, 3), sampling.Sums(floors, 3)
-    one.add(X[:12], q[:12])
-    other.add(X[12:], q[12:])
-    one.join(other)
-    np.testing.assert_array_equal(np.concatenate(one.energies), q)
+    X, U = RNG.standard_normal((30, 3)), RNG.standard_normal((3, 2))
+    X[4], X[7] = 0.0, 1e-3 * X[7]
+    q = np.sum((X @ U) ** 2, axis=1)
+    floors = np.array([1e-3, 0.1, 0.5]) * q.mean()
+    unit, none = np.ones(3), np.zeros(3)
+    parts = [Rows(part, none, none, unit) for part in (X[:12], X[12:])]
+    sums = [sum_over_part(part, do_nothing, U, floors) for part in parts]
+    moments, inverses, roots, squares = add(*sums)
+    assert (roots, squares) == (pytest.approx(np.sqrt(q).sum()), pytest.approx(q.sum()))
     for i, floor in enumerate(floors):
-        roots = np.sqrt(np.maximum(q, floor))
-        np.testing.assert_allclose(one.moments[i], X.T @ (X / roots[:, None]), rtol=1e-12)
-        assert one.inverses[i] == pytest.approx(np.delete(roots, 4).sum())
+        expected = np.sqrt(np.maximum(q, floor))
+        np.testing.assert_allclose(moments[i], X.T @ (X / expected[:, None]), rtol=1e-12)
+        assert inverses[i] == pytest.approx(np.delete(expected, 4).sum())
 
 
 def test_a_larger_sample_contains_the_smaller_ones():
-    problem = problem_of(n=60)
+    X = RNG.standard_normal((60, 5))
+    problem = direction_problem(as_rows(X), 1.0, dc.Penalty(lam=0.1))
     small, large = (sampling.take_sample(problem, m) for m in (10, 25))
     assert len(small) == 10
-    assert {tuple(row) for row in small} < {tuple(row) for row in large} < {tuple(row) for row in problem.X}
-    assert sampling.take_sample(problem, 60) is problem.X
+    assert {tuple(row) for row in small} < {tuple(row) for row in large} < {tuple(row) for row in problem.X.array()}
 
 
 def test_a_surrogate_is_solved_no_more_accurately_than_the_next_pass_can_show():
     last = SimpleNamespace(bounds=Bracket(0.1, 0.3))
-    assert sampling.wanted(None, 1e-6, False) == 1e-3
-    assert sampling.wanted(last, 1e-6, False) == pytest.approx(0.02)
-    assert sampling.wanted(last, 1.0, False) == 0.25
-    assert sampling.wanted(last, 1e-6, True) == 5e-7
+    assert sampling.wanted(None, 1e-6) == 1e-3
+    assert sampling.wanted(last, 1e-6) == pytest.approx(0.02)
+    assert sampling.wanted(last, 1.0) == 0.25
 
 
 def test_a_point_is_split_where_no_component_has_half_of_the_penalised_coordinates():

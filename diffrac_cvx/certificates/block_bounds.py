@@ -32,10 +32,12 @@ from diffrac_cvx.certificates.pairs import (
     scan,
 )
 from diffrac_cvx.certificates.rounding import Pencil, gamma, proved_ratio, succeeds, up
+from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import EPS, moment, symmetric
 from diffrac_cvx.result import Bracket, Labels
+from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import weighted_gram
 
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
@@ -411,7 +413,9 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
 
 
 def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
-    """Bracket the optimum of (15): block by block where the factor is sparse, else at once."""
+    """Bracket the optimum of (15): block by block where the factor is sparse, else at once; many rows in one pass."""
+    if isinstance(problem.X, Rows):
+        return bracket_rows(problem, dense(point.U), dual)
     if not is_sparse(point.U):
         return bracket(problem, point, dual)
     return bracket_blocks(problem, point, None if dual is None else dual.C)

@@ -8,7 +8,11 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
-from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual, bracket
+from diffrac_cvx.certificates.direction_bounds import (
+    Dual,
+    bound_by_dual,
+    bracket,
+)
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem, problem_in_rows
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, projection_of
 from diffrac_cvx.certificates.row_bounds import look
@@ -22,7 +26,7 @@ from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_o
 from diffrac_cvx.points import as_points
 from diffrac_cvx.result import Bracket, Result
 from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Points, Shifted
+from diffrac_cvx.shifted import Shifted
 
 SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
 
@@ -77,15 +81,13 @@ def certify_v(
     U, dual = read_matrix(problem, V)
     if isinstance(data, Shifted) and not is_sparse(U):
         problem = problem_in_rows(problem)
-    if isinstance(problem.X, Rows):
-        return bracket_of_rows(data, problem, dense(U), None if dual is None else dense(dual.C), (nu, penalty))
     point = problem.best_scale(U)
     upper = min(proved_value(data, nu, penalty, problem.user_factor(point.U)), 1.0)
     if nu == 0.0:
         return Bracket(0.0, upper)
     found = Bracket(min(bracket_any(problem, point, dual).lower, upper), upper)
     size = len(problem.c)
-    if not is_sparse(U):
+    if not is_sparse(U) or isinstance(problem.X, Rows):
         lower = found.lower if dual is None else max(found.lower, bound_by_dual(problem, dual))
         return Bracket(float(min(lower, found.upper)), found.upper)
     if size > SMALL:
@@ -95,16 +97,6 @@ def certify_v(
     else:
         whole = bracket(problem, point._replace(U=dense(U)), None)
     return Bracket(max(found.lower, whole.lower), found.upper)
-
-
-def bracket_of_rows(
-    data: Points, problem: DirectionProblem, U: Array, C: Array | None, setting: tuple[float, Penalty]
-) -> Bracket:
-    """Bracket the optimum of (15) from a factor and one pass over many rows."""
-    nu, penalty = setting
-    found = look(problem, U, C, guess=C is None)
-    upper = min(proved_value(data, nu, penalty, problem.user_factor(found.point.U)), 1.0)
-    return Bracket(0.0 if nu == 0.0 else min(found.bounds.lower, upper), upper)
 
 
 def read_matrix(problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result) -> tuple[Factor, Dual | None]:
@@ -240,7 +232,7 @@ def certify_labels(
         If an input is not usable; the message names the value and the remedy.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    data, nu = as_points(X, by_columns=penalty.has_l1, warn=False), in_unit_interval(nu, "nu")
     labels = as_labels(y, len(data))
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     a, c = weights_of(penalty, data.shape[1])
@@ -323,7 +315,7 @@ def certify_clusters(
         If an input is not usable; the message names the value and the remedy.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
+    data, nu = as_points(X, by_columns=penalty.has_l1, warn=False), in_unit_interval(nu, "nu")
     found, K = as_clusters(labels, len(data), n_clusters)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     a, c = weights_of(penalty, data.shape[1])

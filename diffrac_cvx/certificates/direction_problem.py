@@ -204,7 +204,10 @@ class DirectionProblem:
         return float(np.mean(np.sqrt(row_energies(self.X, U))))
 
     def cost(self, U: Factor, q: Array | None = None) -> float:
-        """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms; q_i = x_i'UU'x_i, or its mean, if known."""
+        """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.
+
+        If they are known, q_i = x_i'UU'x_i, or their mean.
+        """
         if self.basis is not None:
             return squared_norm(U)
         if q is None:
@@ -392,7 +395,7 @@ def warn_if_uninformative(problem: DirectionProblem, X: Array | Rows | Shifted, 
 
 def offset_only(X: Array | Rows | Shifted, nu: float) -> Array | None:
     """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features."""
-    if nu > 0.0 and (X.any(axis=0).any() if isinstance(X, Shifted) else X.any()):
+    if nu > 0.0 and X.any():
         return None
     G = np.zeros((X.shape[1] + int(nu < 1.0), 1))
     if nu < 1.0:

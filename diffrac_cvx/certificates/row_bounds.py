@@ -6,13 +6,17 @@ import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import (
     OF_MEANS,
+    Dual,
     bound_at,
     candidate_matrices,
     clip_to_box,
     closer_to_feasible,
     largest_ratio,
+    lower_bound,
+    skip_zero_rows,
 )
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.factors import is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import row_products, symmetric
 from diffrac_cvx.result import Bracket
@@ -118,6 +122,17 @@ def look(problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = do_n
     lower = max(bound_at(min(t[i]), sums.inverses[i] / n, OF_MEANS + rows_of(problem).summands) for i in different)
     bounds = Bracket(float(min(max(lower, 0.0), point.value)), float(point.value))
     return Pass(point, C, floors[0] * multiple**2, M, bounds)
+
+
+def bracket_rows(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:
+    """Bracket the optimum of (15) from a factor, one pass over many rows, and the multipliers of a result."""
+    C = None if dual is None or dual.C is None or is_sparse(dual.C) else clip_to_box(problem, dual.C)
+    found = look(problem, U, C, guess=True)
+    lower = found.bounds.lower
+    if dual is not None and dual.u is not None:
+        u, inverse_mean = skip_zero_rows(problem, dual.u)
+        lower = max(lower, lower_bound(problem, u, inverse_mean, C))
+    return Bracket(float(min(max(lower, 0.0), found.bounds.upper)), found.bounds.upper)
 
 
 def ratio(problem: DirectionProblem, M: Array, C: Array | None) -> float:

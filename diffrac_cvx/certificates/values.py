@@ -119,7 +119,7 @@ def column_sizes(X: Points) -> Array:
     return np.sqrt(total / len(X))
 
 
-def proved_labels_value(X: Array, y: Array, v: Array, nu: float, a: Array, c: Array) -> float:
+def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: Array) -> float:
     """Return a number that Eq. (9) at labels and a direction does not exceed, for the exactly centred data.
 
     Parameters
@@ -136,16 +136,37 @@ def proved_labels_value(X: Array, y: Array, v: Array, nu: float, a: Array, c: Ar
     n, d = X.shape
     units = power_of_two(inverse_or_one(column_sizes(X)))
     mean = float(y.mean())  # a sum of +1 and -1 is exact
-    off = (gamma(d + 16) * np.sqrt(np.sum((X * units) ** 2, axis=1)) + 4.0 * gamma(n) * d**0.5) * np.linalg.norm(
-        v / units
-    )
-    residual = np.abs(y - mean - X @ v)
-    misfit = float(np.mean((residual + off + 4.0 * UNIT * (1.0 + residual)) ** 2))
+    size = float(np.linalg.norm(v / units))
+    if isinstance(X, Rows):
+        (total,) = X.total(misfits_of_part, v, mean, units, size, n, aligned=(y,), poll=do_nothing)
+        misfit = float(total) / n
+    else:
+        misfit = float(np.mean(misfits(X, y - mean, v, units, size, n)))
     penalty = float(np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
     return float(up(misfit + nu * mean**2 + penalty, n + 2 * d + 32))
 
 
-def proved_clusters_value(X: Array, Z: Array, W: Array, nu: float, a: Array, c: Array) -> float:
+def misfits(X: Points, target: Array, v: Array, units: Array, size: float, n: int) -> Array:
+    """Return what (target_i - x_i'v)^2 is not above, shape (n,); size is the norm of v over the units."""
+    d = X.shape[1]
+    off = (gamma(d + 16) * row_sizes(X, units) + 4.0 * gamma(n) * d**0.5) * size
+    residual = np.abs(target - X @ v)
+    return np.asarray((residual + off + 4.0 * UNIT * (1.0 + residual)) ** 2)
+
+
+def misfits_of_part(
+    part: Rows, poll: Poll, v: Array, mean: float, units: Array, size: float, n: int, y: Array
+) -> tuple[float]:
+    """Return the sum of `misfits` over a part of the rows."""
+    total, start = 0.0, 0
+    for block in part.blocks():
+        poll()
+        total += float(np.sum(misfits(block, y[start : start + len(block)] - mean, v, units, size, n)))
+        start += len(block)
+    return (total,)
+
+
+def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, a: Array, c: Array) -> float:
     """Return a number that the cost of K clusters, as in `certify_clusters`, does not exceed.
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is

@@ -1,14 +1,18 @@
 """From a factor F to two clusters: signs of eigenvectors, exact 2-means, random hyperplanes."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.chunks import is_chunked
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.factor_tables import FactorTable, StoredFactor
 from diffrac_cvx.inputs import Array, as_generator, as_matrix, as_scalar, positive_int
 from diffrac_cvx.linalg import EPS, triangular_root
 from diffrac_cvx.metrics import separation
+from diffrac_cvx.rows import as_rows
 
 
 def sign_leading(F: npt.ArrayLike) -> Array:
@@ -54,7 +58,8 @@ def sign_centered(F: npt.ArrayLike) -> Array:
     Parameters and errors are those of sign_leading.
     """
     F = _as_factor(F)
-    return _labels_by_sign(_principal_component(F @ _right_vectors(F, 2).T))
+    two = _right_vectors(F, 2).T
+    return _labels_by_sign(_principal_component(F.times(two) if isinstance(F, FactorTable) else F @ two))
 
 
 def kmeans_centered(F: npt.ArrayLike) -> Array:
@@ -101,6 +106,11 @@ def goemans_williamson(
         If draws or rng is not valid, or the objective returns anything but a finite number.
     """
     F = _as_factor(F)
+    if isinstance(F, FactorTable) and objective is None:
+
+        def objective(y: Array) -> float:
+            return -_separation_by_parts(F, y)
+
     normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), F.shape[1]))
     cost = objective if objective is not None else lambda y: -separation(F, y)
     candidates = (_labels_by_sign(_project(F, normal)) for normal in normals)
@@ -138,6 +148,13 @@ def two_means(values: npt.ArrayLike) -> Array:
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
+def _separation_by_parts(F: FactorTable, y: Array) -> float:
+    """Return `metrics.separation` of a factor that is read by parts."""
+    centred = y - y.mean()
+    spread = float(centred @ centred)
+    return float(np.sum(F.products_with(centred) ** 2)) / spread if spread > 0.0 else 0.0
+
+
 ROUNDINGS: dict[str, Callable[[npt.ArrayLike], Array]] = {
     "sign_leading": sign_leading,
     "sign_second": sign_second,
@@ -146,8 +163,12 @@ ROUNDINGS: dict[str, Callable[[npt.ArrayLike], Array]] = {
 }
 
 
-def _as_factor(F: npt.ArrayLike) -> Array:
-    """Return F with largest entry one: Y up to scale."""
+def _as_factor(F: npt.ArrayLike | FactorTable) -> Any:
+    """Return F with largest entry one: Y up to scale; a table that is read by parts as it is."""
+    if isinstance(F, FactorTable):
+        return F
+    if is_chunked(F):
+        return StoredFactor(as_rows(F, warn=False))
     return _scale_largest_to_one(as_matrix(F, "F"))
 
 
@@ -161,25 +182,34 @@ def _center(M: Array) -> Array:
     return M
 
 
-def _right_vectors(F: Array, k: int) -> Array:
+def _right_vectors(F: Any, k: int) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
+    if isinstance(F, FactorTable):
+        return np.asarray(np.linalg.eigh(F.gram)[1][:, ::-1][:, :k].T)
     root = F if len(F) < F.shape[1] else triangular_root(F)
     return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])
 
 
-def _principal_component(F: Array) -> Array:
+def _principal_component(F: Any) -> Array:
     """Return the principal eigenvector of Pi F F' Pi, up to scale."""
+    if isinstance(F, FactorTable):
+        w = np.linalg.eigh(F.gram - np.outer(F.mean, F.mean))[1][:, -1]
+        return _without_rounding(F.times(w) - float(F.mean @ w), F.shape)
     G = _center(F)
     return _project(G, _right_vectors(G, 1)[0])
 
 
-def _project(G: Array, direction: Array) -> Array:
-    """Return G times a unit direction, with entries that are rounding errors set to 0, the first nonzero one positive.
+def _project(G: Any, direction: Array) -> Array:
+    """Return G times a unit direction, without rounding errors."""
+    return _without_rounding(G.times(direction) if isinstance(G, FactorTable) else G @ direction, G.shape)
 
-    An error is compared with 1, the size of the entries of F, because G may be F centred and so much smaller.
+
+def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
+    """Return projections of F with entries that are rounding errors set to 0, the first nonzero one positive.
+
+    An error is compared with 1, the size of the entries of F, because they may be those of F centred and much smaller.
     """
-    n, r = G.shape
-    projected = G @ direction
+    n, r = shape
     projected[np.abs(projected) <= 8 * (n**0.5 + r) * EPS] = 0.0
     nonzero = np.flatnonzero(projected)
     return _orient(projected, nonzero[0]) if len(nonzero) else projected

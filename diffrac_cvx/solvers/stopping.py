@@ -136,7 +136,7 @@ class Stopping:
     def tick(self, progress: Progress) -> None:
         """Raise LeaveError where the solver has to leave: called while an evaluation is under way."""
         self.poll()
-        if self.callback and self.callback(progress._replace(seconds=self.seconds)):
+        if self.callback and self.callback(progress._replace(seconds=self.seconds).with_rows(progress.rows)):
             raise LeaveError(Status.STOPPED)
 
     def reason(self, progress: Progress) -> Status | None:
@@ -333,7 +333,7 @@ def certify_until_stopped(
 
 def with_rows(progress: Progress, rows: Rows | None) -> Progress:
     """Return a line of the history with the number of rows that were read until now."""
-    return progress if rows is None else progress._replace(rows=rows.meter.rows)
+    return progress if rows is None else progress.with_rows(rows.meter.rows)
 
 
 def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:

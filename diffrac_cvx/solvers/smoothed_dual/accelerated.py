@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.block_bounds import bracket_any
+from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.certificates.pairs import Poll
 from diffrac_cvx.inputs import Array
@@ -115,7 +116,7 @@ def iterates(
     u, scale = first_point(problem, dual, U)
     eps = float(np.clip(tol, *FIRST_EPS))
     if U is not None:
-        eps = float(np.clip(bracket(problem, problem.best_scale(U)).gap, 1e-5, FIRST_EPS[1]))
+        eps = float(np.clip(bracket_any(problem, problem.best_scale(U)).gap, 1e-5, FIRST_EPS[1]))
     stage = Stage.at(dual, eps, scale, u)
     start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
     end = StageState(eps=eps, dual=start, U=dual.W, factor=0.1 / eps, n_iter=0, finished=False)

@@ -5,9 +5,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from diffrac_cvx.certificates.direction_problem import as_if_array
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, row_energies, row_products
+from diffrac_cvx.linalg import moment, psd_factor, row_energies, row_products
+from diffrac_cvx.rows import Rows
 
 
 class Smoothed(NamedTuple):
@@ -41,12 +44,17 @@ class SmoothedDual:
 
     @cached_property
     def Z(self) -> Array:
-        """X W, shape (n, r)."""
-        return self.X @ self.W
+        """X W, shape (n, r), or the rows that are read by parts."""
+        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, Rows) else self.X @ self.W
+
+    @cached_property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which rows are not zero, shape (n,)."""
+        return ~self.Z.zero_rows() if isinstance(self.Z, Rows) else np.asarray(self.Z.any(axis=1))
 
     def separable_part(self, u: Array) -> float:
         """Return mean(1/u)/2 over the rows that are not zero: the others have an infinite optimal u."""
-        return float(np.sum(1.0 / u[self.Z.any(axis=1)])) / (2 * len(u))
+        return float(np.sum(1.0 / u[self.used])) / (2 * len(u))
 
     def matrix(self, u: Array, C: Array) -> Array:
         """Return D = W'(X' Diag(u) X / (2n) - C) W, linear in (u, C)."""
@@ -76,10 +84,24 @@ class SmoothedDual:
         O(n d^2) instead of the O(max(n, d)^3) of the paper.
         """
         n = len(self.Z)
+        if isinstance(self.Z, Rows):
+            return self.curvature_by_parts(steps, np.ones(n) if units is None else units)
         Z = self.Z if units is None else np.sqrt(units)[:, None] * self.Z
         w, bound = np.ones(n), np.inf
         for _ in range(steps):
             image = row_products(Z @ (Z.T @ (w[:, None] * Z)), Z) / (4 * n**2)
+            live = image > 0
+            if not live.any():
+                return 0.0
+            bound = min(bound, float(np.max(image[live] / w[live])))
+            w = np.where(live, image / image.max() + 1e-12, 1.0)
+        return bound
+
+    def curvature_by_parts(self, steps: int, units: Array) -> float:
+        """Return `curvature_u` of rows that are read by parts."""
+        w, bound = np.ones(len(units)), np.inf
+        for _ in range(steps):
+            image = units * row_energies(self.Z, psd_factor(moment(self.Z, units * w))) / (4 * len(units))
             live = image > 0
             if not live.any():
                 return 0.0

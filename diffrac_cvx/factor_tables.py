@@ -5,15 +5,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse.linalg
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.factors import Factor, order_columns
+from diffrac_cvx.factors import Factor, dense, order_columns
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import one_thread, row_products, unit_rows
+from diffrac_cvx.linalg import inverse_or_one, one_thread, row_products, unit_rows
 from diffrac_cvx.memory import require_memory
-from diffrac_cvx.rows import BLOCK, Poll, Rows, do_nothing
+from diffrac_cvx.rows import Poll, Rows, do_nothing
 from diffrac_cvx.shifted import Shifted
 
+DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
 CHANGED = "X has changed since this result was found, and F is made of it when first read; keep X"
 FEWER = "the roundings take F without making it: pass them the result's `factor`"
 
@@ -37,6 +39,11 @@ class FactorTable(ABC):
     @abstractmethod
     def products_with(self, y: Array) -> Array:
         """Return F'y, shape (r,)."""
+
+    def leading(self, k: int, *, centred: bool = False) -> tuple[Array, Array]:
+        """Return the k largest eigenvalues of F'F/n, or of the rows less their mean, and their vectors, (k, r)."""
+        values, vectors = np.linalg.eigh(self.gram - np.outer(self.mean, self.mean) if centred else self.gram)
+        return values[::-1][:k], np.asarray(vectors[:, ::-1][:, :k].T)
 
     @cached_property
     def mean(self) -> Array:
@@ -75,16 +82,16 @@ class LabelsFactor(FactorTable):
 
     Parameters
     ----------
-    X : Rows or Shifted
+    X : Rows
         The data, in the coordinates of U.
-    U : (D, r) array or sparse array
+    U : (D, r) array
         Factor of V, at its best scale.
     gain : float
         mean sqrt(x_i'UU'x_i), by which it is seen whether X has changed.
     """
 
-    def __init__(self, X: Any, U: Factor, gain: float) -> None:
-        self.X, self.U, self.gain = X, order_columns(U, rtol=1e-16), gain
+    def __init__(self, X: Rows, U: Factor, gain: float) -> None:
+        self.X, self.U, self.gain = X, order_columns(dense(U), rtol=1e-16), gain
         self.shape = (len(X), int(self.U.shape[1]))
 
     def __call__(self) -> Array:
@@ -126,37 +133,82 @@ class LabelsFactor(FactorTable):
     def each(self, function: Any, *arguments: Any, aligned: tuple[Array, ...] = ()) -> list[Any]:
         """Return what a function gives of the parts of X U."""
         with one_thread():  # this runs after the solver has returned
-            if isinstance(self.X, Shifted):
-                return [function(ShiftedPart(self.X), do_nothing, self.U, *arguments, *aligned)]
             return self.X.in_centred.each(
                 function, self.X.transform @ self.U, *arguments, aligned=aligned, poll=do_nothing
             )
 
     def over_rows(self, function: Any, *arguments: Any, aligned: tuple[Array, ...] = ()) -> tuple[Any, ...]:
         """Return the sums of what a function gives of the parts of X U."""
-        if isinstance(self.X, Shifted):
-            return tuple(self.each(function, *arguments, aligned=aligned)[0])
         with one_thread():
             T = self.X.transform @ self.U
             return tuple(self.X.in_centred.total(function, T, *arguments, aligned=aligned, poll=do_nothing))
 
 
-class ShiftedPart:
-    """Sparse columns as the only part of themselves."""
+class SparseLabelsFactor(FactorTable):
+    """The same of sparse columns and a sparse factor, which may have thousands of columns: X U is sparse but for a row.
 
-    def __init__(self, X: Shifted) -> None:
-        self.X = X
+    Parameters
+    ----------
+    X : Shifted
+        The data, in the coordinates of U.
+    U : (D, r) sparse array
+        Factor of V.
+    """
 
-    def __len__(self) -> int:
-        return len(self.X)
+    def __init__(self, X: Shifted, U: Any) -> None:
+        ordered = order_columns(U, rtol=1e-16)
+        self.XU = Shifted(X.S @ ordered, X.r @ ordered)
+        self.shape = self.XU.shape
+        norms = np.sqrt(np.maximum(self.XU.power(2) @ np.ones(self.shape[1]), 0.0))
+        self.zero = norms == 0.0  # such a row is the first unit vector
+        self.inverse = np.where(self.zero, 0.0, inverse_or_one(norms))
 
-    def centred_blocks(self) -> Any:
-        """Yield blocks of rows."""
-        for start in range(0, len(self.X), BLOCK):
-            yield self.X[start : start + BLOCK]
+    def __call__(self) -> Array:
+        """Return F as an array.
+
+        Raises
+        ------
+        ResourceError
+            If it does not fit in memory.
+        """
+        require_memory(8.0 * 2 * len(self) * self.shape[1], f"a factor of {self.shape[1]} columns", FEWER)
+        return self.times(np.eye(self.shape[1]))
+
+    def times(self, W: Array) -> Array:
+        """Return F W, shape (n,) or (n, k)."""
+        inverse = self.inverse if W.ndim == 1 else self.inverse[:, None]
+        return np.asarray(inverse * (self.XU @ W) + np.multiply.outer(self.zero.astype(np.float64), W[0]))
+
+    def products_with(self, y: Array) -> Array:
+        """Return F'y, shape (r,)."""
+        found = self.XU.T @ (self.inverse * y)
+        found[0] += float(y[self.zero].sum())
+        return np.asarray(found)
+
+    def sums(self) -> tuple[Array, Array]:
+        """Return the mean of the rows, shape (r,), and F'F/n."""
+        gram = self.XU.gram(self.inverse**2)
+        gram[0, 0] += float(self.zero.sum())
+        return self.products_with(np.ones(len(self))) / len(self), gram / len(self)
+
+    def leading(self, k: int, *, centred: bool = False) -> tuple[Array, Array]:
+        """Return the k largest eigenvalues of F'F/n and their vectors, (k, r), by Lanczos steps where r is large."""
+        r = self.shape[1]
+        if r <= DENSE:
+            return super().leading(k, centred=centred)
+        mean = self.products_with(np.ones(len(self))) / len(self) if centred else np.zeros(r)
+
+        def apply(w: Array) -> Array:
+            w = w.ravel()
+            return self.products_with(self.times(w)) / len(self) - mean * float(mean @ w)
+
+        operator = scipy.sparse.linalg.LinearOperator((r, r), matvec=apply, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(r)
+        values, vectors = scipy.sparse.linalg.eigsh(operator, k=k, which="LA", v0=start)
+        return values[::-1], np.asarray(vectors[:, ::-1].T)
 
 
-def factor_sums(part: Any, poll: Poll, T: Factor) -> tuple[float, Array, Array]:
+def factor_sums(part: Rows, poll: Poll, T: Factor) -> tuple[float, Array, Array]:
     """Return the sums of the norms of the rows of X T, of these at unit norm, and of the products of the latter."""
     r = T.shape[1]
     gain, total, gram = 0.0, np.zeros(r), np.zeros((r, r))
@@ -170,7 +222,7 @@ def factor_sums(part: Any, poll: Poll, T: Factor) -> tuple[float, Array, Array]:
     return gain, total, gram
 
 
-def factor_times(part: Any, poll: Poll, T: Factor, W: Array) -> tuple[float, Array]:
+def factor_times(part: Rows, poll: Poll, T: Factor, W: Array) -> tuple[float, Array]:
     """Return the sum of the norms of the rows of X T, and these rows at unit norm times W."""
     gain, found, start = 0.0, np.empty((len(part), W.shape[1])), 0
     for block in part.centred_blocks():
@@ -182,7 +234,7 @@ def factor_times(part: Any, poll: Poll, T: Factor, W: Array) -> tuple[float, Arr
     return gain, found
 
 
-def factor_products(part: Any, poll: Poll, T: Factor, y: Array) -> tuple[float, Array]:
+def factor_products(part: Rows, poll: Poll, T: Factor, y: Array) -> tuple[float, Array]:
     """Return nothing, and the sum of the rows of X T at unit norm times y_i."""
     total, start = np.zeros(T.shape[1]), 0
     for block in part.centred_blocks():

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 from threadpoolctl import ThreadpoolController
 
 from diffrac_cvx.inputs import Array
@@ -32,6 +33,8 @@ def row_energies(X: Array | Rows | Shifted, U: Array) -> Array:
     """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
     if isinstance(X, Rows):
         return X.energies(U)
+    if isinstance(X, Shifted) and scipy.sparse.issparse(U):  # the products are sparse too, but for one row
+        return np.maximum(Shifted(X.S @ U, X.r @ U).power(2) @ np.ones(U.shape[1]), 0.0)
     return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in row_blocks(X))])
 
 

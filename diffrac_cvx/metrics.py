@@ -43,7 +43,7 @@ def imbalance(y: npt.ArrayLike) -> float:
 
 def factor_imbalance(F: Array | FactorTable) -> float:
     """Return 1'Y1/n^2 of Y = F F', in [0, 1], F (n, r) with unit rows: if Y = yy', the imbalance of y."""
-    mean = F.mean if isinstance(F, FactorTable) else F.mean(axis=0)
+    mean = F.products_with(np.ones(len(F))) / len(F) if isinstance(F, FactorTable) else F.mean(axis=0)
     return min(float(np.sum(mean**2)), 1.0)
 
 
@@ -190,7 +190,7 @@ def eigenvalue_ratio(F: npt.ArrayLike | FactorTable) -> float:
         If F is not a finite matrix.
     """
     if isinstance(F, FactorTable):
-        values = np.linalg.eigvalsh(F.gram)[::-1]
+        values, _ = F.leading(2)
         return float(max(values[1], 0.0) / (values[0] or 1.0)) if len(values) > 1 else 0.0
     factor = as_matrix(F, "F")
     size = min(factor.shape)

@@ -98,6 +98,11 @@ def bounds_of_blocks(blocks: Iterator[Array], factor: RoundedFactor) -> tuple[fl
     d, r = features.shape
     gain = energy = 0.0
     for block in blocks:
+        if isinstance(block, Shifted) and is_sparse(features):
+            lower, upper = bounds_of_sparse_rows(block, factor)
+            gain += float(np.sum(np.sqrt(lower)))
+            energy += float(np.sum(upper))
+            continue
         XG = np.asarray(block @ features) + offset
         length = np.sqrt(np.sum(XG**2, axis=1))
         norms = row_sizes(block, units) + 1.0
@@ -105,6 +110,22 @@ def bounds_of_blocks(blocks: Iterator[Array], factor: RoundedFactor) -> tuple[fl
         gain += float(np.sum(np.maximum(length * (1.0 - gamma(r + 8)) - off, 0.0)))
         energy += float(np.sum((length * (1.0 + gamma(r + 8)) + off) ** 2))
     return gain, energy
+
+
+def bounds_of_sparse_rows(block: Shifted, factor: RoundedFactor) -> tuple[Array, Array]:
+    """Return what q_i is not below and not above, for the rows of a block, without a dense product.
+
+    The rows of X G are a sparse matrix and one row r: q_i is the sum of (s + r)^2 - r^2 over the entries of the former,
+    plus |r|^2, and is off by rounding in proportion to |s + r|^2 + 2 |r|^2, beside what the products themselves are.
+    """
+    features, offset, units, norm, n = factor
+    d, r = features.shape
+    XG = Shifted(block.S @ features, block.r @ features + offset)
+    q = np.maximum(XG.power(2) @ np.ones(r), 0.0)
+    row = float(XG.r @ XG.r)
+    products = gamma(d + r + 8) * (row_sizes(block, units) + 1.0) * norm + 4.0 * gamma(n) * norm * d**0.5
+    off = gamma(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
+    return np.maximum(q - off, 0.0), q + off
 
 
 def column_sizes(X: Points) -> Array:

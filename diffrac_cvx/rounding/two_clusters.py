@@ -185,7 +185,7 @@ def _center(M: Array) -> Array:
 def _right_vectors(F: Any, k: int) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
     if isinstance(F, FactorTable):
-        return np.asarray(np.linalg.eigh(F.gram)[1][:, ::-1][:, :k].T)
+        return F.leading(k)[1]
     root = F if len(F) < F.shape[1] else triangular_root(F)
     return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])
 
@@ -193,8 +193,8 @@ def _right_vectors(F: Any, k: int) -> Array:
 def _principal_component(F: Any) -> Array:
     """Return the principal eigenvector of Pi F F' Pi, up to scale."""
     if isinstance(F, FactorTable):
-        w = np.linalg.eigh(F.gram - np.outer(F.mean, F.mean))[1][:, -1]
-        return _without_rounding(F.times(w) - float(F.mean @ w), F.shape)
+        projected = F.times(F.leading(1, centred=True)[1][0])
+        return _without_rounding(projected - projected.mean(), F.shape)
     G = _center(F)
     return _project(G, _right_vectors(G, 1)[0])
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.components import label_components, number_by_first, weights_at
@@ -23,7 +24,7 @@ from diffrac_cvx.certificates.direction_problem import (
 from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.errors import LostError
-from diffrac_cvx.factor_tables import LabelsFactor
+from diffrac_cvx.factor_tables import LabelsFactor, SparseLabelsFactor
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
@@ -338,7 +339,9 @@ def with_rows(progress: Progress, rows: Rows | None) -> Progress:
 
 def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:
     """Return the factor F of the labels or, where it would take as much memory as X, what makes it."""
-    if isinstance(problem.X, Rows | Shifted):
+    if isinstance(problem.X, Shifted):
+        return cast(Array, SparseLabelsFactor(problem.X, scipy.sparse.csc_array(point.U)))
+    if isinstance(problem.X, Rows):
         return cast(Array, LabelsFactor(problem.X, point.U, 1.0 - point.value))  # at the best scale g = 1 - value
     return problem.labels_factor(point.U)
 

@@ -23,6 +23,9 @@ print(f"labels: no labelling is better by more than {model.label_gap_:.4f}")
 print(f"features with a nonzero coefficient: {model.support_}")
 
 # %%
+# ``fit_predict(X)`` fits and returns ``labels_``, in both estimators. ``verbose=True`` writes what is proved so far to standard
+# error, a line a second, which is of use where a fit takes long; ``time_limit`` ends it with what was found by then.
+#
 # Columns are brought to unit variance first, since the penalty depends on their units; ``standardize=False`` leaves them.
 # ``coef_`` and ``intercept_`` are in the units of X, ``scaled_coef_`` is per standard deviation of each
 # feature, so that its entries can be compared. The default has a ridge of 0.3; ``ridge=0`` is the paper's problem without one. The true labels are used to judge only:

@@ -407,7 +407,8 @@ def test_a_path_is_drawn_where_the_name_ends_like_a_picture(table, capsys, tmp_p
 )
 @pytest.mark.parametrize("how", ["as it is", "by a link", "from another folder"])
 def test_the_table_that_is_read_is_never_written_over(command, option, how, table, capsys, tmp_path):
-    target = {"as it is": Path(table), "by a link": tmp_path / "link.csv"}.get(how, tmp_path / "a" / ".." / "my table.csv")
+    places = {"as it is": Path(table), "by a link": tmp_path / "link.csv"}
+    target = places.get(how, tmp_path / "a" / ".." / "my table.csv")
     (tmp_path / "a").mkdir()
     (tmp_path / "link.csv").symlink_to(table)
     status, printed, error = run_command(capsys, command, table, "--label", "city", "--drop", "name", option, target)

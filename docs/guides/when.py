@@ -116,7 +116,10 @@ for name, (X, y) in {"moons": moons, "circles": circles}.items():
 X, y = make_blobs(300, centers=[[-4, 0], [4, 0], [0, 6]], random_state=0)
 found = judge(X, y)
 assert found["this, default"] < 0.7
-for name, method in {"k-means": KMeans(3, n_init=10, random_state=0), "this": dc.DiffracClustering(n_clusters=3)}.items():
+for name, method in {
+    "k-means": KMeans(3, n_init=10, random_state=0),
+    "this": dc.DiffracClustering(n_clusters=3),
+}.items():
     three = adjusted_rand_score(y, method.fit_predict(X))
     print(f"{name + ' with three clusters':25}{three:5.2f}")
     assert three > 0.9

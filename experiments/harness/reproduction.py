@@ -39,8 +39,8 @@ HEAD = """\
 
 Every statement of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
 Regularizers*, JMLR 18(80), 2017, in its order, with a verdict or with the test that holds it. The numbers come from the
-tables in `figures/`; `make figures` makes them anew, and this page after them; `make choice`, which downloads packages, is
-a command by itself.
+tables in `figures/`; `make figures` makes them anew, and this page after them; `make choice`, which downloads packages,
+is a command by itself.
 
 A verdict is decided by its rule, which is written beside it and in `experiments/*/claims.py`, and by nothing else:
 *agrees*, *partly agrees*, *differs*, *not comparable* (what the paper measured no longer exists or is not public), *not

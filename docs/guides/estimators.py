@@ -9,6 +9,7 @@ sparse input, ``set_output``. They need the extra ``app`` (``pip install 'diffra
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -87,9 +88,11 @@ assert error > 0.9
 #
 # Many labels
 # -----------
-# `MultiLabelDiffrac` finds several labels at once, by decreasing weight, and the direction of each.
+# `MultiLabelDiffrac` finds several labels at once, by decreasing weight, and the direction of each. Here on the handwritten
+# digits, which have labels such as "even", "at least 5", "has a loop".
 
-X, Y = dc.datasets.load("yeast")
+X, _ = load_digits(return_X_y=True)
+X = X[:, X.std(axis=0) > 0.0]
 several = dc.MultiLabelDiffrac(5, nu=0.1, ridge=0.25, random_state=0).fit(X)
 print(several.predict(X[:3]))
 print("weights of the constant vector and of the labels:", several.weights_.round(2))

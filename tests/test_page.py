@@ -200,6 +200,28 @@ def test_the_state_survives_a_reload(page):
     page.locator(".status[data-state=done]").wait_for()
 
 
+def test_three_clusters_take_the_place_of_two_and_give_it_back(page):
+    slider = control(page, "n_clusters").get_by_role("slider", name="clusters")
+    slider.focus()
+    slider.press("ArrowRight")
+    view(page, "clusters_found").locator("img").wait_for()
+    view(page, "cluster_table").locator("td", has_text="x0").first.wait_for()
+    assert view(page, "projection").count() == view(page, "roundings").count() == 0
+    page.locator(".answer", has_text="Proved: no 3 clusters").wait_for()
+    page.wait_for_function("location.search.includes('n_clusters=3')")
+    page.locator(".status[data-state=done]").wait_for()
+    with page.expect_download() as download:
+        page.get_by_text("Save the clusters (CSV)").click()
+    with Path(download.value.path()).open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head[1:5] == ["cluster", "score_0", "score_1", "score_2"]
+    assert {row[1] for row in rows} == {"0", "1", "2"}
+    slider.press("ArrowLeft")
+    view(page, "projection").locator("img").wait_for()
+    view(page, "clusters_found").wait_for(state="detached")
+    page.locator(".status[data-state=done]").wait_for()
+
+
 def test_stop_ends_a_long_solve(page):
     pick(page, "forms", "correlation, trivial whatever the data (24)")
     pick(page, "solvers", "SCS")

@@ -47,7 +47,7 @@ def _():
 @app.cell
 def _(mo):
     mo.md("""
-    # Two groups in a table, with proofs
+    # Two groups in a table, or more, with proofs
 
     The points are split in two groups along one direction, so that the groups can be told apart as well as possible; or
     in more than two, if you ask for more clusters. Choose the points and what is preferred in the panel; the answer is

@@ -304,7 +304,9 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
         K = positive_int(self.n_clusters, "n_clusters")
-        points = self._read(X, ensure_min_samples=max(K, 2))
+        points = self._read(X, ensure_min_samples=2)
+        if len(points) < K:
+            raise ParameterError(f"n_clusters = {K} is more than the {len(points)} points: ask for fewer clusters")
         data = self._scale(points)
         if K == 1:
             self._solve(data.X, "low_rank")

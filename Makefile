@@ -98,7 +98,7 @@ theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
 	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
 
 # Where diffrac_cvx.datasets.fetch puts its files, unless told otherwise.
-two-class multi-label choice benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
+two-class multi-label many-clusters choice benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
 
 two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS)
@@ -106,13 +106,13 @@ two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
 multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
 	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) --x "$(X)" --y "$(Y)"
 
-many-clusters: $(STAMP) ## more than two clusters, beside k-means and a Gaussian mixture (GRID, JOBS)
+many-clusters: $(STAMP) ## more than two clusters, beside k-means and a Gaussian mixture (GRID, JOBS; DIFFRAC_DATA_HOME)
 	$(RUN) experiments.many_clusters --grid $(GRID) --jobs $(JOBS)
 
 explore: $(STAMP) ## the interactive page, in the browser (PORT)
 	$(RUN) diffrac_cvx.app.page --port $(PORT)
 
-data: $(STAMP) ## the shipped data from the packages they come from, compared (pip, apt)
+data: $(STAMP) ## the shipped data, and yeast, from the packages they come from, compared (pip, apt)
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"
 	$(RUN) experiments.data.remake
 

@@ -331,7 +331,10 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
         K = positive_int(self.n_clusters, "n_clusters")
-        points = self._read_table(X, ensure_min_samples=max(K, 2))
+        points = self._read_table(X, ensure_min_samples=2)
+        if points.shape[0] < K:
+            n = points.shape[0]
+            raise ParameterError(f"n_clusters = {K} is more than the {n} points: ask for fewer clusters")
         if K == 2 and self._by_parts(points):
             data = self._scale_by_parts(points)
         else:

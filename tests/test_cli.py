@@ -401,6 +401,37 @@ def test_a_path_is_drawn_where_the_name_ends_like_a_picture(table, capsys, tmp_p
     assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("cluster", "--out"), ("cluster", "--report"), ("compare", "--out"), ("compare", "--report"), ("path", "--out")],
+)
+@pytest.mark.parametrize("how", ["as it is", "by a link", "from another folder"])
+def test_the_table_that_is_read_is_never_written_over(command, option, how, table, capsys, tmp_path):
+    places = {"as it is": Path(table), "by a link": tmp_path / "link.csv"}
+    target = places.get(how, tmp_path / "a" / ".." / "my table.csv")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link.csv").symlink_to(table)
+    status, printed, error = run_command(capsys, command, table, "--label", "city", "--drop", "name", option, target)
+    assert (status, printed) == (2, "")
+    assert f"error: {option} {target} is the table that is read" in error
+    assert Path(table).read_text() == TEXT
+
+
+@pytest.mark.parametrize("command", ["cluster", "compare"])
+def test_two_results_in_one_file_are_refused(command, table, capsys, tmp_path):
+    outputs = ("--out", tmp_path / "new.csv", "--report", tmp_path / "." / "new.csv")
+    status, _, error = run_command(capsys, command, table, "--label", "city", "--drop", "name", *outputs)
+    assert status == 2
+    assert "is the file of --out too" in error
+    assert not (tmp_path / "new.csv").exists()
+
+
+def test_the_name_of_a_data_set_is_no_file_that_could_be_written_over(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, *_ = run_command(capsys, "cluster", "heart", "--out", "heart")
+    assert (status, (tmp_path / "heart").read_text().count("\n")) == (0, 271)
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(table, capsys, tmp_path):
     status, _, error = run_command(
         capsys, "cluster", table, "--label", "city", "--drop", "name", "--out", tmp_path / "no" / "x.csv"

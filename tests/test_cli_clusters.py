@@ -79,6 +79,22 @@ def test_clusters_and_several_labels_exclude_each_other(trees, capsys):
     assert cluster(capsys, trees, "--label", "tree", "--clusters", 1)[0] == 2
 
 
+def test_more_clusters_than_points_are_refused_in_words(trees, capsys):
+    status, _, error = cluster(capsys, trees, "--label", "tree", "--clusters", 1000)
+    assert status == 2
+    assert "n_clusters = 1000 is more than the" in error
+
+
+def test_the_report_shows_true_labels_of_any_number_of_classes(capsys, tmp_path):
+    path, report = tmp_path / "many.csv", tmp_path / "report.html"
+    rows = (f"{k + i / 5},{k * 7 % 11},kind {k}" for k in range(20) for i in range(3))
+    path.write_text("\n".join(["height,width,kind", *rows]))
+    cluster(capsys, path, "--label", "kind", "--report", report)
+    page = report.read_text(encoding="utf-8")
+    assert "The same points with their true labels." in page
+    assert all(f"kind {k}" in page for k in range(20))
+
+
 def test_the_report_has_a_picture_of_each_of_three_clusters(trees, capsys, tmp_path):
     report = tmp_path / "report.html"
     cluster(capsys, trees, "--label", "tree", "--clusters", 3, "--report", report)

@@ -1,5 +1,6 @@
 """What the page computes and draws, without a browser."""
 
+import csv
 import os
 import re
 import socket
@@ -18,19 +19,21 @@ import diffrac_cvx as dc
 from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import address, computation, controls
 from diffrac_cvx.app.page.answer import find_answer, make_answer
+from diffrac_cvx.app.page.clusters import plane_of
 from diffrac_cvx.app.page.computation import EXTRAS, Job, Outcome, Run, StatusLine, plan_extras, take_worker
 from diffrac_cvx.app.page.controls import CONTROLS, hint
 from diffrac_cvx.app.page.data import Data, NamedSet, OwnTable, Planted
 from diffrac_cvx.app.page.pictures import draw_picture, list_remarks, make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
 from diffrac_cvx.app.page.tables import comparison_table, rounding_table, table_figure
-from diffrac_cvx.app.page.views import BY_NAME, VIEWS
+from diffrac_cvx.app.page.views import VIEWS, arrange, views_for
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.processes import Call, StoppedError, Worker, never
 from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 
 WITHOUT_START = ("source", "name", "file", "label", "drop", "run", "automatic")  # which depend on the table, or look
 ROOT = Path(__file__).parents[1]
+OF_TWO = [view.name for view in views_for(2)]
 SMALL = Planted(n=24, d=4, noise=0.2)
 SETTING = Setting(nu=0.9, lam=0.01, ridge=0.1, alpha=0.1)
 TABLE = "height,weight,species\n1.5,20,cat\n-1.7,25,dog\n1.4,8,cat\n-1.2,30,dog\n1.1,12,cat\n-0.9,14,dog\n"
@@ -44,10 +47,12 @@ def worker():
     worker.close()
 
 
-def compute_outcome(source, worker, *, forms=("(15)",), solvers=("low_rank", "fista"), extras=tuple(EXTRAS)):
+def compute_outcome(
+    source, worker, *, forms=("(15)",), solvers=("low_rank", "fista"), extras=tuple(EXTRAS), setting=SETTING
+):
     data = source.load()
-    solves = plan_solves(data, SETTING, forms, solvers)
-    job = Job(Outcome(source, data, SETTING), solves, plan_extras(data, SETTING, solves, extras))
+    solves = plan_solves(data, setting, forms, solvers)
+    job = Job(Outcome(source, data, setting), solves, plan_extras(data, setting, solves, extras))
     return job.compute(worker, never, lambda outcome: None, lambda line: None)
 
 
@@ -236,7 +241,8 @@ def test_the_address_gives_back_every_control(parameters):
     state = state_of({})
     changed = {
         "n": 200, "noise": 0.55, "nu": 0.35, "lam": 0.02, "ridge": 3.0, "tol": 1e-3, "forms": ["(15)", "section 4"],
-        "solvers": ["SCS"], "extras": [], "rounding": "sign_leading", "source": "known",
+        "n_clusters": 5, "strategy": "splits", "solvers": ["SCS"], "extras": [], "rounding": "sign_leading",
+        "source": "known",
     }  # fmt: skip
     address.write_address({**state, **changed}, controls.USUAL)
     assert set(parameters) == set(changed)
@@ -338,7 +344,7 @@ def test_known_groups_of_any_number_are_compared():
 def test_the_clusters_are_saved_with_the_numbers_of_their_rows(worker):
     source = OwnTable(b"a,b,kind\n1,2,x\n3,,x\n5,-6,y\n-7,9,y\n", "mine.csv", "kind", missing="drop")
     answer = find_answer(compute_outcome(source, worker, extras=()), "", "kmeans_centered")
-    head, *rows = [line.split(",") for line in answer.clusters.decode().split()]
+    head, *rows = csv.reader(answer.clusters.decode().splitlines())
     assert head == ["row", "cluster", "score", "known_group"]
     assert [row[0] for row in rows] == ["0", "2", "3"]
     assert {row[1] for row in rows} <= {"0", "1"}
@@ -351,6 +357,106 @@ def test_a_file_that_is_too_large_is_refused_with_its_size(monkeypatch):
         OwnTable(TABLE.encode(), "mine.csv").load()
     with pytest.raises(dc.DataError, match="read_table reads it"):
         OwnTable(TABLE.encode(), "mine.csv").columns()
+
+
+# More than two clusters
+
+THREE = "height,weight,kind\n" + "".join(
+    f"{5 * (k == 1) + 0.1 * (i % 5)},{5 * (k == 2) + 0.1 * (i % 3)},kind {k}\n" for i in range(12) for k in range(3)
+)
+
+
+@pytest.fixture(scope="module", params=["together", "splits"])
+def three(request, worker):
+    setting = Setting(tol=1e-3, n_clusters=3, strategy=request.param)
+    return compute_outcome(
+        OwnTable(THREE.encode(), "mine.csv", "kind"),
+        worker,
+        solvers=["low_rank"],
+        extras=("comparison",),
+        setting=setting,
+    )
+
+
+def test_three_clusters_are_answered_with_their_sizes_their_cost_and_what_is_proved(three):
+    answer, data = find_answer(three, "", "kmeans_centered"), three.data
+    model = three.extras["clusters"]
+    proof = dc.certify_clusters(data.X, model.labels_, three.runs[0].result, 3, penalty=three.setting.penalty)
+    text = " ".join(answer.sentences)
+    assert answer.reservations == ()
+    assert "3 clusters, of 12, 12 and 12 points." in text
+    assert "adjusted Rand index 1.00 (1 for the same groups, about 0 by chance)." in text
+    cost = float(re.search(r"Cost of these clusters: (\S+) ", text)[1])
+    assert 0 <= cost - proof.objective <= 1e-3
+    lower = float(re.search(r"no 3 clusters of these points cost less than (\S+)\.$", answer.sentences[2])[1])
+    assert proof.lower - 2e-3 <= lower <= proof.objective
+    assert {row[0]: sorted(row[1:]) for row in answer.groups.rows} == {f"kind {k}": [0, 0, 12] for k in range(3)}
+    assert answer.groups.head == ("known group", "in cluster 0", "in cluster 1", "in cluster 2")
+
+
+def test_three_clusters_are_saved_each_point_with_its_scores(three):
+    head, *rows = csv.reader(find_answer(three, "", "kmeans_centered").clusters.decode().splitlines())
+    assert head == ["row", "cluster", "score_0", "score_1", "score_2", "known_group"]
+    assert [row[0] for row in rows] == [str(i) for i in range(36)]
+    assert [int(row[1]) for row in rows] == [int(np.argmax([float(score) for score in row[2:5]])) for row in rows]
+    assert [row[5] for row in rows[:3]] == ["kind 0", "kind 1", "kind 2"]
+
+
+@pytest.mark.parametrize("name", ["clusters_found", "known_groups", "cluster_table"])
+def test_the_python_of_three_clusters_runs_as_it_stands_and_draws_the_same(name, three, tmp_path, monkeypatch, coarse):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_text(THREE)
+    view = make_picture(name, three)
+    found = {}
+    exec(compile(view.code, f"{name}.py", "exec"), found)
+    assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    same = view.script.execute(view.names)
+    if view.view.is_table:
+        assert same["table"].rows == found["table"].rows
+        assert [row[:3] for row in same["table"].rows] == [(k, 12, "33.3 %") for k in range(3)]
+        return
+    mine, theirs = same["figure"].axes[0], found["figure"].axes[0]
+    assert len(mine.lines) == 3
+    for a, b in zip(mine.lines, theirs.lines, strict=True):
+        assert (a.get_label(), a.get_color()) == (b.get_label(), b.get_color())
+        np.testing.assert_allclose(a.get_xydata(), b.get_xydata(), atol=1e-9)
+    assert "3 clusters by" in view.caption
+
+
+def test_the_views_of_two_clusters_and_of_more_do_not_stand_side_by_side(three):
+    many, two = ([view.name for view in views_for(k)] for k in (3, 2))
+    assert {"clusters_found", "cluster_table", "spectra"} <= set(many)
+    assert not {"projection", "roundings", "comparison"} & set(many)
+    assert not {"clusters_found", "known_groups", "cluster_table"} & set(two)
+    held = dict.fromkeys([*reversed(many), *two], "picture")
+    assert list(arrange(held, "labels", 3)) == ["clusters_found", "known_groups", "cluster_table", "spectra"]
+    assert set(three.extras) == {"clusters"}, "the comparison is one of splits in two"
+
+
+def test_why_there_are_no_clusters_is_said(worker):
+    setting, table = Setting(n_clusters=12), OwnTable(TABLE.encode(), "mine.csv", "species")
+    outcome = compute_outcome(table, worker, solvers=["low_rank"], extras=(), setting=setting)
+    answer = find_answer(outcome, "", "kmeans_centered")
+    assert answer.sentences == ("n_clusters = 12 is more than the 6 points: ask for fewer clusters",)
+    assert answer.clusters == b""
+    assert make_picture("clusters_found", outcome).says == answer.sentences[0]
+    assert find_answer(replace(outcome, extras={}), "", "kmeans_centered") is None
+
+
+def test_known_groups_are_shown_only_where_there_are_some(worker):
+    table = OwnTable(TABLE.encode(), "mine.csv", drop=["species"])
+    outcome = compute_outcome(table, worker, solvers=["low_rank"], extras=(), setting=Setting(n_clusters=3))
+    assert "no true groups are known" in make_picture("known_groups", outcome).says
+    assert draw_picture("clusters_found", outcome, "", "kmeans_centered").says == ""
+
+
+def test_the_plane_shows_clusters_on_a_line_as_a_line():
+    X = np.repeat([0.0, 1.0, 5.0], 4)[:, None] + 0.01 * np.arange(12)[:, None]
+    model = dc.DiffracClustering(n_clusters=3, ridge=0.0, random_state=0).fit(X)
+    plane = plane_of(model, X)
+    assert plane.shape == (12, 2)
+    assert abs(np.corrcoef(plane[:, 0], X[:, 0])[0, 1]) > 1 - 1e-12
+    np.testing.assert_array_equal(plane[:, 1], 0.0)
 
 
 # Jobs
@@ -427,7 +533,7 @@ def test_a_line_tells_the_bounds():
 # Views
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", OF_TWO)
 def test_the_python_of_a_view_runs_as_it_stands_and_draws_the_same(name, outcome, tmp_path, monkeypatch, coarse):
     monkeypatch.chdir(tmp_path)
     view = make_picture(name, outcome)
@@ -485,7 +591,7 @@ def test_the_paths_pass_through_what_is_solved(outcome):
     assert outcome.extras["duality"].penalised.value[-1] == pytest.approx(free.value, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", OF_TWO)
 def test_a_view_says_what_it_is_of_and_is_drawn_once(name, outcome, coarse):
     view = make_picture(name, outcome, "(15) fista", "sign_centered")
     assert "n = 24, d = 4, nu = 0.9, lam = 0.01, ridge = 0.1, alpha = 0.1" in view.caption
@@ -496,7 +602,7 @@ def test_a_view_says_what_it_is_of_and_is_drawn_once(name, outcome, coarse):
         assert view.caption.startswith("(15) fista")
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", OF_TWO)
 def test_pyplot_cannot_close_a_figure_while_the_page_draws_it(name, outcome, monkeypatch):
     import matplotlib.pyplot as plt
 

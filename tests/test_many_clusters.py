@@ -297,7 +297,7 @@ def test_the_splits_share_the_time_limit(three, monkeypatch):
         ({"n_clusters": 2.5}, "n_clusters"),
         ({"strategy": "all"}, "strategy"),
         ({"verbose": "yes"}, "verbose"),
-        ({"n_clusters": 100}, "minimum of 100"),
+        ({"n_clusters": 100}, "n_clusters = 100 is more than the"),
     ],
 )
 def test_parameters_of_many_clusters_are_checked(three, parameters, message):

@@ -1,6 +1,7 @@
 """The page in a headless Chromium: one page, looked at, changed, stopped, and fed with a table of one's own."""
 
 import ast
+import csv
 import shutil
 import socket
 import subprocess
@@ -93,9 +94,9 @@ def upload(page, text):
 
 
 def test_every_view_is_there_with_its_picture_or_table(page):
-    from diffrac_cvx.app.page.views import VIEWS
+    from diffrac_cvx.app.page.views import views_for
 
-    for shown in VIEWS:
+    for shown in views_for(2):
         view(page, shown.name).locator("table" if shown.is_table else "img").first.wait_for()
     headings = page.locator("h2").all_inner_texts()
     assert headings[-6:] == ["Data", "Answer", "Clusters", "What is proved", "Other settings", "Methods compared"]
@@ -108,8 +109,9 @@ def test_the_answer_is_in_words_and_its_clusters_can_be_saved(page):
     assert "Proved:" in words.inner_text()
     with page.expect_download() as download:
         page.get_by_text("Save the clusters (CSV)").click()
-    head, *rows = Path(download.value.path()).read_text().splitlines()
-    assert head == "row,cluster,score,known_group"
+    with Path(download.value.path()).open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["row", "cluster", "score", "known_group"]
     assert len(rows) == 150
 
 
@@ -195,6 +197,33 @@ def test_the_state_survives_a_reload(page):
         control(page, "lam").get_by_role("slider", name="few features (lam)").get_attribute("aria-valuetext")
         == "0.0003"
     )
+    page.locator(".status[data-state=done]").wait_for()
+
+
+def test_three_clusters_take_the_place_of_two_and_give_it_back(page):
+    slider = control(page, "n_clusters").get_by_role("slider", name="clusters")
+    slider.focus()
+    slider.press("ArrowRight")
+    view(page, "clusters_found").locator("img").wait_for()
+    view(page, "cluster_table").locator("td", has_text="x0").first.wait_for()
+    assert view(page, "projection").count() == view(page, "roundings").count() == 0
+    page.locator(".answer", has_text="Proved: no 3 clusters").wait_for()
+    page.wait_for_function("location.search.includes('n_clusters=3')")
+    page.locator(".status[data-state=done]").wait_for()
+    with page.expect_download() as download:
+        page.get_by_text("Save the clusters (CSV)").click()
+    with Path(download.value.path()).open(newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head[1:5] == ["cluster", "score_0", "score_1", "score_2"]
+    assert {row[1] for row in rows} == {"0", "1", "2"}
+    slider.press("End")
+    page.locator(".answer", has_text="Proved: no 12 clusters").wait_for()
+    page.locator(".answer th", has_text="in cluster 11").wait_for()
+    box = page.locator(".answer .wide-table").bounding_box()
+    assert box["x"] + box["width"] <= 1280, "the table of known groups is cut off by the window"
+    slider.press("Home")
+    view(page, "projection").locator("img").wait_for()
+    view(page, "clusters_found").wait_for(state="detached")
     page.locator(".status[data-state=done]").wait_for()
 
 

@@ -240,6 +240,46 @@ def test_an_estimator_is_split_by_the_sign_of_its_decision(planted):
     np.testing.assert_array_equal(judged.classes, [-1.0, 1.0])
 
 
+def inside(artist, figure):
+    """Whether an artist lies inside its figure."""
+    box, whole = artist.get_window_extent(), figure.bbox
+    return whole.x0 <= box.x0 and whole.y0 <= box.y0 and box.x1 <= whole.x1 and box.y1 <= whole.y1
+
+
+@pytest.mark.parametrize("classes", [2, 8, 9, 20, 64])
+def test_any_number_of_labels_is_drawn_each_in_its_own_way_and_the_legend_stays_inside(classes):
+    labels = np.repeat(np.arange(classes), 3)
+    found = plotting.ProjectionDisplay(labels + np.tile([0.0, 0.1, 0.2], classes), labels).plot()
+    looks = {(tuple(bars[0].get_edgecolor()), bars[0].get_hatch()) for bars in found.bars_}
+    assert len(found.bars_) == len(looks) == classes
+    found.figure_.draw_without_rendering()
+    assert inside(found.legend_, found.figure_)
+    texts = [text.get_text() for text in found.legend_.get_texts()]
+    assert texts[:2] == ["label 0, 3 points", "label 1, 3 points"]
+    assert texts[-1] == "threshold"
+    assert (f"... and {classes - 7} more" in texts) == (classes > 8)
+    assert len(texts) == min(classes, 8) + 1
+
+
+def test_labels_after_the_64th_share_a_histogram_with_all_their_points():
+    labels = np.append(np.arange(70), [69, 69])
+    found = plotting.ProjectionDisplay(labels.astype(float), labels).plot(bins=70)
+    assert len(found.bars_) == 65
+    assert found.bars_[-1][0].get_label() == "6 other labels, 8 points"
+    assert found.bars_[-1][0].get_xy()[:, 1].max() == 3.0
+    assert found.legend_.get_texts()[-2].get_text() == "... and 63 more"
+
+
+def test_many_runs_differ_in_their_lines_and_the_legend_stays_inside(result):
+    names = [f"a method with a long name, number {k}" for k in range(30)]
+    found = plotting.BracketDisplay.from_result(*[result] * 30, names=names).plot(gap=True)
+    looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in found.gap_lines_}
+    assert len(looks) == 30
+    found.figure_.draw_without_rendering()
+    assert inside(found.legend_, found.figure_)
+    assert found.legend_.get_texts()[-1].get_text() == "... and 23 more"
+
+
 def test_points_that_are_all_equal_have_their_own_value_as_threshold():
     found = plotting.ProjectionDisplay([2.0, 2.0, 2.0], [1, 1, 1])
     assert found.plot().threshold_line_.get_xdata()[0] == 2.0
@@ -442,7 +482,6 @@ def test_a_phase_map_takes_a_data_frame():
         (lambda: plotting.BracketDisplay.from_result(), "at least one run"),
         (lambda: plotting.SpectrumDisplay([]), "a spectrum"),
         (lambda: plotting.ProjectionDisplay([1.0, 2.0], [1]), "labels has shape"),
-        (lambda: plotting.ProjectionDisplay(np.arange(9), np.arange(9)), "at most 8"),
         (lambda: plotting.ProjectionDisplay.from_labels(np.eye(3), [1, 1, -1], [1.0]), "w has 1 entries for 3"),
         (lambda: plotting.ProjectionDisplay.from_labels(np.eye(3), [0, 1, 1]), "-1 and"),
         (lambda: plotting.DirectionDisplay([1.0, 2.0], ["a"]), "1 feature names for 2"),

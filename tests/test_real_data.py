@@ -14,6 +14,7 @@ import pytest
 
 from diffrac_cvx import datasets
 from diffrac_cvx.datasets import SETS, files
+from diffrac_cvx.datasets.catalogue import STATED, UNSTATED
 from diffrac_cvx.errors import DataError, ParameterError
 
 PAPER = ["heart", "diabetes", "breast_cancer", "australian", "liver_disorders", "sonar", "dna", "a1a", "w1a"]
@@ -46,6 +47,12 @@ def test_a_real_set_is_as_its_record_says(name):
     elif record.classes:
         assert tuple(np.sum(y > 0, axis=0)) == record.classes
         assert len(datasets.label_names(name)) == y.shape[1]
+
+
+def test_what_is_shipped_states_a_licence_of_its_own():
+    assert {SETS[name].licence for name in SHIPPED} <= set(STATED)
+    assert UNSTATED not in STATED
+    assert "yeast" in REFERENCE
 
 
 def test_what_may_not_be_shipped_is_not_shipped():

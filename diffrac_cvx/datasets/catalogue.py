@@ -1,9 +1,15 @@
-"""What is known of each data set: where it comes from, its size, which label becomes +1.  A new set is one record."""
+"""What is known of each data set: where it comes from, its size, which label becomes +1.  A new set is one record.
+
+What is shipped states a licence of its own.  The licence of a package that passes a file on, of software mostly, is not
+one: it is given by others than those who made the data.
+"""
 
 from dataclasses import dataclass
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 UCI = "CC BY 4.0 (UCI)"
+CC0 = "CC0"
+STATED = (UCI, CC0)  # what a shipped set may have
 UNSTATED = "none stated"
 
 
@@ -32,6 +38,8 @@ class DataSet:
         The label that becomes +1; all others become -1.
     sha256 : str
         Checksum of the file.
+    content : str
+        For an npz file that users make themselves, checksum of the arrays in it, whatever compressed them; or empty.
     url : str
         Where ``fetch`` gets the file; empty if it is shipped, or if the user has to get it by hand.
     """
@@ -48,6 +56,7 @@ class DataSet:
     classes: tuple[int, ...] = ()
     positive: float = 1.0
     sha256: str
+    content: str = ""
     url: str = ""
 
 
@@ -64,7 +73,7 @@ _RECORDS = (
         name="diabetes", file="diabetes.csv.gz",
         description="Pima Indians: eight measurements, zeros standing for missing values; +1 is tested negative",
         source="UCI, Pima Indians Diabetes, by way of PimaIndiansDiabetes in the R package mlbench",
-        licence="CC0", n=768, d=8, classes=(500, 268),
+        licence=CC0, n=768, d=8, classes=(500, 268),
         sha256="38a69e212365457fb0d211f5178a09fcb11ca9e9f14790fc8dfe04730ec98078",
     ),
     DataSet(
@@ -128,12 +137,14 @@ _RECORDS = (
         sha256="b8576223cc7b8a704e19009df5d5e66d3ed1f00e767620d57f7c59f86eff27ce",
     ),
     DataSet(
-        name="yeast", kind="multi-label", file="yeast.npz",
+        name="yeast", kind="multi-label", file="ml_yeast.npz", shipped=False,
         description="Micro-array expression and phylogenetic profiles of genes; fourteen functional classes",
-        source="Elisseeff and Weston (2001), by way of the PyPI package river",
-        licence="none stated; river is BSD-3-Clause", n=2417, d=103,
+        source="Elisseeff and Weston (2001), mulan collection; `make data` makes the file from the PyPI package river, "
+        "whose licence is that of its software",
+        licence=UNSTATED, n=2417, d=103,
         classes=(762, 1038, 983, 862, 722, 597, 428, 480, 178, 253, 289, 1816, 1799, 34),
         sha256="529d7a6824a92bb14cf57da9b75567ada7b536be957f0ddf2730ffdb62881b98",
+        content="b7342e15d9ccad01b27c2755f5c1b3881a676ecabede0f6bc40591d6ff49ada5",
     ),
     DataSet(
         name="corel5k", kind="multi-label", file="ml_corel5k.npz", shipped=False,

@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from diffrac_cvx.datasets.catalogue import SETS
-from diffrac_cvx.datasets.files import HOME, cache_folder, checksum, explain_missing, possible_paths
+from diffrac_cvx.datasets.files import HOME, cache_folder, explain_missing, is_known, possible_paths
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.inputs import one_of
 
@@ -44,7 +44,7 @@ def fetch(name: str, *, url: str | None = None) -> Path:
     if record.shipped:
         raise ParameterError(f"{name!r} is shipped with the package: load it")
     for path in possible_paths(record):
-        if path.is_file() and checksum(path.read_bytes()) == record.sha256:
+        if path.is_file() and is_known(record, path.read_bytes()):
             return path
     if not (address := url or record.url):
         raise ParameterError(explain_missing(record))

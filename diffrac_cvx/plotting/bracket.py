@@ -8,7 +8,7 @@ import numpy as np
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import one_of
 from diffrac_cvx.linalg import EPS
-from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style
+from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style, short_legend
 from diffrac_cvx.result import Progress, Result
 
 AGAINST = ("iteration", "seconds")
@@ -109,5 +109,5 @@ class BracketDisplay:
             ax.set_yscale("log")
         ax.set_xlabel(against)
         ax.set_ylabel("proved gap" if gap else "proved bracket on the optimum")
-        self.legend_ = ax.legend(frameon=False, fontsize="small")
+        self.legend_ = short_legend(ax, self.gap_lines_ if gap else self.upper_lines_, fontsize="small")
         return self

@@ -23,6 +23,7 @@ ACCENT, SECOND, GREY, PALE = "#b2182b", "#2166ac", "#555555", "#b0b0b0"
 WIDTH, HEIGHT = 5.2, 3.6  # inches, of one panel
 PER_DEVIATION = "coefficient per std. deviation"
 LONGEST = 40  # characters of a name that are drawn
+MOST_NAMED = 8  # lines of a legend: with more it would leave the axes
 APART: ContextVar[bool] = ContextVar("apart", default=False)  # whether figures are made without pyplot
 
 
@@ -52,9 +53,15 @@ def merge_style(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
     return {**default, **{SHORT.get(name, name): value for name, value in given.items()}}
 
 
+def style_of(k: int) -> Style:
+    """Return the k-th style: after the last colour the first comes again with other dashes and marks, up to 64."""
+    other = STYLES[(k + k // len(STYLES)) % len(STYLES)]
+    return Style(STYLES[k % len(STYLES)].color, other.linestyle, other.marker)
+
+
 def line_style(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, Any]:
     """Return keywords for the k-th line."""
-    style = STYLES[k % len(STYLES)]._asdict()
+    style = style_of(k)._asdict()
     return merge_style({**style, "markersize": 4.0, "linewidth": 1.3, **default}, given)
 
 
@@ -118,6 +125,37 @@ def pyplot() -> Any:
     import matplotlib.pyplot as plt
 
     return plt
+
+
+def short_legend(
+    ax: Axes, drawn: Sequence[Any], also: Sequence[Any] = (), *, total: int | None = None, **options: Any
+) -> Any:
+    """Make a legend of the first few artists that were drawn, how many more there are, and others.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where.
+    drawn : sequence of artists
+        Alike, each with a label; of more than MOST_NAMED all but the first few are counted.
+    also : sequence of artists
+        Named in any case.
+    total : int, optional
+        How many there are, where some share an artist.
+    **options
+        Passed to ``Axes.legend``.
+
+    Returns
+    -------
+    Legend
+    """
+    from matplotlib.lines import Line2D
+
+    named = list(drawn) if len(drawn) <= MOST_NAMED else list(drawn[: MOST_NAMED - 1])
+    if len(named) < len(drawn):
+        more = (len(drawn) if total is None else total) - len(named)
+        named.append(Line2D([], [], linestyle="none", label=f"... and {more} more"))
+    return ax.legend(handles=[*named, *also], frameon=False, **options)
 
 
 def scale_x(ax: Axes, values: Array) -> None:

@@ -10,9 +10,11 @@ from diffrac_cvx.directions import threshold as threshold_between
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, weights_of
-from diffrac_cvx.plotting.canvas import GREY, STYLES, Axes, axes_for, merge_style, plain
+from diffrac_cvx.plotting.canvas import GREY, MOST_NAMED, Axes, axes_for, merge_style, plain, short_legend, style_of
 
 HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
+DISTINCT = len(HATCHES) ** 2  # colours with hatches
+OTHERS = (GREY, "oo")  # colour and hatch of the labels after these, which share one histogram
 
 
 class ProjectionDisplay:
@@ -23,7 +25,7 @@ class ProjectionDisplay:
     projection : (n,) array
         Points on the line.
     labels : (n,) array
-        Labels, found or true: any two values, or a few more.
+        Labels, found or true.  After the first 64 in increasing order the others share one histogram.
     threshold : float, optional
         By default the middle of the gap at which exact 2-means splits the projection, as Eq. (2) would; the labels
         need not agree with it.
@@ -34,7 +36,7 @@ class ProjectionDisplay:
     ----------
     ax_, figure_ : Axes, Figure
     bars_ : list of list of Polygon
-        One histogram for each label, in increasing order.
+        One histogram for each label, in increasing order; the last one is of all labels after the first 64.
     threshold_line_ : Line2D
     legend_ : Legend
     """
@@ -57,8 +59,6 @@ class ProjectionDisplay:
         self.classes = np.unique(self.labels)
         if self.labels.shape != self.projection.shape:
             raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
-        if len(self.classes) > len(STYLES):
-            raise DataError(f"there are {len(self.classes)} labels; at most {len(STYLES)} can be distinguished")
         self.threshold = threshold_between(self.projection) if threshold is None else float(threshold)
         self.symbol = symbol
 
@@ -141,24 +141,39 @@ class ProjectionDisplay:
         (ax,) = axes_for(ax)
         self.ax_, self.figure_ = ax, ax.figure
         edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
-        self.bars_ = []
-        for label, style, hatch in zip(self.classes, STYLES, HATCHES, strict=False):
-            points = self.projection[self.labels == label]
-            default = {
-                "histtype": "stepfilled",
-                "facecolor": (style.color, 0.35 if hatch is None else 0.1),
-                "edgecolor": style.color,
-                "hatch": hatch,
-                "linewidth": 1.2,
-                "label": f"label {format_label(label)}, {len(points)} points",
-            }
-            self.bars_.append(ax.hist(points, edges, **merge_style(default, kwargs))[2])
+        self.bars_ = [
+            ax.hist(points, edges, **merge_style({**fill_of(k), "label": f"{name}, {len(points)} points"}, kwargs))[2]
+            for k, (name, points) in enumerate(self._parts())
+        ]
         self.threshold_line_ = ax.axvline(self.threshold, color=GREY, linestyle="--", linewidth=1.0, label="threshold")
         ax.set_xlabel(self.symbol)
         ax.set_ylabel("points")
-        ax.margins(y=0.05 + 0.1 * (len(self.classes) + 1))  # room for the legend
-        self.legend_ = ax.legend(frameon=False, fontsize="small", loc="upper left")
+        ax.margins(y=0.05 + 0.1 * (min(len(self.classes), MOST_NAMED) + 1))  # room for the legend
+        drawn = [bars[0] for bars in self.bars_]
+        self.legend_ = short_legend(
+            ax, drawn, [self.threshold_line_], total=len(self.classes), fontsize="small", loc="upper left"
+        )
         return self
+
+    def _parts(self) -> list[tuple[str, Array]]:
+        """Return the names of the labels, each with the projections of its points."""
+        shown, rest = self.classes[:DISTINCT], self.classes[DISTINCT:]
+        parts = [(f"label {format_label(label)}", self.projection[self.labels == label]) for label in shown]
+        if len(rest):
+            parts.append((f"{len(rest)} other labels", self.projection[np.isin(self.labels, rest)]))
+        return parts
+
+
+def fill_of(k: int) -> dict[str, Any]:
+    """Return keywords for the k-th histogram: after the last colour the first comes again with another hatch."""
+    color, hatch = (style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]) if k < DISTINCT else OTHERS
+    return {
+        "histtype": "stepfilled",
+        "facecolor": (color, 0.35 if hatch is None else 0.1),
+        "edgecolor": color,
+        "hatch": hatch,
+        "linewidth": 1.2,
+    }
 
 
 def format_label(label: Any) -> str:

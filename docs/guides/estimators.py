@@ -9,6 +9,7 @@ sparse input, ``set_output``. They need the extra ``app`` (``pip install 'diffra
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -23,6 +24,9 @@ print(f"labels: no labelling is better by more than {model.label_gap_:.4f}")
 print(f"features with a nonzero coefficient: {model.support_}")
 
 # %%
+# ``fit_predict(X)`` fits and returns ``labels_``, in both estimators. ``verbose=True`` writes what is proved so far to standard
+# error, a line a second, which is of use where a fit takes long; ``time_limit`` ends it with what was found by then.
+#
 # Columns are brought to unit variance first, since the penalty depends on their units; ``standardize=False`` leaves them.
 # ``coef_`` and ``intercept_`` are in the units of X, ``scaled_coef_`` is per standard deviation of each
 # feature, so that its entries can be compared. The default has a ridge of 0.3; ``ridge=0`` is the paper's problem without one. The true labels are used to judge only:
@@ -84,9 +88,11 @@ assert error > 0.9
 #
 # Many labels
 # -----------
-# `MultiLabelDiffrac` finds several labels at once, by decreasing weight, and the direction of each.
+# `MultiLabelDiffrac` finds several labels at once, by decreasing weight, and the direction of each. Here on the handwritten
+# digits, which have labels such as "even", "at least 5", "has a loop".
 
-X, Y = dc.datasets.load("yeast")
+X, _ = load_digits(return_X_y=True)
+X = X[:, X.std(axis=0) > 0.0]
 several = dc.MultiLabelDiffrac(5, nu=0.1, ridge=0.25, random_state=0).fit(X)
 print(several.predict(X[:3]))
 print("weights of the constant vector and of the labels:", several.weights_.round(2))

@@ -24,8 +24,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 def draw_points(ax: Axes, table: pd.DataFrame, column: str, label: str) -> None:
     """Draw the adjusted Rand index of the choice against another's, with the diagonal."""
-    ax.plot([-0.1, 1.0], [-0.1, 1.0], color="0.7", lw=0.8, zorder=0)
+    ax.plot([-0.15, 1.0], [-0.15, 1.0], color="0.7", lw=0.8, zorder=0)
     for kind, (color, marker) in KINDS.items():
         part = table[table["kind"] == kind].groupby("name")[[column, "choice"]].mean()
         ax.plot(part[column], part["choice"], marker, color=color, ms=4.5, alpha=0.8, label=f"{kind} sets")
-    ax.set(xlabel=label, xlim=(-0.1, 1.05), ylim=(-0.1, 1.05), aspect="equal")
+    ax.set(xlabel=label, xlim=(-0.15, 1.05), ylim=(-0.15, 1.05), aspect="equal")

@@ -1,4 +1,4 @@
-"""Where the shipped data sets come from: a package, a file in it, and how that file is read; one record a set."""
+"""Where data sets come from, the shipped ones and yeast: a package, a file in it, how it is read; one record a set."""
 
 import csv
 import gzip

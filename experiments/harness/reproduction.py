@@ -1,6 +1,10 @@
 """Write docs/reproduction.md and its summary in the README: every statement with its verdict, from tables.
 
 Run ``make reproduction``.  It fails where a statement has neither a verdict nor a test.
+
+Experiments beyond the paper that cluster data are sections too.  Those that try this package's solvers (``validate``,
+``stress``, ``convergence``, ``benchmark``) are on the guides about solvers and reliability: they say nothing about the
+paper.
 """
 
 import sys
@@ -27,13 +31,16 @@ EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
     "theory",
     "two_class",
     "multi_label",
+    "many_clusters",
+    "choice",
 )
 HEAD = """\
 # What was reproduced, and what differs
 
 Every statement of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
 Regularizers*, JMLR 18(80), 2017, in its order, with a verdict or with the test that holds it. The numbers come from the
-tables in `figures/`; `make figures` makes them anew, and this page after them.
+tables in `figures/`; `make figures` makes them anew, and this page after them; `make choice`, which downloads packages,
+is a command by itself.
 
 A verdict is decided by its rule, which is written beside it and in `experiments/*/claims.py`, and by nothing else:
 *agrees*, *partly agrees*, *differs*, *not comparable* (what the paper measured no longer exists or is not public), *not
@@ -136,8 +143,9 @@ def format_section(section: Section) -> str:
         f"![{section.title}](../figures/{section.stem}.png)",
         "",
         f"`{section.command}` · [table](../figures/{section.stem}.csv) · {section.about}",
-        "",
     ]
+    if section.claims:
+        lines.append("")
     for claim in section.claims:
         place = f"{STATEMENTS.index(claim.statement) + 1}. {claim.statement.place}"
         lines.append(f"- **{place}: {claim.verdict.value}.** {capital(claim.statement.says)}.")

@@ -15,6 +15,7 @@ from sklearn.mixture import GaussianMixture
 import diffrac_cvx as dc
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import standardise
+from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row
 
 Classes = npt.NDArray[np.int64]
@@ -74,10 +75,11 @@ SMOKE = ("planted, K = 3, spread 0.2", "iris")
 
 
 def cells_of(grid: str) -> list[Cell]:
-    """Return the cells of a grid."""
+    """Return the cells of a grid, over the sets that can be loaded."""
+    names = keep_loadable(DATA, lambda name: DATA[name](0)) if grid == "full" else SMOKE
     return [
         {"data": name, "method": method, "replication": replication}
-        for name in (DATA if grid == "full" else SMOKE)
+        for name in names
         for method in METHODS
         for replication in range(REPLICATIONS[grid])
     ]

@@ -10,7 +10,6 @@ from diffrac_cvx.app.cli.data import Source
 from diffrac_cvx.app.cli.words import answer_of, crosstab_table, truth_of, warnings_of
 from diffrac_cvx.datasets.tables import Table
 
-MOST_CLASSES = 8  # that a histogram can show apart
 MOST_FEATURES = 30  # rows of the table of coefficients
 
 
@@ -102,7 +101,7 @@ def number_rows(found: dict[str, Any]) -> list[tuple[str, Any, str]]:
 
 
 def label_pictures(table: Table, model: Any, found: dict[str, Any]) -> list[html.Picture]:
-    """Return the pictures of the labels: found, true where there are a few classes, and the coefficients."""
+    """Return the pictures of the labels: found, true where they are known, and the coefficients."""
     from diffrac_cvx.plotting import DirectionDisplay, ProjectionDisplay
 
     names, labels = list(table.names), np.asarray(found["labels"])
@@ -112,7 +111,7 @@ def label_pictures(table: Table, model: Any, found: dict[str, Any]) -> list[html
         which = "" if rows == 1 else f" {'cluster' if labels.ndim == 1 else 'label'} {k}"
         values = ProjectionDisplay.from_estimator(model, table.X, output=k)
         pictures.append(html.picture(values, f"The points along the direction{which and ' of' + which}, as found."))
-        if table.labels is not None and len(table.classes) <= MOST_CLASSES:
+        if table.labels is not None:
             true = ProjectionDisplay.from_estimator(model, table.X, table.labels, output=k)
             pictures.append(html.picture(true, "The same points with their true labels."))
         direction = DirectionDisplay.from_estimator(model, feature_names=names, output=k)

@@ -1,7 +1,9 @@
 """The data of a command: a user's file, or a data set by its name; and the command that would read it."""
 
+import errno
+import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 
 from diffrac_cvx import datasets
 from diffrac_cvx.datasets.tables import Table, read_table
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, ParameterError
 
 NAMES = (*datasets.names(), *datasets.names("extra"))
 HINTS = {  # what a note says, and the option that changes it
@@ -66,6 +68,38 @@ class Source:
             return f"X, y = dc.datasets.load({self.file!r})"
         more = "".join(f", {name}={value!r}" for name, value in self.how.items())
         return f"X = dc.datasets.read_table({self.file!r}, {self.label!r}{more}).X"
+
+
+def refuse_outputs(source: Source, outputs: Mapping[str, Path]) -> None:
+    """Refuse files to write, by their options, before anything is computed.
+
+    A device such as /dev/stdout is no file in this sense: nothing of it can be lost.
+
+    Raises
+    ------
+    ParameterError
+        If one of them is a folder, or the table that is read, or the same as another of them.
+    OSError
+        If the folder that one of them is to be in is not there.
+    """
+    taken = {} if source.is_name else {Path(source.file).resolve(): "the table that is read, which it would replace"}
+    for option, path in outputs.items():
+        if path.is_dir():
+            raise ParameterError(f"{option} {path} is a folder: name a file in it, such as {path / 'result.csv'}")
+        if path.exists() and not path.is_file():
+            continue
+        other = next((says for file, says in taken.items() if is_same_file(path, file)), None)
+        if other is not None:
+            raise ParameterError(f"{option} {path} is {other}: name another file")
+        if not path.parent.is_dir():
+            code = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
+            raise OSError(code, os.strerror(code), str(path))
+        taken[path.resolve()] = f"the file of {option} too"
+
+
+def is_same_file(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, also by a link or, on some systems, by letters of another case."""
+    return path.samefile(other) if path.exists() and other.exists() else path.resolve() == other.resolve()
 
 
 def with_option(note: str) -> str:

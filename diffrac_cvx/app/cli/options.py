@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from diffrac_cvx.app.cli.data import Source
+from diffrac_cvx.app.cli.data import Source, refuse_outputs
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.penalty import Penalty
 
@@ -132,10 +132,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for a
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to this CSV file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a report to this HTML file, which needs no other file.")]
+OUTPUTS = ("out", "report")  # the options that name a file to write
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of a table in place of its first parameter, a `Source`."""
+    """Return a command with the options of a table in place of its first parameter, a `Source`.
+
+    What it is to write is looked at before it is called: see `refuse_outputs`.
+    """
     signature = inspect.signature(command)
     own = list(signature.parameters.values())[1:]
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -152,7 +156,9 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
             taken["one_hot"] = "all"
         for name in ("drop", "one_hot"):
             taken[name] = taken[name] if isinstance(taken[name], str) else tuple(taken[name] or ())
-        command(Source(**taken), **values)
+        source = Source(**taken)
+        refuse_outputs(source, {f"--{name}": values[name] for name in OUTPUTS if values.get(name) is not None})
+        command(source, **values)
 
     with_table.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     with_table.__annotations__ = {parameter.name: parameter.annotation for parameter in every}

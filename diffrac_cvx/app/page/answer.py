@@ -5,15 +5,16 @@ from functools import lru_cache
 from html import escape
 from io import StringIO
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.app.page.computation import Outcome, Run
+from diffrac_cvx.app.page.computation import CLUSTERS, Outcome, Run
 from diffrac_cvx.app.page.data import Data, count_groups
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import stacked_html
-from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.certificates.certify import LabelCertificate
+from diffrac_cvx.certificates import certify_clusters, certify_labels
+from diffrac_cvx.certificates.certify import ClustersCertificate, LabelCertificate
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.metrics import adjusted_rand_index, crosstab
@@ -29,7 +30,7 @@ CERTAIN = 1e-3  # a proved gap below which it is said, and not the bound
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What is said of one split.
+    """What is said of one split, or of more than two clusters.
 
     Attributes
     ----------
@@ -54,14 +55,20 @@ class Answer:
         doubts = "".join(
             f"<li><b>{escape(reason.says)}</b> {escape(reason.remedy)}</li>" for reason in self.reservations
         )
-        warning = f'<div class="doubts"><p>This split may be no answer:</p><ul>{doubts}</ul></div>' if doubts else ""
+        warning = f'<div class="doubts"><p>This may be no answer:</p><ul>{doubts}</ul></div>' if doubts else ""
         found = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences)
         groups = "" if self.groups is None else f'<div class="wide-table">{stacked_html(self.groups)}</div>'
         return f'{warning}<ul class="remarks">{found}</ul>{groups}'
 
 
 def find_answer(outcome: Outcome, run_name: str, rounding: str) -> Answer | None:
-    """Return the answer of one of the runs, by default of the first that has a result; None where there is none."""
+    """Return the answer of one of the runs, by default of the first that has a result; None where there is none.
+
+    More than two clusters are found beside the runs, and are the same for all of them.
+    """
+    if outcome.setting.n_clusters > 2:
+        model = outcome.extras.get(CLUSTERS)
+        return None if model is None else answer_of_many(outcome.data, outcome.setting, model)
     solved = outcome.solved
     run = solved.get(run_name) or next(iter(solved.values()), None)
     return None if run is None else make_answer(outcome.data, outcome.setting, run, rounding)
@@ -90,6 +97,35 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
         group_table(data, labels),
         write_clusters(data, labels, X @ proof.v),
     )
+
+
+@lru_cache(maxsize=8)
+def answer_of_many(data: Data, setting: Setting, model: Any) -> Answer:
+    """Return the answer of more than two clusters: of a fitted estimator, or of a sentence in place of one."""
+    if isinstance(model, str):
+        return Answer((), (model,), None, b"")
+    labels, asked = np.asarray(model.labels_), setting.n_clusters
+    proof = certify_clusters(data.X, labels, model.result_, asked, nu=setting.nu, penalty=setting.penalty)
+    sizes = [str(size) for size in np.bincount(labels).tolist()]
+    found = f"{len(sizes)} clusters, of {', '.join(sizes[:-1])} and {sizes[-1]} points."
+    sentences = [found if len(sizes) > 1 else "One cluster holds all points.", *describe_grouping(proof, asked)]
+    scores = model.decision_function(data.X)
+    return Answer(
+        tuple(model.reservations_),
+        (*sentences, *describe_agreement(data, labels)),
+        group_table(data, labels),
+        write_clusters(data, labels, scores),
+    )
+
+
+def describe_grouping(proof: ClustersCertificate, k: int) -> list[str]:
+    """Return what clusters cost and what is proved; roundings are such that what is said remains true."""
+    cost, lower = ceil(1000 * proof.objective) / 1000, max(floor(1000 * proof.lower) / 1000, 0.0)
+    if proof.gap < CERTAIN:
+        proved = f"Proved: no {k} clusters of these points are cheaper by more than {max(proof.gap, 0.0):.1e}."
+    else:
+        proved = f"Proved: no {k} clusters of these points cost less than {lower:.3f}."
+    return [f"Cost of these clusters: {cost:.3f} (0 is best, 1 is worst).", proved]
 
 
 def bounds_splits(run: Run) -> bool:
@@ -134,11 +170,11 @@ def describe_agreement(data: Data, labels: Array) -> list[str]:
     """Return how well the clusters agree with the known groups, where there are some."""
     if data.labels is None:
         return []
-    index = adjusted_rand_index(data.labels, labels)
+    index, two = adjusted_rand_index(data.labels, labels), data.y is not None and set(labels.tolist()) <= {-1.0, 1.0}
     says = (
         f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance)"
     )
-    if data.y is None:
+    if not two:
         return [f"{says}."]
     right, largest = int(np.sum(labels == data.y)), max(count for _, count in count_groups(data.labels))
     return [f"{says}; {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
@@ -149,19 +185,31 @@ def group_table(data: Data, labels: Array) -> Table | None:
     if data.labels is None:
         return None
     counts, groups, clusters = crosstab(data.labels, labels)
-    head = ("known group", *(f"in cluster {int(side > 0)}" for side in clusters))
+    head = ("known group", *(f"in cluster {number}" for number in number_clusters(np.asarray(clusters)).tolist()))
     return Table(head, tuple((name, *row) for name, row in zip(groups, counts.tolist(), strict=True)))
 
 
-def write_clusters(data: Data, labels: Array, projection: Array) -> bytes:
-    """Return CSV: the row in the file, the first being 0, its cluster, its score, and its known group."""
+def number_clusters(labels: Array) -> Array:
+    """Return clusters as whole numbers from 0 on: those that are, as they are, and -1.0 and +1.0 as 0 and 1."""
+    return labels if labels.dtype.kind == "i" else (labels > 0).astype(np.int64)
+
+
+def write_clusters(data: Data, labels: Array, scores: Array) -> bytes:
+    """Return CSV: the row in the file, the first being 0, its cluster, its score or scores, and its known group."""
     text = StringIO()
     numbers = np.arange(data.n) if data.rows is None else data.rows
     known = np.empty((data.n, 0)) if data.labels is None else data.labels[:, None]
-    columns = zip(numbers, labels, projection, known.tolist(), strict=True)
+    titles = ["score"] if scores.ndim == 1 else [f"score_{k}" for k in range(scores.shape[1])]
+    columns = zip(
+        numbers.tolist(), number_clusters(labels).tolist(), scores.reshape(data.n, -1).tolist(), known.tolist(),
+        strict=True,
+    )  # fmt: skip
     write_rows(
         text,
-        ["row", "cluster", "score", *(["known_group"] if data.labels is not None else [])],
-        ([int(number), int(label > 0), float(f"{score:.9g}"), *group] for number, label, score, group in columns),
+        ["row", "cluster", *titles, *(["known_group"] if data.labels is not None else [])],
+        (
+            [number, cluster, *(float(f"{score:.9g}") for score in values), *group]
+            for number, cluster, values, group in columns
+        ),
     )
     return text.getvalue().encode()

@@ -21,8 +21,11 @@ def answer_section(answer: Answer | None, above: str = "") -> Any:
     head = mo.md("## Answer")
     if answer is None:
         return mo.vstack([head, mo.Html('<p class="note">There is no solution yet.</p>')])
+    body = mo.Html(f'<div class="answer">{above}{answer.html}</div>')
+    if not answer.clusters:
+        return mo.vstack([head, body])
     file = mo.download(answer.clusters, filename="clusters.csv", mimetype="text/csv", label="Save the clusters (CSV)")
-    return mo.vstack([head, mo.Html(f'<div class="answer">{above}{answer.html}</div>'), file], align="start")
+    return mo.vstack([head, body, mo.hstack([file], justify="start")])  # a wide table scrolls in the width of the page
 
 
 def card(picture: Picture) -> str:

@@ -31,6 +31,12 @@ EXTRAS = {  # what else is computed: the name of the answer, and the expression 
         "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha, tol=tol)",
     ),
 }
+CLUSTERS = "clusters"  # what is computed for more than two clusters
+MODEL = (
+    "dc.DiffracClustering(n_clusters=n_clusters, strategy=strategy, nu=nu, lam=penalty.lam, ridge=penalty.ridge, "
+    "tol=tol, standardize=False, random_state=0).fit(X)"
+)
+COMPUTED = {CLUSTERS: ("model", MODEL), **EXTRAS}  # all that is computed beside the solves
 WAITING: list[Worker] = []  # started before there is a page, so that the first one need not wait for its imports
 
 
@@ -68,7 +74,7 @@ class Outcome:
     runs : tuple of Run
         The solves, in order.
     extras : mapping
-        What else was computed, by its name in EXTRAS; a sentence in its place where that failed.
+        What else was computed, by its name in COMPUTED; a sentence in its place where that failed.
     """
 
     source: Source
@@ -233,18 +239,20 @@ def plan_extras(data: Data, setting: Setting, solves: Sequence[Solve], wanted: S
     wanted : sequence of str
         Of EXTRAS.
     """
-    names = names_of(data, setting)
-    return {name: Call(evaluate, (expression_of(name, solves), names)) for name in EXTRAS if name in wanted}
+    names, asked = names_of(data, setting), list(wanted)
+    if setting.n_clusters > 2:  # the comparison is one of splits in two
+        asked = [CLUSTERS, *(name for name in asked if name != "comparison")]
+    return {name: Call(evaluate, (expression_of(name, solves), names)) for name in COMPUTED if name in asked}
 
 
 def expression_of(extra: str, solves: Sequence[Solve]) -> str:
-    """Return the expression that computes one of EXTRAS; the comparison is of the solves that are not refused."""
+    """Return the expression that computes one of COMPUTED; the comparison is of the solves that are not refused."""
     methods = [solve.method for solve in solves if solve.call is not None and solve.method in list_methods()]
-    return EXTRAS[extra][1].format(methods=[*methods, *BASELINES])
+    return COMPUTED[extra][1].format(methods=[*methods, *BASELINES])
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
-    """Return the value of one of the expressions of EXTRAS."""
+    """Return the value of one of the expressions of COMPUTED."""
     return eval(expression, {**PACKAGES, **names})
 
 
@@ -252,5 +260,6 @@ def names_of(data: Data, setting: Setting) -> dict[str, Any]:
     """Return what expressions may use, by name."""
     return {
         "X": data.X, "y": data.y, "names": data.names, "nu": setting.nu, "alpha": setting.alpha, "tol": setting.tol,
-        "penalty": setting.penalty,
+        "penalty": setting.penalty, "n_clusters": setting.n_clusters, "strategy": setting.strategy,
+        "groups": data.labels,
     }  # fmt: skip

@@ -52,6 +52,11 @@ CONTROLS: dict[str, tuple[str, str]] = {
         "missing values",
         "Start with refuse, which says where they are; then leave out their rows, or take the column's mean.",
     ),
+    "n_clusters": ("clusters", "How many groups the points are put into. Start at 2."),
+    "strategy": (
+        "more than two clusters",
+        "How they are found: all together, or by splits in two, again and again. Start with together.",
+    ),
     "nu": (
         "equal sizes (nu)",
         "How strongly clusters of equal size are preferred, from 0 to 1. Start at 1. At 0 all points in one cluster "
@@ -91,7 +96,7 @@ CONTROLS: dict[str, tuple[str, str]] = {
     ),
     "rounding": (
         "from solution to clusters",
-        "How each point gets its cluster. Start with kmeans_centered; the table of roundings shows the others.",
+        "How each point gets one of two clusters. Start with kmeans_centered; the table of roundings shows the others.",
     ),
     "run": ("solution shown", "The solution whose clusters, direction and spectra are shown below."),
     "automatic": ("compute at every change", "Off: only when Run is pressed. A new computation ends the one before."),
@@ -99,18 +104,21 @@ CONTROLS: dict[str, tuple[str, str]] = {
 
 LAMBDAS = (0.0, *(round(m * 10.0**e, 6) for e in (-4, -3, -2, -1) for m in (1, 2, 3, 5)), 1.0)
 RIDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+MOST_CLUSTERS = 12
+STRATEGIES = {"together": "together", "repeated splits": "splits"}
 MISSING = {"refuse": "error", "leave out the rows": "drop", "the column's mean": "mean"}
 TOLERANCES = {f"1e-{digits}": 10.0**-digits for digits in (2, 3, 4, 5, 6)}
 SCALINGS = {name: name for name in ("standardise", "min-max", "none")}
 SOURCES = {"made here": "planted", "data set": "known", "own table": "own table"}
 TALL = ("forms", "solvers", "extras", "file", "drop", "rounding")  # controls below their label, not beside it
-EXPLAINED = ("nu", "lam", "ridge")  # whose meaning is always shown
+EXPLAINED = ("n_clusters", "nu", "lam", "ridge")  # whose meaning is always shown
 
 # The numbers of each slider: from, to, step; or all of them.
 STEPS: dict[str, tuple[float, ...]] = {"lam": LAMBDAS, "ridge": RIDGES}
 RANGES: dict[str, tuple[float, float, float]] = {
     "n": (20, 1000, 10), "d": (2, 60, 1), "sparsity": (1, 20, 1), "imbalance": (0.0, 0.9, 0.05),
     "noise": (0.0, 1.5, 0.05), "seed": (0, 20, 1), "nu": (0.0, 1.0, 0.05), "alpha": (0.0, 1.0, 0.05),
+    "n_clusters": (2, MOST_CLUSTERS, 1),
 }  # fmt: skip
 USUAL: dict[str, Any] = {  # the values to start from, which the address need not say
     "source": "planted", **vars(Planted()), "name": "breast_cancer", "scaling": "standardise", "label": None,
@@ -214,8 +222,9 @@ def table_controls(columns: Sequence[str], given: Given) -> Any:
 
 def parameter_controls(given: Given) -> Any:
     """Return the controls of what is preferred, and of how it is solved."""
-    sliders = {name: slider(name, given) for name in ("nu", "lam", "ridge", "alpha")}
-    return mo.ui.dictionary({**sliders, "tol": dropdown("tol", given, TOLERANCES)})
+    sliders = {name: slider(name, given) for name in ("n_clusters", "nu", "lam", "ridge", "alpha")}
+    choices: dict[str, Mapping[str, Any]] = {"strategy": STRATEGIES, "tol": TOLERANCES}
+    return mo.ui.dictionary({**sliders, **{name: dropdown(name, given, choices[name]) for name in choices}})
 
 
 def solve_controls(given: Given) -> Any:

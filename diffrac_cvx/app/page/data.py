@@ -14,6 +14,7 @@ from diffrac_cvx.inputs import Array
 
 MOST_UPLOADED = 50_000_000  # bytes
 MOST_GROUPS = 12  # whose names and sizes are listed
+SIGNS = 'np.where(y > 0, "+1", "-1")'  # as `as_text`
 Labels = np.ndarray
 
 
@@ -75,6 +76,10 @@ class Source(Protocol):
     def load(self) -> Data:
         """Return the data, or raise an error that says why there are none."""
 
+    @property
+    def groups(self) -> str:
+        """The Python of the known groups, as text, from what `code` defines."""
+
     def code(self) -> list[str]:
         """Return the lines of Python that define X, y (perhaps None) and names."""
 
@@ -89,6 +94,11 @@ class Planted:
     imbalance: float = 0.0
     noise: float = 0.3
     seed: int = 0
+
+    @property
+    def groups(self) -> str:
+        """The Python of the known groups."""
+        return SIGNS
 
     def load(self) -> Data:
         """Return the planted data."""
@@ -111,6 +121,11 @@ class NamedSet:
     name: str
     scaling: str = "standardise"
 
+    @property
+    def groups(self) -> str:
+        """The Python of the known groups."""
+        return SIGNS
+
     def load(self) -> Data:
         """Return the data set, or raise an error that says where its file was looked for."""
         X, y = datasets.load(self.name, scaling=self.scaling)
@@ -132,6 +147,11 @@ class OwnTable:
     missing: str = "error"
     scaling: str = "standardise"
 
+    @property
+    def groups(self) -> str:
+        """The Python of the known groups."""
+        return "data.labels"
+
     def load(self) -> Data:
         """Return the table.
 
@@ -149,8 +169,8 @@ class OwnTable:
         notes = list(table.notes)
         if table.labels is not None and table.y is None:
             notes.append(
-                f"the label has {len(table.classes)} groups and the split has two: the answer compares them, and views "
-                "that need two true groups are left out"
+                f"the label has {len(table.classes)} groups: with as many clusters, chosen in the panel, they can be "
+                "compared best, and with two clusters views that need two true groups are left out"
             )
         if table.y is not None:
             notes.append(f"in the figures label +1 is {table.classes[1]!r} and label -1 is {table.classes[0]!r}")

@@ -16,7 +16,7 @@ def _():
     from diffrac_cvx.app.page.computation import READABLE, StatusLine
     from diffrac_cvx.app.page.data import NamedSet, OwnTable, Planted
     from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
-    from diffrac_cvx.app.page.views import VIEWS
+    from diffrac_cvx.app.page.views import arrange, views_for
     from diffrac_cvx.plotting.canvas import pyplot
 
     worker = computation.take_worker()
@@ -27,9 +27,9 @@ def _():
         READABLE,
         Setting,
         StatusLine,
-        VIEWS,
         address,
         answer,
+        arrange,
         cards,
         computation,
         controls,
@@ -39,6 +39,7 @@ def _():
         plan_solves,
         pyplot,
         threading,
+        views_for,
         worker,
     )
 
@@ -46,11 +47,11 @@ def _():
 @app.cell
 def _(mo):
     mo.md("""
-    # Two groups in a table, with proofs
+    # Two groups in a table, or more, with proofs
 
-    The points are split in two groups along one direction, so that the groups can be told apart as well as possible.
-    Choose the points and what is preferred in the panel; the answer is below, and how far it can be from the best
-    split is proved. Numbers in parentheses are equations of
+    The points are split in two groups along one direction, so that the groups can be told apart as well as possible; or
+    in more than two, if you ask for more clusters. Choose the points and what is preferred in the panel; the answer is
+    below, and how far it can be from the best is proved. Numbers in parentheses are equations of
     [Flammarion, Palaniappan and Bach (JMLR 2017)](https://jmlr.org/papers/v18/16-429.html).
     """)
     return
@@ -86,8 +87,8 @@ def _(OwnTable, READABLE, controls, file, given):
 @app.cell
 def _(controls, file, known, own, parameters, planted, rounding, solving, source):
     _inputs = {"planted": planted.elements, "known": known.elements, "own table": {"file": file, **own.elements}}
-    _preferred = {name: parameters.elements[name] for name in ("nu", "lam", "ridge")}
-    _others = {name: parameters.elements[name] for name in ("tol", "alpha")}
+    _preferred = {name: parameters.elements[name] for name in ("n_clusters", "nu", "lam", "ridge")}
+    _others = {name: parameters.elements[name] for name in ("strategy", "tol", "alpha")}
     controls.panel(
         source,
         _inputs[source.value],
@@ -265,18 +266,21 @@ def _(get_outcome, mo, remembered):
 
 
 @app.cell
-def _(VIEWS, answer, board, get_outcome, look, mo, pictures, pyplot, rounding):
+def _(answer, arrange, board, get_outcome, look, mo, pictures, pyplot, rounding, views_for):
     def draw(outcome):  # in a thread, so that the page stays responsive
         thread = mo.current_thread()  # ends when there is something newer to draw
         found = answer.find_answer(outcome, look.value or "", rounding.value)
         if thread.should_exit:
             return
         board["answer"] = found
-        for view in VIEWS:
+        k = outcome.setting.n_clusters
+        for section in ("labels", "proofs", "paths", "comparison"):
+            board[section] = arrange(board[section], section, k)
+        for view in views_for(k):
             picture = pictures.draw_picture(view.name, outcome, look.value or "", rounding.value)
             if thread.should_exit:
                 return
-            board[view.section] = {**board[view.section], view.name: picture}
+            board[view.section] = arrange({**board[view.section], view.name: picture}, view.section, k)
 
     if get_outcome() is not None:
         pyplot()  # imported in the page's own thread, where marimo looks for it

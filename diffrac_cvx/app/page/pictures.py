@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any
 
 from diffrac_cvx.app.page.answer import bounds_splits, name_by_truth
-from diffrac_cvx.app.page.computation import EXTRAS, PACKAGES, Outcome, Run, describe_error, expression_of, names_of
+from diffrac_cvx.app.page.computation import COMPUTED, PACKAGES, Outcome, Run, describe_error, expression_of, names_of
 from diffrac_cvx.app.page.data import Data, Source
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import stacked_html
@@ -63,9 +63,10 @@ def write_script(view: View, outcome: Outcome, run: Run | None, rounding: str) -
     if view.of == "all":
         solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
         return Script(view.draw, ("results = {", *solves, "}"), view.imports)
-    if view.of in EXTRAS:
-        line = f"{EXTRAS[view.of][0]} = {expression_of(view.of, [run.solve for run in outcome.runs])}"
-        return Script(view.draw, (line,), view.imports)
+    if view.of in COMPUTED:
+        lines = [f"{COMPUTED[view.of][0]} = {expression_of(view.of, [run.solve for run in outcome.runs])}"]
+        lines += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in view.draw) else []
+        return Script(view.draw, tuple(lines), view.imports)
     assert run is not None
     lines = [f"result = {run.solve.code}"]
     if any("labels" in line for line in view.draw):
@@ -125,11 +126,13 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
     run = solved.get(run_name) or next(iter(solved.values()), None)
     if view.needs_labels and outcome.data.y is None:
         return Picture(view, says="For these points no two true groups are known.")
-    if view.of in EXTRAS and (extra is None or isinstance(extra, str)):
+    if view.needs_groups and outcome.data.labels is None:
+        return Picture(view, says="For these points no true groups are known.")
+    if view.of in COMPUTED and (extra is None or isinstance(extra, str)):
         return Picture(view, says=extra or "Not computed yet, or not asked for.")
-    if view.of not in EXTRAS and run is None:
+    if view.of not in COMPUTED and run is None:
         return Picture(view, says="There is no solution yet.")
-    runs = tuple(solved.values()) if view.of == "all" else () if run is None or view.of in EXTRAS else (run,)
+    runs = tuple(solved.values()) if view.of == "all" else () if run is None or view.of in COMPUTED else (run,)
     script = write_script(view, outcome, run, rounding)
     text = script.text(outcome.source, outcome.setting, view.name)
     return cached_picture(view, script, text, outcome.data, outcome.setting, runs, rounding, extra)
@@ -151,8 +154,8 @@ def cached_picture(
 ) -> Picture:  # fmt: skip
     """Return the same picture where nothing has changed; the key holds the objects that are drawn, not copies."""
     names = {**names_of(data, setting), "results": {run.name: run.result for run in runs}}
-    if view.of in EXTRAS:
-        names[EXTRAS[view.of][0]] = extra
+    if view.of in COMPUTED:
+        names[COMPUTED[view.of][0]] = extra
     if view.of == "one":
         names["result"] = runs[0].result
         names["labels"] = name_by_truth(ROUNDINGS[rounding](names["result"].F), data.y)

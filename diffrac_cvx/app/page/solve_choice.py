@@ -19,7 +19,8 @@ from diffrac_cvx.solvers import solve
 class Setting:
     """What is solved: the weights of the imbalance, the l1 part and the ridge, the fixed imbalance, the proved gap.
 
-    The weights are those of `DiffracClustering`, and have its defaults.
+    The weights, the number of clusters and the way to more than two are those of `DiffracClustering`, and have its
+    defaults.
     """
 
     nu: float = 1.0
@@ -27,6 +28,8 @@ class Setting:
     ridge: float = 0.3
     alpha: float = 0.0
     tol: float = 1e-4
+    n_clusters: int = 2
+    strategy: str = "together"
 
     @property
     def penalty(self) -> Penalty:
@@ -39,14 +42,17 @@ class Setting:
         return Parameters(nu=self.nu, penalty=self.penalty, alpha=self.alpha)
 
     def __str__(self) -> str:
-        return f"nu = {self.nu:g}, lam = {self.lam:g}, ridge = {self.ridge:g}, alpha = {self.alpha:g}"
+        weights = f"nu = {self.nu:g}, lam = {self.lam:g}, ridge = {self.ridge:g}, alpha = {self.alpha:g}"
+        return weights if self.n_clusters == 2 else f"{weights}, {self.n_clusters} clusters by {self.strategy!r}"
 
     def code(self) -> list[str]:
-        """Return the lines that define nu, alpha, penalty and tol."""
-        return [
+        """Return the lines that define nu, alpha, penalty and tol, and of more than two clusters their number too."""
+        lines = [
             f"nu, alpha, tol = {self.nu!r}, {self.alpha!r}, {self.tol!r}",
             f"penalty = dc.Penalty(lam={self.lam!r}, ridge={self.ridge!r})",
         ]
+        many = f"n_clusters, strategy = {self.n_clusters!r}, {self.strategy!r}"
+        return lines if self.n_clusters == 2 else [*lines, many]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,10 @@
 """The views of the page: each has a title, a sentence, and the Python that draws it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -17,8 +21,10 @@ class View:
         The Python that draws it.
     of : str
         "one" result, "all" results, or the name of another computation.
-    needs_labels : bool
-        Whether true labels are needed.
+    needs_labels, needs_groups : bool
+        Whether two true groups are needed, or any number of them.
+    clusters : str
+        Whether it is shown for "two" clusters, for "many", which is more than two, or for "any" number.
     imports : tuple of str
         What its Python imports beyond the package.
     """
@@ -30,6 +36,8 @@ class View:
     draw: tuple[str, ...]
     of: str = "one"
     needs_labels: bool = False
+    needs_groups: bool = False
+    clusters: str = "any"
     imports: tuple[str, ...] = ()
 
     @property
@@ -46,6 +54,7 @@ class View:
 TABLE = "figure = table_figure(table)"
 DIRECTION = "w = dc.certify_labels(X, labels, 0.0, nu=nu, penalty=penalty).v"
 FIGURE = "figure = display.plot().figure_"
+PLANE = "plane = plane_of(model, X)"
 PATH = "display = dc.plotting.PathDisplay(path, names, X.std(axis=0))"  # coefficients per standard deviation
 
 VIEWS = (
@@ -54,12 +63,14 @@ VIEWS = (
         "Each point by its score, a weighted sum of its features. The weights are the best ones for the clusters "
         "found, and the dashed line is where the scores split best in two.",
         (DIRECTION, "display = dc.plotting.ProjectionDisplay.from_labels(X, labels, w)", FIGURE),
+        clusters="two",
     ),
     View(
         "true_labels", "labels", "The true groups on the same scores",
         "The same scores, with the groups that are known: no method is given these.",
         (DIRECTION, "display = dc.plotting.ProjectionDisplay.from_labels(X, y, w)", FIGURE),
         needs_labels=True,
+        clusters="two",
     ),
     View(
         "direction", "labels", "Weights of the features",
@@ -69,6 +80,38 @@ VIEWS = (
             DIRECTION,
             "display = dc.plotting.DirectionDisplay(w * X.std(axis=0), names, per_deviation=True)",
             'figure = display.plot(kind="bar" if X.shape[1] <= 20 else "stem").figure_',
+        ),
+        clusters="two",
+    ),
+    View(
+        "clusters_found", "labels", "The clusters found",
+        "The points in the plane in which the scores of the clusters vary most. A score is a weighted sum of the "
+        "features, one for each cluster.",
+        (PLANE, "figure = plane_figure(plane, model.labels_, 'cluster')"),
+        of="clusters",
+        clusters="many",
+        imports=("from diffrac_cvx.app.page.clusters import plane_figure, plane_of",),
+    ),
+    View(
+        "known_groups", "labels", "The true groups in the same plane",
+        "The same points, with the groups that are known: no method is given these.",
+        (PLANE, "figure = plane_figure(plane, groups, 'group')"),
+        of="clusters",
+        needs_groups=True,
+        clusters="many",
+        imports=("from diffrac_cvx.app.page.clusters import plane_figure, plane_of",),
+    ),
+    View(
+        "cluster_table", "labels", "What makes each cluster",
+        "How many points each cluster has, and the features that count most for it: by how much its score changes when "
+        "a feature grows by one standard deviation. A point belongs to the cluster with the largest score; by "
+        "repeated splits, the score is that of the split that set the cluster apart last.",
+        ("table = cluster_table(model, X, names)", TABLE),
+        of="clusters",
+        clusters="many",
+        imports=(
+            "from diffrac_cvx.app.page.clusters import cluster_table",
+            "from diffrac_cvx.app.page.tables import table_figure",
         ),
     ),
     View(
@@ -83,6 +126,7 @@ VIEWS = (
         "the proved label gap, by which the best of all splits can be cheaper at most. Where true groups are known: "
         "the error, 0 for the same groups and 1 for unrelated ones. An asterisk marks the cheapest.",
         ("table = rounding_table(X, result, y, nu, penalty, bounds={bounds})", TABLE),
+        clusters="two",
         imports=("from diffrac_cvx.app.page.tables import rounding_table, table_figure",),
     ),
     View(
@@ -132,7 +176,19 @@ VIEWS = (
         "equation; (8), (11) and (15) are equal. The proved label gap says by how much the best split can be cheaper.",
         ("table = comparison_table(comparison)", TABLE),
         of="comparison",
+        clusters="two",
         imports=("from diffrac_cvx.app.page.tables import comparison_table, table_figure",),
     ),
 )  # fmt: skip
 BY_NAME = {view.name: view for view in VIEWS}
+
+
+def views_for(n_clusters: int) -> list[View]:
+    """Return the views that are shown for a number of clusters, in their order."""
+    return [view for view in VIEWS if view.clusters in ("any", "two" if n_clusters == 2 else "many")]
+
+
+def arrange(shown: Mapping[str, T], section: str, n_clusters: int) -> dict[str, T]:
+    """Return what is shown of a section's views, in their order, without those of another number of clusters."""
+    names = [view.name for view in views_for(n_clusters) if view.section == section]
+    return {name: shown[name] for name in names if name in shown}

@@ -1,5 +1,6 @@
 """Many rows: a table as it is, centred and scaled block by block when it is read, without a copy of its size."""
 
+import mmap
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from diffrac_cvx.inputs import (
 )
 
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
+PICKED = 10_000  # rows of a memory map that are picked at a time: each is on a page of its own
 ENTRIES = 2_000_000  # of a block, where the table has many columns
 
 Mask = npt.NDArray[np.bool_]
@@ -183,6 +185,7 @@ class Rows:
                 features -= self.rest
             self.meter.add(len(block))
             yield block
+            release(self.table, start, start + len(block))
 
     @property
     def block(self) -> int:
@@ -215,7 +218,7 @@ class Rows:
             picked = self.table.take(chosen, poll)
             self.meter.add(len(self))
         else:
-            picked = self.table[chosen]
+            picked = pick_rows(self.table, chosen)
         part = replace(self, table=picked, meter=Meter())
         return np.concatenate(list(part.blocks()))
 
@@ -393,6 +396,7 @@ def part_summary(part: Rows, poll: Poll) -> tuple[Array, Array, Array]:
         np.maximum(largest, block.max(axis=0), out=largest)
         total += block.sum(axis=0, dtype=np.float64)
         part.meter.add(len(block))
+        release(part.table, start, start + len(block))
     return smallest, largest, total
 
 
@@ -421,6 +425,34 @@ def part_centred_sums(part: Rows, poll: Poll) -> tuple[Array, Array]:
     return gram, rest
 
 
+def pick_rows(table: Any, chosen: Indices) -> Any:
+    """Return the rows chosen, in increasing order; of a memory map a few pages at a time."""
+    if not isinstance(table, np.memmap):
+        return table[chosen]
+    pieces = []
+    for start in range(0, len(chosen), PICKED):
+        piece = chosen[start : start + PICKED]
+        pieces.append(np.array(table[piece]))
+        release(table, int(piece[0]), int(piece[-1]) + 1)
+    return np.concatenate(pieces)
+
+
+def release(table: Any, start: int, stop: int) -> None:
+    """Let go of the pages of rows of a memory map that were read: they would count as this process's memory.
+
+    They stay in the system's cache of the file while it has room.  Of a map that is copied when it is written to
+    nothing is let go.
+    """
+    pages = getattr(table, "_mmap", None)
+    if pages is None or not hasattr(mmap, "MADV_DONTNEED") or table.mode == "c" or not table.flags.c_contiguous:
+        return
+    low, high = np.lib.array_utils.byte_bounds(table[start:stop])
+    base = np.frombuffer(pages, dtype=np.uint8).__array_interface__["data"][0]
+    first, last = -(-(low - base) // mmap.PAGESIZE), (high - base) // mmap.PAGESIZE
+    if last > first:
+        pages.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE)
+
+
 # From what users pass
 
 
@@ -440,7 +472,9 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
         table = as_sparse_table(X)
     else:
         table = as_table(X)
-        require_file(table)
+        if isinstance(X, np.memmap) and table.dtype == X.dtype:
+            table = X  # which knows its file
+            require_file(X)
     n, d = table.shape
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")

@@ -28,7 +28,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence choice benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence choice scale benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -108,6 +108,9 @@ multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
 
 many-clusters: $(STAMP) ## more than two clusters, beside k-means and a Gaussian mixture (GRID, JOBS; DIFFRAC_DATA_HOME)
 	$(RUN) experiments.many_clusters --grid $(GRID) --jobs $(JOBS)
+
+scale: $(STAMP) ## tables that outgrow memory: on disk, sparse, on a cluster's workers (GRID; 4 GB under build)
+	$(RUN) experiments.scale --grid $(GRID) --jobs 1
 
 explore: $(STAMP) ## the interactive page, in the browser (PORT)
 	$(RUN) diffrac_cvx.app.page --port $(PORT)

@@ -52,10 +52,9 @@ def make_words(n: int, d: int) -> scipy.sparse.csr_array:
         rows.append(np.repeat(texts, length[texts]))
         columns.append(rng.choice(d, len(rows[-1]), p=share / share.sum()))
     row, column = np.concatenate(rows), np.concatenate(columns)
-    first = np.arange(PARTNERS)
     partner = rng.permutation(np.arange(d // 5, d))[:PARTNERS]
-    brings = (column < PARTNERS) & (rng.random(len(column)) < TOGETHER)
-    row, column = np.append(row, row[brings]), np.append(column, partner[first[column[brings]]])
+    brings = (column < len(partner)) & (rng.random(len(column)) < TOGETHER)
+    row, column = np.append(row, row[brings]), np.append(column, partner[column[brings]])
     counts = scipy.sparse.csr_array((np.ones(len(row)), (row, column)), shape=(n, d))
     counts.sum_duplicates()
     counts.data = np.log1p(counts.data)

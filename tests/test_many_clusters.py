@@ -160,7 +160,7 @@ def test_a_cluster_between_two_others_keeps_its_points():
 def test_the_split_that_gains_most_comes_first_and_the_scores_follow_the_splits(k):
     points = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 9.0, 9.5, 9.6])[:, None]
 
-    def halve(part):
+    def halve(part, _shares):
         if np.ptp(part) == 0:
             return None
         found = dc.rounding.two_means(part[:, 0])

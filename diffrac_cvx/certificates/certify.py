@@ -18,6 +18,7 @@ from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
+from diffrac_cvx.point_weights import PointWeights, mean_of, points_with_weight, read_points
 from diffrac_cvx.result import Bracket, Result
 
 SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
@@ -31,6 +32,7 @@ def certify_v(
     *,
     lam: Weight = None,
     ridge: Weight = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Bracket:
     r"""Bracket the optimum of (15) from any matrix of directions, however it was computed.
 
@@ -54,6 +56,8 @@ def certify_v(
         Weights a and c.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
 
     Returns
     -------
@@ -68,11 +72,11 @@ def certify_v(
         If V is one block and a matrix of its size would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
-    problem = direction_problem(data, nu, penalty)
-    U, dual = read_matrix(problem, V)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight)
+    problem = direction_problem(points.X, nu, penalty, points.shares)
+    U, dual = read_matrix(problem, V, points.weights)
     point = problem.best_scale(U)
-    upper = min(proved_value(data, nu, penalty, problem.user_factor(point.U)), 1.0)
+    upper = min(proved_value(points.X, nu, penalty, problem.user_factor(point.U), points.shares), 1.0)
     if nu == 0.0:
         return Bracket(0.0, upper)
     found = Bracket(min(bracket_any(problem, point, dual).lower, upper), upper)
@@ -86,11 +90,15 @@ def certify_v(
     return Bracket(max(found.lower, whole.lower), found.upper)
 
 
-def read_matrix(problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result) -> tuple[Factor, Dual | None]:
+def read_matrix(
+    problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, weights: PointWeights | None = None
+) -> tuple[Factor, Dual | None]:
     """Return the factor of a matrix or a result in the problem's coordinates, sparse where it has blocks; and C."""
     if isinstance(V, Result):
         U, C = problem.from_result(V), problem.multiplier_of(V)
-        u = V.u if V.u is not None and V.u.shape == (len(problem.X),) and np.all(V.u > 0.0) else None
+        u = None if V.u is None or weights is None or V.u.shape != weights.kept.shape else V.u[weights.kept]
+        u = V.u if weights is None else u
+        u = u if u is not None and u.shape == (len(problem.X),) and np.all(u > 0.0) else None
         return U, None if C is None else Dual(u, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
     blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.has_l1 else None
@@ -190,11 +198,14 @@ def certify_labels(
     penalty: Penalty = NO_PENALTY,
     lam: Weight = None,
     ridge: Weight = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> LabelCertificate:
     r"""Bound how far labels are from optimal for the combinatorial problem that the relaxations relax.
 
     .. math::
         \min_{y \in \{-1, 1\}^n,\ v}\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \nu (1^\top y / n)^2 + \Gamma(v v^\top)
+
+    Where the points have weights, all means, in :math:`\Pi_n` too, are weighted.
 
     Source: Eq. (9).
 
@@ -212,6 +223,8 @@ def certify_labels(
         Weights a and c.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
 
     Raises
     ------
@@ -219,13 +232,12 @@ def certify_labels(
         If an input is not usable; the message names the value and the remedy.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
-    labels = as_labels(y, len(data))
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight)
+    labels = points_with_weight(as_labels(y, points.given), points.weights)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
-    a, c = weights_of(penalty, data.shape[1])
-    mean = labels.mean()
-    v = best_direction(data, labels - mean, a, c)
-    objective = proved_labels_value(data, labels, v, nu, a, c)
+    a, c = weights_of(penalty, points.X.shape[1])
+    v = best_direction(points.X, labels - mean_of(labels, points.shares), a, c, points.shares)
+    objective = proved_labels_value(points.X, labels, v, nu, a, c, points.shares)
     return LabelCertificate(objective=objective, lower=min(bound, objective), v=v)
 
 
@@ -263,6 +275,7 @@ def certify_clusters(
     penalty: Penalty = NO_PENALTY,
     lam: Weight = None,
     ridge: Weight = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> ClustersCertificate:
     r"""Bound how far a partition into K clusters is from the best one, by the relaxation for two.
 
@@ -295,6 +308,8 @@ def certify_clusters(
         Weights a and c.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
 
     Raises
     ------
@@ -302,11 +317,11 @@ def certify_clusters(
         If an input is not usable; the message names the value and the remedy.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
-    found, K = as_clusters(labels, len(data), n_clusters)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight)
+    found, K = as_clusters(labels, points.given, n_clusters)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
-    a, c = weights_of(penalty, data.shape[1])
-    Z = (found[:, None] == np.arange(K)).astype(np.float64)
-    W = best_directions(data, Z - Z.mean(axis=0), a, c)
-    objective = proved_clusters_value(data, Z, W, nu, a, c)
+    a, c = weights_of(penalty, points.X.shape[1])
+    Z = (points_with_weight(found, points.weights)[:, None] == np.arange(K)).astype(np.float64)
+    W = best_directions(points.X, Z - mean_of(Z, points.shares), a, c, points.shares)
+    objective = proved_clusters_value(points.X, Z, W, nu, a, c, points.shares)
     return ClustersCertificate(objective=objective, lower=min(bound, objective), W=W)

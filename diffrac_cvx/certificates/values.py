@@ -1,5 +1,7 @@
 """The objective of (15) at a V in the user's units, rounding included: what is returned is never below it."""
 
+import math
+
 import numpy as np
 
 from diffrac_cvx.certificates.rounding import UNIT, gamma, up
@@ -10,7 +12,7 @@ from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.rows import BLOCK, Rows
 
 
-def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor) -> float:
+def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor, shares: Array | None = None) -> float:
     """Return a number that the objective of (15) at V = GG' does not exceed, for the exactly centred data.
 
     A product with a row is off by the rounding of a sum of as many terms as there are columns, and the centring of X by
@@ -27,24 +29,32 @@ def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor) -> flo
         Weights a and c.
     G : (d, r) array or sparse array, or (d + 1, r) with the offset last
         Factor of V.
+    shares : (n,) array, optional
+        Shares of the points in all means, off by a few units in their last place; equal ones if None.
     """
     n, d = X.shape
     a, c = weights_of(penalty, d)
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
     features = G[:d]
-    size = column_sizes(X)
+    size = column_sizes(X, shares)
     units = power_of_two(inverse_or_one(size))
     scaled = scale_rows(features, 1.0 / units)
     columns = scaled.multiply(scaled).sum(axis=1) if is_sparse(scaled) else np.sum(scaled**2, axis=1)
     norm = float(np.sqrt(np.sum(columns)) + np.linalg.norm(offset))
     gain = energy = 0.0
+    done, counts = 0, None if shares is None else n * shares
     for block in row_blocks(X):
         XG = np.asarray(block @ features) + offset
         length = np.sqrt(np.sum(XG**2, axis=1))
         norms = np.sqrt(np.sum((block * units) ** 2, axis=1)) + 1.0
         off = gamma(d + G.shape[1] + 8) * norms * norm + 4.0 * gamma(n) * norm * d**0.5
-        gain += float(np.sum(np.maximum(length * (1.0 - gamma(G.shape[1] + 8)) - off, 0.0)))
-        energy += float(np.sum((length * (1.0 + gamma(G.shape[1] + 8)) + off) ** 2))
+        roots = np.maximum(length * (1.0 - gamma(G.shape[1] + 8)) - off, 0.0)
+        energies = (length * (1.0 + gamma(G.shape[1] + 8)) + off) ** 2
+        if counts is not None:
+            roots, energies = (part * counts[done : done + len(block)] for part in (roots, energies))
+        done += len(block)
+        gain += float(np.sum(roots))
+        energy += float(np.sum(energies))
     roundings = min(n, BLOCK) + n // BLOCK + 16
     cost = energy / n + squared_norm(scale_rows(features, a))
     if nu < 1.0:
@@ -55,15 +65,19 @@ def proved_value(X: Array | Rows, nu: float, penalty: Penalty, G: Factor) -> flo
     return float(1.0 - 2.0 * gain / n + cost + up(lost))
 
 
-def column_sizes(X: Array | Rows) -> Array:
-    """Return the root mean squares of the columns, shape (d,)."""
+def column_sizes(X: Array | Rows, shares: Array | None = None) -> Array:
+    """Return the root mean squares of the columns, weighted where points have shares, shape (d,)."""
+    if shares is not None and not isinstance(X, Rows):
+        return np.asarray(np.sqrt(shares @ X**2))
     total = np.zeros(X.shape[1])
     for block in row_blocks(X):
         total += np.sum(block**2, axis=0)
     return np.sqrt(total / len(X))
 
 
-def proved_labels_value(X: Array, y: Array, v: Array, nu: float, a: Array, c: Array) -> float:
+def proved_labels_value(
+    X: Array, y: Array, v: Array, nu: float, a: Array, c: Array, shares: Array | None = None
+) -> float:
     """Return a number that Eq. (9) at labels and a direction does not exceed, for the exactly centred data.
 
     Parameters
@@ -76,20 +90,27 @@ def proved_labels_value(X: Array, y: Array, v: Array, nu: float, a: Array, c: Ar
         Weight of the imbalance, in [0, 1].
     a, c : (d,) array
         Ridge and weights of the l1 part.
+    shares : (n,) array, optional
+        Shares of the points in all means, off by a few units in their last place; equal ones if None.
     """
     n, d = X.shape
-    units = power_of_two(inverse_or_one(column_sizes(X)))
-    mean = float(y.mean())  # a sum of +1 and -1 is exact
+    units = power_of_two(inverse_or_one(column_sizes(X, shares)))
+    # A sum of +1 and -1 is exact; one of shares is rounded once, and they are off by a few units.
+    mean, rounded = (float(y.mean()), 4.0) if shares is None else (math.fsum(y * shares), 16.0)
     off = (gamma(d + 16) * np.sqrt(np.sum((X * units) ** 2, axis=1)) + 4.0 * gamma(n) * d**0.5) * np.linalg.norm(
         v / units
     )
     residual = np.abs(y - mean - X @ v)
-    misfit = float(np.mean((residual + off + 4.0 * UNIT * (1.0 + residual)) ** 2))
+    misfits = (residual + off + rounded * UNIT * (1.0 + residual)) ** 2
+    misfit = float(np.mean(misfits) if shares is None else shares @ misfits)
     penalty = float(np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
-    return float(up(misfit + nu * mean**2 + penalty, n + 2 * d + 32))
+    total = misfit + nu * mean**2 + penalty
+    return float(up(total if shares is None else total + 32.0 * UNIT, n + 2 * d + 32))
 
 
-def proved_clusters_value(X: Array, Z: Array, W: Array, nu: float, a: Array, c: Array) -> float:
+def proved_clusters_value(
+    X: Array, Z: Array, W: Array, nu: float, a: Array, c: Array, shares: Array | None = None
+) -> float:
     """Return a number that the cost of K clusters, as in `certify_clusters`, does not exceed.
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is
@@ -103,11 +124,11 @@ def proved_clusters_value(X: Array, Z: Array, W: Array, nu: float, a: Array, c: 
         Indicators of the clusters, K at least 2.
     W : (K, d) array
         Their directions.
-    nu, a, c
+    nu, a, c, shares
         As for `proved_labels_value`.
     """
     K = Z.shape[1]
-    one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c) for z, w in zip(Z.T, W, strict=True)]
+    one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c, shares) for z, w in zip(Z.T, W, strict=True)]
     total = up(K * float(np.sum(one_by_one)), K + 4)
     allowance = 8.0 * UNIT * (total + K**2)
     return float((total - nu * (K - 2) ** 2 + allowance) / (4.0 * (K - 1)) * (1.0 + 4.0 * UNIT))

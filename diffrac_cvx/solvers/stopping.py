@@ -23,9 +23,10 @@ from diffrac_cvx.certificates.direction_problem import (
 from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive, positive_int
+from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of
 from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.solvers.watching import watch
@@ -159,6 +160,7 @@ def solve_by_iterates(
     *,
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
+    weights: PointWeights | None = None,
 ) -> Result:
     """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
 
@@ -180,13 +182,17 @@ def solve_by_iterates(
         A matrix of directions to start from; it is certified before the points.
     exhausted : Status
         The status where the points end before the tolerance or a limit is reached.
+    weights : PointWeights, optional
+        Weights of the points; not with `Rows`.
 
     Raises
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
     """
-    data, nu = X if isinstance(X, Rows) else as_data(X, depth=5), in_unit_interval(nu, "nu")
+    given, nu = X if isinstance(X, Rows) else as_weighted_data(X, weights, depth=5), in_unit_interval(nu, "nu")
+    data = given if isinstance(given, Rows) else points_with_weight(given, weights)
+    shares = shares_of(weights)
     G = offset_only(data, nu)
     if G is not None:
         upper = up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
@@ -194,7 +200,7 @@ def solve_by_iterates(
             value=upper,
             lower=nu,
             upper=upper,
-            F=np.ones((len(data), 1)),
+            F=np.ones((len(given), 1)),
             G=G,
             status=Status.CLOSED_FORM,
             n_iter=0,
@@ -203,23 +209,38 @@ def solve_by_iterates(
         )
     with one_thread():
         try:
-            problem, first = watched(partial(set_up, data, nu, penalty, start), data, stopping)
+            problem, first = watched(partial(set_up, data, nu, penalty, start, shares), data, stopping)
         except LeaveError as leave:
-            return nothing_found(data, nu, leave.status, stopping, solver)
+            return nothing_found(given, nu, leave.status, stopping, solver)
         warn_if_uninformative(problem, data, penalty)
         points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, stopping, solver, exhausted)
-        return with_proved_value(found, data, nu, penalty, stopping)
+        found = with_proved_value(found, data, nu, penalty, stopping, shares)
+        return with_all_points(found, problem, given, weights)
 
 
-def with_proved_value(found: Result, data: Array | Rows, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
+def with_all_points(
+    found: Result, problem: DirectionProblem, points: Array | Rows, weights: PointWeights | None
+) -> Result:
+    """Return the result with a row of F, and u = 1, for the points of weight 0 too."""
+    if weights is None or not weights.has_zeros or isinstance(points, Rows):
+        return found
+    u = np.ones(len(points))
+    u[weights.kept] = 1.0 if found.u is None else found.u
+    F = problem.labels_factor_of_points(problem.from_result(found), points)
+    return replace(found, F=F, u=None if found.u is None else u)
+
+
+def with_proved_value(
+    found: Result, data: Array | Rows, nu: float, penalty: Penalty, stopping: Stopping, shares: Array | None = None
+) -> Result:
     """Return the result with the value of its V as it is returned, in the user's units, rounding included.
 
     V = 0 has the value 1, so that no more is ever needed.
     """
-    value = min(proved_value(data, nu, penalty, found.G), 1.0)
+    value = min(proved_value(data, nu, penalty, found.G, shares), 1.0)
     status = found.status
     if status is Status.OPTIMAL and value - found.lower > stopping.tol:
         status = Status.STALLED
@@ -235,10 +256,14 @@ def with_proved_value(found: Result, data: Array | Rows, nu: float, penalty: Pen
 
 
 def set_up(
-    data: Array | Rows, nu: float, penalty: Penalty, start: Result | npt.ArrayLike | None
+    data: Array | Rows,
+    nu: float,
+    penalty: Penalty,
+    start: Result | npt.ArrayLike | None,
+    shares: Array | None = None,
 ) -> tuple[DirectionProblem, Start]:
     """Return the problem and the warm start in its coordinates."""
-    problem = direction_problem(data, nu, penalty)
+    problem = direction_problem(data, nu, penalty, shares)
     return problem, starting_point(problem, start)
 
 
@@ -354,7 +379,7 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
         if isinstance(problem.X, Rows):
             problem = replace(problem, X=problem.X.array())
         proved = np.full(len(problem.c), -1)
-        proved[penalised] = label_components(problem, weights_at(point.q, gap), penalised, None)
+        proved[penalised] = label_components(problem, weights_at(point.q, gap, problem.s), penalised, None)
     return Components(number_by_first(groups.found[:d]), None if proved is None else number_by_first(proved[:d]))
 
 

@@ -1,7 +1,7 @@
 """Choose lam, ridge and nu without labels: splits along a grid, splits of halves of the points, and criteria."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -274,7 +274,7 @@ def agreements(labels: Array, shares: Array | None = None) -> Array:
     weighed, total = (above, float(n)) if shares is None else (above * shares, 1.0)
     both = weighed @ above.T
     sizes = weighed.sum(axis=1)
-    pairs = pairs_of_points if shares is None else np.square
+    pairs: Callable[[Any], Any] = pairs_of_points if shares is None else np.square
     first = np.broadcast_to(sizes[:, None], (m, m))
     second = first.T
     cells = np.stack([both, first - both, second - both, total - first - second + both])
@@ -282,7 +282,7 @@ def agreements(labels: Array, shares: Array | None = None) -> Array:
     within = pairs(sizes) + pairs(total - sizes)
     expected = np.outer(within, within) / pairs(total)
     spread = (within[:, None] + within[None, :]) / 2 - expected
-    single = ~above.any(axis=1) | above.all(axis=1)
+    single = np.asarray(~above.any(axis=1) | above.all(axis=1))
     usable = (spread > 0.0) & ~single[:, None] & ~single[None, :]
     return np.where(usable, (together - expected) / np.where(usable, spread, 1.0), 0.0)
 

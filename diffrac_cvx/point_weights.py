@@ -67,8 +67,8 @@ def as_weights(sample_weight: npt.ArrayLike | None, n: int, least: int = 2) -> P
         raise DataError(f"sample_weight is {w[i]:g} at entry {i}, counting from 0; weights must not be negative")
     kept = w > 0.0
     if kept.sum() < least:
-        many = f"only {kept.sum()} positive" if kept.any() else "no positive"
-        raise DataError(f"sample_weight has {many} of {n} entries; at least {least} points need a positive weight")
+        many = f"{kept.sum()} positive among {n} entries" if kept.any() else "only zeros"
+        raise DataError(f"sample_weight has {many}; at least {least} points need a positive weight")
     if np.any(w[kept] < SMALLEST * w.max()):
         tiny = list_some(kept & (w < SMALLEST * w.max()))
         raise DataError(f"sample_weight is below {SMALLEST:g} of its largest entry at {tiny}; set such weights to 0")

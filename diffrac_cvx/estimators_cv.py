@@ -137,8 +137,8 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
             At least two points; sparse ones are made dense.
         y : ignored
         sample_weight : (n,) array, optional
-            Weights of the points, as for `DiffracClustering`.  The halves are of points of positive weight, each with
-            its weight, and points of weight 0 play no part but for their labels.
+            Weights of the points, as for `DiffracClustering`.  The halves are of points, each with its weight: a point
+            of weight 2 is in one of the two, while of two equal rows each half may have one.
 
         Raises
         ------

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.direction_problem import direction_problem
@@ -538,7 +538,7 @@ def test_weights_that_cannot_be_used_are_refused_in_words(kind):
 
 
 def test_more_clusters_need_more_points_of_positive_weight():
-    X, w = drawn()
+    X = drawn()[0]
     with pytest.raises(dc.DataError, match="2 positive among 20 entries; at least 3 points"):
         dc.DiffracClustering(n_clusters=3).fit(X, sample_weight=np.arange(20) < 2)
 

@@ -4,6 +4,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -435,7 +436,10 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     def _round(self, F: Array, shares: Array | None) -> Array:
         """Return labels in {-1, +1}."""
         if self.rounding in roundings.ROUNDINGS:
-            return roundings.ROUNDINGS[self.rounding](F, shares)
+            known = roundings.ROUNDINGS[self.rounding]
+            if shares is not None and "shares" not in signature(known).parameters:
+                raise ParameterError(f"rounding = {self.rounding!r} takes no weights; use 'kmeans_centered'")
+            return known(F) if shares is None else known(F, shares)
         return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), shares=shares)
 
     def _find_direction(self, X: Array, labels: Array, shares: Array | None) -> Array:

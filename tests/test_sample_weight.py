@@ -6,9 +6,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
-from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_bounds import bracket, candidate_weights
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.values import proved_labels_value, proved_value
 from diffrac_cvx.choice import agreements, squared_correlation
@@ -188,6 +188,33 @@ def test_components_are_found_and_proved_with_weights():
     assert again.n_iter < found.n_iter
 
 
+@pytest.mark.parametrize("seed", [1, 4, 6])
+def test_components_at_any_v_are_those_of_repeated_rows(seed):
+    X, nu, penalty = instance(seed)
+    w = np.random.default_rng(seed).integers(0, 4, len(X)).astype(float)
+    V = dc.low_rank(X, nu, penalty, sample_weight=w, tol=1e-2).V
+    sizes = set()
+    for multiple in (0.02, 0.1, 0.3, 1.0):
+        known = {"nu": nu, "penalty": penalty.times(multiple), "rtol": 0.0}
+        found = dc.find_components(X, V, **known, sample_weight=w)
+        np.testing.assert_array_equal(found, dc.find_components(repeated(X, w), V, **known))
+        sizes.add(found.max())
+    assert len(sizes) > 1
+
+
+def test_a_small_weight_is_no_small_energy():
+    X, w = drawn(30, 3)
+    points = read_points(X, np.where(w > 0, 1.0, 1e-9))
+    problem = direction_problem(points.X, 0.5, dc.Penalty(lam=0.1), points.shares)
+    q = problem.best_scale(np.eye(4)).q
+    assert q.min() < 1e-8 * q.mean()
+    ((u, mean),) = candidate_weights(problem, q)
+    assert points.shares @ (1 / u) == pytest.approx(mean)
+    split = block_problem(problem)
+    ratios = Blocks(split, Partition(np.arange(3))).ratios(q, [])
+    np.testing.assert_allclose(ratios.u, u)
+
+
 def test_a_result_with_a_dual_is_certified_with_its_weights():
     X, w = drawn(30, 6, whole=False)
     found = dc.low_rank(X, 0.7, lam=0.01, sample_weight=w, tol=1e-6, working_set=False)
@@ -277,6 +304,7 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed):
     np.testing.assert_allclose(u, 1 / r)
     least = 1 / (weights * r**2 * problem.s**2)  # of the optimal roots
     assert np.all(least <= best * (1 + 1e-3))
+    np.testing.assert_allclose((r - least) ** 2 / least, proved / points.shares, rtol=1e-6)
     off = np.abs(problem.X.T @ ((u - 1 / best)[:, None] * problem.X)) / len(X)
     squares = problem.X**2
     assert np.all(off <= np.sqrt(proved * (squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)

@@ -106,10 +106,10 @@ def as_weighted_data(X: npt.ArrayLike, weights: PointWeights | None, *, warn: bo
         return as_data(X, warn=warn, depth=depth + 1)
     data = as_matrix(X)
     require_moderate(np.abs(data).max(axis=0))
-    largest = np.abs(data[weights.kept]).max(axis=0)
+    largest = np.abs(points_with_weight(data, weights)).max(axis=0)
     for _ in range(2):
-        data -= mean_of(data[weights.kept], weights.shares)
-    used = data[weights.kept]
+        data -= mean_of(points_with_weight(data, weights), weights.shares)
+    used = points_with_weight(data, weights)
     constant = find_constant(np.abs(used).max(axis=0), largest, len(used))
     data[:, constant] = 0.0
     warn_constant(constant, warn, depth + 1)

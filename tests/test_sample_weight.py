@@ -14,9 +14,10 @@ from diffrac_cvx.certificates.values import proved_labels_value, proved_value
 from diffrac_cvx.choice import agreements, squared_correlation
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.point_weights import as_weights, read_points
+from diffrac_cvx.point_weights import as_weights, read_points, root_weights
 from diffrac_cvx.reservations import find_reservations
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian
+from diffrac_cvx.rows import BLOCK
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian, roots_and_pull
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian
 from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
 from diffrac_cvx.solvers.factored.working_set import extend_multiplier, most_promising
@@ -220,6 +221,9 @@ def test_a_result_with_a_dual_is_certified_with_its_weights():
     found = dc.low_rank(X, 0.7, lam=0.01, sample_weight=w, tol=1e-6, working_set=False)
     assert found.u.shape == (len(X),)
     assert np.all(found.u[w == 0] == 1.0)
+    points = np.column_stack([X - (w / w.sum()) @ X, np.ones(len(X))])[w > 0]
+    q = np.einsum("ij,jk,ik->i", points, found.V, points)
+    np.testing.assert_allclose(found.u[w > 0], 1 / np.sqrt(q), rtol=0.05)
     certified = dc.certify_v(X, found, 0.7, lam=0.01, sample_weight=w)
     assert max(found.lower, certified.lower) <= min(found.upper, certified.upper)
     assert certified.gap <= 2 * found.gap + 1e-12
@@ -356,6 +360,18 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
         found.append([value, slope[: len(weights)], claim.value, claim.ratios.inverse_mean, claim.ratios.bound])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
+
+
+def test_weights_follow_their_rows_from_block_to_block():
+    X, w = drawn(2 * BLOCK + 500, 2)
+    points, G = read_points(X, w + np.arange(len(w)) / len(w)), np.eye(2, 1)
+    Z, s = direction_problem(points.X, 1.0, dc.Penalty(c=0.1), points.shares), root_weights(points.shares)
+    lengths = np.abs(Z.X @ G)
+    total, pull = roots_and_pull(Z.X, G, s)
+    assert total == pytest.approx(s @ lengths[:, 0])
+    np.testing.assert_allclose(pull, Z.X.T @ (s[:, None] * np.sign(Z.X @ G)))
+    value = weighted_objective(X, w + np.arange(len(w)) / len(w), G @ G.T, 1.0, 0.0, 0.1)
+    assert proved_value(points.X, 1.0, dc.Penalty(c=0.1), G, points.shares) == pytest.approx(value, abs=1e-9)
 
 
 def test_working_sets_are_those_of_repeated_rows():

@@ -1,5 +1,6 @@
 """Weights of the points: whole weights are repeated rows, weight 0 is no row, and only their proportions count."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -7,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.certify import read_matrix
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket, candidate_weights
 from diffrac_cvx.certificates.direction_problem import direction_problem
@@ -15,12 +17,15 @@ from diffrac_cvx.choice import agreements, squared_correlation
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.point_weights import as_weights, read_points, root_weights
+from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.reservations import find_reservations
 from diffrac_cvx.rows import BLOCK
+from diffrac_cvx.solvers.factored import working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian, roots_and_pull
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian
 from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
 from diffrac_cvx.solvers.factored.working_set import extend_multiplier, most_promising
+from diffrac_cvx.solvers.stopping import user_components
 from tests.oracles import augmented, best_fit, gamma, labellings
 from tests.sparse_instances import instance, random_multipliers, random_partition, random_point
 
@@ -82,6 +87,19 @@ def test_the_value_of_the_reference_problem_is_the_weighted_one_before_any_certi
     value = dc.v_space(X, 0.6, lam=0.05, ridge=0.1, sample_weight=w).problem.solve(solver="CLARABEL")
     fast = dc.low_rank(X, 0.6, lam=0.05, ridge=0.1, sample_weight=w, tol=1e-7)
     assert value == pytest.approx(fast.value, abs=1e-6)
+
+
+def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
+    X, w = drawn(14, 3, whole=False)
+    points = read_points(X, w)
+    coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05), points.shares)
+    terms = direction_terms(coordinates, 1.0, points.shares)
+    objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
+    cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
+    V = terms.V.value[:3, :3]
+    q = np.einsum("ij,jk,ik->i", coordinates.X, V, coordinates.X)
+    np.testing.assert_allclose(terms.weights(), 1 / np.sqrt(q), rtol=1e-4)
+    assert dc.v_space(X, sample_weight=w).size.points == len(X)  # where the solver fails, all have a row in F
 
 
 @each_penalty
@@ -160,7 +178,6 @@ def test_equal_weights_are_no_weights(many):
     assert (found.value, found.lower, found.n_iter) == (other.value, other.lower, other.n_iter)
 
 
-@pytest.mark.slow
 def test_many_rows_may_have_weights():
     X = drawn(41_000, 2)[0]
     w = np.random.default_rng(0).integers(0, 3, len(X))
@@ -169,23 +186,24 @@ def test_many_rows_may_have_weights():
     assert max(found.gap, other.gap) <= 1e-5
 
 
-def test_components_are_found_and_proved_with_weights():
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_components_are_found_and_proved_with_weights(nu):
     rng = np.random.default_rng(5)
     X, w = rng.standard_normal((60, 30)), rng.integers(0, 3, 60).astype(float)
     penalty = dc.Penalty(lam=0.3)
-    found = dc.low_rank(X, 1.0, penalty, sample_weight=w, tol=1e-6)
-    other = dc.low_rank(repeated(X, w), 1.0, penalty, tol=1e-6)
-    whole = dc.low_rank(X, 1.0, penalty, sample_weight=w, working_set=False, tol=1e-4)
+    found = dc.low_rank(X, nu, penalty, sample_weight=w, tol=1e-6)
+    other = dc.low_rank(repeated(X, w), nu, penalty, tol=1e-6)
+    whole = dc.low_rank(X, nu, penalty, sample_weight=w, working_set=False, tol=1e-4)
     for result in (other, whole):
         assert max(found.lower, result.lower) <= min(found.upper, result.upper)
     assert len(set(found.components.found)) > 1
     np.testing.assert_array_equal(found.components.found, other.components.found)
     np.testing.assert_array_equal(found.components.proved, other.components.proved)
-    separated = dc.find_components(X, found, 1.0, penalty, sample_weight=w)
+    separated = dc.find_components(X, found, nu, penalty, sample_weight=w)
     assert len(set(separated)) > 1
-    np.testing.assert_array_equal(separated, dc.find_components(repeated(X, w), found, 1.0, penalty))
-    assert dc.certify_v(X, found, 1.0, penalty, sample_weight=w).gap <= 1e-6
-    again = dc.low_rank(X, 1.0, penalty, sample_weight=w, tol=1e-6, start=found)
+    np.testing.assert_array_equal(separated, dc.find_components(repeated(X, w), found, nu, penalty))
+    assert dc.certify_v(X, found, nu, penalty, sample_weight=w).gap <= 1e-6
+    again = dc.low_rank(X, nu, penalty, sample_weight=w, tol=1e-6, start=found)
     assert again.n_iter < found.n_iter
 
 
@@ -200,6 +218,22 @@ def test_components_at_any_v_are_those_of_repeated_rows(seed):
         found = dc.find_components(X, V, **known, sample_weight=w)
         np.testing.assert_array_equal(found, dc.find_components(repeated(X, w), V, **known))
         sizes.add(found.max())
+    assert len(sizes) > 1
+
+
+def test_components_with_an_offset_are_those_of_repeated_rows():
+    X, _, penalty = instance(4)
+    w = np.random.default_rng(4).integers(0, 4, len(X)).astype(float)
+    V, points, sizes = dc.low_rank(X, 0.5, penalty, sample_weight=w, tol=1e-4).V, read_points(X, w), set()
+    for multiple in (0.1, 0.3, 0.6, 1.0):
+        weighted = direction_problem(points.X, 0.5, penalty.times(multiple), points.shares)
+        other = direction_problem(as_data(repeated(X, w)), 0.5, penalty.times(multiple))
+        found = [
+            user_components(at, at.best_scale(at.from_user(V)), 0.0, dc.result.Components(np.zeros(len(V)))).proved
+            for at in (weighted, other)
+        ]
+        np.testing.assert_array_equal(found[0], found[1])
+        sizes.add(found[0].max())
     assert len(sizes) > 1
 
 
@@ -224,6 +258,9 @@ def test_a_result_with_a_dual_is_certified_with_its_weights():
     found = dc.low_rank(X, 0.7, lam=0.01, sample_weight=w, tol=1e-6, working_set=False)
     assert found.u.shape == (len(X),)
     assert np.all(found.u[w == 0] == 1.0)
+    known = read_points(X, w)
+    problem = direction_problem(known.X, 0.7, dc.Penalty(lam=0.01), known.shares)
+    np.testing.assert_array_equal(read_matrix(problem, found, known.weights)[1].u, found.u[w > 0])
     points = np.column_stack([X - (w / w.sum()) @ X, np.ones(len(X))])[w > 0]
     q = np.einsum("ij,jk,ik->i", points, found.V, points)
     np.testing.assert_allclose(found.u[w > 0], 1 / np.sqrt(q), rtol=0.05)
@@ -383,6 +420,15 @@ def test_working_sets_are_those_of_repeated_rows():
     np.testing.assert_array_equal(most_promising(weighted, 3), most_promising(other, 3))
     found = [extend_multiplier(problem, problem.best_scale(U).q, np.arange(2), None) for problem in (weighted, other)]
     np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+
+
+def test_the_weights_of_the_rows_on_a_working_set_are_those_of_repeated_rows():
+    X, w = drawn(40, 20)
+    points = read_points(X, w)
+    weighted = direction_problem(points.X, 1.0, dc.Penalty(lam=0.1), points.shares)
+    other = direction_problem(as_data(repeated(X, w)), 1.0, dc.Penalty(lam=0.1))
+    found = [next(working_set.iterates(problem, 1e-4, 200)).dual.u for problem in (weighted, other)]
+    np.testing.assert_allclose(repeated(found[0], w[w > 0]), found[1], rtol=1e-5)
 
 
 # Roundings and measures

@@ -15,6 +15,7 @@ from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.values import proved_labels_value, proved_value
 from diffrac_cvx.choice import agreements, squared_correlation
 from diffrac_cvx.inputs import as_data
+from diffrac_cvx.many_clusters import Halves, fit_scores, split_repeatedly
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.point_weights import as_weights, read_points, root_weights
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
@@ -439,7 +440,7 @@ def test_roundings_of_weighted_rows_are_those_of_repeated_rows(rounding):
     round_to_labels = getattr(dc.rounding, rounding)
     options = {"rng": 0} if rounding == "goemans_williamson" else {}
     for seed in range(6):
-        X, w = drawn(25, 3, seed)
+        X, w = drawn(25, 6, seed)
         X, w = X[w > 0] + 0.3, w[w > 0]
         F = X / np.linalg.norm(X, axis=1, keepdims=True)
         y = round_to_labels(F, shares=w / w.sum(), **options)
@@ -467,6 +468,44 @@ def test_k_means_draws_the_same_starts_with_weights_as_with_repeated_rows(seed):
     found = dc.rounding.kmeans_clusters(X, 4, restarts=2, rng=seed, shares=w / w.sum())
     other = dc.rounding.kmeans_clusters(repeated(X, w), 4, restarts=2, rng=seed)
     np.testing.assert_array_equal(repeated(found, w), other)
+
+
+def test_scores_of_clusters_and_their_order_are_those_of_repeated_rows():
+    for seed in range(12):
+        X, w = drawn(24, 3, seed)
+        points = read_points(X, w**3)
+        rows, clusters = repeated(points.X, w[w > 0] ** 3), np.random.default_rng(seed).integers(0, 4, len(points.X))
+        found = fit_scores(points.X, clusters, np.full(3, 0.1), np.zeros(3), points.shares)
+        other = fit_scores(rows, repeated(clusters, w[w > 0] ** 3), np.full(3, 0.1), np.zeros(3))
+        np.testing.assert_allclose(found.coef, other.coef, atol=1e-8)
+        np.testing.assert_allclose(found.intercept, other.intercept, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clusters_of_noise_are_those_of_repeated_rows(seed):
+    X, w = np.random.default_rng(seed).standard_normal((40, 3)), drawn(40, 3, seed)[1]
+    for options in ({"n_clusters": 4}, {"refine": True}):
+        model = dc.DiffracClustering(**options, random_state=seed, ridge=1.0)
+        coef, found = model.fit(X, sample_weight=w).coef_, repeated(model.labels_, w)
+        np.testing.assert_array_equal(found, model.fit(repeated(X, w)).labels_)
+        np.testing.assert_allclose(coef, model.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_the_cluster_with_most_to_gain_by_weight_is_split_first():
+    points = np.array([0.0, 1.0, 10.0, 11.0])[:, None]
+
+    def halve(part, shares):
+        middle = part.mean()
+        return Halves(np.ones(1), -middle, 0.5) if len(part) > 1 else None
+
+    for heavy, cluster in ((0, 0), (3, 1)):
+        w = np.ones(4)
+        w[heavy] = 5.0
+        splits = split_repeatedly(points, 3, halve, 1.0, w / w.sum())
+        assert [split.cluster for split in splits] == [0, cluster]
+    seen = []
+    split_repeatedly(points, 3, lambda part, shares: seen.append(shares) or halve(part, shares), 1.0, w / w.sum())
+    np.testing.assert_allclose(np.concatenate(seen), [0.125, 0.125, 0.125, 0.625, 0.5, 0.5, 1 / 6, 5 / 6])
 
 
 def test_correlations_are_those_of_repeated_rows_and_agreements_those_of_very_many():

@@ -13,7 +13,7 @@ from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket, candidate_weights
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.values import proved_labels_value, proved_value
-from diffrac_cvx.choice import agreements, squared_correlation
+from diffrac_cvx.choice import Setting, agreements, split_points, squared_correlation
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.many_clusters import Halves, fit_scores, split_repeatedly
 from diffrac_cvx.metrics import separation
@@ -537,6 +537,9 @@ def test_reservations_look_at_the_weight_of_a_cluster_and_not_at_its_points():
     light = np.where(X[:, 0] > X[:50, 0].max(), 1e-4, 1.0)
     labels = (light < 1.0).astype(float)
     assert "of the weight" in kinds(light)["few points"]
+    model = dc.DiffracClustering()
+    assert [found.kind for found in model.fit(X).reservations_] == ["few points"]
+    assert model.fit(X, sample_weight=heavy).reservations_ == ()
 
 
 # The estimators
@@ -615,6 +618,16 @@ def test_merged_duplicates_with_their_counts_are_the_points_themselves():
     np.testing.assert_allclose(merged.coef_, model.coef_, rtol=1e-7)
     np.testing.assert_array_equal(merged.labels_[inverse.ravel()], model.labels_)
     assert merged.label_gap_ == pytest.approx(model.label_gap_, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_splits_of_a_setting_are_those_of_repeated_rows(seed):
+    X, w = np.random.default_rng(seed).standard_normal((30, 3)), drawn(30, 3, seed)[1]
+    X, w = X[w > 0], w[w > 0]
+    found = split_points(X, Setting(0.0, 0.5, 1.0), shares=w / w.sum())
+    other = split_points(repeated(X, w), Setting(0.0, 0.5, 1.0))
+    np.testing.assert_allclose(found.v, other.v, atol=1e-9)
+    assert found.cut == pytest.approx(other.cut)
 
 
 def test_the_choice_of_parameters_takes_weights():

@@ -13,7 +13,7 @@ from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket, candidate_weights
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.values import proved_labels_value, proved_value
-from diffrac_cvx.choice import Setting, agreements, split_points, squared_correlation
+from diffrac_cvx.choice import Clock, Setting, agreements, follow_path, judge_half, split_points, squared_correlation
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.many_clusters import Halves, fit_scores, split_repeatedly
 from diffrac_cvx.metrics import separation
@@ -628,6 +628,32 @@ def test_splits_of_a_setting_are_those_of_repeated_rows(seed):
     other = split_points(repeated(X, w), Setting(0.0, 0.5, 1.0))
     np.testing.assert_allclose(found.v, other.v, atol=1e-9)
     assert found.cut == pytest.approx(other.cut)
+
+
+def test_what_a_half_says_is_what_it_says_with_repeated_rows():
+    known = {"tol": 1e-3, "clock": Clock(None)}
+    for seed in range(6):
+        X, w = np.random.default_rng(seed).standard_normal((30, 2)), drawn(30, 2, seed)[1]
+        X, w = X[w > 0], w[w > 0]
+        p, halves = w / w.sum(), np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
+        places = np.split(np.arange(int(w.sum())), np.cumsum(w).astype(int)[:-1])
+        entries = follow_path(X - p @ X, [Setting(0.0, 0.5, 1.0)], **known, shares=p)
+        (found,) = judge_half(X - p @ X, tuple(halves), entries, **known, shares=p)
+        rows = repeated(X - p @ X, w)
+        same = tuple(np.concatenate([places[i] for i in half]) for half in halves)
+        (other,) = judge_half(rows, same, follow_path(rows, [Setting(0.0, 0.5, 1.0)], **known), **known)
+        assert found.separation == pytest.approx(other.separation, abs=1e-6)
+        assert found.agreement == pytest.approx(other.agreement, abs=0.1)  # of pairs with replacement
+
+
+def test_a_light_cluster_is_no_choice():
+    X = np.concatenate([np.random.default_rng(0).normal(0.0, 0.1, 30), [5.0] * 3])[:, None]
+    w = np.append(np.ones(30), np.full(3, 0.01))
+    for weights, kinds in ((None, ()), (w / w.sum(), ("few points",))):
+        data = X - (X.mean(axis=0) if weights is None else weights @ X)
+        (entry,) = follow_path(data, [Setting(0.0, 0.0, 1.0)], tol=1e-3, clock=Clock(None), shares=weights)
+        np.testing.assert_array_equal(entry.labels == entry.labels[-1], X[:, 0] == 5.0)
+        assert tuple(found.kind for found in entry.reservations) == kinds
 
 
 def test_the_choice_of_parameters_takes_weights():

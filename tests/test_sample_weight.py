@@ -657,7 +657,7 @@ def test_a_light_cluster_is_no_choice():
 
 
 def test_the_choice_of_parameters_takes_weights():
-    X, w = drawn(30, 3, seed=1)
+    X, w = drawn(30, 3, seed=3)
     settings = {"lams": (0.0, 0.1), "ridges": (0.3,), "n_resamples": 2, "random_state": 0}
     model = dc.DiffracClusteringCV(**settings).fit(X, sample_weight=w)
     np.testing.assert_array_equal(model.labels_, model.best_estimator_.predict(X))
@@ -671,6 +671,10 @@ def test_the_choice_of_parameters_takes_weights():
         np.testing.assert_allclose(table[name], rows[name], atol=1e-4, err_msg=name)
     np.testing.assert_array_equal(table["labels"][:, w > 0], again["labels"])
     np.testing.assert_array_equal(repeated(table["labels"].T, w).T, rows["labels"])
+    alone = dc.DiffracClustering(**model.best_params_).fit(X, sample_weight=w)
+    np.testing.assert_allclose(model.coef_, alone.coef_)
+    signs = 2.0 * table["labels"][:, w > 0] - 1.0
+    np.testing.assert_allclose(table["consensus"], agreements(signs, w[w > 0] / w.sum())[0, 1])
 
 
 # What is refused

@@ -52,11 +52,12 @@ class Chunks:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the entries."""
-        return np.dtype(self.array.dtype)
+        found: np.dtype[Any] = np.dtype(self.array.dtype)
+        return found
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks, not done yet, of ``function(chunk, common, own)`` for all chunks."""
-        from dask import delayed
+        from dask.delayed import delayed
 
         shared = delayed(common, traverse=False) if self.client is not None else common
         run = delayed(run_on_chunk, pure=False)
@@ -81,7 +82,7 @@ class Chunks:
         own = [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
         tasks, client = self.tasks(function, common, own), self.client
         if client is not None:
-            from dask import delayed
+            from dask.delayed import delayed
 
             join = delayed(add, pure=False)
             while len(tasks) > 1:
@@ -179,7 +180,7 @@ def run_on_chunk(
 ) -> Any:
     """Return what a function gives of a chunk, after a look at its shape."""
     first, high, wide = place
-    table = scipy.sparse.csr_array(chunk) if scipy.sparse.issparse(chunk) else np.asarray(chunk)
+    table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
     if table.shape != (high, wide):
         raise DataError(
             f"the chunk of X from row {first} on has shape {table.shape} in place of {(high, wide)}; "
@@ -234,14 +235,17 @@ def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
     DataError
         If the data cannot be read.
     """
-    from distributed import wait
+    from distributed import wait as wait_untyped
+
+    wait: Any = wait_untyped
 
     try:
         silent = 0.0
         while True:
             try:
                 in_words(lambda: wait(futures, timeout=PATIENCE))
-                return in_words(lambda: list(client.gather(futures)))
+                found: list[Any] = in_words(lambda: list(client.gather(futures)))
+                return found
             except TimeoutError:
                 poll()
                 silent = silent + PATIENCE if client.status != "running" or not has_workers(client) else 0.0

@@ -180,7 +180,7 @@ class Rows:
         for start in range(0, n, size):
             block = buffer[: min(size, n - start)]
             features, given = block[:, :d], self.table[start : start + size]
-            np.subtract(given.toarray() if scipy.sparse.issparse(given) else given, self.mean, out=features)
+            np.subtract(dense_block(given), self.mean, out=features)
             if again:
                 features -= self.rest
             self.meter.add(len(block))
@@ -384,6 +384,11 @@ def part_array(part: Rows, poll: Poll) -> Array:
     return found
 
 
+def dense_block(block: Any) -> Any:
+    """Return some rows as an array."""
+    return block.toarray() if scipy.sparse.issparse(block) else block
+
+
 def part_summary(part: Rows, poll: Poll) -> tuple[Array, Array, Array]:
     """Return the smallest and largest entries of the columns, and their sums."""
     d = part.table.shape[1]
@@ -391,7 +396,7 @@ def part_summary(part: Rows, poll: Poll) -> tuple[Array, Array, Array]:
     for start in range(0, len(part), part.block):
         poll()
         given = part.table[start : start + part.block]
-        block = given.toarray() if scipy.sparse.issparse(given) else given
+        block = dense_block(given)
         np.minimum(smallest, block.min(axis=0), out=smallest)
         np.maximum(largest, block.max(axis=0), out=largest)
         total += block.sum(axis=0, dtype=np.float64)
@@ -406,7 +411,7 @@ def part_not_finite(part: Rows, poll: Poll) -> tuple[int, tuple[int, int, float]
     for start in range(0, len(part), part.block):
         poll()
         given = part.table[start : start + part.block]
-        block = given.toarray() if scipy.sparse.issparse(given) else given
+        block = dense_block(given)
         bad = np.argwhere(~np.isfinite(block))
         count += len(bad)
         if len(bad) and first is None:

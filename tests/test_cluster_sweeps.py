@@ -117,7 +117,7 @@ def wait_until(holds):
 @pytest.fixture(scope="module")
 def threads():
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=":0"
     ) as local:
         yield local.scheduler_address
 
@@ -247,7 +247,7 @@ def processes(_folder):
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
     ):
         yield local.scheduler_address
 
@@ -433,8 +433,24 @@ def test_workers_that_have_not_the_package_at_all_are_a_sentence(capsys):
 
 
 @pytest.mark.slow
-def test_a_sweep_waits_for_the_first_worker_until_the_scheduler_is_lost(capsys):
-    hand = ByHand()
+def test_a_late_worker_without_the_experiments_is_a_sentence():
+    Path("nothing/experiments").mkdir(parents=True)
+    Path("nothing/experiments/__init__.py").write_text("raise ImportError('none')")
+    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+    child = start(FEW, "--scheduler", hand.address)
+    try:
+        wait_until(lambda: "has no worker yet" in Path("out").read_text())
+        hand.environment["PYTHONPATH"] = str(Path("nothing").resolve())
+        hand.start_worker(Path("nothing"))
+        assert child.wait(LONG) == REFUSED
+        assert "cannot begin a cell" in Path("err").read_text()
+    finally:
+        hand.end()
+
+
+@pytest.mark.slow
+def test_a_sweep_waits_for_the_first_worker_until_the_scheduler_is_lost():
+    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
     child = start(FEW, "--scheduler", hand.address)
     try:
         wait_until(lambda: "has no worker yet" in Path("out").read_text())

@@ -24,7 +24,6 @@ from experiments.harness.log import Row, SweepError
 from experiments.harness.sweep import Cell, Measured, measure_by
 
 PATIENCE = 10.0  # seconds in which the scheduler has to answer
-GOES_ON = "the rows so far are kept, and the same command goes on from there, with a scheduler or without"
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,9 @@ def measure_cells(
     """
     task = Task(measure, seconds, memory, __version__, uuid.uuid4().hex)
     with connected(address) as client:
-        wait_for_a_worker(client, address)
         check_code(client, measure)
+        if not client.nthreads():  # a cluster may start workers once it has cells for them
+            print(f"the scheduler {address} has no worker yet: waiting for one")
         try:
             yield from measure_all(client, task, cells, address)
         finally:
@@ -103,7 +103,12 @@ def connected(address: str) -> Iterator[Client]:
     except (OSError, ValueError, TypeError) as error:  # nobody listens; no address; TLS without its certificates
         raise SweepError(f"the scheduler {address} cannot be reached ({' '.join(str(error).split())})") from None
     with client:
-        yield client
+        try:
+            yield client
+        except OSError as error:
+            if hasattr(error, "__notes__"):  # in a cell: with its traceback
+                raise
+            raise lost(address) from error
 
 
 async def reach(address: str) -> None:
@@ -112,27 +117,25 @@ async def reach(address: str) -> None:
     await comm.close()
 
 
-def wait_for_a_worker(client: Client, address: str) -> None:
-    """Return once the scheduler has a worker, which it may get long after its start, as from a queue of jobs."""
-    if not client.nthreads():
-        print(f"the scheduler {address} has no worker yet: waiting for one")
-    try:
-        client.wait_for_workers(1)
-    except OSError:
-        raise SweepError(f"the scheduler {address} was lost: {GOES_ON}") from None
-
-
 def row_of(future: "Future[Row]", address: str) -> Row:
     """Return the row of a cell that is done; errors of its measurement are raised."""
     try:
         row: Row = future.result()
     except CancelledError:
-        raise SweepError(f"the scheduler {address} was lost, or has dropped the cells: {GOES_ON}") from None
+        raise lost(address) from None
     except (ImportError, OSError, RuntimeError) as error:
-        if hasattr(error, "__notes__"):  # in a cell: with its traceback
+        if hasattr(error, "__notes__"):
             raise
         raise SweepError(f"a worker of {address} cannot begin a cell ({' '.join(str(error).split())})") from error
     return row
+
+
+def lost(address: str) -> SweepError:
+    """Return what there is to say where the connection ends, or the scheduler forgets the cells."""
+    return SweepError(
+        f"the scheduler {address} was lost, or has dropped the cells: the rows so far are kept, and the same command "
+        "goes on from there, with a scheduler or without"
+    )
 
 
 # The code of the workers
@@ -141,7 +144,7 @@ def row_of(future: "Future[Row]", address: str) -> Row:
 def check_code(client: Client, measure: Callable[..., Row]) -> None:
     """Refuse a scheduler or workers that have not this version of the package, or not what the measurement imports."""
     read = reader((__name__, measure.__module__))
-    found = {**client.run(read), "scheduler": client.run_on_scheduler(read)}
+    found = {**client.run(read, on_error="ignore"), "the scheduler": client.run_on_scheduler(read)}
     for place, (version, missing) in found.items():
         if missing or version != __version__:
             raise SweepError(unfit(place, version, missing))
@@ -169,7 +172,7 @@ def reader(modules: Sequence[str]) -> Callable[[], tuple[str | None, str]]:
 
 
 def unfit(place: str, version: str | None, missing: str) -> str:
-    """Say what a worker lacks."""
+    """Say what a worker lacks, or the scheduler."""
     if version is None:
         return f"{place} has no diffrac_cvx: install this version, {__version__}, where the workers run"
     if version != __version__:

@@ -33,10 +33,10 @@ def few_cells(grid):
 
 
 def measure_and_wait(k, text):
-    """Say which process measures the cell, and take a while: for ever once the file is there that asks for it."""
+    """Note which process measures the cell, and take a while: for ever once the file is there that asks for it."""
     row = measure(k, text)
     with Path(os.environ["PROCESSES"]).open("a") as file:
-        file.write(f"{os.getpid()} {os.getppid()}\n")
+        file.write(f"{k} {os.getpid()}\n")
     time.sleep(0.3)
     while k == 5 and Path(os.environ["HALT"]).exists():
         time.sleep(0.05)
@@ -308,7 +308,8 @@ def start(experiment, *arguments):
 
 
 def processes_of_cells():
-    return [int(line.split()[0]) for line in Path("processes").read_text().splitlines()]
+    """The process that measured each cell."""
+    return dict(map(int, line.split()) for line in Path("processes").read_text().splitlines())
 
 
 def is_halted():
@@ -324,9 +325,9 @@ def test_cells_in_flight_are_cancelled_with_the_command(processes, expected, end
     wait_until(is_halted)
     child.send_signal(ending)
     assert child.wait(30) == (INTERRUPTED if ending == signal.SIGINT else -signal.SIGKILL)
-    assert are_gone(processes_of_cells()[-1:], 60.0), "the process of the cell that waits"
+    assert are_gone([processes_of_cells()[5]], 60.0), "the process of the cell that waits"
     if ending == signal.SIGINT:
-        assert are_gone(processes_of_cells(), 60.0), "those of the other cells too"
+        assert are_gone(list(processes_of_cells().values()), 60.0), "those of the other cells too"
         *_, last = Path("err").read_text().splitlines()
         assert last == "stopped: the rows so far are kept in build, and the same command completes them"
     assert len(logged()) == 7

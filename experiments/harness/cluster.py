@@ -106,7 +106,7 @@ def connected(address: str) -> Iterator[Client]:
         try:
             yield client
         except OSError as error:
-            if hasattr(error, "__notes__"):  # in a cell: with its traceback
+            if hasattr(error, "__notes__"):
                 raise
             raise lost(address) from error
 
@@ -118,13 +118,13 @@ async def reach(address: str) -> None:
 
 
 def row_of(future: "Future[Row]", address: str) -> Row:
-    """Return the row of a cell that is done; errors of its measurement are raised."""
+    """Return the row of a cell that is done; errors of its measurement are raised, with notes that say where."""
     try:
         row: Row = future.result()
     except CancelledError:
         raise lost(address) from None
     except (ImportError, OSError, RuntimeError) as error:
-        if hasattr(error, "__notes__"):
+        if hasattr(error, "__notes__") or future.status != "error":  # in a cell, or of the connection
             raise
         raise SweepError(f"a worker of {address} cannot begin a cell ({' '.join(str(error).split())})") from error
     return row
@@ -206,6 +206,6 @@ def measure_there(task: Task, cell: Cell) -> Row:
 
 
 def end_processes(sweep: str) -> None:
-    """End the processes of a sweep."""
+    """End the processes of a sweep; those of a command that was killed end by themselves, `processes.IDLE` later."""
     for place in [place for place in PROCESSES if place[0] == sweep]:
         PROCESSES.pop(place).close()

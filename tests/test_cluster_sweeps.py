@@ -5,6 +5,7 @@ killed by their numbers.
 """
 
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -188,11 +189,15 @@ def test_an_error_before_a_cell_begins_is_a_sentence(threads, capsys, monkeypatc
             "cannot import the experiments",
         ),
         (
+            lambda patch: patch.setattr(platform, "python_version", lambda: "3.99.0"),
+            "runs Python 3.99.0 and this is",
+        ),
+        (
             lambda patch: patch.setattr(measure, "__module__", "nowhere"),
             "(No module named 'nowhere'): start the workers",
         ),
     ],
-    ids=["other version", "no package", "no experiments", "no cells"],
+    ids=["other version", "no package", "no experiments", "other Python", "no cells"],
 )
 def test_workers_without_this_code_are_a_sentence(threads, monkeypatch, capsys, change, sentence):
     with monkeypatch.context() as patch:
@@ -444,7 +449,7 @@ def test_a_late_worker_without_the_experiments_is_a_sentence():
         hand.environment["PYTHONPATH"] = str(Path("nothing").resolve())
         hand.start_worker(Path("nothing"))
         assert child.wait(LONG) == REFUSED
-        assert "cannot begin a cell" in Path("err").read_text()
+        assert "cannot begin a cell (none)" in Path("err").read_text()
     finally:
         hand.end()
 

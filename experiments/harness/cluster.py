@@ -6,6 +6,9 @@ are: the limits of a cell, its threads of linear algebra and what its death says
 
 import asyncio
 import importlib
+import pickle
+import platform
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -86,7 +89,8 @@ def measure_all(client: Client, task: Task, cells: Sequence[Cell], address: str)
 @contextmanager
 def submitted(client: Client, task: Task, cells: Sequence[Cell]) -> Iterator[dict["Future[Row]", Cell]]:
     """Submit the cells, and cancel at the end of the block those whose futures are still there."""
-    futures = dict(zip(client.map(partial(measure_there, task), cells, pure=False), cells, strict=True))
+    measure = partial(carrier(), pickle.dumps((measure_there, task)))
+    futures = dict(zip(client.map(measure, cells, pure=False), cells, strict=True))
     try:
         yield futures
     finally:
@@ -123,7 +127,7 @@ def row_of(future: "Future[Row]", address: str) -> Row:
         row: Row = future.result()
     except CancelledError:
         raise lost(address) from None
-    except (ImportError, OSError, RuntimeError) as error:
+    except (AttributeError, ImportError, OSError) as error:
         if hasattr(error, "__notes__") or future.status != "error":  # in a cell, or of the connection
             raise
         raise SweepError(f"a worker of {address} cannot begin a cell ({' '.join(str(error).split())})") from error
@@ -142,19 +146,21 @@ def lost(address: str) -> SweepError:
 
 
 def check_code(client: Client, measure: Callable[..., Row]) -> None:
-    """Refuse a scheduler or workers that have not this version of the package, or not what the measurement imports."""
-    read = reader((__name__, measure.__module__))
-    found = {**client.run(read, on_error="ignore"), "the scheduler": client.run_on_scheduler(read)}
-    for place, (version, missing) in found.items():
+    """Refuse workers of another Python, without this version of the package or without what the measurement imports."""
+    wanted = ".".join(map(str, sys.version_info[:2]))
+    for place, python in client.run(platform.python_version, on_error="ignore").items():
+        if not python.startswith(f"{wanted}."):  # what travels by value cannot be run
+            raise SweepError(f"{place} runs Python {python} and this is {wanted}: use one version everywhere")
+    for place, (version, missing) in client.run(reader((__name__, measure.__module__)), on_error="ignore").items():
         if missing or version != __version__:
-            raise SweepError(unfit(place, version, missing))
+            raise SweepError(unfit(place, version, __version__, missing))
+
+
+# These two return functions that travel by value, for there may be no such module at the other end.
 
 
 def reader(modules: Sequence[str]) -> Callable[[], tuple[str | None, str]]:
-    """Return a function that reads the version of the package, and what the modules miss.
-
-    It is defined here so that it travels by value: there may be no such module at the other end.
-    """
+    """Return a function that reads the version of the package, and what the modules miss."""
 
     def read() -> tuple[str | None, str]:
         try:
@@ -171,12 +177,23 @@ def reader(modules: Sequence[str]) -> Callable[[], tuple[str | None, str]]:
     return read
 
 
-def unfit(place: str, version: str | None, missing: str) -> str:
-    """Say what a worker lacks, or the scheduler."""
+def carrier() -> Callable[[bytes, Cell], Row]:
+    """Return a function that unpickles another with its first argument, so that what is missing is the cell's error."""
+
+    def carry(content: bytes, cell: Cell) -> Row:
+        function, task = pickle.loads(content)
+        row: Row = function(task, cell)
+        return row
+
+    return carry
+
+
+def unfit(place: str, version: str | None, wanted: str, missing: str = "") -> str:
+    """Say what a worker lacks."""
     if version is None:
-        return f"{place} has no diffrac_cvx: install this version, {__version__}, where the workers run"
-    if version != __version__:
-        return f"{place} has diffrac_cvx {version} and this is {__version__}: install one version everywhere"
+        return f"{place} has no diffrac_cvx: install this version, {wanted}, where the workers run"
+    if version != wanted:
+        return f"{place} has diffrac_cvx {version} and this is {wanted}: install one version everywhere"
     return (
         f"{place} cannot import the experiments ({missing}): start the workers where the folder of this project is, "
         "installed by pip install -e '.[experiments,scale]'"
@@ -192,7 +209,7 @@ def measure_there(task: Task, cell: Cell) -> Row:
     """Measure a cell in the process of this thread of a worker, until it is done or cancelled."""
     worker = get_worker()
     if task.version != __version__:  # of a worker that came after the others were asked
-        raise SweepError(unfit(worker.address, __version__, ""))
+        raise SweepError(unfit(worker.address, __version__, task.version))
     key = worker.get_current_task()
 
     def cancelled() -> bool:  # by the user, or because nobody waits for the row any more

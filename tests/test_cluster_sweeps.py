@@ -428,6 +428,8 @@ def test_workers_that_have_not_the_package_at_all_are_a_sentence(capsys):
     hand = ByHand(PYTHONPATH=str(Path("nothing").resolve()))
     try:
         hand.start_worker(Path("nothing"))
+        with Client(hand.address, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=LONG)
         assert run(FEW, "--scheduler", hand.address) == REFUSED
         text = capsys.readouterr()
         assert "has no diffrac_cvx: install this version, 0.1.0, where the workers run" in text.err

@@ -130,7 +130,10 @@ def row_of(future: "Future[Row]", address: str) -> Row:
     except (AttributeError, ImportError, OSError) as error:
         if hasattr(error, "__notes__") or future.status != "error":  # in a cell, or of the connection
             raise
-        raise SweepError(f"a worker of {address} cannot begin a cell ({' '.join(str(error).split())})") from error
+        raise SweepError(
+            f"a worker of {address} cannot begin a cell ({' '.join(str(error).split())}): it needs diffrac_cvx "
+            f"{__version__} and the experiments, installed in the folder of this project"
+        ) from error
     return row
 
 

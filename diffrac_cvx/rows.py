@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from diffrac_cvx.chunks import Chunks, add, as_chunks, is_chunked
 from diffrac_cvx.errors import DataError
@@ -386,7 +385,7 @@ def part_array(part: Rows, poll: Poll) -> Array:
 
 def dense_block(block: Any) -> Any:
     """Return some rows as an array."""
-    return block.toarray() if scipy.sparse.issparse(block) else block
+    return block.toarray() if hasattr(block, "toarray") else block
 
 
 def part_summary(part: Rows, poll: Poll) -> tuple[Array, Array, Array]:

@@ -107,7 +107,7 @@ class BlockProblem:
     @cached_property
     def cross(self) -> Array:
         """A between the penalised and the other coordinates, shape (m, f)."""
-        return self.X.T @ self.F / len(self.X)
+        return np.asarray(self.X.T @ self.F) / len(self.X)
 
     @cached_property
     def diagonal(self) -> Array:

@@ -2,7 +2,9 @@
 
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +54,7 @@ def measure_rows(n: int, d: int, workers: int) -> Row:  # there are none
 
 def measure_words(n: int, d: int, workers: int) -> Row:  # there are none
     """Solve a sparse table with a penalty that leaves few words, round it, and say how many are used."""
-    X = make_words(n, d)
+    X: Any = make_words(n, d)
     before = reset_peak()
     result = dc.low_rank(X, lam=LAM, tol=TOL, time_limit=SECONDS)
     started = time.perf_counter()
@@ -71,9 +73,7 @@ def measure_words(n: int, d: int, workers: int) -> Row:  # there are none
 
 def measure_cluster(n: int, d: int, workers: int) -> Row:
     """Solve a table whose chunks are made and kept by the workers of a cluster on this machine."""
-    import dask
-    import dask.array as da
-    from distributed import Client, LocalCluster, wait
+    dask, da, distributed = (import_module(name) for name in ("dask", "dask.array", "distributed"))
 
     chunk = n // 8
     parts = [
@@ -81,16 +81,15 @@ def measure_cluster(n: int, d: int, workers: int) -> Row:
     ]
     with (
         dask.config.set({"distributed.scheduler.work-stealing": False}),  # it moves chunks to idle workers
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
     ):
         X = da.concatenate(parts).persist()
-        wait(X)
+        distributed.wait(X)
         before = loopback_bytes()
         result = dc.low_rank(X, tol=TOL, time_limit=SECONDS)
         moved = loopback_bytes() - before
         del X
-        client.cancel([])
     row = describe(result, 8 * chunk)
     return {**row, "size": 4.0 * 8 * chunk * d, "moved": float(moved), "moved_per_pass": moved / row["passes"]}
 

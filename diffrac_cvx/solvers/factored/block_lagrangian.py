@@ -90,7 +90,7 @@ class BlockLagrangian:
             q += row_products(F @ (intercepts.T @ intercepts + point.rest @ point.rest.T), F)
         for XU in products:
             q += row_products(XU, XU)
-        return np.maximum(q, 0.0)
+        return np.asarray(np.maximum(q, 0.0))
 
     def spread(self, values: Array) -> Array:
         """Return values of the single coordinates as values of all, 0 in the blocks."""

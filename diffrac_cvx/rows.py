@@ -23,7 +23,7 @@ from diffrac_cvx.inputs import (
 )
 
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
-PICKED = 10_000  # rows of a memory map that are picked at a time: each is on a page of its own
+PICKED = 1000  # rows of a memory map that are picked at a time: each brings some pages of its own
 ENTRIES = 2_000_000  # of a block, where the table has many columns
 
 Mask = npt.NDArray[np.bool_]

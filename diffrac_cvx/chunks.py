@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError, LostError, ParameterError
+from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
 
 PATIENCE = 0.2  # seconds between looks at the cluster
 SILENCE = 20.0  # seconds for which the scheduler may be out of reach
@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def is_chunked(X: object) -> bool:
-    """Whether something is a dask array or data frame; dask is not imported for the answer."""
+    """Whether something is a collection of dask; dask is not imported for the answer."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
@@ -142,8 +142,8 @@ def wait_a_little(task: Any) -> bool:
     return bool(wait([task], timeout=PATIENCE).done)
 
 
-def as_chunks(X: Any) -> Chunks:
-    """Return a dask array or data frame as chunks of whole rows.
+def with_known_shape(X: Any) -> Any:
+    """Return a dask array or data frame as an array whose shape is known, reading it where it has to be.
 
     Raises
     ------
@@ -152,8 +152,10 @@ def as_chunks(X: Any) -> Chunks:
     """
     try:
         import dask.array as da
-    except ImportError:  # a dask array without dask: it came from a pickle
+    except ImportError:
         raise ParameterError(MISSING) from None
+    if not isinstance(X, da.Array) and not hasattr(type(X), "to_dask_array"):
+        raise DataError(f"X is a dask {type(X).__name__}; pass a dask array, such as dask.array.from_delayed gives")
     array = X if isinstance(X, da.Array) else X.to_dask_array()
     if array.ndim != 2:
         raise DataError(f"X has shape {array.shape}; pass a 2-d array")
@@ -165,6 +167,12 @@ def as_chunks(X: Any) -> Chunks:
         array = in_words(array.compute_chunk_sizes)
     if 0 in array.shape:
         raise DataError(f"X is empty, its shape is {array.shape}; at least two rows and one column are needed")
+    return array
+
+
+def as_chunks(X: Any) -> Chunks:
+    """Return a dask array or data frame as chunks of whole rows; it raises what `with_known_shape` does."""
+    array = with_known_shape(X)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
     ends = np.cumsum([0, *array.chunks[0]])
@@ -179,6 +187,8 @@ def run_on_chunk(
 ) -> Any:
     """Return what a function gives of a chunk, after a look at its shape."""
     first, high, wide = place
+    if np.ma.is_masked(chunk):
+        raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
     table = scipy.sparse.csr_array(chunk) if scipy.sparse.issparse(chunk) else np.asarray(chunk)
     if table.shape != (high, wide):
         raise DataError(
@@ -234,22 +244,30 @@ def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
     DataError
         If the data cannot be read.
     """
-    from distributed import wait
-
     try:
         silent = 0.0
-        while True:
-            try:
-                in_words(lambda: wait(futures, timeout=PATIENCE))
-                return in_words(lambda: list(client.gather(futures)))
-            except TimeoutError:
-                poll()
-                silent = silent + PATIENCE if client.status != "running" or not has_workers(client) else 0.0
-                if silent > SILENCE or client.status == "closed":
-                    raise LostError(f"the scheduler at {address_of(client)}, or all of its workers, are lost") from None
+        while not finished(futures):
+            poll()
+            silent = silent + PATIENCE if client.status != "running" or not has_workers(client) else 0.0
+            if silent > SILENCE or client.status == "closed":
+                raise LostError(f"the scheduler at {address_of(client)}, or all of its workers, are lost")
+        return list(in_words(lambda: client.gather(futures)))
     finally:
         for future in futures:
             future.release()
+
+
+def finished(futures: list[Any]) -> bool:
+    """Return whether futures are finished, or have failed, within a moment."""
+    from distributed import wait
+
+    try:
+        wait(futures, timeout=PATIENCE)
+    except TimeoutError:
+        return False
+    except Exception as error:
+        raise own_error(error) from error
+    return True
 
 
 def has_workers(client: Any) -> bool:
@@ -263,18 +281,25 @@ def address_of(client: Any) -> str:
 
 
 def in_words(function: Callable[[], Any]) -> Any:
-    """Return what a function gives; errors of dask and of files become those of this package."""
+    """Return what a function gives; errors of dask, of files and of users' functions become those of this package."""
     try:
         return function()
-    except (DataError, LostError, TimeoutError):
+    except (DataError, LostError, ResourceError):
         raise
-    except (OSError, EOFError) as error:
-        raise DataError(f"X cannot be read: {sentence_of(error)}") from error
     except Exception as error:
-        names = {kind.__name__ for kind in type(error).__mro__}
-        if names & LOST:
-            raise LostError(f"the cluster did not finish: {sentence_of(error)}") from error
-        raise
+        raise own_error(error) from error
+
+
+def own_error(error: Exception) -> Exception:
+    """Return the error of this package that says what an error in reading data does."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if names & LOST:
+        return LostError(f"the cluster did not finish: {sentence_of(error)}")
+    if isinstance(error, MemoryError):
+        return ResourceError(f"a chunk of X does not fit in memory: {sentence_of(error)}; make the chunks smaller")
+    if isinstance(error, OSError | EOFError):
+        return DataError(f"X cannot be read: {sentence_of(error)}")
+    return DataError(f"X cannot be read: {type(error).__name__}: {sentence_of(error)}")
 
 
 def sentence_of(error: BaseException) -> str:

@@ -15,10 +15,10 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
-from diffrac_cvx.chunks import as_chunks, is_chunked
+from diffrac_cvx.chunks import as_chunks, is_chunked, with_known_shape
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int
+from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int, require_file
 from diffrac_cvx.linalg import Standardised, column_basis, inverse_or_one, row_blocks, standardise
 from diffrac_cvx.many_clusters import (
     Halves,
@@ -69,6 +69,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
         if not is_chunked(X) and not isinstance(X, np.memmap):
             return validate_data(self, X, reset=reset, **INPUT, **options)
+        X = with_known_shape(X) if is_chunked(X) else require_file(X)
         _check_n_features(self, X, reset=reset)
         if reset:
             _check_feature_names(self, X, reset=True)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from diffrac_cvx.certificates.direction_problem import (
 )
 from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
+from diffrac_cvx.chunks import is_chunked, with_known_shape
 from diffrac_cvx.errors import LostError
 from diffrac_cvx.factor_tables import LabelsFactor, SparseLabelsFactor
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
@@ -164,7 +165,7 @@ def solve_by_iterates(
     *,
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
-    read: Callable[[], Points] | None = None,
+    read: Callable[[Any], Points] | None = None,
 ) -> Result:
     """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
 
@@ -195,8 +196,9 @@ def solve_by_iterates(
         If an input is not usable; the message names the value and the remedy.
     """
     nu = in_unit_interval(nu, "nu")
+    X = with_known_shape(X) if is_chunked(X) else X
     try:
-        data = read() if read is not None else as_points(X, poll=stopping.poll, depth=6)
+        data = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)
     except LeaveError as leave:
         return nothing_found(np.shape(X), nu, leave.status, stopping, solver)
     G = offset_only(data, nu)

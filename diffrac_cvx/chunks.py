@@ -1,9 +1,10 @@
 """Tables in chunks: dask arrays, read chunk by chunk here, or by the workers of a cluster, which send sums."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -54,43 +55,56 @@ class Chunks:
         """Type of the entries."""
         return np.dtype(self.array.dtype)
 
+    @cached_property
+    def blocks(self) -> list[Any]:
+        """The chunks, not read yet."""
+        return list(self.array.to_delayed().ravel())
+
+    def place(self, number: int) -> tuple[int, int, int]:
+        """Return the first row of a chunk, and its shape."""
+        i, j = self.bounds[number]
+        return i, j - i, self.shape[1]
+
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
-        """Return the tasks, not done yet, of ``function(chunk, common, own)`` for all chunks."""
+        """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks."""
         from dask import delayed
 
-        shared = delayed(common, traverse=False) if self.client is not None else common
-        run = delayed(run_on_chunk, pure=False)
-        chunks = self.array.to_delayed().ravel()
-        wide = self.shape[1]
+        shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
         return [
-            run(chunk, (i, j - i, wide), function, shared, mine)
-            for chunk, (i, j), mine in zip(chunks, self.bounds, own, strict=True)
+            run(block, self.place(number), function, shared, own[number]) for number, block in enumerate(self.blocks)
         ]
 
     def each(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> list[Any]:
         """Return ``function(chunk, common, aligned)`` for all chunks, in their order."""
-        own = [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
-        tasks = self.tasks(function, common, own)
+        return self.each_of_own(function, common, self.cut(aligned), poll)
+
+    def each_of_own(
+        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
+    ) -> list[Any]:
+        """Return ``function(chunk, common, own)`` for all chunks, in their order."""
         client = self.client
         if client is not None:
-            return list(wait_for(client, client.compute(tasks), poll))
-        return [value for _, value in self.read_here(tasks, poll)]
+            return wait_for(client, client.compute(self.tasks(function, common, own)), poll)
+        return list(self.read_here(function, common, own, poll))
+
+    def cut(self, aligned: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return the entries for the rows of each chunk."""
+        return [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
 
     def total(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> tuple[Any, ...]:
         """Return the sum of the tuples that `each` gives; on a cluster the workers add, in pairs of pairs."""
-        own = [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
-        tasks, client = self.tasks(function, common, own), self.client
+        own, client = self.cut(aligned), self.client
         if client is not None:
             from dask import delayed
 
-            join = delayed(add, pure=False)
+            tasks, join = self.tasks(function, common, own), delayed(add, pure=False)
             while len(tasks) > 1:
                 odd = tasks[-1:] if len(tasks) % 2 else []
                 tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
             (found,) = wait_for(client, client.compute(tasks), poll)
             return tuple(found)
         sums: tuple[Any, ...] | None = None
-        for _, value in self.read_here(tasks, poll):
+        for value in self.read_here(function, common, own, poll):
             sums = value if sums is None else add(sums, value)
         assert sums is not None  # there is at least one chunk
         return sums
@@ -100,39 +114,36 @@ class Chunks:
         ends = np.searchsorted(chosen, [j for _, j in self.bounds])
         starts = np.concatenate([[0], ends[:-1]])
         own = [(chosen[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
-        tasks, client = self.tasks(pick, None, own), self.client
-        if client is not None:
-            return join_rows(wait_for(client, client.compute(tasks), poll))
-        return join_rows([value for _, value in self.read_here(tasks, poll)])
+        return join_rows(self.each_of_own(pick, None, own, poll))
 
     @property
     def client(self) -> Any:
         """The client of the cluster that is in use, or None."""
         return current_client()
 
-    def read_here(self, tasks: list[Any], poll: Poll) -> list[tuple[int, Any]]:
-        """Return what the tasks give, a few chunks being in memory at a time, with their numbers."""
+    def read_here(
+        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
+    ) -> Iterator[Any]:
+        """Yield ``function(chunk, common, own)`` for all chunks, in their order; a few are in memory at a time."""
         stopped = threading.Event()
 
-        def run(number: int) -> tuple[int, Any]:
+        def run(number: int) -> Any:
             if stopped.is_set():
                 raise LostError("the reading was stopped")
-            return number, tasks[number].compute(scheduler="synchronous")
+            chunk = in_words(lambda: self.blocks[number].compute(scheduler="synchronous"))
+            return run_on_chunk(chunk, self.place(number), function, common, own[number])
 
-        with ThreadPoolExecutor(min(READERS, len(tasks))) as pool:
-            waiting = [pool.submit(run, number) for number in range(len(tasks))]
-            found = []
-            try:
-                for task in waiting:
-                    while not task.done() and not wait_a_little(task):
-                        poll()
+        pool = ThreadPoolExecutor(min(READERS, len(own)))
+        waiting = [pool.submit(run, number) for number in range(len(own))]
+        try:
+            for task in waiting:
+                while not task.done() and not wait_a_little(task):
                     poll()
-                    found.append(in_words(task.result))
-            finally:
-                stopped.set()
-                for task in waiting:
-                    task.cancel()
-        return found
+                poll()
+                yield task.result()
+        finally:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)  # a chunk that takes long does not hold who leaves
 
 
 def wait_a_little(task: Any) -> bool:

@@ -87,7 +87,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         require_flag(self.standardize, "standardize")
         by_columns = self._penalty.has_l1 and not many_rows(*X.shape)
         points = as_points(X, by_rows=True, by_columns=by_columns, warn=False)
-        mean = -points.r if isinstance(points, Shifted) else points.mean + points.rest
+        mean = points.mean if isinstance(points, Shifted) else points.mean + points.rest
         unit = inverse_or_one(root_mean_squares(points)) if self.standardize else np.ones(X.shape[1])
         return Standardised(scale_columns(points, unit), mean, unit)
 

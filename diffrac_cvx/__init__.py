@@ -14,7 +14,7 @@ from diffrac_cvx.certificates import (
     find_components,
 )
 from diffrac_cvx.comparison import Comparison, compare
-from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
+from diffrac_cvx.errors import DataError, DegenerateDataWarning, LostError, ParameterError, ResourceError
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.relaxations import (
     Relaxation,
@@ -39,6 +39,7 @@ __all__ = [
     "DegenerateDataWarning",
     "DimacsErrors",
     "LabelCertificate",
+    "LostError",
     "ParameterError",
     "Penalty",
     "Progress",

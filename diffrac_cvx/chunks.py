@@ -1,9 +1,10 @@
 """Tables in chunks: dask arrays, read chunk by chunk here, or by the workers of a cluster, which send sums."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError, LostError, ParameterError
+from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
 
 PATIENCE = 0.2  # seconds between looks at the cluster
 SILENCE = 20.0  # seconds for which the scheduler may be out of reach
@@ -25,7 +26,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def is_chunked(X: object) -> bool:
-    """Whether something is a dask array or data frame; dask is not imported for the answer."""
+    """Whether something is a collection of dask; dask is not imported for the answer."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
@@ -55,43 +56,61 @@ class Chunks:
         found: np.dtype[Any] = np.dtype(self.array.dtype)
         return found
 
+    @cached_property
+    def blocks(self) -> list[Any]:
+        """The chunks, not read yet."""
+        return list(self.array.to_delayed().ravel())
+
+    def place(self, number: int) -> tuple[int, int, int]:
+        """Return the first row of a chunk, and its shape."""
+        i, j = self.bounds[number]
+        return i, j - i, self.shape[1]
+
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
+<<<<<<< HEAD
         """Return the tasks, not done yet, of ``function(chunk, common, own)`` for all chunks."""
         from dask.delayed import delayed
+=======
+        """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks."""
+        from dask import delayed
+>>>>>>> s-w4
 
-        shared = delayed(common, traverse=False) if self.client is not None else common
-        run = delayed(run_on_chunk, pure=False)
-        chunks = self.array.to_delayed().ravel()
-        wide = self.shape[1]
+        shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
         return [
-            run(chunk, (i, j - i, wide), function, shared, mine)
-            for chunk, (i, j), mine in zip(chunks, self.bounds, own, strict=True)
+            run(block, self.place(number), function, shared, own[number]) for number, block in enumerate(self.blocks)
         ]
 
     def each(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> list[Any]:
         """Return ``function(chunk, common, aligned)`` for all chunks, in their order."""
-        own = [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
-        tasks = self.tasks(function, common, own)
+        return self.each_of_own(function, common, self.cut(aligned), poll)
+
+    def each_of_own(
+        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
+    ) -> list[Any]:
+        """Return ``function(chunk, common, own)`` for all chunks, in their order."""
         client = self.client
         if client is not None:
-            return list(wait_for(client, client.compute(tasks), poll))
-        return [value for _, value in self.read_here(tasks, poll)]
+            return wait_for(client, client.compute(self.tasks(function, common, own)), poll)
+        return list(self.read_here(function, common, own, poll))
+
+    def cut(self, aligned: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return the entries for the rows of each chunk."""
+        return [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
 
     def total(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> tuple[Any, ...]:
         """Return the sum of the tuples that `each` gives; on a cluster the workers add, in pairs of pairs."""
-        own = [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
-        tasks, client = self.tasks(function, common, own), self.client
+        own, client = self.cut(aligned), self.client
         if client is not None:
             from dask.delayed import delayed
 
-            join = delayed(add, pure=False)
+            tasks, join = self.tasks(function, common, own), delayed(add, pure=False)
             while len(tasks) > 1:
                 odd = tasks[-1:] if len(tasks) % 2 else []
                 tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
             (found,) = wait_for(client, client.compute(tasks), poll)
             return tuple(found)
         sums: tuple[Any, ...] | None = None
-        for _, value in self.read_here(tasks, poll):
+        for value in self.read_here(function, common, own, poll):
             sums = value if sums is None else add(sums, value)
         assert sums is not None  # there is at least one chunk
         return sums
@@ -101,39 +120,36 @@ class Chunks:
         ends = np.searchsorted(chosen, [j for _, j in self.bounds])
         starts = np.concatenate([[0], ends[:-1]])
         own = [(chosen[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
-        tasks, client = self.tasks(pick, None, own), self.client
-        if client is not None:
-            return join_rows(wait_for(client, client.compute(tasks), poll))
-        return join_rows([value for _, value in self.read_here(tasks, poll)])
+        return join_rows(self.each_of_own(pick, None, own, poll))
 
     @property
     def client(self) -> Any:
         """The client of the cluster that is in use, or None."""
         return current_client()
 
-    def read_here(self, tasks: list[Any], poll: Poll) -> list[tuple[int, Any]]:
-        """Return what the tasks give, a few chunks being in memory at a time, with their numbers."""
+    def read_here(
+        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
+    ) -> Iterator[Any]:
+        """Yield ``function(chunk, common, own)`` for all chunks, in their order; a few are in memory at a time."""
         stopped = threading.Event()
 
-        def run(number: int) -> tuple[int, Any]:
+        def run(number: int) -> Any:
             if stopped.is_set():
                 raise LostError("the reading was stopped")
-            return number, tasks[number].compute(scheduler="synchronous")
+            chunk = in_words(lambda: self.blocks[number].compute(scheduler="synchronous"))
+            return run_on_chunk(chunk, self.place(number), function, common, own[number])
 
-        with ThreadPoolExecutor(min(READERS, len(tasks))) as pool:
-            waiting = [pool.submit(run, number) for number in range(len(tasks))]
-            found = []
-            try:
-                for task in waiting:
-                    while not task.done() and not wait_a_little(task):
-                        poll()
+        pool = ThreadPoolExecutor(min(READERS, len(own)))
+        waiting = [pool.submit(run, number) for number in range(len(own))]
+        try:
+            for task in waiting:
+                while not task.done() and not wait_a_little(task):
                     poll()
-                    found.append(in_words(task.result))
-            finally:
-                stopped.set()
-                for task in waiting:
-                    task.cancel()
-        return found
+                poll()
+                yield task.result()
+        finally:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)  # a chunk that takes long does not hold who leaves
 
 
 def wait_a_little(task: Any) -> bool:
@@ -143,8 +159,8 @@ def wait_a_little(task: Any) -> bool:
     return bool(wait([task], timeout=PATIENCE).done)
 
 
-def as_chunks(X: Any) -> Chunks:
-    """Return a dask array or data frame as chunks of whole rows.
+def with_known_shape(X: Any) -> Any:
+    """Return a dask array or data frame as an array whose shape is known, reading it where it has to be.
 
     Raises
     ------
@@ -153,8 +169,10 @@ def as_chunks(X: Any) -> Chunks:
     """
     try:
         import dask.array as da
-    except ImportError:  # a dask array without dask: it came from a pickle
+    except ImportError:
         raise ParameterError(MISSING) from None
+    if not isinstance(X, da.Array) and not hasattr(type(X), "to_dask_array"):
+        raise DataError(f"X is a dask {type(X).__name__}; pass a dask array, such as dask.array.from_delayed gives")
     array = X if isinstance(X, da.Array) else X.to_dask_array()
     if array.ndim != 2:
         raise DataError(f"X has shape {array.shape}; pass a 2-d array")
@@ -166,6 +184,12 @@ def as_chunks(X: Any) -> Chunks:
         array = in_words(array.compute_chunk_sizes)
     if 0 in array.shape:
         raise DataError(f"X is empty, its shape is {array.shape}; at least two rows and one column are needed")
+    return array
+
+
+def as_chunks(X: Any) -> Chunks:
+    """Return a dask array or data frame as chunks of whole rows; it raises what `with_known_shape` does."""
+    array = with_known_shape(X)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
     ends = np.cumsum([0, *array.chunks[0]])
@@ -180,7 +204,13 @@ def run_on_chunk(
 ) -> Any:
     """Return what a function gives of a chunk, after a look at its shape."""
     first, high, wide = place
+<<<<<<< HEAD
     table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
+=======
+    if np.ma.is_masked(chunk):
+        raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
+    table = scipy.sparse.csr_array(chunk) if scipy.sparse.issparse(chunk) else np.asarray(chunk)
+>>>>>>> s-w4
     if table.shape != (high, wide):
         raise DataError(
             f"the chunk of X from row {first} on has shape {table.shape} in place of {(high, wide)}; "
@@ -235,6 +265,7 @@ def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
     DataError
         If the data cannot be read.
     """
+<<<<<<< HEAD
     from distributed import wait as wait_untyped
 
     wait: Any = wait_untyped
@@ -251,9 +282,32 @@ def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
                 silent = silent + PATIENCE if client.status != "running" or not has_workers(client) else 0.0
                 if silent > SILENCE or client.status == "closed":
                     raise LostError(f"the scheduler at {address_of(client)}, or all of its workers, are lost") from None
+=======
+    try:
+        silent = 0.0
+        while not finished(futures):
+            poll()
+            silent = silent + PATIENCE if client.status != "running" or not has_workers(client) else 0.0
+            if silent > SILENCE or client.status == "closed":
+                raise LostError(f"the scheduler at {address_of(client)}, or all of its workers, are lost")
+        return list(in_words(lambda: client.gather(futures)))
+>>>>>>> s-w4
     finally:
         for future in futures:
             future.release()
+
+
+def finished(futures: list[Any]) -> bool:
+    """Return whether futures are finished, or have failed, within a moment."""
+    from distributed import wait
+
+    try:
+        wait(futures, timeout=PATIENCE)
+    except TimeoutError:
+        return False
+    except Exception as error:
+        raise own_error(error) from error
+    return True
 
 
 def has_workers(client: Any) -> bool:
@@ -267,18 +321,25 @@ def address_of(client: Any) -> str:
 
 
 def in_words(function: Callable[[], Any]) -> Any:
-    """Return what a function gives; errors of dask and of files become those of this package."""
+    """Return what a function gives; errors of dask, of files and of users' functions become those of this package."""
     try:
         return function()
-    except (DataError, LostError, TimeoutError):
+    except (DataError, LostError, ResourceError):
         raise
-    except (OSError, EOFError) as error:
-        raise DataError(f"X cannot be read: {sentence_of(error)}") from error
     except Exception as error:
-        names = {kind.__name__ for kind in type(error).__mro__}
-        if names & LOST:
-            raise LostError(f"the cluster did not finish: {sentence_of(error)}") from error
-        raise
+        raise own_error(error) from error
+
+
+def own_error(error: Exception) -> Exception:
+    """Return the error of this package that says what an error in reading data does."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if names & LOST:
+        return LostError(f"the cluster did not finish: {sentence_of(error)}")
+    if isinstance(error, MemoryError):
+        return ResourceError(f"a chunk of X does not fit in memory: {sentence_of(error)}; make the chunks smaller")
+    if isinstance(error, OSError | EOFError):
+        return DataError(f"X cannot be read: {sentence_of(error)}")
+    return DataError(f"X cannot be read: {type(error).__name__}: {sentence_of(error)}")
 
 
 def sentence_of(error: BaseException) -> str:

@@ -16,11 +16,18 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
+<<<<<<< HEAD
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.chunks import as_chunks, is_chunked
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.inputs import Array, one_of, positive, positive_int
+=======
+from diffrac_cvx.chunks import as_chunks, is_chunked, with_known_shape
+from diffrac_cvx.directions import affine_functions, best_direction, threshold
+from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
+from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int, require_file
+>>>>>>> s-w4
 from diffrac_cvx.linalg import Standardised, column_basis, inverse_or_one, row_blocks, standardise
 from diffrac_cvx.many_clusters import (
     Halves,
@@ -81,6 +88,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
         if not is_chunked(X) and not isinstance(X, np.memmap):
             return validate_data(self, X, reset=reset, **INPUT, **options)
+        X = with_known_shape(X) if is_chunked(X) else require_file(X)
         _check_n_features(self, X, reset=reset)
         if reset:
             _check_feature_names(self, X, reset=True)
@@ -98,7 +106,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         require_flag(self.standardize, "standardize")
         by_columns = self._penalty.has_l1 and not many_rows(*X.shape)
         points = as_points(X, by_rows=True, by_columns=by_columns, warn=False)
-        mean = -points.r if isinstance(points, Shifted) else points.mean + points.rest
+        mean = points.mean if isinstance(points, Shifted) else points.mean + points.rest
         unit = inverse_or_one(root_mean_squares(points)) if self.standardize else np.ones(X.shape[1])
         return Standardised(scale_columns(points, unit), mean, unit)
 

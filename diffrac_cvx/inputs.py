@@ -27,6 +27,7 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
         raise DataError(f"{name} is a sparse matrix; pass {name}.toarray()")
     if hasattr(X, "dask"):
         raise DataError(f"{name} is a dask array, which has no place here; pass {name}.compute() if it fits in memory")
+    require_file(X, name)
     if np.ma.is_masked(X):
         raise DataError(f"{name} is a masked array; drop or impute the masked entries")
     try:
@@ -71,14 +72,18 @@ def as_sparse_table(X: Any, name: str = "X") -> Any:
     return table
 
 
-def require_file(table: Any, name: str = "X") -> None:
-    """Raise DataError where a memory map is longer than its file: reading it would end the process."""
+def require_file(table: Any, name: str = "X") -> Any:
+    """Return a table; raise DataError where it is a memory map longer than its file.
+
+    To read it would give zeros, or end the process.
+    """
     path = getattr(table, "filename", None)
     if not isinstance(table, np.memmap) or path is None or not os.path.exists(path):
-        return
+        return table
     needed, found = table.offset + table.nbytes, os.path.getsize(path)
     if found < needed:
         raise DataError(f"{name} is a map of {path}, which has {found} bytes where {needed} are needed: it was cut off")
+    return table
 
 
 def require_finite(matrix: Array, name: str) -> None:

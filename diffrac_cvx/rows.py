@@ -17,7 +17,6 @@ from diffrac_cvx.inputs import (
     as_sparse_table,
     as_table,
     find_constant,
-    require_file,
     require_moderate,
     warn_constant,
 )
@@ -150,7 +149,7 @@ class Rows:
     @property
     def without_table(self) -> "Rows":
         """What a worker needs to know beside its rows."""
-        return replace(self, table=None, gram=None, threads=1)
+        return replace(self, table=None, gram=None, threads=1, meter=Meter())  # who asks counts the rows
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return where the parts begin and end: the chunks, or as many as there are threads."""
@@ -476,9 +475,12 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
         table = as_sparse_table(X)
     else:
         table = as_table(X)
+<<<<<<< HEAD
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
             table = X  # which knows its file
             require_file(X)
+=======
+>>>>>>> s-w4
     n, d = table.shape
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")

@@ -26,12 +26,14 @@ class Shifted:
         Kept by columns.
     r : (d,) array
         The row.
+    mean : (d,) array, optional
+        What was subtracted from the user's columns; -r by default.
     """
 
     __array_ufunc__ = None  # an array times this is computed here
 
-    def __init__(self, S: Any, r: Array) -> None:
-        self.S, self.r = scipy.sparse.csc_array(S), r
+    def __init__(self, S: Any, r: Array, mean: Array | None = None) -> None:
+        self.S, self.r, self.mean = scipy.sparse.csc_array(S), r, -r if mean is None else mean
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -169,15 +171,22 @@ def as_shifted(X: Any, *, warn: bool = True, depth: int = 4) -> Shifted:
     mean = np.asarray(table.sum(axis=0)).ravel() / n
     rest = np.zeros(d)
     np.add.at(rest, columns, table.data - mean[columns])
-    mean += (rest - (n - counts) * mean) / n
-    centred = np.where(counts < n, np.abs(mean), 0.0)
-    np.maximum.at(centred, columns, np.abs(table.data - mean[columns]))
+    rest = (rest - (n - counts) * mean) / n
+    # A column without zeros may be far from them: it is centred itself.  The mean of any other is at most n**0.5 times
+    # its standard deviation, so that little is lost where a row is added.
+    full = counts == n
+    at = full[columns]
+    table.data[at] = (table.data[at] - mean[columns[at]]) - rest[columns[at]]
+    mean += rest
+    r = np.where(full, 0.0, -mean)
+    centred = np.abs(r)
+    np.maximum.at(centred, columns, np.abs(table.data + r[columns]))
     constant = find_constant(centred, largest, n)
     warn_constant(constant, warn, depth + 1)
     kept = scipy.sparse.diags_array((~constant).astype(np.float64))
     table = scipy.sparse.csc_array(table @ kept)
     table.eliminate_zeros()
-    return Shifted(table, np.where(constant, 0.0, -mean))
+    return Shifted(table, np.where(constant, 0.0, r), mean)
 
 
 def with_ones(X: Shifted) -> Shifted:

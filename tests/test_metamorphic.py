@@ -388,14 +388,15 @@ def test_an_estimator_reads_the_numbers_whatever_holds_them(estimator, container
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "bsr", "dok"])
 @pytest.mark.parametrize("make", ["array", "matrix"])
-def test_the_estimators_take_sparse_data_and_the_functions_refuse_them(kind, make):
+def test_the_estimators_take_sparse_data_and_what_needs_an_array_refuses_them(kind, make):
     sparse = getattr(scipy.sparse, f"{kind}_{make}")(WHOLE)
-    expected = dc.DiffracClustering(c=0.1).fit(WHOLE)
-    model = dc.DiffracClustering(c=0.1).fit(sparse)
+    expected = dc.DiffracClustering(c=0.1, tol=1e-9).fit(WHOLE)
+    model = dc.DiffracClustering(c=0.1, tol=1e-9).fit(sparse)
     np.testing.assert_array_equal(model.labels_, expected.labels_)
     np.testing.assert_array_equal(model.predict(sparse), expected.labels_)
-    assert (model.lower_bound_, model.upper_bound_) == (expected.lower_bound_, expected.upper_bound_)
-    for function in (dc.low_rank, dc.fista, dc.v_space, dc.compare, dc.baselines.cure):
+    assert model.lower_bound_ == pytest.approx(expected.lower_bound_, abs=2e-9)
+    assert model.upper_bound_ == pytest.approx(expected.upper_bound_, abs=2e-9)
+    for function in (dc.v_space, dc.compare, dc.baselines.cure):
         with pytest.raises(dc.DataError, match=r"X is a sparse matrix; pass X\.toarray\(\)"):
             function(sparse) if function is not dc.baselines.cure else function(sparse, rng=0)
 

@@ -8,12 +8,14 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
+from diffrac_cvx.certificates.direction_problem import COPIES, DirectionProblem, direction_problem
 from diffrac_cvx.inputs import Array, in_unit_interval
+from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.points import read_points
 from diffrac_cvx.result import Labels, Result
-from diffrac_cvx.shifted import dense_columns, gram_between, squared_entries
+from diffrac_cvx.rows import Rows
+from diffrac_cvx.shifted import Points, dense_columns, gram_between, squared_entries
 
 UNPENALISED = -1
 COLUMNS = 512  # of X that are multiplied with all others at a time
@@ -81,8 +83,14 @@ def find_components(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
+    ResourceError
+        If X is a dask array that does not fit in memory.
     """
+<<<<<<< HEAD
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
+=======
+    data, nu = in_memory(as_points(X, by_columns=True, warn=False)), in_unit_interval(nu, "nu")
+>>>>>>> s-w4
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(points.X, nu, penalty, points.shares)
     U, labels = problem.from_result(V), np.full(points.X.shape[1], UNPENALISED)
@@ -97,7 +105,26 @@ def find_components(
     return labels
 
 
+<<<<<<< HEAD
 def weights_at(q: Array, gap: float, s: Array | None = None) -> Weights:
+=======
+def in_memory(X: Points) -> Points:
+    """Return data without the chunks of a dask array: all rows are looked at together.
+
+    Raises
+    ------
+    ResourceError
+        If they do not fit.
+    """
+    if not isinstance(X, Rows):
+        return X
+    n, d = X.shape
+    require_memory(8.0 * COPIES * n * d, f"the components of {n} points and {d} features", "take fewer of either")
+    return X.array()
+
+
+def weights_at(q: Array, gap: float) -> Weights:
+>>>>>>> s-w4
     r"""Return u = 1/sqrt(q), and how the proved gap of the point bounds the distance to the optimal u.
 
     With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  By Cauchy and

@@ -397,7 +397,7 @@ def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | 
     B = A + np.diag(c**2)
     used = np.diag(B) > 0.0
     values, Q = np.linalg.eigh(B[np.ix_(used, used)])
-    if values[0] * LARGEST_CONDITION < values[-1]:
+    if used.any() and values[0] * LARGEST_CONDITION < values[-1]:
         return None
     d = X.shape[1]
     X = replace(X, units=X.units * scale[:d], offset=float(scale[-1]) if offset else 0.0)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from diffrac_cvx.certificates.direction_problem import (
 )
 from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
+from diffrac_cvx.chunks import is_chunked, with_known_shape
 from diffrac_cvx.errors import LostError
 from diffrac_cvx.factor_tables import LabelsFactor, SparseLabelsFactor
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
@@ -166,7 +167,7 @@ def solve_by_iterates(
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
     weights: PointWeights | None = None,
-    read: Callable[[], Points] | None = None,
+    read: Callable[[Any], Points] | None = None,
 ) -> Result:
     """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
 
@@ -199,11 +200,12 @@ def solve_by_iterates(
         If an input is not usable; the message names the value and the remedy.
     """
     nu = in_unit_interval(nu, "nu")
+    X = with_known_shape(X) if is_chunked(X) else X
     try:
         if weights is not None:
             given = as_weighted_data(X, weights, depth=5)
         else:
-            given = read() if read is not None else as_points(X, poll=stopping.poll, depth=6)
+            given = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)
     except LeaveError as leave:
         return nothing_found(np.shape(X), nu, leave.status, stopping, solver)
     data, shares = points_with_weight(given, weights), shares_of(weights)

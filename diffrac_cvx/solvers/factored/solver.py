@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -136,13 +137,17 @@ def low_rank(
         for iterate in iterates_dense(problem, first, end, stopping, done):
             yield iterate._replace(n_iter=iterate.n_iter + done)
 
+<<<<<<< HEAD
     weights = weights_for(X, sample_weight)
 
     def read() -> Points:
+=======
+    def read(X: Any) -> Points:
+>>>>>>> s-w4
         shape = getattr(X, "shape", ())
         many = len(shape) == 2 and sampling.many_rows(*shape)
         by_columns = penalty.has_l1 and not many
-        return as_points(X, by_rows=many, by_columns=by_columns, depth=7, poll=stopping.poll)
+        return as_points(X, by_rows=many, by_columns=by_columns, depth=6, poll=stopping.poll)
 
     return solve_by_iterates(
         X, nu, penalty, iterates, stopping, "low_rank", start=start, weights=weights, read=None if weights else read

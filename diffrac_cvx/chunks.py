@@ -67,13 +67,8 @@ class Chunks:
         return i, j - i, self.shape[1]
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
-<<<<<<< HEAD
-        """Return the tasks, not done yet, of ``function(chunk, common, own)`` for all chunks."""
-        from dask.delayed import delayed
-=======
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks."""
-        from dask import delayed
->>>>>>> s-w4
+        from dask.delayed import delayed
 
         shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
         return [
@@ -204,13 +199,9 @@ def run_on_chunk(
 ) -> Any:
     """Return what a function gives of a chunk, after a look at its shape."""
     first, high, wide = place
-<<<<<<< HEAD
-    table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
-=======
     if np.ma.is_masked(chunk):
         raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
-    table = scipy.sparse.csr_array(chunk) if scipy.sparse.issparse(chunk) else np.asarray(chunk)
->>>>>>> s-w4
+    table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
     if table.shape != (high, wide):
         raise DataError(
             f"the chunk of X from row {first} on has shape {table.shape} in place of {(high, wide)}; "
@@ -265,24 +256,6 @@ def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
     DataError
         If the data cannot be read.
     """
-<<<<<<< HEAD
-    from distributed import wait as wait_untyped
-
-    wait: Any = wait_untyped
-
-    try:
-        silent = 0.0
-        while True:
-            try:
-                in_words(lambda: wait(futures, timeout=PATIENCE))
-                found: list[Any] = in_words(lambda: list(client.gather(futures)))
-                return found
-            except TimeoutError:
-                poll()
-                silent = silent + PATIENCE if client.status != "running" or not has_workers(client) else 0.0
-                if silent > SILENCE or client.status == "closed":
-                    raise LostError(f"the scheduler at {address_of(client)}, or all of its workers, are lost") from None
-=======
     try:
         silent = 0.0
         while not finished(futures):
@@ -291,7 +264,6 @@ def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
             if silent > SILENCE or client.status == "closed":
                 raise LostError(f"the scheduler at {address_of(client)}, or all of its workers, are lost")
         return list(in_words(lambda: client.gather(futures)))
->>>>>>> s-w4
     finally:
         for future in futures:
             future.release()

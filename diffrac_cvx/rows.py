@@ -475,12 +475,8 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
         table = as_sparse_table(X)
     else:
         table = as_table(X)
-<<<<<<< HEAD
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
             table = X  # which knows its file
-            require_file(X)
-=======
->>>>>>> s-w4
     n, d = table.shape
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")

@@ -86,11 +86,8 @@ def find_components(
     ResourceError
         If X is a dask array that does not fit in memory.
     """
-<<<<<<< HEAD
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
-=======
-    data, nu = in_memory(as_points(X, by_columns=True, warn=False)), in_unit_interval(nu, "nu")
->>>>>>> s-w4
+    points = points._replace(X=in_memory(points.X))
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(points.X, nu, penalty, points.shares)
     U, labels = problem.from_result(V), np.full(points.X.shape[1], UNPENALISED)
@@ -105,9 +102,6 @@ def find_components(
     return labels
 
 
-<<<<<<< HEAD
-def weights_at(q: Array, gap: float, s: Array | None = None) -> Weights:
-=======
 def in_memory(X: Points) -> Points:
     """Return data without the chunks of a dask array: all rows are looked at together.
 
@@ -123,8 +117,7 @@ def in_memory(X: Points) -> Points:
     return X.array()
 
 
-def weights_at(q: Array, gap: float) -> Weights:
->>>>>>> s-w4
+def weights_at(q: Array, gap: float, s: Array | None = None) -> Weights:
     r"""Return u = 1/sqrt(q), and how the proved gap of the point bounds the distance to the optimal u.
 
     With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  By Cauchy and

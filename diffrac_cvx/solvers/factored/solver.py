@@ -137,13 +137,9 @@ def low_rank(
         for iterate in iterates_dense(problem, first, end, stopping, done):
             yield iterate._replace(n_iter=iterate.n_iter + done)
 
-<<<<<<< HEAD
     weights = weights_for(X, sample_weight)
 
-    def read() -> Points:
-=======
     def read(X: Any) -> Points:
->>>>>>> s-w4
         shape = getattr(X, "shape", ())
         many = len(shape) == 2 and sampling.many_rows(*shape)
         by_columns = penalty.has_l1 and not many

@@ -23,7 +23,7 @@ from experiments.mutation.scores import is_killed, scored
 from experiments.validate.check import point_out, summarize_errors
 
 ROOT = Path(__file__).parents[1]
-RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS, CHOICE = (
+RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS, CHOICE, SCALE = (
     ROOT / "figures" / f"{name}.csv"
     for name in (
         "runtime",
@@ -35,6 +35,7 @@ RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CL
         "convergence",
         "many_clusters",
         "choice",
+        "scale",
     )
 )
 N, D = 200, 10  # of the sizes shown
@@ -207,6 +208,35 @@ def table_of_choice_by_set() -> str:
     return list_table(("kind", "set", "n × d", *(CHOOSING[column] for column in columns)), rows)
 
 
+SCALES = {"rows": "file, single precision", "words": "sparse", "cluster": "dask, on {workers} worker processes"}
+
+
+def table_of_scale() -> str:
+    """Return what tables that outgrow memory took, a table a row."""
+    if not SCALE.exists():
+        return "Not measured yet: ``make scale``.\n"
+    rows = []
+    for row in pd.read_csv(SCALE).itertuples():
+        kind = SCALES[str(row.kind)].format(workers=row.workers)
+        passes = f"{row.passes:.0f}" if row.passes else "–"
+        memory = f"{row.memory / 1e9:.2f}" if pd.notna(row.memory) else "–"
+        moved = f"{row.moved_per_pass / 1e6:.2f}" if pd.notna(row.moved_per_pass) else "–"
+        size = f"{row.n:,} × {row.d:,}"
+        rows.append(
+            (kind, size, f"{row.size / 1e9:.2g}", f"{row.seconds:.1f}", passes, memory, moved, f"{row.gap:.0e}")
+        )
+    head = ("table", "n × d", "GB", "seconds", "passes", "GB of memory beside it", "MB moved a pass", "proved gap")
+    return list_table(head, rows)
+
+
+def picture_of_scale() -> str:
+    """Return the figure of `make scale`, where there is one."""
+    if not SCALE.with_suffix(".png").exists():
+        return ""
+    words = "Seconds, memory and bytes moved a pass against the size of the table"
+    return f".. image:: /../figures/scale.png\n   :alt: {words}\n"
+
+
 def table_of_methods() -> str:
     """Return the methods that `compare` runs."""
     rows = []
@@ -287,6 +317,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "many_clusters": table_of_many_clusters,
     "choice": table_of_choice,
     "choice_by_set": table_of_choice_by_set,
+    "scale": table_of_scale,
+    "scale_picture": picture_of_scale,
     "large_seconds": lambda: table_of_large(seconds_text),
     "large_picture": picture_of_benchmark,
     "large_gaps": lambda: table_of_large(gap_text),

@@ -16,7 +16,7 @@ from experiments.scale.data import make_rows, make_words, write_rows
 FOLDER = Path("build") / "scale"
 FEATURES = 50  # of the table with many rows
 CLUSTER_FEATURES = 20
-LAM = 0.003  # of the words: about two hundred of them are used
+LAM = 0.0005  # of the words: about three hundred of them are used
 TOL = 1e-3
 SECONDS = 600.0  # for one solve
 USED = 1e-3  # of the largest coefficient: what is smaller is not used

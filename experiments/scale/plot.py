@@ -25,6 +25,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
         memory.axhline(2.0, color=GREY, lw=0.8, ls=":")
         seconds.set(xscale="log", yscale="log", xlabel="entries $n d$", ylabel="seconds to a gap of 0.001")
         memory.set(xscale="log", yscale="log", xlabel="entries $n d$", ylabel="memory beside the data, GB")
+        memory.set_ylim(top=200.0)
         seconds.legend(frameon=False)
         memory.legend(frameon=False)
         for workers, part in cluster.groupby("workers"):
@@ -32,7 +33,12 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             plural = "" if workers == 1 else "es"
             label = f"{workers} process{plural}"
             moved.plot(part["n"], part["moved_per_pass"] / 1e6, marker + "-", color=color, ms=4, label=label)
-        moved.set(xscale="log", xlabel="rows $n$, 20 columns", ylabel="MB moved a pass", ylim=(0, None))
+        moved.set(
+            xscale="log",
+            xlabel="rows $n$, 20 columns",
+            ylabel="MB moved a pass",
+            ylim=(0, 1.25e-6 * cluster["moved_per_pass"].max() if len(cluster) else None),
+        )
         if len(cluster):
-            moved.legend(frameon=False)
+            moved.legend(frameon=False, loc="lower left")
         save(figure, stem)

@@ -103,9 +103,14 @@ def weights_of(penalty: Penalty, d: int) -> tuple[Array, Array]:
     ParameterError
         If it is not a Penalty, or its arrays have another length than d.
     """
+    return require_penalty(penalty).weights(d)
+
+
+def require_penalty(penalty: Penalty) -> Penalty:
+    """Return a penalty, or raise an error that says how to make one."""
     if not isinstance(penalty, Penalty):
         raise ParameterError(f"penalty = {penalty!r} must be a Penalty, such as Penalty(lam=0.01) or Penalty(ridge=1)")
-    return penalty.weights(d)
+    return penalty
 
 
 def penalty_of(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
@@ -117,7 +122,7 @@ def penalty_of(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
         If both are given, or a weight is not usable.
     """
     if lam is None and ridge is None:
-        return penalty
+        return require_penalty(penalty)
     if penalty is not NO_PENALTY:
         raise ParameterError("give a penalty or the weights lam and ridge, not both")
     return Penalty(lam=0.0 if lam is None else lam, ridge=0.0 if ridge is None else ridge)

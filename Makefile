@@ -7,6 +7,9 @@ SOLVER ?= fast
 PORT ?= 2718
 # nproc gives OMP_NUM_THREADS where it is set, as it is below.
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# The address of a dask scheduler, such as tcp://10.0.0.5:8786; where it is set, its workers measure the cells of a sweep.
+SCHEDULER ?=
+CLUSTER = $(if $(SCHEDULER),--scheduler "$(SCHEDULER)")
 
 RUN := .venv/bin/python -m
 STAMP := .venv/.stamp
@@ -28,12 +31,12 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence choice benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence choice scale benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
-	@echo "Variables: PYTHON=$(PYTHON) GRID=$(GRID) SOLVER=$(SOLVER) JOBS=$(JOBS) PORT=$(PORT)"
+	@echo "Variables: PYTHON=$(PYTHON) GRID=$(GRID) SOLVER=$(SOLVER) JOBS=$(JOBS) SCHEDULER=$(SCHEDULER) PORT=$(PORT)"
 
 env: $(STAMP) ## make .venv, or bring it up to its pins
 
@@ -74,40 +77,43 @@ format: $(STAMP) ## sort imports and format
 	$(RUN) ruff format
 
 phase-transition: $(STAMP) ## Figure 1: rank and error over n and d (GRID, SOLVER, JOBS)
-	$(RUN) experiments.phase_transition --grid $(GRID) --solver $(SOLVER) --jobs $(JOBS)
+	$(RUN) experiments.phase_transition --grid $(GRID) --solver $(SOLVER) --jobs $(JOBS) $(CLUSTER)
 
 sparse-regime: $(STAMP) ## the conjecture n = O(l d) and lambda against d (GRID, JOBS)
-	$(RUN) experiments.sparse_regime --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.sparse_regime --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 unbalanced: $(STAMP) ## Figure 2: unbalanced clusters (GRID, JOBS)
-	$(RUN) experiments.unbalanced --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.unbalanced --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 runtime: $(STAMP) ## Figure 3: time and error by solver (GRID, JOBS)
-	$(RUN) experiments.runtime --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.runtime --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 robustness: $(STAMP) ## Figure 4: noise dimensions (GRID, JOBS)
-	$(RUN) experiments.robustness --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.robustness --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 noise: $(STAMP) ## error, proved gap and spectrum over the noise on the labels (GRID, JOBS)
-	$(RUN) experiments.noise --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.noise --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 rivals: $(STAMP) ## other methods on noiseless data (GRID, JOBS)
-	$(RUN) experiments.rivals --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.rivals --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
-	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 # Where diffrac_cvx.datasets.fetch puts its files, unless told otherwise.
 two-class multi-label many-clusters choice benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
 
 two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
-	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) --x "$(X)" --y "$(Y)"
+	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) $(CLUSTER) --x "$(X)" --y "$(Y)"
 
 many-clusters: $(STAMP) ## more than two clusters, beside k-means and a Gaussian mixture (GRID, JOBS; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.many_clusters --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.many_clusters --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
+
+scale: $(STAMP) ## tables that outgrow memory: on disk, sparse, on a cluster's workers (GRID; 4 GB under build)
+	$(RUN) experiments.scale --grid $(GRID) --jobs 1
 
 explore: $(STAMP) ## the interactive page, in the browser (PORT)
 	$(RUN) diffrac_cvx.app.page --port $(PORT)
@@ -142,21 +148,21 @@ figures: ## everything above, then docs/reproduction.md
 	$(MAKE) reproduction
 
 validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
-	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 stress: $(STAMP) ## brackets on 11 000 adversarial instances, against sixty digits (GRID, JOBS)
-	$(RUN) experiments.stress --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.stress --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 convergence: $(STAMP) ## what each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
-	$(RUN) experiments.convergence --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.convergence --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 choice: $(STAMP) ## lambda and ridge chosen without labels, on labelled sets (GRID, JOBS; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.choice --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.choice --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1
 benchmark: $(STAMP) ## all solvers: seconds to a proved gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.benchmark --grid $(GRID) --jobs $(JOBS)
+	$(RUN) experiments.benchmark --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(RUN) pip wheel --quiet --no-deps --wheel-dir dist .

@@ -1,7 +1,7 @@
 """Choose lam, ridge and nu without labels: splits along a grid, splits of halves of the points, and criteria."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from diffrac_cvx.directions import best_direction, threshold
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.point_weights import mean_of, shares_within, weigh_rows
 from diffrac_cvx.reservations import Reservation, find_reservations
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import kmeans_centered
@@ -110,7 +111,13 @@ def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[
 
 
 def split_points(
-    X: Array, setting: Setting, *, start: Result | None = None, tol: float = 1e-3, time_limit: float | None = None
+    X: Array,
+    setting: Setting,
+    *,
+    start: Result | None = None,
+    tol: float = 1e-3,
+    time_limit: float | None = None,
+    shares: Array | None = None,
 ) -> Split:
     """Solve the relaxation, round it, and split along the direction of the labels found, as `DiffracClustering` does.
 
@@ -124,12 +131,15 @@ def split_points(
         Solution of a near problem.
     tol, time_limit : float
         As for `low_rank`.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
-    mean = X.mean(axis=0)
-    result = low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit)
-    y = kmeans_centered(result.F)
-    v = best_direction(X - mean, y - y.mean(), *setting.penalty.weights(X.shape[1]))
-    return Split(setting, v, threshold(X @ v), result)
+    mean = mean_of(X, shares)
+    limits: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
+    result = low_rank(X, setting.nu, setting.penalty, start=start, sample_weight=shares, **limits)
+    y = kmeans_centered(result.F, shares)
+    v = best_direction(X - mean, y - mean_of(y, shares), *setting.penalty.weights(X.shape[1]), shares)
+    return Split(setting, v, threshold(X @ v, shares), result)
 
 
 class Clock:
@@ -149,7 +159,9 @@ class Clock:
         return self.end is not None and time.time() >= self.end
 
 
-def follow_path(X: Array, settings: Sequence[Setting], *, tol: float, clock: Clock) -> list[PathEntry]:
+def follow_path(
+    X: Array, settings: Sequence[Setting], *, tol: float, clock: Clock, shares: Array | None = None
+) -> list[PathEntry]:
     """Split all points at each setting, each solved from the one before; fewer entries where the time is over.
 
     Parameters
@@ -162,28 +174,30 @@ def follow_path(X: Array, settings: Sequence[Setting], *, tol: float, clock: Clo
         Proved gap of each.
     clock : Clock
         Time for all; the first setting is always solved.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
     entries: list[PathEntry] = []
     start = None
     for setting in settings:
         if entries and clock.is_over:
             break
-        split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left)
-        entries.append(judge_split(X, split))
+        split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left, shares=shares)
+        entries.append(judge_split(X, split, shares))
         start = split.result if split.result.G is not None else start
     return entries
 
 
-def judge_split(X: Array, split: Split) -> PathEntry:
+def judge_split(X: Array, split: Split, shares: Array | None = None) -> PathEntry:
     """Return what is known of a split of all points."""
     setting, labels = split.setting, split.label(X)
     known: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
     return PathEntry(
         split,
         labels,
-        certify_labels(X, labels, split.result, **known).gap,
-        eigenvalue_ratio(split.result.F),
-        find_reservations(X, labels, split.result, **known),
+        certify_labels(X, labels, split.result, **known, sample_weight=shares).gap,
+        eigenvalue_ratio(weigh_rows(split.result.F, shares)),
+        find_reservations(X, labels, split.result, **known, shares=shares),
     )
 
 
@@ -201,43 +215,54 @@ def draw_halves(n: int, n_resamples: int, rng: np.random.Generator) -> list[tupl
 
 
 def judge_half(
-    X: Array, half: tuple[Indices, Indices], entries: Sequence[PathEntry], *, tol: float, clock: Clock
+    X: Array,
+    half: tuple[Indices, Indices],
+    entries: Sequence[PathEntry],
+    *,
+    tol: float,
+    clock: Clock,
+    shares: Array | None = None,
 ) -> list[HeldOut]:
     """Split half of the points at each setting and predict the others; fewer entries where the time is over."""
     kept, left_out = half
+    inside, outside = (shares_within(shares, part) for part in half)
     found = []
     for entry in entries:
         if clock.is_over:
             break
-        split = split_points(X[kept], entry.split.setting, start=entry.split.result, tol=tol, time_limit=clock.left)
+        limits: dict[str, Any] = {"tol": tol, "time_limit": clock.left}
+        split = split_points(X[kept], entry.split.setting, start=entry.split.result, shares=inside, **limits)
         predicted = split.label(X[left_out])
         found.append(
             HeldOut(
-                float(agreements(np.stack([predicted, entry.labels[left_out]]))[0, 1]),
-                squared_correlation(X[left_out] @ split.v, predicted),
+                float(agreements(np.stack([predicted, entry.labels[left_out]]), outside)[0, 1]),
+                squared_correlation(X[left_out] @ split.v, predicted, outside),
                 split.v != 0.0,
             )
         )
     return found
 
 
-def squared_correlation(values: Array, labels: Array) -> float:
+def squared_correlation(values: Array, labels: Array, shares: Array | None = None) -> float:
     """Return the squared correlation of numbers and labels, 0 where one of them is constant."""
-    values, labels = values - values.mean(), labels - labels.mean()
+    values, labels = (weigh_rows(part - mean_of(part, shares), shares) for part in (values, labels))
     scale = float(values @ values) * float(labels @ labels)
     return min(float(values @ labels) ** 2 / scale, 1.0) if scale > 0.0 else 0.0
 
 
-def agreements(labels: Array) -> Array:
+def agreements(labels: Array, shares: Array | None = None) -> Array:
     r"""Return the adjusted Rand index of each pair of splits in two, 0 where one of the pair is a single cluster.
 
     With :math:`\binom{\cdot}{2}` the pairs of points, it is the number of pairs together in both, minus its mean under
-    random labels with the same sizes, over what two equal splits would give.
+    random labels with the same sizes, over what two equal splits would give.  Where the points have shares of the
+    weight, pairs are drawn by these, with replacement, so that only the proportions count.
 
     Parameters
     ----------
     labels : (m, n) array
         Splits, in {-1, 1}.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
     Returns
     -------
@@ -246,21 +271,23 @@ def agreements(labels: Array) -> Array:
     """
     m, n = labels.shape
     above = (labels > 0).astype(float)
-    both = above @ above.T
-    sizes = above.sum(axis=1)
+    weighed, total = (above, float(n)) if shares is None else (above * shares, 1.0)
+    both = weighed @ above.T
+    sizes = weighed.sum(axis=1)
+    pairs: Callable[[Any], Any] = pairs_of_points if shares is None else np.square
     first = np.broadcast_to(sizes[:, None], (m, m))
     second = first.T
-    cells = np.stack([both, first - both, second - both, n - first - second + both])
+    cells = np.stack([both, first - both, second - both, total - first - second + both])
     together = pairs(cells).sum(axis=0)
-    within = pairs(sizes) + pairs(n - sizes)
-    expected = np.outer(within, within) / pairs(float(n))
+    within = pairs(sizes) + pairs(total - sizes)
+    expected = np.outer(within, within) / pairs(total)
     spread = (within[:, None] + within[None, :]) / 2 - expected
-    single = (sizes == 0) | (sizes == n)
+    single = np.asarray(~above.any(axis=1) | above.all(axis=1))
     usable = (spread > 0.0) & ~single[:, None] & ~single[None, :]
     return np.where(usable, (together - expected) / np.where(usable, spread, 1.0), 0.0)
 
 
-def pairs(count: Array | float) -> Array:
+def pairs_of_points(count: Array | float) -> Array:
     """Return the number of pairs among points."""
     return np.asarray(count) * (np.asarray(count) - 1.0) / 2.0
 
@@ -274,7 +301,12 @@ CRITERIA = {  # each an entry of the table; the largest is best
 }
 
 
-def tabulate(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]], criterion: str) -> dict[str, Any]:
+def tabulate(
+    entries: Sequence[PathEntry],
+    halves: Sequence[Sequence[HeldOut]],
+    criterion: str,
+    shares: Array | None = None,
+) -> dict[str, Any]:
     """Return all that is known of the settings, an entry of each array for each, with scores by a criterion.
 
     Where no half was solved at a setting, its "stability" and "separation" are NaN; where that holds for all settings
@@ -288,6 +320,8 @@ def tabulate(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]], 
         What each half says of the first settings.
     criterion : str
         One of `CRITERIA`.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
     settings = [entry.split.setting for entry in entries]
     labels = np.stack([entry.labels for entry in entries])
@@ -298,7 +332,7 @@ def tabulate(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]], 
     table |= table_of_halves(entries, halves)
     usable = np.array([not entry.reservations for entry in entries])
     table |= {
-        "consensus": mean_agreement(labels, usable),
+        "consensus": mean_agreement(labels, usable, shares),
         "eigenvalue_ratio": np.array([-entry.eigenvalue_ratio for entry in entries]),
         "label_gap": np.array([-entry.label_gap for entry in entries]),
         "lower_bound": np.array([entry.split.result.lower for entry in entries]),
@@ -336,13 +370,14 @@ def table_of_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[Held
     }
 
 
-def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_]) -> Array:
+def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_], shares: Array | None = None) -> Array:
     """Return the mean adjusted Rand index of each split with the usable ones, itself left out."""
     weights = np.where(usable, 1.0, 0.0) if usable.any() else np.ones(len(labels))
     weights = np.tile(weights, (len(labels), 1))
     np.fill_diagonal(weights, 0.0)
     total = weights.sum(axis=1)
-    return np.asarray(np.where(total > 0.0, (agreements(labels) * weights).sum(axis=1) / np.maximum(total, 1.0), 1.0))
+    means = (agreements(labels, shares) * weights).sum(axis=1) / np.maximum(total, 1.0)
+    return np.asarray(np.where(total > 0.0, means, 1.0))
 
 
 def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.NDArray[np.int64]:

@@ -53,7 +53,8 @@ class Chunks:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the entries."""
-        return np.dtype(self.array.dtype)
+        found: np.dtype[Any] = np.dtype(self.array.dtype)
+        return found
 
     @cached_property
     def blocks(self) -> list[Any]:
@@ -67,7 +68,7 @@ class Chunks:
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks."""
-        from dask import delayed
+        from dask.delayed import delayed
 
         shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
         return [
@@ -95,7 +96,7 @@ class Chunks:
         """Return the sum of the tuples that `each` gives; on a cluster the workers add, in pairs of pairs."""
         own, client = self.cut(aligned), self.client
         if client is not None:
-            from dask import delayed
+            from dask.delayed import delayed
 
             tasks, join = self.tasks(function, common, own), delayed(add, pure=False)
             while len(tasks) > 1:
@@ -200,7 +201,7 @@ def run_on_chunk(
     first, high, wide = place
     if np.ma.is_masked(chunk):
         raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
-    table = scipy.sparse.csr_array(chunk) if scipy.sparse.issparse(chunk) else np.asarray(chunk)
+    table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
     if table.shape != (high, wide):
         raise DataError(
             f"the chunk of X from row {first} on has shape {table.shape} in place of {(high, wide)}; "

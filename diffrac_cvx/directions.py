@@ -12,6 +12,7 @@ from diffrac_cvx.factors import Factor, dense, products, scale_rows
 from diffrac_cvx.inputs import Array, as_matrix
 from diffrac_cvx.linalg import EPS, inverse_or_one, psd_factor, row_energies, triangular_root, with_ridge_rows
 from diffrac_cvx.memory import require_memory
+from diffrac_cvx.point_weights import weigh_rows
 from diffrac_cvx.points import (
     as_points,
     moment_of_products,
@@ -33,23 +34,25 @@ FEWER = "take fewer features"
 AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
-def best_directions(X: Points, targets: Array, a: Array, c: Array) -> Array:
+def best_directions(X: Points, targets: Array, a: Array, c: Array, shares: Array | None = None) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
-    return np.array([best_direction(X, target, a, c) for target in targets.T]).reshape(-1, X.shape[1])
+    return np.array([best_direction(X, target, a, c, shares) for target in targets.T]).reshape(-1, X.shape[1])
 
 
-def best_direction(X: Points, target: Array, a: Array, c: Array) -> Array:
+def best_direction(X: Points, target: Array, a: Array, c: Array, shares: Array | None = None) -> Array:
     """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
 
     Without l1 part it is least squares.  With one, the signs are looked for where they may be unique.  Where that fails
     a few features are used at first, and then those whose slope exceeds what the l1 part allows a zero, until there is
     none.  There is no d x d matrix where there are fewer points than features and a ridge on all of them or on none.
+    With shares of the points, of sum 1, the mean of the squares is weighted by them.
 
     Raises
     ------
     ResourceError
         If a factorisation would not fit in memory.
     """
+    X, target = weigh_rows(X, shares), weigh_rows(target, shares)
     n, d = X.shape
     if isinstance(X, Rows | Shifted):
         return direction_by_moments(X, target, a, c)
@@ -190,9 +193,9 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
 
 
-def threshold(values: Array) -> float:
+def threshold(values: Array, shares: Array | None = None) -> float:
     """Return the midpoint of the gap between the two clusters of numbers; the largest number if they are all equal."""
-    split = two_means(values)
+    split = two_means(values, shares)
     above = split == split[np.argmax(values)]
     if above.all():
         return float(values.max())

@@ -4,6 +4,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +16,11 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
+from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.chunks import as_chunks, is_chunked, with_known_shape
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.inputs import Array, as_data, one_of, positive, positive_int, require_file
+from diffrac_cvx.inputs import Array, one_of, positive, positive_int, require_file
 from diffrac_cvx.linalg import Standardised, column_basis, inverse_or_one, row_blocks, standardise
 from diffrac_cvx.many_clusters import (
     Halves,
@@ -31,7 +33,16 @@ from diffrac_cvx.many_clusters import (
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.points import as_points, root_mean_squares, scale_columns
+from diffrac_cvx.point_weights import (
+    PointWeights,
+    as_weighted_data,
+    as_weights,
+    every_point,
+    mean_of,
+    points_with_weight,
+    shares_of,
+)
+from diffrac_cvx.points import as_points, deviations_of, root_mean_squares, scale_columns
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.reservations import find_reservations
@@ -41,6 +52,7 @@ from diffrac_cvx.rows import Rows, as_rows
 from diffrac_cvx.shifted import Shifted
 from diffrac_cvx.solvers import solve
 from diffrac_cvx.solvers.factored.sampling import many_rows
+from diffrac_cvx.solvers.stopping import with_all_points
 
 INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 MOST_ROUNDS = 100  # of directions and splits
@@ -75,12 +87,12 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             _check_feature_names(self, X, reset=True)
         return X
 
-    def _scale(self, X: Array) -> Standardised:
+    def _scale(self, X: Array, shares: Array | None = None) -> Standardised:
         """Return centred data, of unit variance where ``standardize`` asks for it."""
         require_flag(self.standardize, "standardize")
-        centred = as_data(X, warn=False)  # the solver warns
-        unit = standardise(centred).unit if self.standardize else np.ones(X.shape[1])
-        return Standardised(centred * unit, X.mean(axis=0), unit)
+        centred = as_weighted_data(X, every_point(shares), warn=False)  # the solver warns
+        unit = standardise(centred, shares).unit if self.standardize else np.ones(X.shape[1])
+        return Standardised(centred * unit, mean_of(X, shares), unit)
 
     def _scale_by_parts(self, X: Any) -> Standardised:
         """Return the same of a table that is read by parts."""
@@ -99,13 +111,13 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         weights |= {"lam": self.lam} if self.c is None else {}
         return Penalty(**roots, **weights)
 
-    def _solve(self, X: Array, automatic: str) -> Result:
+    def _solve(self, X: Array, automatic: str, shares: Array | None = None) -> Result:
         """Solve the relaxation by the user's solver, and keep what is proved about it."""
-        result = self._relax(X, automatic, self.time_limit)
+        result = self._relax(X, automatic, self.time_limit, shares)
         self._keep((result,))
         return result
 
-    def _relax(self, X: Array, automatic: str, time_limit: float | None) -> Result:
+    def _relax(self, X: Array, automatic: str, time_limit: float | None, shares: Array | None = None) -> Result:
         """Solve the relaxation by the user's solver."""
         name = one_of(self.solver, "solver", ("auto", *SOLVERS))
         name = automatic if name == "auto" else name
@@ -118,11 +130,15 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
         if SOLVERS[name].function is None and isinstance(X, Rows | Shifted):
             raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
+        weights: dict[str, Any] = {} if shares is None else {"sample_weight": shares}
         if SOLVERS[name].function is not None:
+            if weights and not SOLVERS[name].takes_weights:
+                raise ParameterError(f"solver = {name!r} takes no sample_weight; use 'low_rank', which does")
             callback = self._watch or (Teller() if self.verbose else None)
+            limits |= weights
             result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
         else:
-            result = solve(v_space(X, self.nu, penalty), name, **limits)
+            result = solve(v_space(X, self.nu, penalty, **weights), name, **limits)
         if self.verbose:
             say(f"{sentence_of(result.lower, result.upper)} after {result.seconds:.1f} s: {result.status}")
         return result
@@ -138,17 +154,16 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
                 return
 
-    def _reserve(self, X: Array, result: Result) -> None:
+    def _reserve(self, X: Array, labels: Array, shares: Array | None) -> None:
         """Keep and say why the split may be no answer."""
-        self.reservations_ = find_reservations(
-            X, self.labels_, result, nu=self.nu, penalty=self._penalty, n_clusters=self.n_clusters
-        )
+        known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "n_clusters": self.n_clusters}
+        self.reservations_ = find_reservations(X, labels, self.result_, shares=shares, **known)
         for reservation in self.reservations_:
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)
 
-    def _direction(self, X: Array, labels: Array) -> Array:
+    def _direction(self, X: Array, labels: Array, shares: Array | None = None) -> Array:
         """Return the penalised least-squares direction of labels."""
-        return best_direction(X, labels - labels.mean(), *self._penalty.weights(X.shape[1]))
+        return best_direction(X, labels - mean_of(labels, shares), *self._penalty.weights(X.shape[1]), shares)
 
     @property
     def _n_features_out(self) -> int:
@@ -306,7 +321,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
         self.standardize, self.random_state = standardize, random_state
 
-    def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
+    def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Find the directions and the clusters.
 
         Parameters
@@ -315,6 +330,9 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
             At least as many points as clusters.  For two clusters a sparse matrix, a dask array and a memory map with
             many rows are read by parts and never made one array; for more they are, and have to fit in memory.
         y : ignored
+        sample_weight : (n,) array, optional
+            Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, and one of
+            weight 0 plays no part but for its label.  Taken by the solvers "low_rank", "SCS" and "CLARABEL".
 
         Raises
         ------
@@ -332,75 +350,96 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
         K = positive_int(self.n_clusters, "n_clusters")
-        points = self._read_table(X, ensure_min_samples=2)
-        if points.shape[0] < K:
-            n = points.shape[0]
+        table = self._read_table(X, ensure_min_samples=2)
+        if table.shape[0] < K:
+            n = table.shape[0]
             raise ParameterError(f"n_clusters = {K} is more than the {n} points: ask for fewer clusters")
-        if K == 2 and self._by_parts(points):
-            data = self._scale_by_parts(points)
+        weights = as_weights(sample_weight, table.shape[0], least=max(K, 2))
+        shares = shares_of(weights)
+        if K == 2 and weights is None and self._by_parts(table):
+            given = points = table
+            data = self._scale_by_parts(table)
         else:
-            points = as_dense(points)
-            data = self._scale(points)
+            given = as_dense(table)
+            points = points_with_weight(given, weights)
+            data = self._scale(points, shares)
         if K == 1:
-            self._solve(data.X, "low_rank")
+            self._solve(data.X, "low_rank", shares)
             self.coef_: Array = np.zeros(points.shape[1])
             self.intercept_: float | Array = 0.0
         elif K > 2 and self.strategy == "splits":
-            self._split_repeatedly(points, K)
+            self._split_repeatedly(points, K, shares)
         elif K > 2:
-            self._cluster_together(data, K)
+            self._cluster_together(data, K, shares)
         else:
-            result = self._solve(data.X, "low_rank")
-            self.coef_, self.intercept_, _ = self._halves(data, result)
-        self.scaled_coef_ = self.coef_ * root_mean_squares(data.X) / data.unit
+            result = self._solve(data.X, "low_rank", shares)
+            self.coef_, self.intercept_, _ = self._halves(data, result, shares)
+        self.scaled_coef_ = self.coef_ * deviations_of(data.X, shares) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self.labels_ = self.predict(X)
+        labels: Any = points_with_weight(self.labels_, weights)
         self.label_gap_ = certify_clusters(
-            data.X, self.labels_, self.result_, max(K, 2), nu=self.nu, penalty=self._penalty
+            data.X, labels, self.result_, max(K, 2), nu=self.nu, penalty=self._penalty, sample_weight=shares
         ).gap
         self.reservations_ = ()
         if K > 1:
-            self._reserve(data.X, self.result_)
+            self._reserve(data.X, labels, shares)
+        self._add_points_without_weight(given, data, weights)
         return self
 
-    def _cluster_together(self, data: Standardised, K: int) -> None:
+    def fit_predict(
+        self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Find the clusters, and return them as in ``labels_``; parameters, errors and warnings are those of `fit`."""
+        return np.asarray(self.fit(X, sample_weight=sample_weight).labels_)
+
+    def _add_points_without_weight(self, given: Array, data: Standardised, weights: PointWeights | None) -> None:
+        """Give the points of weight 0 a row in the result's F."""
+        if weights is None or not weights.has_zeros:
+            return
+        problem = direction_problem(data.X, float(self.nu), self._penalty, weights.shares)
+        every = np.where(data.X.any(axis=0), (given - data.mean) * data.unit, 0.0)
+        self.result_ = with_all_points(self.result_, problem, every, weights)
+
+    def _cluster_together(self, data: Standardised, K: int, shares: Array | None) -> None:
         """Keep the scores of more than two clusters, found together."""
-        result = self._solve(data.X, "low_rank")
+        result = self._solve(data.X, "low_rank", shares)
         a, c = self._penalty.weights(data.X.shape[1])
-        found = cluster_together(data.X, result, K, a=a, c=c, restarts=STARTS, seed=choose_seed(self.random_state))
+        seed = choose_seed(self.random_state)
+        found = cluster_together(data.X, result, K, a=a, c=c, restarts=STARTS, seed=seed, shares=shares)
         self.coef_ = found.coef * data.unit
         self.intercept_ = found.intercept - self.coef_ @ data.mean
 
-    def _split_repeatedly(self, points: Array, K: int) -> None:
+    def _split_repeatedly(self, points: Array, K: int, shares: Array | None) -> None:
         """Keep the splits that lead to more than two clusters."""
         results: list[Result] = []
         ends = None if self.time_limit is None else time.perf_counter() + positive(self.time_limit, "time_limit")
 
-        def halve(part: Array) -> Halves | None:
+        def halve(part: Array, shares: Array | None) -> Halves | None:
             if results and not np.ptp(part, axis=0).any():
                 return None
-            data = self._scale(part)
+            data = self._scale(part, shares)
             left = None if ends is None else max(ends - time.perf_counter(), LEAST_TIME)
             with warnings.catch_warnings():
                 if results:  # features may be constant in a part
                     warnings.simplefilter("ignore", DegenerateDataWarning)
-                results.append(self._relax(data.X, "low_rank", left))
-                found = self._halves(data, results[-1])
+                results.append(self._relax(data.X, "low_rank", left, shares))
+                found = self._halves(data, results[-1], shares)
             return found if 0 < np.sum(part @ found.coef + found.intercept > 0.0) < len(part) else None
 
-        self.splits_ = split_repeatedly(points, K, halve, float(self.nu))
+        self.splits_ = split_repeatedly(points, K, halve, float(self.nu), shares)
         self._keep(results)
         self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
 
-    def _halves(self, data: Standardised, result: Result) -> Halves:
+    def _halves(self, data: Standardised, result: Result, shares: Array | None) -> Halves:
         """Return the function that splits points in two, and the cost of its split."""
-        v = self._find_direction(data.X, self._round(result.factor))
-        v = v if v[np.argmax(np.abs(v) * root_mean_squares(data.X))] >= 0 else -v
+        v = self._find_direction(data.X, self._round(result.factor, shares), shares)
+        v = v if v[np.argmax(np.abs(v) * deviations_of(data.X, shares))] >= 0 else -v
         coef = v * data.unit
         projected = data.X @ v
-        edge = threshold(projected)
+        edge = threshold(projected, shares)
         labels = np.where(projected > edge, 1.0, -1.0)
-        proof = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty)
+        proof = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty, sample_weight=shares)
         return Halves(coef, -float(np.dot(coef, data.mean)) - edge, proof.objective)
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
@@ -436,20 +475,23 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     def _by_splits(self) -> bool:
         return self.n_clusters > 2 and self.strategy == "splits"
 
-    def _round(self, F: Array) -> Array:
+    def _round(self, F: Array, shares: Array | None) -> Array:
         """Return labels in {-1, +1}."""
         if self.rounding in roundings.ROUNDINGS:
-            return roundings.ROUNDINGS[self.rounding](F)
-        return roundings.goemans_williamson(F, rng=choose_seed(self.random_state))
+            known = roundings.ROUNDINGS[self.rounding]
+            if shares is not None and "shares" not in signature(known).parameters:
+                raise ParameterError(f"rounding = {self.rounding!r} takes no weights; use 'kmeans_centered'")
+            return known(F) if shares is None else known(F, shares)
+        return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), shares=shares)
 
-    def _find_direction(self, X: Array, labels: Array) -> Array:
+    def _find_direction(self, X: Array, labels: Array, shares: Array | None) -> Array:
         """Return the direction of labels; with ``refine``, of the labels at which the alternation with splits ends."""
-        v = self._direction(X, labels)
+        v = self._direction(X, labels, shares)
         for _ in range(MOST_ROUNDS if self.refine else 0):
-            split = roundings.two_means(X @ v)
+            split = roundings.two_means(X @ v, shares)
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
-            labels, v = split, self._direction(X, split)
+            labels, v = split, self._direction(X, split, shares)
         return v
 
 

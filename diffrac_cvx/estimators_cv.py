@@ -25,6 +25,7 @@ from diffrac_cvx.choice import (
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators import DiffracClustering, _AffineClusterer, choose_seed
 from diffrac_cvx.inputs import Array, in_unit_interval, nonnegative, one_of, positive, positive_int
+from diffrac_cvx.point_weights import as_weights, points_with_weight, shares_of
 
 REFIT = 0.1  # share of the time limit that is kept for the fit of the setting chosen
 FROM_BEST = (
@@ -127,7 +128,7 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         self.n_resamples, self.tol, self.max_iter, self.time_limit = n_resamples, tol, max_iter, time_limit
         self.standardize, self.random_state, self.n_jobs, self.verbose = standardize, random_state, n_jobs, verbose
 
-    def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
+    def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Solve the grid, choose, and fit the setting chosen.
 
         Parameters
@@ -135,6 +136,9 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         X : (n, d) array, data frame or sparse matrix
             At least two points; sparse ones are made dense.
         y : ignored
+        sample_weight : (n,) array, optional
+            Weights of the points, as for `DiffracClustering`.  The halves are of points, each with its weight: a point
+            of weight 2 is in one of the two, while of two equal rows each half may have one.
 
         Raises
         ------
@@ -152,14 +156,22 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         one_of(self.criterion, "criterion", tuple(CRITERIA))
         tol, limit = positive(self.tol, "tol"), self.time_limit
         clock = Clock(None if limit is None else (1.0 - REFIT) * positive(limit, "time_limit"))
-        data = self._scale(self._read(X, ensure_min_samples=2)).X
-        entries = follow_path(data, settings, tol=tol, clock=clock)
-        halves = self._judge_halves(data, entries, tol, clock)
-        self.cv_results_ = tabulate(entries, halves, self.criterion)
+        given = self._read(X, ensure_min_samples=2)
+        weights = as_weights(sample_weight, len(given))
+        shares = shares_of(weights)
+        data = self._scale(points_with_weight(given, weights), shares)
+        entries = follow_path(data.X, settings, tol=tol, clock=clock, shares=shares)
+        halves = self._judge_halves(data.X, entries, tol, clock, shares)
+        self.cv_results_ = tabulate(entries, halves, self.criterion, shares)
+        if weights is not None and weights.has_zeros:
+            every = (given - data.mean) * data.unit
+            self.cv_results_["labels"] = np.stack([entry.split.label(every) > 0.0 for entry in entries]).astype(
+                np.int64
+            )
         self.best_index_ = find_best(self.cv_results_)
         self._keep_choice(entries[self.best_index_].split.setting)
         rest = None if limit is None else (clock.left or 0.0) + REFIT * limit
-        self._refit(X, rest)
+        self._refit(X, rest, sample_weight)
         return self
 
     def _settings(self) -> list[Setting]:
@@ -173,13 +185,16 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
             grid.append([check(value, name) for value in values])
         return list_settings(*grid)
 
-    def _judge_halves(self, X: Array, entries: list[PathEntry], tol: float, clock: Clock) -> list[list[HeldOut]]:
+    def _judge_halves(
+        self, X: Array, entries: list[PathEntry], tol: float, clock: Clock, shares: Array | None
+    ) -> list[list[HeldOut]]:
         """Return what each half says; none where a half would be a single point."""
         rng = np.random.default_rng(choose_seed(self.random_state))
         count = positive_int(self.n_resamples, "n_resamples") if len(X) >= 4 else 0
         halves = draw_halves(len(X), count, rng)
         work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
-        return list(work(delayed(judge_half)(X, half, entries, tol=tol, clock=clock) for half in halves))
+        known: dict[str, Any] = {"tol": tol, "clock": clock, "shares": shares}
+        return list(work(delayed(judge_half)(X, half, entries, **known) for half in halves))
 
     def _keep_choice(self, chosen: Setting) -> None:
         """Keep the setting chosen, and how often each feature is used there."""
@@ -192,7 +207,7 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
             i = int(np.argmax(np.where(sparse, np.nan_to_num(table["mean_score"], nan=-np.inf), -np.inf)))
         self.selection_frequencies_ = table["selection_frequencies"][i]
 
-    def _refit(self, X: npt.ArrayLike, seconds: float | None) -> None:
+    def _refit(self, X: npt.ArrayLike, seconds: float | None, sample_weight: npt.ArrayLike | None) -> None:
         """Fit the setting chosen, and take its attributes for this estimator's."""
         self.best_estimator_ = DiffracClustering(
             **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=seconds,
@@ -200,7 +215,7 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            self.best_estimator_.fit(X)
+            self.best_estimator_.fit(X, sample_weight=sample_weight)
         for name in FROM_BEST:
             setattr(self, name, getattr(self.best_estimator_, name))
         for reservation in self.reservations_:

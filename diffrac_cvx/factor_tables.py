@@ -36,6 +36,9 @@ class FactorTable(ABC):
     def times(self, W: Array) -> Array:
         """Return F W, shape (n,) or (n, k)."""
 
+    def __matmul__(self, W: Array) -> Array:
+        return self.times(W)
+
     @abstractmethod
     def products_with(self, y: Array) -> Array:
         """Return F'y, shape (r,)."""

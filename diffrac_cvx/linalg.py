@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -13,14 +13,15 @@ from threadpoolctl import ThreadpoolController
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.memory import require_memory
+from diffrac_cvx.point_weights import mean_of
 from diffrac_cvx.rows import BLOCK, Rows
-from diffrac_cvx.shifted import Shifted
+from diffrac_cvx.shifted import Points, Shifted
 
 SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
 EPS = float(np.finfo(float).eps)
 
 
-def row_blocks(X: Array | Rows | Shifted) -> Iterator[Array]:
+def row_blocks(X: Points | Rows) -> Iterator[Any]:
     """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made."""
     if isinstance(X, Rows):
         yield from X.blocks()
@@ -190,12 +191,15 @@ class Standardised(NamedTuple):
     unit: Array
 
 
-def standardise(X: Array) -> Standardised:
-    """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1."""
-    mean = X.mean(axis=0)
+def standardise(X: Array, shares: Array | None = None) -> Standardised:
+    """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1.
+
+    Mean and variance are weighted where the rows have shares, (n,) of sum 1.
+    """
+    mean = mean_of(X, shares)
     # The mean of a constant column is rounded: what is left after centring must not be taken for a feature.
     centred = np.where(X.min(axis=0) == X.max(axis=0), 0.0, X - mean)
-    unit = inverse_or_one(np.sqrt(np.mean(centred**2, axis=0)))
+    unit = inverse_or_one(np.sqrt(mean_of(centred**2, shares)))
     return Standardised(centred * unit, mean, unit)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,8 @@ from diffrac_cvx.directions import best_directions
 from diffrac_cvx.factors import dense, products
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import column_basis, row_products
+from diffrac_cvx.point_weights import mean_of, shares_within, sum_of_weights, weigh_rows
+from diffrac_cvx.points import deviations_of
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding.many_clusters import Clusters, kmeans_clusters, lloyd, means_of, renumber
 
@@ -77,7 +79,17 @@ def points_of(X: Array, result: Result) -> Array:
     return np.asarray(dense(products(X, result.G[: X.shape[1]])))
 
 
-def cluster_together(X: Array, result: Result, k: int, *, a: Array, c: Array, restarts: int, seed: int) -> AffineScores:
+def cluster_together(
+    X: Array,
+    result: Result,
+    k: int,
+    *,
+    a: Array,
+    c: Array,
+    restarts: int,
+    seed: int,
+    shares: Array | None = None,
+) -> AffineScores:
     """Return affine scores of k clusters, found from a solution of the relaxation.
 
     The rows of X V^(1/2) are clustered by k-means.  Then `fit_scores` goes from clusters to affine scores, and so to
@@ -95,10 +107,12 @@ def cluster_together(X: Array, result: Result, k: int, *, a: Array, c: Array, re
         Weights of the penalty, as roots.
     restarts, seed : int
         Of the first k-means.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
-    found = kmeans_clusters(points_of(X, result), k, restarts=restarts, rng=seed)
+    found = kmeans_clusters(points_of(X, result), k, restarts=restarts, rng=seed, shares=shares)
     for _ in range(MOST_ROUNDS):
-        scores = fit_scores(X, found, a, c)
+        scores = fit_scores(X, found, a, c, shares)
         again = np.unique(np.argmax(scores.of(X), axis=1), return_inverse=True)[1]
         if np.array_equal(renumber(found), renumber(again)):
             break
@@ -106,7 +120,7 @@ def cluster_together(X: Array, result: Result, k: int, *, a: Array, c: Array, re
     return scores
 
 
-def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array) -> AffineScores:
+def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array, shares: Array | None = None) -> AffineScores:
     """Return affine scores from clusters, by k-means from these clusters on the values fitted to their indicators.
 
     The fit is penalised least squares, as in `certify_clusters`.  Distances are those in which the fitted values vary
@@ -115,33 +129,39 @@ def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array) -> AffineScores
     most.
     """
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
-    W = best_directions(X, Z - Z.mean(axis=0), a, c)
-    W = unit_within(X @ W.T, clusters).T @ W
+    W = best_directions(X, Z - mean_of(Z, shares), a, c, shares)
+    W = unit_within(X @ W.T, clusters, shares).T @ W
     points = X @ W.T
-    found = lloyd(points, means_of(points, clusters))
-    centres = means_of(points, found)
-    centres = centres[order_along_largest(centres, np.bincount(found), W * X.std(axis=0))]
+    found = lloyd(points, means_of(points, clusters, shares), shares)
+    centres, sizes = means_of(points, found, shares), np.bincount(found, shares)
+    centres = centres[order_along_largest(centres, sizes, W * deviations_of(X, shares))]
     coef, offsets = centres @ W, -row_products(centres, centres) / 2.0
     return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
 
 
-def unit_within(points: Array, clusters: Clusters) -> Array:
+def unit_within(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:
     """Return T, (k, r), such that the rows of points @ T have the identity for covariance within clusters.
 
     r is the rank of the points.  A direction along which less than LEAST_SHARE of the variance is within clusters
     counts as one with that share.
     """
-    centred = points - points.mean(axis=0)
-    variances, axes = np.linalg.eigh(centred.T @ centred / len(points))
+    centred = points - mean_of(points, shares)
+    variances, axes = np.linalg.eigh(gram_of(centred, shares))
     keep = variances > RANK * variances.max()
     T = axes[:, keep] / np.sqrt(variances[keep])
     P = centred @ T
-    rest = P - means_of(P, clusters)[np.unique(clusters, return_inverse=True)[1]]
-    shares, vectors = np.linalg.eigh(rest.T @ rest / len(P))
-    return np.asarray(T @ (vectors / np.sqrt(np.maximum(shares, LEAST_SHARE))))
+    rest = P - means_of(P, clusters, shares)[np.unique(clusters, return_inverse=True)[1]]
+    within, vectors = np.linalg.eigh(gram_of(rest, shares))
+    return np.asarray(T @ (vectors / np.sqrt(np.maximum(within, LEAST_SHARE))))
 
 
-def order_along_largest(centres: Array, sizes: npt.NDArray[np.intp], W: Array) -> npt.NDArray[np.intp]:
+def gram_of(points: Array, shares: Array | None) -> Array:
+    """Return the mean of the squares and products of the columns."""
+    weighed = weigh_rows(points, shares)
+    return np.asarray(weighed.T @ weighed / len(points))
+
+
+def order_along_largest(centres: Array, sizes: npt.NDArray[Any], W: Array) -> npt.NDArray[np.intp]:
     """Return the order of centres along the direction that separates them most; its largest coefficient is positive."""
     if len(centres) == 1:
         return np.zeros(1, dtype=np.intp)
@@ -151,10 +171,14 @@ def order_along_largest(centres: Array, sizes: npt.NDArray[np.intp], W: Array) -
     return np.argsort((centres @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
 
 
-def split_repeatedly(X: Array, k: int, halve: Callable[[Array], Halves | None], nu: float) -> tuple[Split, ...]:
+Halve = Callable[[Array, Array | None], Halves | None]
+
+
+def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | None = None) -> tuple[Split, ...]:
     """Split points in two, and again the cluster where that gains most, until there are k or none can be split.
 
-    The gain is (nu - cost) times the number of points of the cluster, nu being the cost of leaving it whole.
+    The gain is (nu - cost) times the number of points of the cluster, or their weight, nu being the cost of leaving it
+    whole.
 
     Parameters
     ----------
@@ -163,15 +187,21 @@ def split_repeatedly(X: Array, k: int, halve: Callable[[Array], Halves | None], 
     k : int
         Number of clusters.
     halve : callable
-        From some of the points to their `Halves`, or None where they cannot be split.
+        From some of the points and their shares, or None, to their `Halves`; None where they cannot be split.
     nu : float
         Weight of the imbalance.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
     clusters = np.zeros(len(X), dtype=np.int64)
-    waiting = {0: halve(X)}
+    waiting = {0: halve(X, shares)}
     splits: list[Split] = []
     while len(splits) < k - 1:
-        gains = {j: (nu - found.cost) * np.sum(clusters == j) for j, found in waiting.items() if found is not None}
+        gains = {
+            j: (nu - found.cost) * sum_of_weights(clusters == j, shares)
+            for j, found in waiting.items()
+            if found is not None
+        }
         if not gains:
             break
         j, new = max(gains, key=lambda j: gains[j]), len(splits) + 1
@@ -180,7 +210,7 @@ def split_repeatedly(X: Array, k: int, halve: Callable[[Array], Halves | None], 
         splits.append(Split(j, new, coef, intercept, cost, int(there.sum())))
         clusters[there & (X @ coef + intercept > 0.0)] = new
         if new < k - 1:
-            waiting |= {part: halve(X[clusters == part]) for part in (j, new)}
+            waiting |= {part: halve(X[clusters == part], shares_within(shares, clusters == part)) for part in (j, new)}
     return tuple(splits)
 
 

@@ -13,6 +13,7 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.factor_tables import FactorTable
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, in_unit_interval
 from diffrac_cvx.linalg import column_basis, standardise
+from diffrac_cvx.point_weights import mean_of, weigh_rows
 
 DENSE = 200  # rows or columns of a factor from which on two eigenvalues are computed, and not all singular values
 
@@ -137,7 +138,7 @@ def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return min(separation(column_basis(data), as_labels(y, len(data))), 1.0)
 
 
-def separation(G: Array, y: Array) -> float:
+def separation(G: Array, y: Array, shares: Array | None = None) -> float:
     r"""Return :math:`\|G^\top \Pi_n y\|_2^2 / \|\Pi_n y\|_2^2`, and 0 if all labels are equal.
 
     It is the part of the variance of the rows of G that two clusters explain: 2-means on these rows maximises it.
@@ -150,9 +151,11 @@ def separation(G: Array, y: Array) -> float:
         Points, one a row; any number of columns, none included.
     y : (n,) array
         Labels in {-1, +1}.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
-    centered = y - y.mean()
-    spread = float(centered @ centered)
+    centered = weigh_rows(y - mean_of(y, shares), shares)
+    G, spread = weigh_rows(G, shares), float(centered @ centered)
     return float(np.sum((G.T @ centered) ** 2)) / spread if spread > 0.0 else 0.0
 
 

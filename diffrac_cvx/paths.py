@@ -226,7 +226,7 @@ def nu_path(
     recorder = PathRecorder(X, y, rounding)
 
     def solve_at(nu: float, start: Result | None, **limits: Any) -> Result:
-        return low_rank(X, nu, penalty, start=start, **{**options, **limits})
+        return low_rank(X, nu, penalty, start=start, **without_weights({**options, **limits}))
 
     rows = [
         recorder.row(result, partial(find_reservations, nu=nu, penalty=penalty))
@@ -286,7 +286,7 @@ def lambda_path(
     recorder = PathRecorder(X, y, rounding)
 
     def solve_at(lam: float, start: Result | None, **limits: Any) -> Result:
-        return low_rank(X, nu, Penalty(a, lam=lam, ridge=ridge), start=start, **{**options, **limits})
+        return low_rank(X, nu, Penalty(a, lam=lam, ridge=ridge), start=start, **without_weights({**options, **limits}))
 
     rows = [
         recorder.row(result, partial(find_reservations, nu=nu, penalty=Penalty(a, lam=lam, ridge=ridge)))
@@ -348,6 +348,15 @@ def alpha_path(
 
     rows = [recorder.row(result, reserve_on_labels) for result in solve_along(grid, solve_at, progress, total_time)]
     return recorder.path("alpha", grid[: len(rows)], rows)
+
+
+def without_weights(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of `low_rank`; weights of the points are refused, for directions and labels are read without."""
+    if options.get("sample_weight") is not None:
+        raise ParameterError(
+            "a path takes no sample_weight; call low_rank at each parameter, with start= the last result"
+        )
+    return options
 
 
 def reserve_on_labels(_X: Array, labels: Array, _result: Result) -> tuple[Reservation, ...]:

@@ -1,14 +1,16 @@
 """What the solvers and certificates take for X: an array, or a table that is read by parts."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.chunks import is_chunked
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.linalg import EPS, allowed_threads, inverse_or_one, one_thread, row_blocks
+from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of, weights_for
 from diffrac_cvx.rows import Poll, Rows, as_rows, do_nothing
 from diffrac_cvx.shifted import Points, Shifted, as_shifted, mean_squares
 
@@ -109,3 +111,47 @@ def rank_of(X: Points) -> int:
         return int(np.linalg.matrix_rank(X))
     values = np.linalg.eigvalsh(second_moment(scale_columns(X, inverse_or_one(root_mean_squares(X)))))
     return int(np.sum(values > max(len(X), len(values)) * EPS * max(values[-1], 0.0)))
+
+
+# Points with weights
+
+
+class WeighedPoints(NamedTuple):
+    """Points of positive weight.
+
+    Attributes
+    ----------
+    X : (m, d) array, Rows or Shifted
+        Centred by their weighted mean.
+    shares : (m,) array, or None
+        Their shares of the total weight; None where all are equal.
+    weights : PointWeights or None
+        The weights of all points.
+    given : int
+        How many points there are with those of weight 0.
+    """
+
+    X: Points
+    shares: Array | None
+    weights: PointWeights | None
+    given: int
+
+
+def read_points(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, *, by_columns: bool = False) -> WeighedPoints:
+    """Return the points of positive weight of a table, checked and centred, without warnings.
+
+    A table that is read by parts is kept as it is; a sparse one by columns, if so asked.
+    """
+    weights = weights_for(X, sample_weight)
+    if weights is None:
+        data = as_points(X, by_columns=by_columns, warn=False)
+    else:
+        data = as_weighted_data(X, weights, warn=False)
+    return WeighedPoints(points_with_weight(data, weights), shares_of(weights), weights, len(data))
+
+
+def deviations_of(X: Points, shares: Array | None) -> Array:
+    """Return the standard deviations of the columns, shape (d,)."""
+    if isinstance(X, Rows | Shifted):
+        return root_mean_squares(X)
+    return np.asarray(X.std(axis=0) if shares is None else np.sqrt(shares @ (X - shares @ X) ** 2))

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from diffrac_cvx.memory import CLEAR, resident
+from diffrac_cvx.memory import reset_peak, resident
 
 GRACE = 2.0  # seconds that a solver has to stop by its callback and return its point,
 PATIENCE = 0.7  # and that a call without one has to end by itself: a new process takes longer to start
@@ -273,9 +273,7 @@ def perform(call: Call, report: Callable[[Any], object], stopped: Callable[[], b
         return stopped()
 
     options = {**call.options, "callback": callback} if call.reports else call.options
-    with contextlib.suppress(OSError), open(CLEAR, "w") as file:
-        file.write("5")  # this resets the peak
-    before = resident("VmRSS")
+    before = reset_peak()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:

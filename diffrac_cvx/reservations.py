@@ -39,7 +39,14 @@ class Reservation:
 
 
 def find_reservations(
-    X: Array, labels: Array, result: Result, *, nu: float, penalty: Penalty, n_clusters: int = 2
+    X: Array,
+    labels: Array,
+    result: Result,
+    *,
+    nu: float,
+    penalty: Penalty,
+    n_clusters: int = 2,
+    shares: Array | None = None,
 ) -> tuple[Reservation, ...]:
     """Return the reasons why labels say nothing about the data, the gravest first; none for an answer.
 
@@ -57,6 +64,8 @@ def find_reservations(
         Weights a and c.
     n_clusters : int
         Number of clusters that were asked for.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
     if not X.any():
         return (
@@ -71,7 +80,7 @@ def find_reservations(
         fewer_clusters(sizes, n_clusters),
         gain(sizes, result, nu),
         freedom(X, result, nu),
-        outlying(sizes),
+        outlying(sizes) if shares is None else light(sizes, weights_of_clusters(labels, shares)),
     ]
     return tuple(reason for reason in found if reason is not None)
 
@@ -135,12 +144,30 @@ def outlying(sizes: Counts) -> Reservation | None:
     least = int(sizes.min())
     if len(sizes) == 1 or least > max(1.0, FEW * sizes.sum()):
         return None
-    points = "one point" if least == 1 else f"{least} of {sizes.sum()} points"
+    return set_apart("one point" if least == 1 else f"{least} of {sizes.sum()} points")
+
+
+def set_apart(points: str) -> Reservation:
+    """Return the reservation about points, in words, that are a cluster."""
     return Reservation(
         "few points",
         f"The split sets apart {points}: outliers, perhaps, and not a cluster.",
         "Look at these rows, leave them out if they are errors, or make the ridge larger.",
     )
+
+
+def weights_of_clusters(labels: Array, shares: Array) -> Array:
+    """Return the share of each cluster of the total weight."""
+    return np.bincount(np.unique(labels, return_inverse=True)[1], shares).astype(np.float64)
+
+
+def light(sizes: Counts, weights: Array) -> Reservation | None:
+    """Where a cluster has little of the weight: a share as small as that of a few of as many points of equal weight."""
+    least = int(np.argmin(weights))
+    if len(sizes) == 1 or weights[least] * sizes.sum() > max(1.0, FEW * sizes.sum()):
+        return None
+    points = "one point" if sizes[least] == 1 else f"{sizes[least]} of {sizes.sum()} points"
+    return set_apart(f"{points}, with {weights[least]:.2g} of the weight")
 
 
 def freedom(X: Array, result: Result, nu: float) -> Reservation | None:

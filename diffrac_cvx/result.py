@@ -173,7 +173,7 @@ class Result:
         with the entries inside the components, where V was found by components.
     u : (n,) array or None
         Last weights of the rows with which C proves the lower bound, from the fast solvers where they are not
-        1/sqrt(x_i'Vx_i) of V: `certify_v` uses them.
+        1/sqrt(x_i'Vx_i) of V: `certify_v` uses them.  1 for points of weight 0.
     G : (d, r) array or sparse array, or (d + 1, r) with the offset last, or None
         Factor of the matrix of directions, V = GG'; None for relaxations in Y alone.
     components : Components or None

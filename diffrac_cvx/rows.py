@@ -1,5 +1,6 @@
 """Many rows: a table as it is, centred and scaled block by block when it is read, without a copy of its size."""
 
+import mmap
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from diffrac_cvx.chunks import Chunks, add, as_chunks, is_chunked
 from diffrac_cvx.errors import DataError
@@ -22,6 +22,7 @@ from diffrac_cvx.inputs import (
 )
 
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
+PICKED = 1000  # rows of a memory map that are picked at a time: each brings some pages of its own
 ENTRIES = 2_000_000  # of a block, where the table has many columns
 
 Mask = npt.NDArray[np.bool_]
@@ -177,11 +178,12 @@ class Rows:
         for start in range(0, n, size):
             block = buffer[: min(size, n - start)]
             features, given = block[:, :d], self.table[start : start + size]
-            np.subtract(given.toarray() if scipy.sparse.issparse(given) else given, self.mean, out=features)
+            np.subtract(dense_block(given), self.mean, out=features)
             if again:
                 features -= self.rest
             self.meter.add(len(block))
             yield block
+            release(self.table, start, start + len(block))
 
     @property
     def block(self) -> int:
@@ -214,7 +216,7 @@ class Rows:
             picked = self.table.take(chosen, poll)
             self.meter.add(len(self))
         else:
-            picked = self.table[chosen]
+            picked = pick_rows(self.table, chosen)
         part = replace(self, table=picked, meter=Meter())
         return np.concatenate(list(part.blocks()))
 
@@ -380,6 +382,11 @@ def part_array(part: Rows, poll: Poll) -> Array:
     return found
 
 
+def dense_block(block: Any) -> Any:
+    """Return some rows as an array."""
+    return block.toarray() if hasattr(block, "toarray") else block
+
+
 def part_summary(part: Rows, poll: Poll) -> tuple[Array, Array, Array]:
     """Return the smallest and largest entries of the columns, and their sums."""
     d = part.table.shape[1]
@@ -387,11 +394,12 @@ def part_summary(part: Rows, poll: Poll) -> tuple[Array, Array, Array]:
     for start in range(0, len(part), part.block):
         poll()
         given = part.table[start : start + part.block]
-        block = given.toarray() if scipy.sparse.issparse(given) else given
+        block = dense_block(given)
         np.minimum(smallest, block.min(axis=0), out=smallest)
         np.maximum(largest, block.max(axis=0), out=largest)
         total += block.sum(axis=0, dtype=np.float64)
         part.meter.add(len(block))
+        release(part.table, start, start + len(block))
     return smallest, largest, total
 
 
@@ -401,7 +409,7 @@ def part_not_finite(part: Rows, poll: Poll) -> tuple[int, tuple[int, int, float]
     for start in range(0, len(part), part.block):
         poll()
         given = part.table[start : start + part.block]
-        block = given.toarray() if scipy.sparse.issparse(given) else given
+        block = dense_block(given)
         bad = np.argwhere(~np.isfinite(block))
         count += len(bad)
         if len(bad) and first is None:
@@ -418,6 +426,34 @@ def part_centred_sums(part: Rows, poll: Poll) -> tuple[Array, Array]:
         gram += block.T @ block
         rest += block.sum(axis=0)
     return gram, rest
+
+
+def pick_rows(table: Any, chosen: Indices) -> Any:
+    """Return the rows chosen, in increasing order; of a memory map a few pages at a time."""
+    if not isinstance(table, np.memmap):
+        return table[chosen]
+    pieces = []
+    for start in range(0, len(chosen), PICKED):
+        piece = chosen[start : start + PICKED]
+        pieces.append(np.array(table[piece]))
+        release(table, int(piece[0]), int(piece[-1]) + 1)
+    return np.concatenate(pieces)
+
+
+def release(table: Any, start: int, stop: int) -> None:
+    """Let go of the pages of rows of a memory map that were read: they would count as this process's memory.
+
+    They stay in the system's cache of the file while it has room.  Of a map that is copied when it is written to
+    nothing is let go.
+    """
+    pages = getattr(table, "_mmap", None)
+    if pages is None or not hasattr(mmap, "MADV_DONTNEED") or table.mode == "c" or not table.flags.c_contiguous:
+        return
+    low, high = np.lib.array_utils.byte_bounds(table[start:stop])
+    base = np.frombuffer(pages, dtype=np.uint8).__array_interface__["data"][0]
+    first, last = -(-(low - base) // mmap.PAGESIZE), (high - base) // mmap.PAGESIZE
+    if last > first:
+        pages.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE)
 
 
 # From what users pass
@@ -439,6 +475,8 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
         table = as_sparse_table(X)
     else:
         table = as_table(X)
+        if isinstance(X, np.memmap) and table.dtype == X.dtype:
+            table = X  # which knows its file
     n, d = table.shape
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")

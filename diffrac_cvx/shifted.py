@@ -49,7 +49,7 @@ class Shifted:
         return scipy.sparse.csr_array(self.S)
 
     def __matmul__(self, U: Any) -> Array:
-        if scipy.sparse.issparse(U):
+        if hasattr(U, "toarray"):
             return np.asarray((self.S @ U).toarray() + U.T @ self.r)
         return np.asarray(self.S @ U + self.r @ U)
 

@@ -160,7 +160,7 @@ def test_a_cluster_between_two_others_keeps_its_points():
 def test_the_split_that_gains_most_comes_first_and_the_scores_follow_the_splits(k):
     points = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 9.0, 9.5, 9.6])[:, None]
 
-    def halve(part):
+    def halve(part, _shares):
         if np.ptp(part) == 0:
             return None
         found = dc.rounding.two_means(part[:, 0])
@@ -279,9 +279,9 @@ def test_the_splits_share_the_time_limit(three, monkeypatch):
     limits = []
     relax = dc.DiffracClustering._relax
 
-    def record(self, X, automatic, time_limit):
+    def record(self, X, automatic, time_limit, shares):
         limits.append(time_limit)
-        return relax(self, X, automatic, 60.0)
+        return relax(self, X, automatic, 60.0, shares)
 
     monkeypatch.setattr(dc.DiffracClustering, "_relax", record)
     dc.DiffracClustering(n_clusters=4, strategy="splits", time_limit=0.02).fit(three[0])

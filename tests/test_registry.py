@@ -91,7 +91,10 @@ def test_a_rounding_of_roundings_is_known_to_the_estimators_and_printed_by_compa
     pytest.importorskip("sklearn")
     monkeypatch.setitem(dc.rounding.ROUNDINGS, "by_row", lambda F: np.where(np.arange(len(F)) % 2, 1.0, -1.0))
     assert "error by row" in str(dc.compare(PLANTED.X, PLANTED.y, methods=["low_rank"]))
-    assert dc.DiffracClustering(rounding="by_row").fit(PLANTED.X).labels_.shape == (20,)
+    model = dc.DiffracClustering(rounding="by_row")
+    assert model.fit(PLANTED.X).labels_.shape == (20,)
+    with pytest.raises(dc.ParameterError, match="'by_row' takes no weights; use 'kmeans_centered'"):
+        model.fit(PLANTED.X, sample_weight=np.arange(20))
 
 
 def test_the_command_line_lists_and_runs_a_toy(toys, tmp_path, capsys):
@@ -123,7 +126,7 @@ def test_every_relaxation_has_one_record_with_the_parameters_of_its_builder():
     assert set(registry.RELAXATIONS) == builders
     for name, record in registry.RELAXATIONS.items():
         assert record.builder is getattr(dc, name)
-        shared = {"lam", "ridge"}  # the weights of a penalty
+        shared = {"lam", "ridge", "sample_weight"}  # the weights of a penalty and those of points
         taken = [name for name in inspect.signature(record.builder).parameters if name not in shared]
         assert record.takes == tuple(taken)[1:]
         built = record.build(PLANTED.X, Parameters(alpha=0.2))

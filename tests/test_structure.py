@@ -21,7 +21,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
-    ["errors", "inputs", "rows", "memory", "processes", "writing"],
+    ["errors", "inputs", "rows", "memory", "point_weights", "processes", "writing"],
     ["linalg"],
     ["factors"],
     ["penalty", "result", "metrics", "rounding.*"],

@@ -93,14 +93,14 @@ class Blocks:
     def ratios(self, q: Array, C: list[Array]) -> BlockRatios:
         """Return the ratios at u = 1/sqrt(q), q kept above the floor with which the bound is best."""
         best: BlockRatios | None = None
-        zero = self.problem.problem.zero_rows
+        whole = self.problem.problem
+        zero = whole.zero_rows
         for floor in FLOORS:
-            u = inverse_roots(q, floor)
-            inverse_mean = float(np.mean(np.where(zero, 0.0, 1.0 / u)))
-            found = self.ratios_at(np.where(zero, 0.0, u), inverse_mean, C)
+            u = inverse_roots(q, floor, whole.s)
+            found = self.ratios_at(np.where(zero, 0.0, u), whole.mean_inverse(u), C)
             if best is None or found.bound > best.bound:
                 best = found
-            if q[~zero].min(initial=np.inf) >= 1e-2 * q.mean():
+            if whole.point_energies(q)[~zero].min(initial=np.inf) >= 1e-2 * q.mean():
                 break
         assert best is not None  # there is at least one floor
         return best
@@ -177,7 +177,8 @@ def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
     """
     if problem.F.shape[1]:
         return None
-    weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0)), problem.problem.zero_rows
+    whole = problem.problem
+    weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0), whole.s), whole.zero_rows
     used = np.where(zero, 0.0, weights.w)
     fourth = problem.fourth_moments(used)
     floored = np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)) @ problem.squares / len(used)

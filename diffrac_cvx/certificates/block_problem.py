@@ -107,13 +107,13 @@ class BlockProblem:
     @cached_property
     def cross(self) -> Array:
         """A between the penalised and the other coordinates, shape (m, f)."""
-        return self.X.T @ self.F / len(self.X)
+        return np.asarray(self.X.T @ self.F) / len(self.X)
 
     @cached_property
     def diagonal(self) -> Array:
         """A_jj + c_j^2, shape (m,): 1 but for columns of zeros."""
         if isinstance(self.X, Shifted):
-            return self.X.mean_squares() + self.a**2 + self.c**2
+            return np.asarray(self.X.mean_squares() + self.a**2 + self.c**2)
         return np.asarray(np.einsum("ij,ij->j", self.X, self.X) / len(self.X) + self.a**2 + self.c**2)
 
     @cached_property

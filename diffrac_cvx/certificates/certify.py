@@ -23,7 +23,8 @@ from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
-from diffrac_cvx.points import as_points
+from diffrac_cvx.point_weights import PointWeights, mean_of, points_with_weight
+from diffrac_cvx.points import read_points
 from diffrac_cvx.result import Bracket, Result
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Shifted
@@ -39,6 +40,7 @@ def certify_v(
     *,
     lam: Weight = None,
     ridge: Weight = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Bracket:
     r"""Bracket the optimum of (15) from any matrix of directions, however it was computed.
 
@@ -62,6 +64,8 @@ def certify_v(
         Weights a and c.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
 
     Returns
     -------
@@ -76,13 +80,13 @@ def certify_v(
         If V is one block and a matrix of its size would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_points(X, by_columns=penalty.has_l1, warn=False), in_unit_interval(nu, "nu")
-    problem = direction_problem(data, nu, penalty)
-    U, dual = read_matrix(problem, V)
-    if isinstance(data, Shifted) and not is_sparse(U):
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
+    problem = direction_problem(points.X, nu, penalty, points.shares)
+    U, dual = read_matrix(problem, V, points.weights)
+    if isinstance(points.X, Shifted) and not is_sparse(U):
         problem = problem_in_rows(problem)
     point = problem.best_scale(U)
-    upper = min(proved_value(data, nu, penalty, problem.user_factor(point.U)), 1.0)
+    upper = min(proved_value(points.X, nu, penalty, problem.user_factor(point.U), points.shares), 1.0)
     if nu == 0.0:
         return Bracket(0.0, upper)
     found = Bracket(min(bracket_any(problem, point, dual).lower, upper), upper)
@@ -92,18 +96,22 @@ def certify_v(
         return Bracket(float(min(lower, found.upper)), found.upper)
     if size > SMALL:
         return found
-    if isinstance(data, Shifted):
+    if isinstance(points.X, Shifted):
         whole = look(problem_in_rows(problem), dense(U), None, guess=True).bounds
     else:
         whole = bracket(problem, point._replace(U=dense(U)), None)
     return Bracket(max(found.lower, whole.lower), found.upper)
 
 
-def read_matrix(problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result) -> tuple[Factor, Dual | None]:
+def read_matrix(
+    problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, weights: PointWeights | None = None
+) -> tuple[Factor, Dual | None]:
     """Return the factor of a matrix or a result in the problem's coordinates, sparse where it has blocks; and C."""
     if isinstance(V, Result):
         U, C = problem.from_result(V), problem.multiplier_of(V)
-        u = V.u if V.u is not None and V.u.shape == (len(problem.X),) and np.all(V.u > 0.0) else None
+        u = None if V.u is None or weights is None or V.u.shape != weights.kept.shape else V.u[weights.kept]
+        u = V.u if weights is None else u
+        u = u if u is not None and u.shape == (len(problem.X),) and np.all(u > 0.0) else None
         return U, None if C is None else Dual(u, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
     blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.has_l1 else None
@@ -203,11 +211,14 @@ def certify_labels(
     penalty: Penalty = NO_PENALTY,
     lam: Weight = None,
     ridge: Weight = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> LabelCertificate:
     r"""Bound how far labels are from optimal for the combinatorial problem that the relaxations relax.
 
     .. math::
         \min_{y \in \{-1, 1\}^n,\ v}\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \nu (1^\top y / n)^2 + \Gamma(v v^\top)
+
+    Where the points have weights, all means, in :math:`\Pi_n` too, are weighted.
 
     Source: Eq. (9).
 
@@ -225,6 +236,8 @@ def certify_labels(
         Weights a and c.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
 
     Raises
     ------
@@ -232,13 +245,12 @@ def certify_labels(
         If an input is not usable; the message names the value and the remedy.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_points(X, by_columns=penalty.has_l1, warn=False), in_unit_interval(nu, "nu")
-    labels = as_labels(y, len(data))
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
+    labels = points_with_weight(as_labels(y, points.given), points.weights)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
-    a, c = weights_of(penalty, data.shape[1])
-    mean = labels.mean()
-    v = best_direction(data, labels - mean, a, c)
-    objective = proved_labels_value(data, labels, v, nu, a, c)
+    a, c = weights_of(penalty, points.X.shape[1])
+    v = best_direction(points.X, labels - mean_of(labels, points.shares), a, c, points.shares)
+    objective = proved_labels_value(points.X, labels, v, nu, a, c, points.shares)
     return LabelCertificate(objective=objective, lower=min(bound, objective), v=v)
 
 
@@ -276,6 +288,7 @@ def certify_clusters(
     penalty: Penalty = NO_PENALTY,
     lam: Weight = None,
     ridge: Weight = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> ClustersCertificate:
     r"""Bound how far a partition into K clusters is from the best one, by the relaxation for two.
 
@@ -308,6 +321,8 @@ def certify_clusters(
         Weights a and c.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
 
     Raises
     ------
@@ -315,11 +330,11 @@ def certify_clusters(
         If an input is not usable; the message names the value and the remedy.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_points(X, by_columns=penalty.has_l1, warn=False), in_unit_interval(nu, "nu")
-    found, K = as_clusters(labels, len(data), n_clusters)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
+    found, K = as_clusters(labels, points.given, n_clusters)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
-    a, c = weights_of(penalty, data.shape[1])
-    Z = (found[:, None] == np.arange(K)).astype(np.float64)
-    W = best_directions(data, Z - Z.mean(axis=0), a, c)
-    objective = proved_clusters_value(data, Z, W, nu, a, c)
+    a, c = weights_of(penalty, points.X.shape[1])
+    Z = (points_with_weight(found, points.weights)[:, None] == np.arange(K)).astype(np.float64)
+    W = best_directions(points.X, Z - mean_of(Z, points.shares), a, c, points.shares)
+    objective = proved_clusters_value(points.X, Z, W, nu, a, c, points.shares)
     return ClustersCertificate(objective=objective, lower=min(bound, objective), W=W)

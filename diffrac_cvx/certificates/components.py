@@ -12,7 +12,7 @@ from diffrac_cvx.certificates.direction_problem import COPIES, DirectionProblem,
 from diffrac_cvx.inputs import Array, in_unit_interval
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
-from diffrac_cvx.points import as_points
+from diffrac_cvx.points import read_points
 from diffrac_cvx.result import Labels, Result
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, dense_columns, gram_between, squared_entries
@@ -23,7 +23,7 @@ LEAST_GAP = 1e-13  # gaps below are rounding
 
 
 class Weights(NamedTuple):
-    """u at a point, and weights w with |G_jk - its optimum|^2 <= gap mean_i w_i x_ij^2 x_ik^2."""
+    """u at a V, and weights w with |G_jk - its optimum|^2 <= gap mean_i w_i x_ij^2 x_ik^2, x_i the rows."""
 
     u: Array
     w: Array
@@ -37,6 +37,7 @@ def find_components(
     penalty: Penalty = NO_PENALTY,
     *,
     rtol: float | None = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Labels:
     r"""Find groups of features between which every optimal V of (15) is zero, from one solution.
 
@@ -69,6 +70,9 @@ def find_components(
     rtol : float, optional
         Join the pairs with :math:`|G_{jk}| \ge (1 - \mathrm{rtol})\, c_j c_k` at V instead, in [0, 1]: nothing is
         proved, and more is separated.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+        Those with which a result was found.
 
     Returns
     -------
@@ -82,10 +86,11 @@ def find_components(
     ResourceError
         If X is a dask array that does not fit in memory.
     """
-    data, nu = in_memory(as_points(X, by_columns=True, warn=False)), in_unit_interval(nu, "nu")
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
+    points = points._replace(X=in_memory(points.X))
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
-    problem = direction_problem(data, nu, penalty)
-    U, labels = problem.from_result(V), np.full(data.shape[1], UNPENALISED)
+    problem = direction_problem(points.X, nu, penalty, points.shares)
+    U, labels = problem.from_result(V), np.full(points.X.shape[1], UNPENALISED)
     if not problem.has_l1:
         return labels
     penalised = np.flatnonzero(problem.c)
@@ -93,7 +98,7 @@ def find_components(
     gap = 0.0  # not used where rtol is given
     if rtol is None:
         gap = point.value - (V.lower if isinstance(V, Result) else bracket(problem, point).lower)
-    labels[penalised] = label_components(problem, weights_at(point.q, gap), penalised, rtol)
+    labels[penalised] = label_components(problem, weights_at(point.q, gap, problem.s), penalised, rtol)
     return labels
 
 
@@ -112,18 +117,22 @@ def in_memory(X: Points) -> Points:
     return X.array()
 
 
-def weights_at(q: Array, gap: float) -> Weights:
+def weights_at(q: Array, gap: float, s: Array | None = None) -> Weights:
     r"""Return u = 1/sqrt(q), and how the proved gap of the point bounds the distance to the optimal u.
 
     With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  By Cauchy and
     Schwarz, :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)`, and
     r* is bounded from below by the same inequality, row by row.
+
+    Where the points have weights, q is that of rows s_i x_i, r is that of the points, and the means are weighted.
+    Products of four entries of a row have s^4, of which s^2 is the weight: w is divided by the other s^2.
     """
     gap = max(gap, LEAST_GAP)
-    r = np.maximum(np.sqrt(q), 1e-100)
-    half = len(r) * gap / 2
+    r = np.maximum(np.sqrt(q) if s is None else np.sqrt(q) / s, 1e-100)
+    half = len(r) * gap / 2 if s is None else len(r) * gap / (2 * s**2)
     least = r**2 / (r + half + np.sqrt(2 * half * r + half**2))  # r + half - sqrt(...), without its cancellation
-    return Weights(1.0 / r, 1.0 / (r**2 * np.maximum(least, 1e-100)), gap)
+    w = 1.0 / (r**2 * np.maximum(least, 1e-100))
+    return Weights(1.0 / r, w if s is None else w / s**2, gap)
 
 
 def label_components(

@@ -33,7 +33,8 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
     r"""Bracket the optimum of (15) from any factor of V, at its best scale, and the dual that a solver has, if any.
 
     For u > 0 and symmetric C in the box with A + C > 0, let M = X' Diag(u) X / n and t the largest generalised
-    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).
+    eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), and so it does where the
+    points have weights, with these in M and in the mean.
     """
     lower = 0.0
     C_given = None if dual is None or dual.C is None else clip_to_box(problem, dual.C)
@@ -80,22 +81,26 @@ def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS) -> float:
     return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
 
 
-def inverse_roots(q: Array, floor: float = 1e-12) -> Array:
-    """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean."""
-    return np.asarray(1.0 / np.sqrt(np.maximum(q, floor * max(q.mean(), 1e-300))))
+def inverse_roots(q: Array, floor: float = 1e-12, s: Array | None = None) -> Array:
+    """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean.
+
+    q are energies of points or, where roots s of weights are given, of rows s_i x_i: u is that of the points.
+    """
+    least = floor * max(q.mean(), 1e-300)
+    return np.asarray(1.0 / np.sqrt(np.maximum(q if s is None else q / s**2, least)))
 
 
 def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
     """Yield u = 1/sqrt(q) and mean(1/u), with a floor on q that rises unless all energies are far from 0."""
     for floor in (1e-12, 1e-4, 1e-2):
-        yield skip_zero_rows(problem, inverse_roots(q, floor))
-        if q[~problem.zero_rows].min(initial=np.inf) >= 1e-2 * q.mean():
+        yield skip_zero_rows(problem, inverse_roots(q, floor, problem.s))
+        if problem.point_energies(q)[~problem.zero_rows].min(initial=np.inf) >= 1e-2 * q.mean():
             return
 
 
 def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
     """Return u, 0 for zero rows, and mean(1/u) with 1/u = 0 for zero rows: X' Diag(u) X does not depend on theirs."""
-    return np.where(problem.zero_rows, 0.0, u), float(np.mean(np.where(problem.zero_rows, 0.0, 1.0 / u)))
+    return np.where(problem.zero_rows, 0.0, u), problem.mean_inverse(u)
 
 
 def candidate_matrices(

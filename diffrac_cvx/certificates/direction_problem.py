@@ -34,6 +34,7 @@ from diffrac_cvx.linalg import (
 )
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.point_weights import root_weights, weigh_rows
 from diffrac_cvx.result import Result
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Shifted, dense_columns, with_ones
@@ -83,6 +84,9 @@ class DirectionProblem:
         How exact the coordinates are, where they are whitened.
     dropped : int
         How many directions the whitened coordinates leave out.
+    s : (n,) array, optional
+        Where the points have weights, s_i = sqrt(n p_i), p_i the share of point i: row i of X is s_i x_i, so that sums
+        over rows are weighted sums over points.  Energies q, where nothing else is said, are those of the rows.
     """
 
     X: Array
@@ -94,6 +98,7 @@ class DirectionProblem:
     root: Array | None = None
     whitened: Whitening | None = None
     dropped: int = 0
+    s: Array | None = None
 
     @cached_property
     def rounding(self) -> Whitening:
@@ -201,7 +206,19 @@ class DirectionProblem:
         """g(UU') = mean_i sqrt(x_i'UU'x_i)."""
         if isinstance(self.X, Rows):
             return self.X.gain_and_energy(dense(U))[0]
-        return float(np.mean(np.sqrt(row_energies(self.X, U))))
+        return self.mean_root(row_energies(self.X, U))
+
+    def mean_root(self, q: Array) -> float:
+        """Return g from the energies of the rows: the weighted mean of the roots of the points' energies."""
+        return float(np.mean(np.sqrt(q) if self.s is None else self.s * np.sqrt(q)))
+
+    def mean_inverse(self, u: Array) -> float:
+        """Return the weighted mean of 1/u, with 1/u = 0 for zero rows."""
+        return float(np.mean(np.where(self.zero_rows, 0.0, 1.0 / u if self.s is None else self.s**2 / u)))
+
+    def point_energies(self, q: Array) -> Array:
+        """Return the energies of the points from those of the rows."""
+        return q if self.s is None else q / self.s**2
 
     def cost(self, U: Factor, q: Array | None = None) -> float:
         """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.
@@ -221,7 +238,7 @@ class DirectionProblem:
             gain, energy = self.X.gain_and_energy(dense(U))
             return self.scaled(U, gain, self.cost(U, np.asarray(energy)))
         q = row_energies(self.X, U) if q is None else q
-        return self.scaled(U, float(np.mean(np.sqrt(q))), self.cost(U, q), q)
+        return self.scaled(U, self.mean_root(q), self.cost(U, q), q)
 
     def scaled(self, U: Factor, gain: float, cost: float, q: Array | None = None) -> Scaled:
         """Return the best multiple of a factor with this g and T; many rows come without their energies."""
@@ -242,6 +259,12 @@ class DirectionProblem:
     def labels_factor(self, U: Factor) -> Array:
         """Return F, shape (n, r), with Y = FF' optimal for V = UU' (appendix C.2): the rows of X U at unit norm."""
         return unit_rows(products(self.X, order_columns(U, rtol=1e-16)))
+
+    def labels_factor_of_points(self, U: Factor, points: Array) -> Array:
+        """Return `labels_factor` for points in the user's units, centred; some may be none of the problem's."""
+        points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
+        rows = points * self.scale if self.basis is None else points @ self.basis
+        return replace(self, X=rows, s=None).labels_factor(U)
 
     def from_user(self, V: Array) -> Array:
         """Return the factor, in these coordinates, of the user's V."""
@@ -289,8 +312,13 @@ class DirectionProblem:
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
 
 
-def direction_problem(X: Array | Rows | Shifted, nu: float, penalty: Penalty) -> DirectionProblem:
-    """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
+def direction_problem(
+    X: Array | Rows | Shifted, nu: float, penalty: Penalty, shares: Array | None = None
+) -> DirectionProblem:
+    """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14).
+
+    Shares of the points, (n,) of sum 1, scale the rows: see ``DirectionProblem.s``.
+    """
     n, d = X.shape
     if isinstance(X, Shifted):
         return problem_of_shifted(X, nu, penalty)
@@ -307,10 +335,11 @@ def direction_problem(X: Array | Rows | Shifted, nu: float, penalty: Penalty) ->
         X = np.column_stack([X, np.ones(n)])
         a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
         c = np.append(c, 0.0)
+    s, X = root_weights(shares), weigh_rows(X, shares)
     scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
     X, a, c = X * scale, a * scale, c * scale
     if c.any():
-        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0)
+        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, s=s)
     W = whitener_with_ridge(X / n**0.5, a)
     Z, zeros = X @ W, np.zeros(W.shape[1])
     return DirectionProblem(
@@ -322,6 +351,7 @@ def direction_problem(X: Array | Rows | Shifted, nu: float, penalty: Penalty) ->
         basis=scale[:, None] * W,
         whitened=rounding_of_whitening(X, W, Z, a**2),
         dropped=0 if a.all() else int(np.sum(X.any(axis=0) | (a > 0.0))) - W.shape[1],
+        s=s,
     )
 
 

@@ -109,7 +109,7 @@ def look(problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = do_n
     """Return what one pass over all rows proves and gives at a factor; `guess` a multiplier where none is given."""
     n = len(problem.X)
     floors = np.array(FLOORS) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean energy, or a little more
-    sums = sum_over_rows(problem.X, U, floors, poll)
+    sums = sum_over_rows(rows_of(problem), U, floors, poll)
     gain, cost = sums.roots / n, problem.cost(U, np.asarray(sums.squares / n))
     point = problem.scaled(U, gain, cost)
     multiple = gain / cost if point.value < 1.0 else 1.0

@@ -1,5 +1,6 @@
 """The objective of (15) at a V in the user's units, rounding included: what is returned is never below it."""
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from diffrac_cvx.rows import BLOCK, Poll, Rows, do_nothing
 from diffrac_cvx.shifted import Points, Shifted, row_sizes
 
 
-def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
+def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor, shares: Array | None = None) -> float:
     """Return a number that the objective of (15) at V = GG' does not exceed, for the exactly centred data.
 
     A product with a row is off by the rounding of a sum of as many terms as there are columns, and the centring of X by
@@ -31,12 +32,14 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
         Weights a and c.
     G : (d, r) array or sparse array, or (d + 1, r) with the offset last
         Factor of V.
+    shares : (n,) array, optional
+        Shares of the points in all means, off by a few units in their last place; equal ones if None.
     """
     n, d = X.shape
     a, c = weights_of(penalty, d)
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
     features = G[:d]
-    size = column_sizes(X)
+    size = column_sizes(X, shares)
     units = power_of_two(inverse_or_one(size))
     scaled = scale_rows(features, 1.0 / units)
     columns = scaled.multiply(scaled).sum(axis=1) if is_sparse(scaled) else np.sum(scaled**2, axis=1)
@@ -46,7 +49,7 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
         gain, energy = X.total(bounds_of_part, factor, poll=do_nothing)
         roundings = X.summands + 16
     else:
-        gain, energy = bounds_of_blocks(row_blocks(X), factor)
+        gain, energy = bounds_of_blocks(row_blocks(X), factor, None if shares is None else n * shares)
         roundings = min(n, BLOCK) + n // BLOCK + 16
     cost = energy / n + squared_norm(scale_rows(features, a))
     if nu < 1.0:
@@ -92,11 +95,17 @@ def bounds_of_part(part: Rows, poll: Poll, factor: RoundedFactor) -> tuple[float
     return bounds_of_blocks(blocks(), factor)
 
 
-def bounds_of_blocks(blocks: Iterator[Array], factor: RoundedFactor) -> tuple[float, float]:
-    """Return what the sum of sqrt(q) is not below, and what the sum of q is not above, over all rows of some blocks."""
+def bounds_of_blocks(
+    blocks: Iterator[Array], factor: RoundedFactor, counts: Array | None = None
+) -> tuple[float, float]:
+    """Return what the sum of sqrt(q) is not below, and what the sum of q is not above, over all rows of some blocks.
+
+    Rows may have counts, which weigh them.
+    """
     features, offset, units, norm, n = factor
     d, r = features.shape
     gain = energy = 0.0
+    done = 0
     for block in blocks:
         if isinstance(block, Shifted) and is_sparse(features):
             lower, upper = bounds_of_sparse_rows(block, factor)
@@ -107,8 +116,13 @@ def bounds_of_blocks(blocks: Iterator[Array], factor: RoundedFactor) -> tuple[fl
         length = np.sqrt(np.sum(XG**2, axis=1))
         norms = row_sizes(block, units) + 1.0
         off = gamma(d + r + 8) * norms * norm + 4.0 * gamma(n) * norm * d**0.5
-        gain += float(np.sum(np.maximum(length * (1.0 - gamma(r + 8)) - off, 0.0)))
-        energy += float(np.sum((length * (1.0 + gamma(r + 8)) + off) ** 2))
+        roots = np.maximum(length * (1.0 - gamma(r + 8)) - off, 0.0)
+        energies = (length * (1.0 + gamma(r + 8)) + off) ** 2
+        if counts is not None:
+            roots, energies = (part * counts[done : done + len(block)] for part in (roots, energies))
+        done += len(block)
+        gain += float(np.sum(roots))
+        energy += float(np.sum(energies))
     return gain, energy
 
 
@@ -128,8 +142,10 @@ def bounds_of_sparse_rows(block: Shifted, factor: RoundedFactor) -> tuple[Array,
     return np.maximum(q - off, 0.0), q + off
 
 
-def column_sizes(X: Points) -> Array:
-    """Return the root mean squares of the columns, shape (d,)."""
+def column_sizes(X: Points, shares: Array | None = None) -> Array:
+    """Return the root mean squares of the columns, weighted where points have shares, shape (d,)."""
+    if shares is not None:
+        return np.asarray(np.sqrt(shares @ X**2))
     if isinstance(X, Rows):
         return np.sqrt(np.diag(X.second_moment()))
     if isinstance(X, Shifted):
@@ -140,7 +156,9 @@ def column_sizes(X: Points) -> Array:
     return np.sqrt(total / len(X))
 
 
-def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: Array) -> float:
+def proved_labels_value(
+    X: Points, y: Array, v: Array, nu: float, a: Array, c: Array, shares: Array | None = None
+) -> float:
     """Return a number that Eq. (9) at labels and a direction does not exceed, for the exactly centred data.
 
     Parameters
@@ -153,26 +171,31 @@ def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: A
         Weight of the imbalance, in [0, 1].
     a, c : (d,) array
         Ridge and weights of the l1 part.
+    shares : (n,) array, optional
+        Shares of the points in all means, off by a few units in their last place; equal ones if None.
     """
     n, d = X.shape
-    units = power_of_two(inverse_or_one(column_sizes(X)))
-    mean = float(y.mean())  # a sum of +1 and -1 is exact
+    units = power_of_two(inverse_or_one(column_sizes(X, shares)))
+    # A sum of +1 and -1 is exact; one of shares is rounded once, and they are off by a few units.
+    mean, rounded = (float(y.mean()), 4.0) if shares is None else (math.fsum(y * shares), 16.0)
     size = float(np.linalg.norm(v / units))
     if isinstance(X, Rows):
         (total,) = X.total(misfits_of_part, v, mean, units, size, n, aligned=(y,), poll=do_nothing)
         misfit = float(total) / n
     else:
-        misfit = float(np.mean(misfits(X, y - mean, v, units, size, n)))
+        found = misfits(X, y - mean, v, units, size, n, rounded)
+        misfit = float(np.mean(found) if shares is None else shares @ found)
     penalty = float(np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
-    return float(up(misfit + nu * mean**2 + penalty, n + 2 * d + 32))
+    total = misfit + nu * mean**2 + penalty
+    return float(up(total if shares is None else total + 32.0 * UNIT, n + 2 * d + 32))
 
 
-def misfits(X: Points, target: Array, v: Array, units: Array, size: float, n: int) -> Array:
+def misfits(X: Points, target: Array, v: Array, units: Array, size: float, n: int, rounded: float = 4.0) -> Array:
     """Return what (target_i - x_i'v)^2 is not above, shape (n,); size is the norm of v over the units."""
     d = X.shape[1]
     off = (gamma(d + 16) * row_sizes(X, units) + 4.0 * gamma(n) * d**0.5) * size
     residual = np.abs(target - X @ v)
-    return np.asarray((residual + off + 4.0 * UNIT * (1.0 + residual)) ** 2)
+    return np.asarray((residual + off + rounded * UNIT * (1.0 + residual)) ** 2)
 
 
 def misfits_of_part(
@@ -187,7 +210,9 @@ def misfits_of_part(
     return (total,)
 
 
-def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, a: Array, c: Array) -> float:
+def proved_clusters_value(
+    X: Points, Z: Array, W: Array, nu: float, a: Array, c: Array, shares: Array | None = None
+) -> float:
     """Return a number that the cost of K clusters, as in `certify_clusters`, does not exceed.
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is
@@ -201,11 +226,11 @@ def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, a: Array, c:
         Indicators of the clusters, K at least 2.
     W : (K, d) array
         Their directions.
-    nu, a, c
+    nu, a, c, shares
         As for `proved_labels_value`.
     """
     K = Z.shape[1]
-    one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c) for z, w in zip(Z.T, W, strict=True)]
+    one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c, shares) for z, w in zip(Z.T, W, strict=True)]
     total = up(K * float(np.sum(one_by_one)), K + 4)
     allowance = 8.0 * UNIT * (total + K**2)
     return float((total - nu * (K - 2) ** 2 + allowance) / (4.0 * (K - 1)) * (1.0 + 4.0 * UNIT))

@@ -3,8 +3,9 @@
 import cvxpy as cp
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import as_data, in_unit_interval
+from diffrac_cvx.inputs import in_unit_interval
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.point_weights import as_weighted_data, points_with_weight, shares_of, weights_for
 from diffrac_cvx.relaxations.direction_space import (
     direction_size,
     direction_terms,
@@ -27,6 +28,7 @@ def v_space(
     *,
     lam: Weight = None,
     ridge: Weight = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Relaxation:
     r"""Relax in the matrix of directions, where l1 penalties are convex and the size does not grow with n.
 
@@ -47,6 +49,8 @@ def v_space(
         Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
 
     Raises
     ------
@@ -56,15 +60,17 @@ def v_space(
         If the problem's data would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X), in_unit_interval(nu, "nu")
+    weights = weights_for(X, sample_weight)
+    data, nu = as_weighted_data(X, weights), in_unit_interval(nu, "nu")
     require_direction_memory(data, "v_space")
-    coordinates = scaled_coordinates(data, penalty)
-    terms = direction_terms(coordinates, nu)
+    shares = shares_of(weights)
+    coordinates = scaled_coordinates(points_with_weight(data, weights), penalty, shares)
+    terms = direction_terms(coordinates, nu, shares)
     objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
 
     def read() -> Reading:
         V = user_matrix(positive_semidefinite_part(matrix_of(terms.V)), coordinates.L, value_of(terms.nu))
-        posed = pose(data, terms.nu, penalty, terms.scale)
+        posed = pose(data, terms.nu, penalty, terms.scale, weights)
         return read_directions(posed, V, dual_of(posed.problem, coordinates, terms.l1, terms.weights()))
 
     return Relaxation(
@@ -72,7 +78,7 @@ def v_space(
         equation="Eq. (12), (15)",
         problem=cp.Problem(cp.Minimize(objective), terms.constraints),
         read=read,
-        size=direction_size(coordinates),
+        size=direction_size(coordinates)._replace(points=len(data)),
         parameters={"nu": terms.nu, "penalty_scale": terms.scale},
         shortcut=lambda: read_offset_only(data, value_of(terms.nu)),
     )

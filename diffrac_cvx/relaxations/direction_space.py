@@ -15,6 +15,7 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener_with_ridge
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.point_weights import PointWeights, points_with_weight, shares_of, weigh_rows
 from diffrac_cvx.relaxations.relaxation import Reading, Size, parameter, value_of
 from diffrac_cvx.result import Bracket
 
@@ -55,6 +56,7 @@ class Terms(NamedTuple):
     roots: cp.PowCone3D
     nu: cp.Parameter
     scale: cp.Parameter
+    shares: Array | None = None
 
     @property
     def constraints(self) -> list[cp.Constraint]:
@@ -62,14 +64,18 @@ class Terms(NamedTuple):
         return [self.roots, *self.l1.constraints]
 
     def weights(self) -> Array | None:
-        """Return u as the solver returns it: n times the multiplier of q_i in roots_i <= sqrt(q_i)."""
+        """Return u as the solver returns it: the multiplier of q_i in roots_i <= sqrt(q_i), over the point's share."""
         values = self.roots.dual_value
-        return None if values is None else len(values[0]) * np.abs(np.asarray(values[0]))
+        if values is None:
+            return None
+        multipliers = np.abs(np.asarray(values[0]))
+        return np.asarray(len(multipliers) * multipliers if self.shares is None else multipliers / self.shares)
 
 
-def scaled_coordinates(X: Array, penalty: Penalty) -> Coordinates:
+def scaled_coordinates(X: Array, penalty: Penalty, shares: Array | None = None) -> Coordinates:
     """Scale the columns to unit norm; without an l1 part, whiten them, so that only their span matters."""
     n, d = X.shape
+    points, X = X, weigh_rows(X, shares)
     a, c = weights_of(penalty, d)
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     L = np.diag(scale)
@@ -79,13 +85,14 @@ def scaled_coordinates(X: Array, penalty: Penalty) -> Coordinates:
         c = np.zeros(L.shape[1])
     else:
         c = c * scale
-    return Coordinates(L=L, X=X @ L, ridge=L.T @ (a[:, None] ** 2 * L), c=c)
+    return Coordinates(L=L, X=points @ L, ridge=L.T @ (a[:, None] ** 2 * L), c=c)
 
 
-def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
+def direction_terms(coordinates: Coordinates, nu: float, shares: Array | None = None) -> Terms:
     """Return g(V), tr VA and the l1 part for the data augmented by the column sqrt(1 - nu) with ridge nu.
 
-    That column is the 1 of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.
+    That column is the 1 of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.  Both means are
+    weighted where points have shares, (n,) of sum 1.
     """
     X, D = coordinates.X, coordinates.X.shape[1]
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
@@ -95,15 +102,18 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     energies = cp.sum(cp.multiply(X @ W, X), axis=1) + 2 * root * (X @ cross) + (1 - weight) * offset
     root_energies = cp.Variable(len(X), name="roots")
     roots = cp.PowCone3D(energies, np.ones(len(X)), root_energies, 0.5)  # its multiplier is u of the certificate
-    quadratic = cp.sum(cp.multiply(X.T @ X / len(X), W)) + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
+    gain = cp.sum(root_energies) / len(X) if shares is None else shares @ root_energies
+    square = X.T @ X / len(X) if shares is None else X.T @ (shares[:, None] * X)
+    quadratic = cp.sum(cp.multiply(square, W)) + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
     return Terms(
         V=V,
-        gain=cp.sum(root_energies) / len(X),
+        gain=gain,
         quadratic=quadratic,
         l1=l1_part(W, coordinates.c, scale),
         roots=roots,
         nu=weight,
         scale=scale,
+        shares=shares,
     )
 
 
@@ -135,18 +145,36 @@ def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Arra
 
 
 class Posed(NamedTuple):
-    """Problem (15) at the values that the parameters have now, for the certificate."""
+    """Problem (15) at the values that the parameters have now, for the certificate.
+
+    Attributes
+    ----------
+    X : (m, d) array
+        Points of positive weight, centred.
+    nu, penalty
+        The values.
+    problem : DirectionProblem
+        The problem.
+    points : (n, d) array
+        All points, which get labels.
+    shares : (m,) array, optional
+        Shares of the points of positive weight.
+    """
 
     X: Array
     nu: float
     penalty: Penalty
     problem: DirectionProblem
+    points: Array
+    shares: Array | None = None
 
 
-def pose(X: Array, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> Posed:
+def pose(
+    points: Array, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter, weights: PointWeights | None = None
+) -> Posed:
     """Return the problem at the values that the parameters have now."""
-    penalty = penalty.times(value_of(scale))
-    return Posed(X, value_of(nu), penalty, direction_problem(X, value_of(nu), penalty))
+    penalty, X, shares = penalty.times(value_of(scale)), points_with_weight(points, weights), shares_of(weights)
+    return Posed(X, value_of(nu), penalty, direction_problem(X, value_of(nu), penalty, shares), points, shares)
 
 
 def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
@@ -154,9 +182,11 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     problem = posed.problem
     point = problem.best_scale(problem.from_user(V))
     G = problem.user_factor(point.U)
-    upper = min(proved_value(posed.X, posed.nu, posed.penalty, G), 1.0)
+    upper = min(proved_value(posed.X, posed.nu, posed.penalty, G, posed.shares), 1.0)
     lower = min(bracket(problem, point, dual).lower, upper)
-    return Reading(problem.labels_factor(point.U), upper, Bracket(lower, upper), G, problem.left_out)
+    every = len(posed.X) == len(posed.points)
+    F = problem.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, posed.points)
+    return Reading(F, upper, Bracket(lower, upper), G, problem.left_out)
 
 
 def user_matrix(V: Array, L: Array, nu: float) -> Array:

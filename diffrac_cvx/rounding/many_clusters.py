@@ -5,13 +5,21 @@ import numpy.typing as npt
 
 from diffrac_cvx.inputs import Array, as_generator, as_matrix, positive_int
 from diffrac_cvx.linalg import row_products
+from diffrac_cvx.point_weights import mean_of, weigh_rows
 
 MOST_ROUNDS = 300
 
 Clusters = npt.NDArray[np.int64]
 
 
-def kmeans_clusters(F: npt.ArrayLike, k: int, *, restarts: int = 10, rng: np.random.Generator | int = 0) -> Clusters:
+def kmeans_clusters(
+    F: npt.ArrayLike,
+    k: int,
+    *,
+    restarts: int = 10,
+    rng: np.random.Generator | int = 0,
+    shares: Array | None = None,
+) -> Clusters:
     r"""Return clusters 0, ..., k - 1 of the rows of F by k-means, the best of several starts.
 
     The relaxation does not depend on the number of clusters: Y = F F' of Eq. (8) is, up to :math:`\tfrac1k 1 1^\top`
@@ -31,6 +39,8 @@ def kmeans_clusters(F: npt.ArrayLike, k: int, *, restarts: int = 10, rng: np.ran
         Number of starts.
     rng : numpy.random.Generator or int
         Generator, or its seed.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
     Raises
     ------
@@ -39,18 +49,18 @@ def kmeans_clusters(F: npt.ArrayLike, k: int, *, restarts: int = 10, rng: np.ran
     """
     points, k, restarts = as_matrix(F, "F"), positive_int(k, "k"), positive_int(restarts, "restarts")
     points = points / (float(np.abs(points).max()) or 1.0)
-    points = points - points.mean(axis=0)
+    points = points - mean_of(points, shares)
     random = as_generator(rng)
-    runs = [lloyd(points, draw_centres(points, k, random)) for _ in range(restarts)]
-    best = min(runs, key=lambda found: distortion(points, found))
+    runs = [lloyd(points, draw_centres(points, k, random, shares), shares) for _ in range(restarts)]
+    best = min(runs, key=lambda found: distortion(points, found, shares))
     return renumber(best)
 
 
-def lloyd(points: Array, centres: Array) -> Clusters:
+def lloyd(points: Array, centres: Array, shares: Array | None = None) -> Clusters:
     """Assign points to centres and centres to means in turn until nothing changes; a centre left alone is dropped."""
     found = nearest(points, centres)
     for _ in range(MOST_ROUNDS):
-        centres = means_of(points, found)
+        centres = means_of(points, found, shares)
         again = nearest(points, centres)
         if np.array_equal(found, again):
             break
@@ -63,15 +73,16 @@ def nearest(points: Array, centres: Array) -> Clusters:
     return np.asarray(np.argmax(points @ centres.T - row_products(centres, centres) / 2.0, axis=1)).astype(np.int64)
 
 
-def means_of(points: Array, clusters: npt.NDArray[np.int64]) -> Array:
+def means_of(points: Array, clusters: npt.NDArray[np.int64], shares: Array | None = None) -> Array:
     """Return the means of the clusters that have points, in the order of their numbers."""
     indicators = (clusters == np.unique(clusters)[:, None]).astype(np.float64)
+    indicators = indicators if shares is None else indicators * shares
     return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
 
 
-def distortion(points: Array, clusters: npt.NDArray[np.int64]) -> float:
+def distortion(points: Array, clusters: npt.NDArray[np.int64], shares: Array | None = None) -> float:
     """Return the sum of squared distances to the means of the clusters, numbered from 0 without a hole."""
-    return float(np.sum((points - means_of(points, clusters)[clusters]) ** 2))
+    return float(np.sum(weigh_rows(points - means_of(points, clusters, shares)[clusters], shares) ** 2))
 
 
 def renumber(clusters: npt.NDArray[np.int64]) -> Clusters:
@@ -80,12 +91,26 @@ def renumber(clusters: npt.NDArray[np.int64]) -> Clusters:
     return np.asarray(np.argsort(np.argsort(first))[inverse]).astype(np.int64)
 
 
-def draw_centres(points: Array, k: int, random: np.random.Generator) -> Array:
-    """Return up to k distinct points as centres: each further one with probability as its squared distance."""
-    chosen = [int(random.integers(len(points)))]
+def draw_centres(points: Array, k: int, random: np.random.Generator, shares: Array | None = None) -> Array:
+    """Return up to k distinct points as centres: each further one with probability as its squared distance.
+
+    Where the points have shares, probabilities are in proportion to these too.  The same random numbers are used for
+    whole weights as for points that are repeated: NumPy draws a number below n as the integer part of n r / 2^32, with
+    r of 32 bits.
+    """
+    if shares is None:
+        chosen = [int(random.integers(len(points)))]
+    else:
+        chosen = [find_share(shares, random.integers(2**32) / 2.0**32)]
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
     smallest = 1e-24 * float(np.max(far, initial=0.0))
     while len(chosen) < k and far.max() > smallest:
-        chosen.append(int(random.choice(len(points), p=far / far.sum())))
+        weighed = far if shares is None else far * shares
+        chosen.append(int(random.choice(len(points), p=weighed / weighed.sum())))
         far = np.minimum(far, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
     return points[chosen]
+
+
+def find_share(shares: Array, level: float) -> int:
+    """Return the first point up to which the shares add up to more than a level in [0, 1)."""
+    return min(int(np.searchsorted(np.cumsum(shares), level, side="right")), len(shares) - 1)

@@ -12,10 +12,11 @@ from diffrac_cvx.factor_tables import FactorTable, StoredFactor
 from diffrac_cvx.inputs import Array, as_generator, as_matrix, as_scalar, positive_int
 from diffrac_cvx.linalg import EPS, triangular_root
 from diffrac_cvx.metrics import separation
+from diffrac_cvx.point_weights import mean_of, weigh_rows
 from diffrac_cvx.rows import as_rows
 
 
-def sign_leading(F: npt.ArrayLike) -> Array:
+def sign_leading(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     """Round by the sign of the leading eigenvector of Y.
 
     Source: section 7.1, "Unbalanced case".  Meant for balanced clusters: where Y is close to 11'
@@ -25,30 +26,32 @@ def sign_leading(F: npt.ArrayLike) -> Array:
     ----------
     F : (n, r) array
         Factor of Y = F F'.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
     Raises
     ------
     DataError
         If F is not a finite matrix.
     """
-    F = _as_factor(F)
-    return _labels_by_sign(_project(F, _right_vectors(F, 1)[0]))
+    factor = _as_factor(F)
+    return _labels_by_sign(_project(factor, _right_vectors(factor, 1, shares)[0]))
 
 
-def sign_second(F: npt.ArrayLike) -> Array:
+def sign_second(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     """Round by the sign of the second eigenvector of Y.
 
     Source: section 7.1, "Unbalanced case".  A Y of rank one has no second eigenvector: all labels are then +1.
 
     Parameters and errors are those of sign_leading.
     """
-    F = _as_factor(F)
-    if min(F.shape) == 1:
-        return np.ones(len(F))
-    return _labels_by_sign(_project(F, _right_vectors(F, 2)[1]))
+    factor = _as_factor(F)
+    if min(factor.shape) == 1:
+        return np.ones(len(factor))
+    return _labels_by_sign(_project(factor, _right_vectors(factor, 2, shares)[1]))
 
 
-def sign_centered(F: npt.ArrayLike) -> Array:
+def sign_centered(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     """Round by the paper's projection technique: the sign of the leading eigenvector of Pi Y_(2) Pi.
 
     Y_(2) is the best approximation of Y at rank two.  Exact on Y = b yy' + (1 - b) 11' for every b > 0.
@@ -57,19 +60,19 @@ def sign_centered(F: npt.ArrayLike) -> Array:
 
     Parameters and errors are those of sign_leading.
     """
-    F = _as_factor(F)
-    two = _right_vectors(F, 2).T
-    return _labels_by_sign(_principal_component(F.times(two) if isinstance(F, FactorTable) else F @ two))
+    factor = _as_factor(F)
+    two = _right_vectors(factor, 2, shares).T
+    return _labels_by_sign(_principal_component(factor @ two, shares))
 
 
-def kmeans_centered(F: npt.ArrayLike) -> Array:
+def kmeans_centered(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     """Round by exact 2-means on the principal eigenvector of Pi Y Pi: the paper's choice on real data.
 
     Source: end of section 5.1.4.
 
     Parameters and errors are those of sign_leading.
     """
-    return two_means(_principal_component(_as_factor(F)))
+    return two_means(_principal_component(_as_factor(F), shares), shares)
 
 
 def goemans_williamson(
@@ -78,6 +81,7 @@ def goemans_williamson(
     *,
     draws: int = 100,
     objective: Callable[[Array], float] | None = None,
+    shares: Array | None = None,
 ) -> Array:
     r"""Round by the best of several random hyperplanes, y = sign(F g) with g Gaussian.
 
@@ -97,6 +101,8 @@ def goemans_williamson(
         Number of hyperplanes.
     objective : callable, optional
         From (n,) labels to a finite number, minimised: the objective of Eq. (9) on the data, for instance.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
     Raises
     ------
@@ -105,30 +111,33 @@ def goemans_williamson(
     ParameterError
         If draws or rng is not valid, or the objective returns anything but a finite number.
     """
-    F = _as_factor(F)
-    if isinstance(F, FactorTable) and objective is None:
+    factor = _as_factor(F)
+    if isinstance(factor, FactorTable) and objective is None:
 
         def objective(y: Array) -> float:
-            return -_separation_by_parts(F, y)
+            return -_separation_by_parts(factor, y)
 
-    normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), F.shape[1]))
-    cost = objective if objective is not None else lambda y: -separation(F, y)
-    candidates = (_labels_by_sign(_project(F, normal)) for normal in normals)
+    normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), factor.shape[1]))
+    cost = objective if objective is not None else lambda y: -separation(factor, y, shares)
+    candidates = (_labels_by_sign(_project(factor, normal)) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
 
 
-def two_means(values: npt.ArrayLike) -> Array:
+def two_means(values: npt.ArrayLike, shares: Array | None = None) -> Array:
     r"""Split numbers in two clusters by exact 2-means, the first of them labelled +1.
 
     Of the n - 1 splits of the sorted values, the one with the largest :math:`s_k^2 / (k (n - k))`, s_k the sum of the k
     smallest centred values.  That is convex in k along equal values, so these are never separated.  Among splits that
     are equally good (up to rounding) the lowest threshold is taken; if all values are equal, all labels are +1.
+    Where the points have shares, s_k is the sum of p_i x_i, and k that of p_i.
 
     Source: section 2.1; O(n log n).
 
     Parameters
     ----------
     values : (n,) array
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
     Raises
     ------
@@ -138,12 +147,12 @@ def two_means(values: npt.ArrayLike) -> Array:
     raw = np.asarray(values)
     if raw.ndim != 1:
         raise DataError(f"values has shape {raw.shape}; pass a 1-d array")
-    x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")))[:, 0]
+    x = _center(_scale_largest_to_one(as_matrix(raw.reshape(-1, 1), "values")), shares)[:, 0]
     n, ordered = len(x), np.sort(x)
     if n == 1:
         return np.ones(1)
     k = np.arange(1, n)
-    gain = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k))
+    gain = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k)) if shares is None else _gain_of_splits(x, shares)
     best = k[np.argmax(gain >= gain.max() * (1.0 - 64 * EPS))]
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
@@ -155,7 +164,14 @@ def _separation_by_parts(F: FactorTable, y: Array) -> float:
     return float(np.sum(F.products_with(centred) ** 2)) / spread if spread > 0.0 else 0.0
 
 
-ROUNDINGS: dict[str, Callable[[npt.ArrayLike], Array]] = {
+def _gain_of_splits(x: Array, shares: Array) -> Array:
+    """Return what each split of the sorted values explains of their variance, (n - 1,), for points with shares."""
+    order = np.argsort(x, kind="stable")
+    p, x = shares[order], x[order]
+    return np.asarray(np.cumsum(p * x)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1]))
+
+
+ROUNDINGS: dict[str, Callable[..., Array]] = {
     "sign_leading": sign_leading,
     "sign_second": sign_second,
     "sign_centered": sign_centered,
@@ -176,32 +192,33 @@ def _scale_largest_to_one(M: Array) -> Array:
     return M / float(np.abs(M).max() or 1.0)
 
 
-def _center(M: Array) -> Array:
+def _center(M: Array, shares: Array | None = None) -> Array:
     for _ in range(2):  # the second pass removes the rounding error of the first mean
-        M = M - M.mean(axis=0)
+        M = M - mean_of(M, shares)
     return M
 
 
-def _right_vectors(F: Any, k: int) -> Array:
+def _right_vectors(F: Any, k: int, shares: Array | None = None) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
     if isinstance(F, FactorTable):
         return F.leading(k)[1]
+    F = weigh_rows(F, shares)
     root = F if len(F) < F.shape[1] else triangular_root(F)
     return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])
 
 
-def _principal_component(F: Any) -> Array:
+def _principal_component(F: Any, shares: Array | None = None) -> Array:
     """Return the principal eigenvector of Pi F F' Pi, up to scale."""
     if isinstance(F, FactorTable):
         projected = F.times(F.leading(1, centred=True)[1][0])
         return _without_rounding(projected - projected.mean(), F.shape)
-    G = _center(F)
-    return _project(G, _right_vectors(G, 1)[0])
+    G = _center(F, shares)
+    return _project(G, _right_vectors(G, 1, shares)[0])
 
 
 def _project(G: Any, direction: Array) -> Array:
     """Return G times a unit direction, without rounding errors."""
-    return _without_rounding(G.times(direction) if isinstance(G, FactorTable) else G @ direction, G.shape)
+    return _without_rounding(G @ direction, G.shape)
 
 
 def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:

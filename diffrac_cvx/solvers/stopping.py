@@ -30,6 +30,7 @@ from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_no
 from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.linalg import one_thread
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of
 from diffrac_cvx.points import as_points
 from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
 from diffrac_cvx.rows import Rows
@@ -165,6 +166,7 @@ def solve_by_iterates(
     *,
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
+    weights: PointWeights | None = None,
     read: Callable[[Any], Points] | None = None,
 ) -> Result:
     """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
@@ -187,6 +189,8 @@ def solve_by_iterates(
         A matrix of directions to start from; it is certified before the points.
     exhausted : Status
         The status where the points end before the tolerance or a limit is reached.
+    weights : PointWeights, optional
+        Weights of the points of an array.
     read : callable, optional
         What gives the data as the solver wants them, in place of `as_points`.
 
@@ -198,9 +202,13 @@ def solve_by_iterates(
     nu = in_unit_interval(nu, "nu")
     X = with_known_shape(X) if is_chunked(X) else X
     try:
-        data = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)
+        if weights is not None:
+            given = as_weighted_data(X, weights, depth=5)
+        else:
+            given = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)
     except LeaveError as leave:
         return nothing_found(np.shape(X), nu, leave.status, stopping, solver)
+    data, shares = points_with_weight(given, weights), shares_of(weights)
     G = offset_only(data, nu)
     if G is not None:
         upper = up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
@@ -208,7 +216,7 @@ def solve_by_iterates(
             value=upper,
             lower=nu,
             upper=upper,
-            F=np.ones((len(data), 1)),
+            F=np.ones((len(given), 1)),
             G=G,
             status=Status.CLOSED_FORM,
             n_iter=0,
@@ -217,23 +225,36 @@ def solve_by_iterates(
         )
     with one_thread():
         try:
-            problem, first = watched(partial(set_up, data, nu, penalty, start), data, stopping)
+            problem, first = watched(partial(set_up, data, nu, penalty, start, shares), data, stopping)
         except LeaveError as leave:
-            return nothing_found(data.shape, nu, leave.status, stopping, solver)
+            return nothing_found(given.shape, nu, leave.status, stopping, solver)
         warn_if_uninformative(problem, data, penalty)
         points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, stopping, solver, exhausted)
-        return with_proved_value(found, data, nu, penalty, stopping)
+        found = with_proved_value(found, data, nu, penalty, stopping, shares)
+        return with_all_points(found, problem, given, weights)
 
 
-def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
+def with_all_points(found: Result, problem: DirectionProblem, points: Points, weights: PointWeights | None) -> Result:
+    """Return the result with a row of F, and u = 1, for the points of weight 0 too."""
+    if weights is None or not weights.has_zeros or isinstance(points, Rows):
+        return found
+    u = np.ones(len(points))
+    u[weights.kept] = 1.0 if found.u is None else found.u
+    F = problem.labels_factor_of_points(problem.from_result(found), points)
+    return replace(found, F=F, u=None if found.u is None else u)
+
+
+def with_proved_value(
+    found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping, shares: Array | None = None
+) -> Result:
     """Return the result with the value of its V as it is returned, in the user's units, rounding included.
 
     V = 0 has the value 1, so that no more is ever needed.
     """
-    value = min(proved_value(data, nu, penalty, found.G), 1.0)
+    value = min(proved_value(data, nu, penalty, found.G, shares), 1.0)
     status = found.status
     if status is Status.OPTIMAL and value - found.lower > stopping.tol:
         status = Status.STALLED
@@ -249,10 +270,14 @@ def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, 
 
 
 def set_up(
-    data: Points, nu: float, penalty: Penalty, start: Result | npt.ArrayLike | None
+    data: Points,
+    nu: float,
+    penalty: Penalty,
+    start: Result | npt.ArrayLike | None,
+    shares: Array | None = None,
 ) -> tuple[DirectionProblem, Start]:
     """Return the problem and the warm start in its coordinates."""
-    problem = direction_problem(data, nu, penalty)
+    problem = direction_problem(data, nu, penalty, shares)
     return problem, starting_point(problem, start)
 
 
@@ -384,7 +409,7 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
             problem = replace(problem, X=problem.X.array())
             point = problem.best_scale(point.U)
         proved = np.full(len(problem.c), -1)
-        proved[penalised] = label_components(problem, weights_at(point.q, gap), penalised, None)
+        proved[penalised] = label_components(problem, weights_at(point.q, gap, problem.s), penalised, None)
     return Components(number_by_first(groups.found[:d]), None if proved is None else number_by_first(proved[:d]))
 
 

@@ -106,6 +106,9 @@ def run(experiment: Experiment, about: str | None, arguments: list[str] | None =
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--grid", choices=("full", "smoke"), default="full")
     parser.add_argument("--jobs", type=positive, default=1, help="processes of one thread each")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="dask scheduler whose workers measure, in place of --jobs processes here"
+    )
     parser.add_argument("--out", type=Path, help="folder of the results; figures, or build for a smoke run")
     parser.add_argument("--replace", action="store_true", help="replace a table of which this run measures a part")
     parser.add_argument("--draw-only", action="store_true", help="draw the table that is there")
@@ -193,7 +196,9 @@ def measure_tables(
     grid = values.grid
     settings = {"grid": grid, "version": __version__, **experiment.settings}
     path = LOGS / f"{experiment.name}_{grid}_{checksum(json.dumps(settings, sort_keys=True).encode())[:8]}.log"
-    measure_all = partial(sweep, jobs=values.jobs, seconds=experiment.seconds, memory=experiment.memory)
+    measure_all = partial(
+        sweep, jobs=values.jobs, scheduler=values.scheduler, seconds=experiment.seconds, memory=experiment.memory
+    )
     logs = [open_logs.enter_context(open_log(path, settings))]
     table = measure_all(cells, experiment.measure, logs[0], title=experiment.name)
     if experiment.complete is not None:

@@ -4,8 +4,9 @@ import json
 import threading
 import traceback
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from functools import partial
 from itertools import product
 from queue import SimpleQueue
@@ -16,10 +17,11 @@ from tqdm import tqdm
 
 from diffrac_cvx.errors import ResourceError
 from diffrac_cvx.processes import Answer, Call, OutOfTimeError, Worker, WorkerDiedError
-from experiments.harness.log import Log, Row
+from experiments.harness.log import Log, Row, SweepError
 
 __all__ = ["Cell", "Row", "cross", "sweep"]
 Cell = Mapping[str, Any]
+Measured = Generator[tuple[Cell, Row]]
 TRIES = 3  # of a cell whose process is ended from outside
 FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP")  # a user's kill, or the system's where memory does not suffice
 
@@ -38,20 +40,31 @@ def sweep(
     title: str,
     seconds: float | None = None,
     memory: float | None = None,
+    scheduler: str | None = None,
 ) -> pd.DataFrame:
     """Measure every cell and return the table, in the order of the cells whatever the number of jobs.
 
     Each row is added to `log` as it comes, and cells whose rows are in it are not measured again.  The log is the
     caller's to delete once the table is written.  A cell whose process dies, takes more than `seconds` or needs more
-    than `memory` GB is a row with a ``reason``; an error in a measurement ends the sweep.
+    than `memory` GB is a row with a ``reason``; an error in a measurement ends the sweep.  Where a `scheduler` of dask
+    is named, by its address, its workers measure the cells, and `jobs` has no meaning.
+
+    Raises
+    ------
+    SweepError
+        If the log cannot be written, or the cluster cannot be used or is lost.
     """
     missing = [cell for cell in cells if key_of(cell) not in log.rows]
     if len(missing) < len(cells):
         print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log.path}, going on from there")
     # In a mixed order, so that the cells measured so far tell how long the others take.
     mixed = sorted(missing, key=lambda cell: zlib.crc32(key_of(cell).encode()))
-    with tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
-        for cell, row in measure_cells(mixed, measure, jobs, seconds, memory):
+    if scheduler is None or not mixed:
+        measured = measure_cells(mixed, measure, jobs, seconds, memory)
+    else:
+        measured = measure_on_cluster(mixed, measure, scheduler, seconds, memory)
+    with closing(measured), tqdm(total=len(mixed), desc=title, unit="cell", mininterval=2) as bar:
+        for cell, row in measured:
             log.add(key_of(cell), row)
             bar.update()
     return pd.DataFrame([{**cell, **log.rows[key_of(cell)]} for cell in cells])
@@ -59,7 +72,7 @@ def sweep(
 
 def measure_cells(
     cells: Sequence[Cell], measure: Callable[..., Row], jobs: int, seconds: float | None, memory: float | None
-) -> Iterator[tuple[Cell, Row]]:
+) -> Measured:
     """Yield each cell with its row as it is done; no process outlives the generator."""
     stopping = threading.Event()
     idle: SimpleQueue[Worker] = SimpleQueue()
@@ -69,19 +82,10 @@ def measure_cells(
 
     def measure_cell(cell: Cell) -> Row:
         worker = idle.get()
-        call = Call(measure_here, (measure, cell))
         try:
-            answer = call_again(partial(worker.call, call, stopped=stopping.is_set, seconds=seconds))
-        except (OutOfTimeError, WorkerDiedError) as failure:
-            return {"reason": str(failure)}
+            return measure_by(worker, measure, cell, stopping.is_set, seconds)
         finally:
             idle.put(worker)
-        if isinstance(answer.error, MemoryError | ResourceError):
-            return {"reason": f"out of memory: {str(answer.error) or 'allocation refused'}"}
-        if answer.error is not None:
-            raise answer.error
-        row: Row = answer.value
-        return row
 
     threads = ThreadPoolExecutor(jobs)
     try:
@@ -93,6 +97,36 @@ def measure_cells(
         threads.shutdown(cancel_futures=True)
         for worker in workers:
             worker.close()
+
+
+def measure_on_cluster(
+    cells: Sequence[Cell], measure: Callable[..., Row], scheduler: str, seconds: float | None, memory: float | None
+) -> Measured:
+    """Yield each cell with its row as a worker of a dask cluster is done with it."""
+    try:
+        from experiments.harness import cluster
+    except ModuleNotFoundError as missing:
+        raise SweepError(
+            f"a sweep on a cluster needs {missing.name}, which is missing: pip install 'diffrac-cvx[scale]'"
+        ) from None
+    yield from cluster.measure_cells(cells, measure, scheduler, seconds, memory)
+
+
+def measure_by(
+    worker: Worker, measure: Callable[..., Row], cell: Cell, stopped: Callable[[], bool], seconds: float | None
+) -> Row:
+    """Measure a cell by the process of a worker; what ends it there is a row with a reason, or raised if an error."""
+    call = Call(measure_here, (measure, cell))
+    try:
+        answer = call_again(partial(worker.call, call, stopped=stopped, seconds=seconds))
+    except (OutOfTimeError, WorkerDiedError) as failure:
+        return {"reason": str(failure)}
+    if isinstance(answer.error, MemoryError | ResourceError):
+        return {"reason": f"out of memory: {str(answer.error) or 'allocation refused'}"}
+    if answer.error is not None:
+        raise answer.error
+    row: Row = answer.value
+    return row
 
 
 def call_again(call: Callable[[], Answer]) -> Answer:

@@ -31,13 +31,16 @@ CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A +
 NEGLIGIBLE = 1e-12  # squared norm of a column of U, relative to the largest, below which it is dropped
 
 
-def roots_and_pull(X: Array, U: Array) -> tuple[float, Array]:
-    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, q_i = ||x_i'U||^2, in one pass over X."""
+def roots_and_pull(X: Array, U: Array, s: Array | None = None) -> tuple[float, Array]:
+    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, q_i = ||x_i'U||^2, in one pass over X.
+
+    With roots s of the weights of the points, sum_i s_i sqrt(q_i) and X' Diag(s/sqrt(q)) X U, X having rows s_i x_i.
+    """
     if isinstance(X, Rows):  # a change of coordinates is cheaper for U than for X
         T = X.transform
         total, pull = X.in_centred.total(roots_and_pull_of_part, T @ U, poll=do_nothing)
         return total, np.asarray(T.T @ pull)
-    return add_roots_and_pull(row_blocks(X), U)
+    return add_roots_and_pull(row_blocks(X), U, s)
 
 
 def roots_and_pull_of_part(part: Rows, poll: Poll, U: Array) -> tuple[float, Array]:  # noqa: ARG001  # steps poll
@@ -45,15 +48,19 @@ def roots_and_pull_of_part(part: Rows, poll: Poll, U: Array) -> tuple[float, Arr
     return add_roots_and_pull(part.centred_blocks(), U)
 
 
-def add_roots_and_pull(blocks: Iterator[Array], U: Array) -> tuple[float, Array]:
+def add_roots_and_pull(blocks: Iterator[Array], U: Array, s: Array | None = None) -> tuple[float, Array]:
     """Return the sums of `roots_and_pull` over blocks of rows."""
-    total, pull = 0.0, np.zeros_like(U)
+    total, pull, done = 0.0, np.zeros_like(U), 0
     for block in blocks:
         XU = block @ U
         roots = np.sqrt(row_products(XU, XU))
-        total += float(roots.sum())
+        part = None if s is None else s[done : done + len(block)]
+        total += float(roots.sum() if part is None else part @ roots)
+        done += len(block)
         # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
         XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
+        if part is not None:
+            XU *= part[:, None]
         pull += block.T @ XU
     return total, pull
 
@@ -102,7 +109,7 @@ class Lagrangian:
     def value_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return the value at U and its gradient 2 (A + C - M) U, M = X' Diag(1/sqrt(q)) X / n."""
         n = len(self.problem.X)
-        total, pull = roots_and_pull(self.problem.X, U)
+        total, pull = roots_and_pull(self.problem.X, U, self.problem.s)
         gain = total / n
         if not self.problem.has_l1:
             BU = self.B @ U
@@ -164,7 +171,7 @@ class Lagrangian:
 
     def escape(self, U: Array) -> Array:
         """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
-        M = moment(self.problem.X, inverse_roots(row_energies(self.problem.X, U)))
+        M = moment(self.problem.X, inverse_roots(row_energies(self.problem.X, U), s=self.problem.s))
         _, vectors = np.linalg.eigh(M - self.B - self.multiplier(U))
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
 
@@ -197,7 +204,7 @@ class ScaledLagrangian(Lagrangian):
     def value_and_gradient(self, Y: Array) -> tuple[float, Array]:
         """Return the value at U = TY, and its gradient in Y."""
         n, U, RY = len(self.Z), self.T @ Y, self.root @ Y
-        total, pull = roots_and_pull(self.Z, Y)
+        total, pull = roots_and_pull(self.Z, Y, self.problem.s)
         C = self.multiplier(U)
         CU = C @ U
         value = 1 - 2 * total / n + inner(RY, RY) + inner(U, CU) - self.distance(C)
@@ -339,4 +346,4 @@ def proposal(lagrangian: Lagrangian, U: Array, done: int) -> Iterate:
         return Iterate(U, done, Dual(), point)
     C = lagrangian.multiplier(U)
     polished, bounds = polish(problem, point, C)
-    return Iterate(U, done, Dual(u=inverse_roots(point.q), C=C), polished, bounds)
+    return Iterate(U, done, Dual(u=inverse_roots(point.q, s=problem.s), C=C), polished, bounds)

@@ -90,7 +90,7 @@ class BlockLagrangian:
             q += row_products(F @ (intercepts.T @ intercepts + point.rest @ point.rest.T), F)
         for XU in products:
             q += row_products(XU, XU)
-        return np.maximum(q, 0.0)
+        return np.asarray(np.maximum(q, 0.0))
 
     def spread(self, values: Array) -> Array:
         """Return values of the single coordinates as values of all, 0 in the blocks."""
@@ -113,7 +113,9 @@ class BlockLagrangian:
         """Return the value and the gradient in all entries."""
         products = self.products(point)
         roots = np.sqrt(self.energies(point, products))
-        u = np.where(roots > 0.0, inverse_or_one(roots), 0.0)
+        u, root_weights = np.where(roots > 0.0, inverse_or_one(roots), 0.0), self.problem.problem.s
+        if root_weights is not None:
+            roots, u = root_weights * roots, root_weights * u
         value, pieces = self.single_part(point, u)
         value += 1.0 - 2.0 * float(roots.mean())
         for i, (U, XU, C) in enumerate(zip(point.factors, products, self.multipliers(point), strict=True)):
@@ -154,7 +156,7 @@ class BlockLagrangian:
     def best_scale(self, point: Point) -> tuple[Point, float, Array]:
         """Return the best multiple of a point, its objective in (15), and q."""
         q = self.energies(point, self.products(point))
-        gain, cost = float(np.sqrt(q).mean()), self.cost(point)
+        gain, cost = self.problem.problem.mean_root(q), self.cost(point)
         if gain == 0.0 or cost == 0.0:
             return point, 1.0, q
         return point.times(gain / cost), max(1.0 - gain**2 / cost, 0.0), q * (gain / cost) ** 2

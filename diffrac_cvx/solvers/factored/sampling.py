@@ -203,9 +203,10 @@ def iterates(
         yield propose(best, 0)
     progress = augmented_lagrangian.Narrowing()
     for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best), poll):
-        found = propose(look(problem, dense(iterate.U), iterate.dual and iterate.dual.C, poll), iterate.n_iter + done)
-        yield found
-        if progress.ended(found, taken=1):
+        seen = look(problem, dense(iterate.U), iterate.dual and iterate.dual.C, poll)
+        proposed = propose(seen, iterate.n_iter + done)
+        yield proposed
+        if progress.ended(proposed, taken=1):
             return
 
 

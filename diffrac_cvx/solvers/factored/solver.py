@@ -11,6 +11,7 @@ import scipy.sparse
 from diffrac_cvx.certificates.direction_problem import COPIES, DirectionProblem, problem_in_rows
 from diffrac_cvx.memory import available_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.point_weights import weights_for
 from diffrac_cvx.points import as_points
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rows import Rows
@@ -37,6 +38,7 @@ def low_rank(
     callback: Callback | None = None,
     start: Result | npt.ArrayLike | None = None,
     working_set: bool = True,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Result:
     r"""Solve problem (15) to a proved gap: by components where V has some, else as one block, V = UU'.
 
@@ -51,7 +53,8 @@ def low_rank(
 
     Many rows (40 000 or more, and at least 40 d^2) are neither copied nor visited at every step: the problem is solved
     on a sample whose gradient one pass over all rows corrects, by as many threads as the linear algebra has, and the
-    same pass proves the bracket.  X must not change before ``result.F`` is read, which is made then.
+    same pass proves the bracket.  X must not change before ``result.F`` is read, which is made then.  Where the points
+    have unequal weights, all rows are visited however many they are.
 
     The bracket is that of `certify_v`, so that the non-convexity of the factored problem cannot produce a wrong answer,
     only a gap that does not close.  It is valid at every status.
@@ -84,6 +87,9 @@ def low_rank(
         Whether a sparse problem may be solved by components, or on a few coordinates first.  Where the optimum is not
         unique both favour sparse solutions of low rank; without them the solution is of generic rank, as an interior
         point is.
+    sample_weight : (n,) array, optional
+        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+        All means are weighted, that by which X is centred too.  A point of weight 0 has a row in ``result.F``.
 
     Returns
     -------
@@ -131,13 +137,17 @@ def low_rank(
         for iterate in iterates_dense(problem, first, end, stopping, done):
             yield iterate._replace(n_iter=iterate.n_iter + done)
 
+    weights = weights_for(X, sample_weight)
+
     def read(X: Any) -> Points:
         shape = getattr(X, "shape", ())
         many = len(shape) == 2 and sampling.many_rows(*shape)
         by_columns = penalty.has_l1 and not many
         return as_points(X, by_rows=many, by_columns=by_columns, depth=6, poll=stopping.poll)
 
-    return solve_by_iterates(X, nu, penalty, iterates, stopping, "low_rank", start=start, read=read)
+    return solve_by_iterates(
+        X, nu, penalty, iterates, stopping, "low_rank", start=start, weights=weights, read=None if weights else read
+    )
 
 
 def fits(X: Rows) -> bool:

@@ -24,7 +24,8 @@ Warm = tuple[Array | None, Array | None]  # U and C to start from
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
     """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
-    alone = np.mean(np.abs(problem.X), axis=0) ** 2 / np.maximum(np.diag(problem.A) + problem.c**2, 1e-300)
+    sizes = np.abs(problem.X) if problem.s is None else np.abs(problem.X) * problem.s[:, None]
+    alone = np.mean(sizes, axis=0) ** 2 / np.maximum(np.diag(problem.A) + problem.c**2, 1e-300)
     alone[problem.c == 0.0] = np.inf
     size = max(size, int(np.sum(problem.c == 0.0)))
     return np.sort(np.argsort(-alone, kind="stable")[:size])
@@ -32,7 +33,7 @@ def most_promising(problem: DirectionProblem, size: int) -> Indices:
 
 def extend_multiplier(problem: DirectionProblem, q: Array, chosen: Indices, C: Array | None) -> tuple[Array, Array]:
     """Return C on all coordinates, M - A clipped to the box outside the set, and |M - A|_ij - c_i c_j."""
-    excess = moment(problem.X, inverse_roots(q)) - problem.A
+    excess = moment(problem.X, inverse_roots(q, s=problem.s)) - problem.A
     full = np.clip(excess, -problem.box, problem.box)
     if C is not None:
         full[np.ix_(chosen, chosen)] = C
@@ -60,7 +61,7 @@ def iterates(
         q = problem.best_scale(U).q
         C, violation = extend_multiplier(problem, q, chosen, small.dual.C if small.dual else None)
         point = problem.best_scale(U if small.scaled is None else lift(dense(small.scaled.U), chosen, size))
-        yield Iterate(U, done, Dual(u=inverse_roots(q), C=C), point)
+        yield Iterate(U, done, Dual(u=inverse_roots(q, s=problem.s), C=C), point)
         score = violation.max(axis=1)
         score[chosen] = -np.inf
         n_entering = int(np.sum(score > 0.1 * problem.box.max()))

@@ -1,0 +1,117 @@
+"""The cells of the experiment on size: rows on disk, sparse columns, a table on the workers of a cluster."""
+
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.memory import reset_peak, resident
+from experiments.harness.sweep import Cell, Row, cross
+from experiments.scale.data import make_rows, make_words, write_rows
+
+FOLDER = Path("build") / "scale"
+FEATURES = 50  # of the table with many rows
+CLUSTER_FEATURES = 20
+LAM = 0.003  # of the words: about two hundred of them are used
+TOL = 1e-3
+SECONDS = 600.0  # for one solve
+USED = 1e-3  # of the largest coefficient: what is smaller is not used
+SETTINGS = {"tol": TOL, "lam": LAM}
+
+ROWS = {"full": (200_000, 2_000_000, 20_000_000), "smoke": (120_000,)}
+WORDS = {"full": ((20_000, 500), (20_000, 5_000), (200_000, 5_000)), "smoke": ((2_000, 200),)}
+WORKERS = {"full": (1, 2, 4), "smoke": (1,)}
+CLUSTER_ROWS = {"full": (500_000, 2_000_000), "smoke": (50_000,)}
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid."""
+    rows = cross(kind=["rows"], n=ROWS[grid], d=[FEATURES], workers=[0])
+    words = [{"kind": "words", "n": n, "d": d, "workers": 0} for n, d in WORDS[grid]]
+    return rows + words + cross(kind=["cluster"], n=CLUSTER_ROWS[grid], d=[CLUSTER_FEATURES], workers=WORKERS[grid])
+
+
+def measure(kind: str, n: int, d: int, workers: int) -> Row:
+    """Solve one table to the gap wanted."""
+    return {"rows": measure_rows, "words": measure_words, "cluster": measure_cluster}[kind](n, d, workers)
+
+
+def measure_rows(n: int, d: int, workers: int) -> Row:  # there are none
+    """Solve a table that is a file, read by passes."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        path = Path(folder) / "rows.npy"
+        write_rows(path, n, d)
+        X = np.load(path, mmap_mode="r")
+        before = reset_peak()
+        result = dc.low_rank(X, tol=TOL, time_limit=SECONDS)
+        return {**describe(result, n), "memory": resident("VmHWM") - before, "size": float(X.nbytes)}
+
+
+def measure_words(n: int, d: int, workers: int) -> Row:  # there are none
+    """Solve a sparse table with a penalty that leaves few words, round it, and say how many are used."""
+    X: Any = make_words(n, d)
+    before = reset_peak()
+    result = dc.low_rank(X, lam=LAM, tol=TOL, time_limit=SECONDS)
+    started = time.perf_counter()
+    dc.rounding.kmeans_centered(result.factor)
+    rounding = time.perf_counter() - started
+    size = np.sqrt(np.asarray(result.G.multiply(result.G).sum(axis=1)).ravel()) if result.G is not None else np.zeros(1)
+    return {
+        **describe(result, n),
+        "memory": resident("VmHWM") - before,
+        "size": float(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes),
+        "density": X.nnz / (n * d),
+        "used": int(np.sum(size > USED * size.max())),
+        "rounding_seconds": rounding,
+    }
+
+
+def measure_cluster(n: int, d: int, workers: int) -> Row:
+    """Solve a table whose chunks are made and kept by the workers of a cluster on this machine."""
+    dask, da, distributed = (import_module(name) for name in ("dask", "dask.array", "distributed"))
+
+    chunk = n // 8
+    parts = [
+        da.from_delayed(dask.delayed(make_rows)((2017, 14, i), chunk, d), (chunk, d), np.float32) for i in range(8)
+    ]
+    with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),  # it moves chunks to idle workers
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        X = da.concatenate(parts).persist()
+        distributed.wait(X)
+        before = loopback_bytes()
+        result = dc.low_rank(X, tol=TOL, time_limit=SECONDS)
+        moved = loopback_bytes() - before
+        del X
+    row = describe(result, 8 * chunk)
+    return {**row, "size": 4.0 * 8 * chunk * d, "moved": float(moved), "moved_per_pass": moved / row["passes"]}
+
+
+def describe(result: dc.Result, n: int) -> Row:
+    """Return what every kind of cell has."""
+    rows = result.history[-1].rows if result.history else 0
+    return {
+        "value": result.value,
+        "lower": result.lower,
+        "gap": result.gap,
+        "status": result.status.name,
+        "seconds": result.seconds,
+        "passes": rows / n,
+        "rows_a_second": rows / result.seconds,
+    }
+
+
+def loopback_bytes() -> int:
+    """Return how many bytes this machine has sent to itself, by all its processes; 0 where that is not known."""
+    try:
+        lines = Path("/proc/net/dev").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.split()[0] == "lo:"), 0)

@@ -1,0 +1,38 @@
+"""Draw time and memory against the size of a table, and what moves between processes; solves nothing."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+
+WORKERS = {1: ("o", SECOND), 2: ("s", GREEN), 4: ("^", ACCENT)}
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw three panels: seconds, memory, and bytes moved a pass."""
+    rows, words, cluster = (table[table["kind"] == kind] for kind in ("rows", "words", "cluster"))
+    with plt.rc_context(STYLE):
+        figure, (seconds, memory, moved) = plt.subplots(1, 3, figsize=(PAGE, 2.3))
+        for part, label, color, marker in ((rows, "file, 50 columns", SECOND, "o"), (words, "sparse", ACCENT, "s")):
+            entries = part["n"] * part["d"]
+            seconds.plot(entries, part["seconds"], marker, color=color, ms=4, label=label)
+            memory.plot(entries, part["memory"].clip(lower=1e6) / 1e9, marker, color=color, ms=4, label=label)
+        sizes = pd.concat([rows["n"] * rows["d"], words["n"] * words["d"]])
+        ends = [sizes.min(), sizes.max()]
+        memory.plot(ends, [8 * size / 1e9 for size in ends], color=GREY, lw=0.8, label="a dense array of doubles")
+        memory.axhline(2.0, color=GREY, lw=0.8, ls=":")
+        seconds.set(xscale="log", yscale="log", xlabel="entries $n d$", ylabel="seconds to a gap of 0.001")
+        memory.set(xscale="log", yscale="log", xlabel="entries $n d$", ylabel="memory beside the data, GB")
+        seconds.legend(frameon=False)
+        memory.legend(frameon=False)
+        for workers, part in cluster.groupby("workers"):
+            marker, color = WORKERS.get(int(workers), ("d", GREY))
+            plural = "" if workers == 1 else "es"
+            label = f"{workers} process{plural}"
+            moved.plot(part["n"], part["moved_per_pass"] / 1e6, marker + "-", color=color, ms=4, label=label)
+        moved.set(xscale="log", xlabel="rows $n$, 20 columns", ylabel="MB moved a pass", ylim=(0, None))
+        if len(cluster):
+            moved.legend(frameon=False)
+        save(figure, stem)

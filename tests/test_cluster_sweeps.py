@@ -1,0 +1,469 @@
+"""Sweeps on a dask cluster: the table of a local run, whatever becomes of workers, of the scheduler and of the command.
+
+The fast tests use a scheduler and workers in threads of this process; the slow ones use processes, which are
+killed by their numbers.
+"""
+
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from test_interrupted_sweeps import Here, are_gone, claims, draw, measure, noted, without_seconds
+
+import experiments.harness.sweep as runner
+from experiments.harness import cluster, command
+from experiments.harness.command import INTERRUPTED, REFUSED, Experiment
+from experiments.harness.log import open_log, read_line
+from experiments.harness.sweep import sweep
+
+ROOT = Path(__file__).parents[1]
+LONG = 120.0  # seconds: generous, for busy machines
+
+
+def few_cells(grid):
+    return [{"k": k, "text": text} for k, text in enumerate(["naïve", "=1+1", 'a, "b"\nc', "κ", "-0.5", "", "x", "y"])]
+
+
+def measure_and_wait(k, text):
+    """Note which process measures the cell, and take a while: for ever once the file is there that asks for it."""
+    row = measure(k, text)
+    with Path(os.environ["PROCESSES"]).open("a") as file:
+        file.write(f"{k} {os.getpid()}\n")
+    time.sleep(0.3)
+    while k == 5 and Path(os.environ["HALT"]).exists():
+        time.sleep(0.05)
+    return row
+
+
+def kill_its_worker(k, text):
+    """The cell k = 2 kills the worker of the cluster that measures it."""
+    if k == 2:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(LONG)
+    return measure(k, text)
+
+
+def fail_for_two(k, text):
+    if k == 2:
+        raise OSError("no such data")
+    return measure(k, text)
+
+
+def fail_variously(k, text):
+    """One cell dies, one takes too long, one needs too much memory."""
+    if k == 1:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if k == 2:
+        time.sleep(LONG)
+    if k == 3:
+        np.ones(10**11)
+    return measure(k, text)
+
+
+FEW = Experiment("few", few_cells, measure, draw, claims, {"tol": 1})
+SLOW = replace(FEW, measure=measure_and_wait)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("NOTED", "PROCESSES", "HALT"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    (tmp_path / "noted").touch()
+
+
+def run(experiment, *arguments):
+    return command.run(experiment, None, list(map(str, arguments)))
+
+
+@pytest.fixture
+def expected(monkeypatch, capsys):
+    """The table of a local run that nothing disturbs."""
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "Worker", Here)
+        assert run(FEW, "--out", "local") == 0
+    capsys.readouterr()
+    Path("noted").write_text("")
+    return without_seconds(Path("local/few.csv"))
+
+
+def table_is(expected):
+    return without_seconds(Path("figures/few.csv")) == expected
+
+
+def logged():
+    lines = [line for path in Path("build").glob("few_full_*.log") for line in path.read_bytes().split(b"\n")[1:-1]]
+    return [read_line(line)[0] for line in lines]
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + LONG
+    while not holds():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.05)
+
+
+# With a cluster of threads
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=":0"
+    ) as local:
+        yield local.scheduler_address
+
+
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(cluster, "Worker", Here)
+
+
+def test_the_table_of_a_cluster_is_that_of_a_local_run(threads, here, expected, capsys):
+    assert run(FEW, "--scheduler", threads) == 0
+    assert table_is(expected)
+    assert sorted(noted()) == list(range(8))
+    assert "8/8" in capsys.readouterr().err, "the bar"
+    assert not cluster.PROCESSES
+
+
+def test_either_way_completes_what_the_other_began(threads, here, expected, monkeypatch):
+    def stop(k, text):
+        if k == 4:
+            raise KeyboardInterrupt
+        return measure(k, text)
+
+    monkeypatch.setattr(runner, "Worker", Here)
+    assert run(replace(FEW, measure=stop)) == INTERRUPTED
+    done = len(logged())
+    assert 0 < done < 8
+    Path("noted").write_text("")
+    assert run(FEW, "--scheduler", threads) == 0
+    assert sum(noted().values()) == 8 - done
+    assert table_is(expected)
+
+
+def test_what_is_complete_needs_no_cluster(here, expected, monkeypatch):
+    monkeypatch.setattr(runner, "Worker", Here)
+
+    def fail(table, stem):
+        raise OSError("no room for the figure")
+
+    assert run(replace(FEW, draw=fail)) == REFUSED
+    assert run(FEW, "--scheduler", "tcp://127.0.0.1:1") == 0
+    assert table_is(expected)
+
+
+def test_an_error_of_a_cell_keeps_its_traceback(threads, here):
+    with pytest.raises(OSError, match="no such data") as caught:
+        run(replace(FEW, measure=fail_for_two), "--scheduler", threads)
+    assert "in the cell {'k': 2" in caught.value.__notes__[0]
+    assert "in fail_for_two" in caught.value.__notes__[0]
+
+
+def test_an_error_before_a_cell_begins_is_a_sentence(threads, capsys, monkeypatch):
+    def refuse(limit):
+        raise OSError("no process can be started")
+
+    monkeypatch.setattr(cluster, "Worker", refuse)
+    assert run(FEW, "--scheduler", threads) == REFUSED
+    assert "cannot begin a cell (no process can be started)" in one_error(capsys)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda patch: patch.setattr(cluster, "__version__", "9.9"), "has diffrac_cvx 0.1.0 and this is 9.9"),
+        (lambda patch: patch.setitem(sys.modules, "diffrac_cvx", None), "has no diffrac_cvx: install this version"),
+        (
+            lambda patch: patch.setitem(sys.modules, "experiments.harness.cluster", None),
+            "cannot import the experiments",
+        ),
+        (
+            lambda patch: patch.setattr(platform, "python_version", lambda: "3.99.0"),
+            "runs Python 3.99.0 and this is",
+        ),
+        (
+            lambda patch: patch.setattr(measure, "__module__", "nowhere"),
+            "(No module named 'nowhere'): start the workers",
+        ),
+    ],
+    ids=["other version", "no package", "no experiments", "other Python", "no cells"],
+)
+def test_workers_without_this_code_are_a_sentence(threads, monkeypatch, capsys, change, sentence):
+    with monkeypatch.context() as patch:
+        change(patch)
+        assert run(FEW, "--scheduler", threads) == REFUSED
+    assert sentence in one_error(capsys)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense://x", "tcp://", "tls://127.0.0.1:1"])
+def test_a_scheduler_that_cannot_be_reached_is_a_sentence_within_seconds(address, monkeypatch, capsys):
+    assert cluster.PATIENCE <= 10.0
+    monkeypatch.setattr(cluster, "PATIENCE", 0.3)
+    started = time.perf_counter()
+    assert run(FEW, "--scheduler", address) == REFUSED
+    assert time.perf_counter() - started < 30.0
+    assert f"the scheduler {address} cannot be reached" in one_error(capsys)
+
+
+def test_without_dask_the_message_names_the_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "experiments.harness.cluster")
+    monkeypatch.delattr("experiments.harness.cluster")
+    assert run(FEW, "--scheduler", "tcp://127.0.0.1:1") == REFUSED
+    assert "distributed, which is missing: pip install 'diffrac-cvx[scale]'" in one_error(capsys)
+
+
+def one_error(capsys):
+    text = capsys.readouterr().err.partition("error: ")[2]
+    assert text.count("\n") == 1, text
+    return text
+
+
+def test_make_names_the_scheduler_only_where_it_is_set():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):.*\n\t\$\(RUN\) experiments\.\w+ --grid", makefile, flags=re.MULTILINE)
+    assert len(targets) == 16
+    for extra, said in (["SCHEDULER=tcp://a:1"], 16), ([], 0):
+        printed = subprocess.run(
+            ["make", "-n", *targets, *extra], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+        assert printed.count('--scheduler "tcp://a:1"') == said
+        assert printed.count("--scheduler") == said
+
+
+# With clusters of processes
+
+
+@pytest.fixture
+def processes(_folder):
+    """Two workers, each a process, with an allowance of two deaths a cell."""
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
+    ):
+        yield local.scheduler_address
+
+
+def pids_of(address):
+    with Client(address, set_as_default=False) as client:
+        return list(client.run(os.getpid).values())
+
+
+@pytest.mark.slow
+def test_workers_killed_in_mid_sweep_change_nothing(processes, expected):
+    child = start(SLOW, "--scheduler", processes)
+    for rows in (1, 4):
+        wait_until(lambda rows=rows: len(logged()) >= rows)
+        os.kill(pids_of(processes)[0], signal.SIGKILL)
+    assert child.wait(LONG) == 0, Path("err").read_text()
+    assert table_is(expected)
+
+
+@pytest.mark.slow
+def test_a_cell_that_kills_every_worker_is_a_row_with_a_reason_and_harms_no_other(processes, expected):
+    assert run(replace(FEW, measure=kill_its_worker), "--scheduler", processes, "--jobs", 2) == 0
+    rows = without_seconds(Path("figures/few.csv"))
+    assert rows[0] == [*expected[0], "reason"]
+    (reason,) = (row[-1] for row in rows[1:] if row[-1])
+    assert reason == rows[3][-1] == "2 workers of the cluster died while they measured it"
+    assert [row[:-1] for row in rows[4:]] == expected[4:]
+
+
+@pytest.mark.slow
+def test_limits_and_deaths_are_those_of_a_local_run(processes, tmp_path):
+    tables = []
+    for scheduler in (None, processes):
+        with open_log(tmp_path / f"{scheduler is None}.log", {}) as log:
+            table = sweep(
+                few_cells("full"), fail_variously, log, jobs=2, title="", seconds=6.0, memory=8.0, scheduler=scheduler
+            )
+        tables.append(table.drop(columns="seconds"))
+    assert tables[0].to_csv() == tables[1].to_csv()
+    reasons = tables[1]["reason"]
+    assert list(reasons[1:3]) == ["the process died: SIGSEGV", "stopped after 6 s"]
+    assert reasons[3].startswith("out of memory: Unable to allocate")
+    assert reasons.isna().sum() == 5
+
+
+def start(experiment, *arguments):
+    """Start a command in a process of its own, whose output goes to the files out and err."""
+    name = next(name for name, value in globals().items() if value is experiment)
+    code = (
+        f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests')!r}]\n"
+        "import test_cluster_sweeps as t\n"
+        f"raise SystemExit(t.run(t.{name}, *sys.argv[1:]))\n"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdout=Path("out").open("w"), stderr=Path("err").open("w"),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's background ignores it
+    )  # fmt: skip
+
+
+def processes_of_cells():
+    """The process that measured each cell."""
+    return dict(map(int, line.split()) for line in Path("processes").read_text().splitlines())
+
+
+def is_halted():
+    """Whether the cell that waits for ever is in its process, and all others are logged."""
+    return len(logged()) == 7 and len(processes_of_cells()) == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_cells_in_flight_are_cancelled_with_the_command(processes, expected, ending):
+    Path("halt").touch()
+    child = start(SLOW, "--scheduler", processes)
+    wait_until(is_halted)
+    child.send_signal(ending)
+    assert child.wait(30) == (INTERRUPTED if ending == signal.SIGINT else -signal.SIGKILL)
+    assert are_gone([processes_of_cells()[5]], 60.0), "the process of the cell that waits"
+    if ending == signal.SIGINT:
+        assert are_gone(list(processes_of_cells().values()), 60.0), "those of the other cells too"
+        *_, last = Path("err").read_text().splitlines()
+        assert last == "stopped: the rows so far are kept in build, and the same command completes them"
+    assert len(logged()) == 7
+    Path("halt").unlink()
+    Path("noted").write_text("")
+    assert run(FEW, "--scheduler", processes) == 0
+    assert sum(noted().values()) == 1
+    assert table_is(expected)
+
+
+class ByHand:
+    """A scheduler and workers as they are started on the command line."""
+
+    def __init__(self, **environment):
+        self.started = []
+        self.environment = {**os.environ, **environment}
+        self.start("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", "address")
+        wait_until(Path("address").exists)
+        self.file = str(Path("address").resolve())
+
+    def start(self, *arguments, cwd=None):
+        self.started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments],
+                cwd=cwd,
+                env=self.environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        return self.started[-1]
+
+    def start_worker(self, cwd):
+        return self.start("worker", "--scheduler-file", self.file, "--nthreads", "2", "--no-dashboard", cwd=cwd)
+
+    @property
+    def address(self):
+        return re.search(r'"address": "(tcp://[^"]+)"', Path("address").read_text())[1]
+
+    def end(self):
+        for process in reversed(self.started):
+            process.terminate()
+        for process in self.started:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@pytest.fixture
+def by_hand(_folder):
+    """Workers where the project is; the scheduler elsewhere."""
+    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+    hand.start_worker(ROOT)
+    yield hand
+    hand.end()
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_lost_is_a_sentence_within_half_a_minute_and_loses_no_row(by_hand, expected):
+    Path("halt").touch()
+    child = start(SLOW, "--scheduler", by_hand.address)
+    wait_until(is_halted)
+    by_hand.started[0].kill()
+    assert child.wait(30) == REFUSED
+    *_, last = Path("err").read_text().splitlines()
+    assert last.startswith(f"error: the scheduler {by_hand.address} was lost")
+    assert last.endswith("the same command goes on from there, with a scheduler or without")
+    assert Path("err").read_text().count("error: ") == 1
+    assert len(logged()) == 7
+    Path("noted").write_text("")
+    assert run(FEW, "--jobs", 2) == 0
+    assert sum(noted().values()) == 1
+    assert table_is(expected)
+
+
+@pytest.mark.slow
+def test_a_worker_of_another_version_is_a_sentence_at_the_start_and_later(by_hand, capsys, monkeypatch):
+    assert run(FEW, "--scheduler", by_hand.address, "--out", "first") == 0
+    capsys.readouterr()
+    monkeypatch.setattr(cluster, "__version__", "9.9")
+    for check in (cluster.check_code, lambda client, measure: None):
+        monkeypatch.setattr(cluster, "check_code", check)
+        assert run(FEW, "--scheduler", by_hand.address) == REFUSED
+        assert "has diffrac_cvx 0.1.0 and this is 9.9: install one version" in one_error(capsys)
+
+
+@pytest.mark.slow
+def test_workers_that_have_not_the_package_at_all_are_a_sentence(capsys):
+    for name, content in (("diffrac_cvx", "raise ImportError('none')"), ("experiments", "raise ImportError('none')")):
+        Path("nothing", name).mkdir(parents=True)
+        Path("nothing", name, "__init__.py").write_text(content)
+    hand = ByHand(PYTHONPATH=str(Path("nothing").resolve()))
+    try:
+        hand.start_worker(Path("nothing"))
+        with Client(hand.address, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=LONG)
+        assert run(FEW, "--scheduler", hand.address) == REFUSED
+        text = capsys.readouterr()
+        assert "has no diffrac_cvx: install this version, 0.1.0, where the workers run" in text.err
+        Path("nothing/diffrac_cvx/__init__.py").write_text("__version__ = '0.1.0'")
+        assert run(FEW, "--scheduler", hand.address) == REFUSED
+        assert "cannot import the experiments (none): start the workers where" in capsys.readouterr().err
+    finally:
+        hand.end()
+
+
+@pytest.mark.slow
+def test_a_late_worker_without_the_experiments_is_a_sentence():
+    Path("nothing/experiments").mkdir(parents=True)
+    Path("nothing/experiments/__init__.py").write_text("raise ImportError('none')")
+    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+    child = start(FEW, "--scheduler", hand.address)
+    try:
+        wait_until(lambda: "has no worker yet" in Path("out").read_text())
+        hand.environment["PYTHONPATH"] = str(Path("nothing").resolve())
+        hand.start_worker(Path("nothing"))
+        assert child.wait(LONG) == REFUSED
+        assert "cannot begin a cell (none)" in Path("err").read_text()
+    finally:
+        hand.end()
+
+
+@pytest.mark.slow
+def test_a_sweep_waits_for_the_first_worker_until_the_scheduler_is_lost():
+    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+    child = start(FEW, "--scheduler", hand.address)
+    try:
+        wait_until(lambda: "has no worker yet" in Path("out").read_text())
+        hand.started[0].kill()
+        assert child.wait(30) == REFUSED
+        assert f"error: the scheduler {hand.address} was lost" in Path("err").read_text()
+    finally:
+        hand.end()

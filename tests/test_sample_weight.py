@@ -1,0 +1,743 @@
+"""Weights of the points: whole weights are repeated rows, weight 0 is no row, and only their proportions count."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.block_bounds import Blocks
+from diffrac_cvx.certificates.block_problem import Partition, block_problem
+from diffrac_cvx.certificates.certify import read_matrix
+from diffrac_cvx.certificates.components import weights_at
+from diffrac_cvx.certificates.direction_bounds import bracket, candidate_weights
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.values import proved_labels_value, proved_value
+from diffrac_cvx.choice import Clock, Setting, agreements, follow_path, judge_half, split_points, squared_correlation
+from diffrac_cvx.inputs import as_data
+from diffrac_cvx.many_clusters import Halves, fit_scores, split_repeatedly
+from diffrac_cvx.metrics import separation
+from diffrac_cvx.point_weights import as_weights, root_weights
+from diffrac_cvx.points import read_points
+from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
+from diffrac_cvx.reservations import find_reservations
+from diffrac_cvx.rows import BLOCK
+from diffrac_cvx.solvers.factored import working_set
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian, roots_and_pull
+from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian
+from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
+from diffrac_cvx.solvers.factored.working_set import extend_multiplier, most_promising
+from diffrac_cvx.solvers.stopping import user_components
+from tests.oracles import augmented, best_fit, gamma, labellings
+from tests.sparse_instances import instance, random_multipliers, random_partition, random_point
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+PENALTIES = {
+    "none": dc.Penalty(),
+    "ridge": dc.Penalty(ridge=0.2),
+    "l1": dc.Penalty(lam=0.05),
+    "both": dc.Penalty(lam=0.2, ridge=0.1),
+}
+ROUNDINGS = [*dc.rounding.ROUNDINGS, "goemans_williamson"]
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES)
+
+
+def drawn(n=20, d=4, seed=0, whole=True):
+    """Two clusters that overlap, and weights 0 to 4, or fractions of these."""
+    rng = np.random.default_rng([2017, seed])
+    X = rng.standard_normal((n, d)) + 1.5 * np.sign(rng.standard_normal(n))[:, None] * np.eye(d)[0]
+    w = rng.permutation(np.arange(n) % 5).astype(float)
+    return X, w if whole else w * rng.uniform(0.5, 1.5, n)
+
+
+def repeated(X, w):
+    return np.repeat(X, w.astype(int), axis=0)
+
+
+def weighted_objective(X, w, V, nu, a, c):
+    """Eq. (15) with weights from its formula; V with the offset last where nu < 1."""
+    p = w / w.sum()
+    X, a, c = augmented(X - p @ X, nu, a, c)
+    q = np.einsum("ij,jk,ik->i", X, V, X)
+    return float(1 - 2 * p @ np.sqrt(np.maximum(q, 0.0)) + p @ q + gamma(V, a, c))
+
+
+# The solvers
+
+
+@pytest.mark.parametrize(("nu", "penalty"), [(1.0, "none"), (0.6, "ridge"), (1.0, "l1"), (0.6, "both")])
+def test_the_fast_path_and_the_reference_find_the_same_weighted_optimum(nu, penalty):
+    X, w = drawn(14, 3, whole=False)
+    reference = dc.solve(dc.v_space(X, nu, PENALTIES[penalty], sample_weight=w), "CLARABEL", tol=1e-6)
+    fast = dc.low_rank(X, nu, PENALTIES[penalty], sample_weight=w, tol=1e-6)
+    assert reference.gap <= 1e-6
+    assert fast.gap <= 1e-6
+    assert max(reference.lower, fast.lower) <= min(reference.upper, fast.upper)
+    a, c = PENALTIES[penalty].weights(3)
+    for result in (reference, fast):
+        assert weighted_objective(X, w, result.V, nu, a, c) == pytest.approx(result.value, abs=1e-9)
+        assert result.F.shape[0] == len(X)
+    without = dc.low_rank(X, nu, PENALTIES[penalty], tol=1e-6)
+    assert without.lower > fast.upper or without.upper < fast.lower
+
+
+def test_the_value_of_the_reference_problem_is_the_weighted_one_before_any_certificate():
+    X, w = drawn(14, 3, whole=False)
+    value = dc.v_space(X, 0.6, lam=0.05, ridge=0.1, sample_weight=w).problem.solve(solver="CLARABEL")
+    fast = dc.low_rank(X, 0.6, lam=0.05, ridge=0.1, sample_weight=w, tol=1e-7)
+    assert value == pytest.approx(fast.value, abs=1e-6)
+
+
+def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
+    X, w = drawn(14, 3, whole=False)
+    points = read_points(X, w)
+    coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05), points.shares)
+    terms = direction_terms(coordinates, 1.0, points.shares)
+    objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
+    cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
+    V = terms.V.value[:3, :3]
+    q = np.einsum("ij,jk,ik->i", coordinates.X, V, coordinates.X)
+    np.testing.assert_allclose(terms.weights(), 1 / np.sqrt(q), rtol=1e-4)
+    assert dc.v_space(X, sample_weight=w).size.points == len(X)  # where the solver fails, all have a row in F
+
+
+@each_penalty
+@pytest.mark.parametrize("nu", [1.0, 0.6])
+def test_whole_weights_give_what_repeated_rows_give(nu, penalty):
+    X, w = drawn()
+    known = {"nu": nu, "penalty": PENALTIES[penalty]}
+    found = dc.low_rank(X, **known, sample_weight=w, tol=1e-7)
+    other = dc.low_rank(repeated(X, w), **known, tol=1e-7)
+    np.testing.assert_allclose([found.value, found.lower], [other.value, other.lower], rtol=0, atol=3e-8)
+    y = dc.rounding.kmeans_centered(other.F)
+    labels = y[np.cumsum(w).astype(int)[w > 0] - 1]
+    given = np.ones(len(X))
+    given[w > 0] = labels
+    for result, proved in ((found, other), (other, other)):
+        weighted = dc.certify_v(X, result.V, **known, sample_weight=w)
+        np.testing.assert_allclose(weighted, dc.certify_v(repeated(X, w), result.V, **known), rtol=0, atol=1e-7)
+        certificate = dc.certify_labels(X, given, proved, **known, sample_weight=w)
+        same = dc.certify_labels(repeated(X, w), y, proved, **known)
+        assert certificate.objective == pytest.approx(same.objective, abs=1e-11)
+        np.testing.assert_allclose(certificate.v, same.v, atol=1e-8)
+    clusters = np.arange(len(X)) % 3
+    certificate = dc.certify_clusters(X, clusters, found, **known, sample_weight=w)
+    same = dc.certify_clusters(repeated(X, w), repeated(clusters, w), found, **known)
+    assert certificate.objective == pytest.approx(same.objective, abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whole_weights_give_what_repeated_rows_give_on_sparse_problems_of_every_kind(seed):
+    X, nu, penalty = instance(seed)
+    w = np.random.default_rng(seed).integers(0, 4, len(X)).astype(float)
+    found = dc.low_rank(X, nu, penalty, sample_weight=w, tol=1e-6, max_iter=2000)
+    other = dc.low_rank(repeated(X, w), nu, penalty, tol=1e-6, max_iter=2000)
+    np.testing.assert_allclose([found.value, found.lower], [other.value, other.lower], rtol=0, atol=1e-6)
+    assert max(found.lower, other.lower) <= min(found.upper, other.upper) + 1e-12
+    weighted = dc.certify_v(X, found.V, nu, penalty, sample_weight=w)
+    np.testing.assert_allclose(weighted, dc.certify_v(repeated(X, w), found.V, nu, penalty), rtol=0, atol=2e-6)
+
+
+@each_penalty
+def test_a_row_of_weight_0_is_left_out_but_has_labels(penalty):
+    X, w = drawn(whole=False)
+    X[np.argmin(w)] = 50.0
+    kept = w > 0
+    found = dc.low_rank(X, 0.7, PENALTIES[penalty], sample_weight=w)
+    other = dc.low_rank(X[kept], 0.7, PENALTIES[penalty], sample_weight=w[kept])
+    assert (found.value, found.lower) == (other.value, other.lower)
+    assert found.F.shape[0] == len(X)
+    np.testing.assert_allclose(found.F[kept] @ found.F[kept].T, other.F @ other.F.T, atol=1e-9)
+    np.testing.assert_allclose(np.sum(found.F**2, axis=1), 1.0)
+    equal = dc.low_rank(X, 0.7, PENALTIES[penalty], sample_weight=2.0 * kept)
+    plain = dc.low_rank(X[kept], 0.7, PENALTIES[penalty])
+    assert (equal.value, equal.lower, equal.n_iter) == (plain.value, plain.lower, plain.n_iter)
+    # Without an offset, a row of weight 0 opposite to another has the opposite row of F.
+    centre = (w / w.sum()) @ X
+    opposite = np.vstack([X, 2 * centre - X[kept][0]])
+    F = dc.low_rank(opposite, penalty=PENALTIES[penalty], sample_weight=np.append(w, 0.0)).F
+    np.testing.assert_allclose(F[-1], -F[np.flatnonzero(kept)[0]], atol=1e-9)
+
+
+@pytest.mark.parametrize("multiple", [7.3, 1e-300, 1e300])
+def test_only_the_proportions_of_the_weights_count(multiple):
+    X, w = drawn()
+    w /= 10.0
+    found = dc.low_rank(X, 0.7, lam=0.05, sample_weight=w, tol=1e-6)
+    other = dc.low_rank(X, 0.7, lam=0.05, sample_weight=w * multiple, tol=1e-6)
+    np.testing.assert_allclose([found.value, found.lower], [other.value, other.lower], rtol=0, atol=1e-9)
+    for shift in (2.0**-900, 2.0**900):
+        np.testing.assert_array_equal(as_weights(w, len(w)).shares, as_weights(w * shift, len(w)).shares)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_equal_weights_are_no_weights(many):
+    X = drawn(41_000, 2)[0] if many else drawn()[0]
+    found, other = dc.low_rank(X, 0.7, sample_weight=np.full(len(X), 3)), dc.low_rank(X, 0.7)
+    assert (found.value, found.lower, found.n_iter) == (other.value, other.lower, other.n_iter)
+
+
+def test_many_rows_may_have_weights():
+    X = drawn(41_000, 2)[0]
+    w = np.random.default_rng(0).integers(0, 3, len(X))
+    found, other = dc.low_rank(X, 0.7, sample_weight=w), dc.low_rank(repeated(X, w), 0.7)
+    assert max(found.lower, other.lower) <= min(found.upper, other.upper)
+    assert max(found.gap, other.gap) <= 1e-5
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_components_are_found_and_proved_with_weights(nu):
+    rng = np.random.default_rng(5)
+    X, w = rng.standard_normal((60, 30)), rng.integers(0, 3, 60).astype(float)
+    penalty = dc.Penalty(lam=0.3)
+    found = dc.low_rank(X, nu, penalty, sample_weight=w, tol=1e-6)
+    other = dc.low_rank(repeated(X, w), nu, penalty, tol=1e-6)
+    whole = dc.low_rank(X, nu, penalty, sample_weight=w, working_set=False, tol=1e-4)
+    for result in (other, whole):
+        assert max(found.lower, result.lower) <= min(found.upper, result.upper)
+    assert len(set(found.components.found)) > 1
+    np.testing.assert_array_equal(found.components.found, other.components.found)
+    np.testing.assert_array_equal(found.components.proved, other.components.proved)
+    separated = dc.find_components(X, found, nu, penalty, sample_weight=w)
+    assert len(set(separated)) > 1
+    np.testing.assert_array_equal(separated, dc.find_components(repeated(X, w), found, nu, penalty))
+    assert dc.certify_v(X, found, nu, penalty, sample_weight=w).gap <= 1e-6
+    again = dc.low_rank(X, nu, penalty, sample_weight=w, tol=1e-6, start=found)
+    assert again.n_iter < found.n_iter
+
+
+@pytest.mark.parametrize("seed", [1, 4, 6])
+def test_components_at_any_v_are_those_of_repeated_rows(seed):
+    X, nu, penalty = instance(seed)
+    w = np.random.default_rng(seed).integers(0, 4, len(X)).astype(float)
+    V = dc.low_rank(X, nu, penalty, sample_weight=w, tol=1e-2).V
+    sizes = set()
+    for multiple in (0.02, 0.1, 0.3, 1.0):
+        known = {"nu": nu, "penalty": penalty.times(multiple), "rtol": 0.0}
+        found = dc.find_components(X, V, **known, sample_weight=w)
+        np.testing.assert_array_equal(found, dc.find_components(repeated(X, w), V, **known))
+        sizes.add(found.max())
+    assert len(sizes) > 1
+
+
+def test_components_with_an_offset_are_those_of_repeated_rows():
+    X, _, penalty = instance(4)
+    w = np.random.default_rng(4).integers(0, 4, len(X)).astype(float)
+    V, points, sizes = dc.low_rank(X, 0.5, penalty, sample_weight=w, tol=1e-4).V, read_points(X, w), set()
+    for multiple in (0.1, 0.3, 0.6, 1.0):
+        weighted = direction_problem(points.X, 0.5, penalty.times(multiple), points.shares)
+        other = direction_problem(as_data(repeated(X, w)), 0.5, penalty.times(multiple))
+        found = [
+            user_components(at, at.best_scale(at.from_user(V)), 0.0, dc.result.Components(np.zeros(len(V)))).proved
+            for at in (weighted, other)
+        ]
+        np.testing.assert_array_equal(found[0], found[1])
+        sizes.add(found[0].max())
+    assert len(sizes) > 1
+
+
+def test_a_small_weight_is_no_small_energy(monkeypatch):
+    X, w = drawn(30, 3)
+    points = read_points(X, np.where(w > 0, 1.0, 1e-9))
+    problem = direction_problem(points.X, 0.5, dc.Penalty(lam=0.1), points.shares)
+    q = problem.best_scale(np.eye(4)).q
+    assert q.min() < 1e-8 * q.mean()
+    ((u, mean),) = candidate_weights(problem, q)
+    assert points.shares @ (1 / u) == pytest.approx(mean)
+    split = block_problem(problem)
+    tried, ratios_at = [], Blocks.ratios_at
+    monkeypatch.setattr(Blocks, "ratios_at", lambda self, *at: tried.append(at[0]) or ratios_at(self, *at))
+    Blocks(split, Partition(np.arange(3))).ratios(q, [])
+    assert len(tried) == 1  # no floor under the energies
+    np.testing.assert_allclose(tried[0], u)
+
+
+def test_a_result_with_a_dual_is_certified_with_its_weights():
+    X, w = drawn(30, 6, whole=False)
+    found = dc.low_rank(X, 0.7, lam=0.01, sample_weight=w, tol=1e-6, working_set=False)
+    assert found.u.shape == (len(X),)
+    assert np.all(found.u[w == 0] == 1.0)
+    known = read_points(X, w)
+    problem = direction_problem(known.X, 0.7, dc.Penalty(lam=0.01), known.shares)
+    np.testing.assert_array_equal(read_matrix(problem, found, known.weights)[1].u, found.u[w > 0])
+    points = np.column_stack([X - (w / w.sum()) @ X, np.ones(len(X))])[w > 0]
+    q = np.einsum("ij,jk,ik->i", points, found.V, points)
+    np.testing.assert_allclose(found.u[w > 0], 1 / np.sqrt(q), rtol=0.05)
+    certified = dc.certify_v(X, found, 0.7, lam=0.01, sample_weight=w)
+    assert max(found.lower, certified.lower) <= min(found.upper, certified.upper)
+    assert certified.gap <= 2 * found.gap + 1e-12
+    assert dc.certify_v(X, found.V, 0.7, lam=0.01, sample_weight=w).upper == pytest.approx(found.upper, abs=1e-9)
+
+
+@pytest.mark.parametrize(("nu", "penalty"), [(0.0, "ridge"), (0.4, "none")])
+def test_answers_in_closed_form_have_a_row_for_every_point(nu, penalty):
+    X, w = drawn()
+    X = X if nu == 0.0 else np.where(w[:, None] > 0, 1.0, X)  # varies among points of weight 0 only
+    for result in (
+        dc.low_rank(X, nu, PENALTIES[penalty], sample_weight=w),
+        dc.solve(dc.v_space(X, nu, PENALTIES[penalty], sample_weight=w)),
+    ):
+        assert result.value == pytest.approx(nu)
+        np.testing.assert_array_equal(result.F, np.ones((len(X), 1)))
+
+
+# What is proved
+
+
+@pytest.mark.parametrize(("nu", "penalty"), [(1.0, "none"), (0.3, "both")])
+def test_the_lower_bound_is_below_every_labelling(nu, penalty):
+    rng = np.random.default_rng(3)
+    X, w = rng.standard_normal((6, 2)), np.array([1.0, 2.0, 1.0, 3.0, 1.0, 2.0])
+    a, c = PENALTIES[penalty].weights(2)
+    rows = repeated(X, w)
+    rows = rows - rows.mean(axis=0)
+    values = [best_fit(rows, repeated(y, w), nu, a, c) for y in labellings(6)]
+    result = dc.low_rank(X, nu, PENALTIES[penalty], sample_weight=w, tol=1e-7)
+    assert result.lower <= min(values) + 1e-9
+    best = list(labellings(6))[int(np.argmin(values))]
+    found = dc.certify_labels(X, best, result, nu=nu, penalty=PENALTIES[penalty], sample_weight=w)
+    assert found.objective == pytest.approx(min(values), abs=1e-6)
+    assert found.gap >= 0.0
+
+
+def test_any_v_is_bracketed_with_weights():
+    X, w = drawn(16, 3, whole=False)
+    for penalty in (PENALTIES["none"], PENALTIES["both"]):
+        optimum = dc.low_rank(X, 0.6, penalty, sample_weight=w, tol=1e-8)
+        for seed in range(5):
+            G = np.random.default_rng(seed).standard_normal((4, 2))
+            lower, upper = dc.certify_v(X, G @ G.T, 0.6, penalty, sample_weight=w)
+            assert lower <= optimum.upper + 1e-12
+            assert upper >= optimum.lower - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_proved_values_are_not_below_the_exact_ones(seed):
+    rng = np.random.default_rng(seed)
+    X, w = 1e3 + rng.standard_normal((40, 3)) * [1.0, 1e3, 1e-2], rng.uniform(0.0, 1.0, 40) ** 8
+    points, nu, (a, c) = read_points(X, w), 0.7, dc.Penalty(lam=0.1, ridge=0.1).weights(3)
+    long, p = X.astype(np.longdouble), w.astype(np.longdouble) / w.astype(np.longdouble).sum()
+    centred = long - p @ long
+    G = rng.standard_normal((4, 2)) / np.append(X.std(axis=0), 1.0)[:, None]
+    q = np.sum((np.column_stack([centred, np.ones(40, np.longdouble)]) @ G.astype(np.longdouble)) ** 2, axis=1)
+    V = G[:3].astype(np.longdouble) @ G[:3].T
+    offset = np.longdouble(nu) / (1 - np.longdouble(nu)) * np.sum(G[3].astype(np.longdouble) ** 2)
+    exact = 1 - 2 * p @ np.sqrt(q) + p @ q + a**2 @ np.diag(V) + c @ np.abs(V) @ c + offset
+    proved = proved_value(points.X, nu, dc.Penalty(a, c), G, points.shares)
+    assert exact <= proved <= exact + 1e-10 * (1 + exact)
+    y, v = np.where(rng.random(40) < 0.5, 1.0, -1.0), rng.standard_normal(3) / X.std(axis=0)
+    misfit = p @ (y - p @ y - centred @ v.astype(np.longdouble)) ** 2
+    exact = misfit + nu * (p @ y) ** 2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
+    proved = proved_labels_value(points.X, y, v, nu, a, c, points.shares)
+    assert exact <= proved <= exact + 1e-9 * (1 + exact)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 5])
+def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed):
+    X, nu, penalty = instance(seed)
+    w = np.random.default_rng(seed).uniform(0.05, 1.0, len(X)) ** 2
+    points = read_points(X, w)
+    problem = direction_problem(points.X, nu, penalty, points.shares)
+    V = dc.low_rank(X, nu, penalty, tol=1e-8, max_iter=3000, sample_weight=w).V
+    best = np.sqrt(problem.best_scale(problem.from_user(V)).q) / problem.s
+    point = problem.best_scale(np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3)))
+    r, gap = np.sqrt(point.q) / problem.s, point.value - problem.best_scale(problem.from_user(V)).value
+    assert gap >= points.shares @ ((r - best) ** 2 / best) - 1e-6
+    u, weights, proved = weights_at(point.q, point.value - bracket(problem, point).lower, problem.s)
+    np.testing.assert_allclose(u, 1 / r)
+    least = 1 / (weights * r**2 * problem.s**2)  # of the optimal roots
+    assert np.all(least <= best * (1 + 1e-3))
+    np.testing.assert_allclose((r - least) ** 2 / least, proved / points.shares, rtol=1e-6)
+    off = np.abs(problem.X.T @ ((u - 1 / best)[:, None] * problem.X)) / len(X)
+    squares = problem.X**2
+    assert np.all(off <= np.sqrt(proved * (squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
+
+
+# The pieces of the solvers
+
+
+def both(seed, nu=0.6, penalty=None):
+    """The same problem by whole weights and by repeated rows."""
+    X, w = drawn(18, 5, seed)
+    penalty, points = penalty or dc.Penalty(lam=0.05, ridge=0.1), read_points(X, w)
+    weighted = direction_problem(points.X, nu, penalty, points.shares)
+    return weighted, direction_problem(as_data(repeated(X, w)), nu, penalty)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_lagrangian_and_its_gradient_are_those_of_repeated_rows(scaled):
+    rng, found = np.random.default_rng(0), []
+    U, units = rng.standard_normal((6, 3)), rng.uniform(1.0, 40.0, 6)
+    for problem in both(0):
+        lagrangian = ScaledLagrangian(problem, units) if scaled else Lagrangian(problem)
+        value, slope = lagrangian.value_and_gradient(lagrangian.unknown(U))
+        slope = np.linalg.lstsq(lagrangian.T.T, slope, rcond=None)[0] if scaled else slope
+        grown = lagrangian.factor(lagrangian.escape(lagrangian.unknown(U)))
+        found.append([value, slope, grown @ grown.T])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
+    rng, found = np.random.default_rng(seed), []
+    problems = both(seed, penalty=dc.Penalty(c=np.array([0.3, 0.1, 0.3, 0.2, 0.0])))
+    partition = random_partition(rng, 4)
+    basis = block_problem(problems[1]).basis
+    point = random_point(rng, block_problem(problems[1]), partition)
+    multipliers = random_multipliers(rng, block_problem(problems[1]), partition)
+    for problem in problems:
+        split = block_problem(problem)
+        turn = np.linalg.solve(split.basis, basis)  # coordinates on the free columns are determined up to a rotation
+        weights, intercepts, rest, factors = point
+        s = [len(U) - len(turn) for U in factors]
+        factors = [np.vstack([U[:k], turn @ U[k:]]) for U, k in zip(factors, s, strict=True)]
+        at = BlockPoint(weights, intercepts @ turn.T, turn @ rest, factors)
+        lagrangian = BlockLagrangian(Blocks(split, partition), multipliers)
+        value, slope = lagrangian.value_and_gradient(at)
+        _, claim = lagrangian.claim(at, multipliers)
+        found.append([value, slope[: len(weights)], claim.value, claim.ratios.inverse_mean, claim.ratios.bound])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
+
+
+def test_weights_follow_their_rows_from_block_to_block():
+    X, w = drawn(2 * BLOCK + 500, 2)
+    points, G = read_points(X, w + np.arange(len(w)) / len(w)), np.eye(2, 1)
+    Z, s = direction_problem(points.X, 1.0, dc.Penalty(c=0.1), points.shares), root_weights(points.shares)
+    lengths = np.abs(Z.X @ G)
+    total, pull = roots_and_pull(Z.X, G, s)
+    assert total == pytest.approx(s @ lengths[:, 0])
+    np.testing.assert_allclose(pull, Z.X.T @ (s[:, None] * np.sign(Z.X @ G)))
+    value = weighted_objective(X, w + np.arange(len(w)) / len(w), G @ G.T, 1.0, 0.0, 0.1)
+    assert proved_value(points.X, 1.0, dc.Penalty(c=0.1), G, points.shares) == pytest.approx(value, abs=1e-9)
+
+
+def test_working_sets_are_those_of_repeated_rows():
+    weighted, other = both(1, nu=1.0)
+    U = np.random.default_rng(0).standard_normal((5, 2))
+    np.testing.assert_array_equal(most_promising(weighted, 3), most_promising(other, 3))
+    found = [extend_multiplier(problem, problem.best_scale(U).q, np.arange(2), None) for problem in (weighted, other)]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-12)
+
+
+def test_the_weights_of_the_rows_on_a_working_set_are_those_of_repeated_rows():
+    X, w = drawn(40, 20)
+    points = read_points(X, w)
+    weighted = direction_problem(points.X, 1.0, dc.Penalty(lam=0.1), points.shares)
+    other = direction_problem(as_data(repeated(X, w)), 1.0, dc.Penalty(lam=0.1))
+    found = [next(working_set.iterates(problem, 1e-4, 200)).dual.u for problem in (weighted, other)]
+    np.testing.assert_allclose(repeated(found[0], w[w > 0]), found[1], rtol=1e-5)
+
+
+# Roundings and measures
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_roundings_of_weighted_rows_are_those_of_repeated_rows(rounding):
+    round_to_labels = getattr(dc.rounding, rounding)
+    options = {"rng": 0} if rounding == "goemans_williamson" else {}
+    for seed in range(6):
+        X, w = drawn(25, 6, seed)
+        X, w = X[w > 0] + 0.3, w[w > 0]
+        F = X / np.linalg.norm(X, axis=1, keepdims=True)
+        y = round_to_labels(F, shares=w / w.sum(), **options)
+        np.testing.assert_array_equal(repeated(y, w), round_to_labels(repeated(F, w), **options))
+
+
+def test_weighted_two_means_is_the_best_of_all_splits():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x, p = np.round(rng.standard_normal(9), 1), rng.dirichlet(np.full(9, 0.5))
+        costs = []
+        for y in labellings(9):
+            means = {side: p[y == side] @ x[y == side] / p[y == side].sum() for side in set(y)}
+            costs.append(p @ (x - np.array([means[side] for side in y])) ** 2)
+        y = dc.rounding.two_means(x, p)
+        centre = np.where(y > 0, p[y > 0] @ x[y > 0] / p[y > 0].sum(), p[y < 0] @ x[y < 0] / p[y < 0].sum())
+        assert p @ (x - centre) ** 2 == pytest.approx(min(costs), abs=1e-12)
+    assert np.all(dc.rounding.two_means(np.ones(3), np.array([0.5, 0.3, 0.2])) == 1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_k_means_draws_the_same_starts_with_weights_as_with_repeated_rows(seed):
+    X, w = drawn(40, 3, seed)
+    X, w = X[w > 0], w[w > 0]
+    found = dc.rounding.kmeans_clusters(X, 4, restarts=2, rng=seed, shares=w / w.sum())
+    other = dc.rounding.kmeans_clusters(repeated(X, w), 4, restarts=2, rng=seed)
+    np.testing.assert_array_equal(repeated(found, w), other)
+
+
+def test_scores_of_clusters_and_their_order_are_those_of_repeated_rows():
+    for seed in range(12):
+        X, w = drawn(24, 3, seed)
+        points = read_points(X, w**3)
+        rows, clusters = repeated(points.X, w[w > 0] ** 3), np.random.default_rng(seed).integers(0, 4, len(points.X))
+        found = fit_scores(points.X, clusters, np.full(3, 0.1), np.zeros(3), points.shares)
+        other = fit_scores(rows, repeated(clusters, w[w > 0] ** 3), np.full(3, 0.1), np.zeros(3))
+        np.testing.assert_allclose(found.coef, other.coef, atol=1e-8)
+        np.testing.assert_allclose(found.intercept, other.intercept, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clusters_of_noise_are_those_of_repeated_rows(seed):
+    X, w = np.random.default_rng(seed).standard_normal((40, 3)), drawn(40, 3, seed)[1]
+    for options in ({"n_clusters": 4}, {"refine": True}):
+        model = dc.DiffracClustering(**options, random_state=seed, ridge=1.0)
+        coef, found = model.fit(X, sample_weight=w).coef_, repeated(model.labels_, w)
+        np.testing.assert_array_equal(found, model.fit(repeated(X, w)).labels_)
+        np.testing.assert_allclose(coef, model.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_the_cluster_with_most_to_gain_by_weight_is_split_first():
+    points = np.array([0.0, 1.0, 10.0, 11.0])[:, None]
+
+    def halve(part, shares):
+        middle = part.mean()
+        return Halves(np.ones(1), -middle, 0.5) if len(part) > 1 else None
+
+    for heavy, cluster in ((0, 0), (3, 1)):
+        w = np.ones(4)
+        w[heavy] = 5.0
+        splits = split_repeatedly(points, 3, halve, 1.0, w / w.sum())
+        assert [split.cluster for split in splits] == [0, cluster]
+    seen = []
+    split_repeatedly(points, 3, lambda part, shares: seen.append(shares) or halve(part, shares), 1.0, w / w.sum())
+    np.testing.assert_allclose(np.concatenate(seen), [0.125, 0.125, 0.125, 0.625, 0.5, 0.5, 1 / 6, 5 / 6])
+
+
+def test_correlations_are_those_of_repeated_rows_and_agreements_those_of_very_many():
+    X, w = drawn(30, 3)
+    X, w = X[w > 0], w[w > 0]
+    p, labels = w / w.sum(), np.where(X.T > 0.2, 1.0, -1.0)
+    times = repeated(labels.T, w).T
+    for one, other in ((labels[0], times[0]), (labels[1], times[1])):
+        values = repeated(X[:, 2], w)
+        assert squared_correlation(X[:, 2], one, p) == pytest.approx(squared_correlation(values, other))
+        assert separation(X, one, p) / len(X) == pytest.approx(separation(repeated(X, w), other) / w.sum())
+    np.testing.assert_allclose(agreements(labels, p), agreements(np.tile(times, 200)), atol=1e-3)
+    single = np.vstack([labels[:1], np.ones((1, len(X)))])
+    np.testing.assert_array_equal(agreements(single, p), [[1.0, 0.0], [0.0, 0.0]])
+
+
+def test_reservations_look_at_the_weight_of_a_cluster_and_not_at_its_points():
+    X = np.concatenate([np.random.default_rng(0).normal(0.0, 0.1, 60), [5.0]])[:, None]
+    labels, heavy = (X[:, 0] > 2.0).astype(float), np.append(np.ones(60), 60.0)
+    known = {"nu": 1.0, "penalty": dc.Penalty()}
+
+    def kinds(weights):
+        result = dc.low_rank(X, sample_weight=weights)
+        shares = None if weights is None else weights / weights.sum()
+        return {found.kind: found.says for found in find_reservations(X, labels, result, **known, shares=shares)}
+
+    assert "one point:" in kinds(None)["few points"]
+    assert "few points" not in kinds(heavy)
+    light = np.where(X[:, 0] > X[:50, 0].max(), 1e-4, 1.0)
+    labels = (light < 1.0).astype(float)
+    assert "of the weight" in kinds(light)["few points"]
+    model = dc.DiffracClustering()
+    assert [found.kind for found in model.fit(X).reservations_] == ["few points"]
+    assert model.fit(X, sample_weight=heavy).reservations_ == ()
+
+
+# The estimators
+
+
+OPTIONS = [
+    {},
+    {"nu": 0.7, "lam": 0.05},
+    {"refine": True, "standardize": False},
+    {"n_clusters": 3, "random_state": 0},
+    {"n_clusters": 4, "strategy": "splits"},
+    {"n_clusters": 1},
+    *({"rounding": rounding, "random_state": 0} for rounding in ROUNDINGS),
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_estimator_finds_the_same_with_whole_weights_as_with_repeated_rows(options):
+    X, w = drawn(40, 4, seed=2)
+    model = dc.DiffracClustering(**options).fit(X, sample_weight=w)
+    other = dc.DiffracClustering(**options).fit(repeated(X, w))
+    for name in ("coef_", "intercept_", "scaled_coef_", "label_gap_", "lower_bound_", "upper_bound_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(other, name), rtol=1e-6, atol=1e-8, err_msg=name)
+    np.testing.assert_array_equal(repeated(model.labels_, w), other.labels_)
+    np.testing.assert_array_equal(model.labels_, other.predict(X))
+    assert model.result_.F.shape[0] == len(X)
+    np.testing.assert_array_equal(dc.DiffracClustering(**options).fit_predict(X, sample_weight=w), model.labels_)
+
+
+@pytest.mark.parametrize("options", [{}, {"n_clusters": 3, "random_state": 0}, {"nu": 0.6, "lam": 0.1}], ids=str)
+def test_points_of_weight_0_change_nothing_but_have_labels(options):
+    X, w = drawn(30, 4, whole=False)
+    X[w == 0] *= 30.0
+    model = dc.DiffracClustering(**options).fit(X, sample_weight=w)
+    other = dc.DiffracClustering(**options).fit(X[w > 0], sample_weight=w[w > 0])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    np.testing.assert_array_equal(model.labels_, other.predict(X))
+    assert model.label_gap_ == other.label_gap_
+    scaled = dc.DiffracClustering(**options).fit(X, sample_weight=1e-3 * w)
+    np.testing.assert_allclose(scaled.coef_, model.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(scaled.labels_, model.labels_)
+    if model.n_clusters == 2:
+        F = model.result_.F[w > 0]
+        np.testing.assert_allclose(F @ F.T, other.result_.F @ other.result_.F.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["SCS", "CLARABEL"])
+def test_the_solvers_of_cvxpy_take_weights_too(solver):
+    X, w = drawn(16, 3, whole=False)
+    model = dc.DiffracClustering(solver=solver, tol=1e-3).fit(X, sample_weight=w)
+    fast = dc.DiffracClustering(tol=1e-3).fit(X, sample_weight=w)
+    assert max(model.lower_bound_, fast.lower_bound_) <= min(model.upper_bound_, fast.upper_bound_)
+    assert model.result_.F.shape[0] == len(X)
+
+
+@pytest.mark.parametrize("solver", ["fista", "fista published"])
+def test_a_solver_without_weights_says_which_has_them(solver):
+    X, w = drawn()
+    with pytest.raises(dc.ParameterError, match="takes no sample_weight; use 'low_rank'"):
+        dc.DiffracClustering(solver=solver).fit(X, sample_weight=w)
+
+
+@pytest.mark.parametrize("path", ["nu_path", "lambda_path"])
+def test_paths_refuse_weights_in_words(path):
+    X, w = drawn()
+    with pytest.raises(dc.ParameterError, match="call low_rank at each parameter"):
+        getattr(dc.paths, path)(X, [0.1, 0.5], sample_weight=w)
+
+
+def test_merged_duplicates_with_their_counts_are_the_points_themselves():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((400, 2)) * 1.5 + np.sign(rng.standard_normal(400))[:, None] * [2.0, 0.0])
+    rows, inverse, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+    assert len(rows) < len(X) / 4
+    model, merged = dc.DiffracClustering().fit(X), dc.DiffracClustering().fit(rows, sample_weight=counts)
+    np.testing.assert_allclose(merged.coef_, model.coef_, rtol=1e-7)
+    np.testing.assert_array_equal(merged.labels_[inverse.ravel()], model.labels_)
+    assert merged.label_gap_ == pytest.approx(model.label_gap_, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_splits_of_a_setting_are_those_of_repeated_rows(seed):
+    X, w = np.random.default_rng(seed).standard_normal((30, 3)), drawn(30, 3, seed)[1]
+    X, w = X[w > 0], w[w > 0]
+    found = split_points(X, Setting(0.0, 0.5, 1.0), shares=w / w.sum())
+    other = split_points(repeated(X, w), Setting(0.0, 0.5, 1.0))
+    np.testing.assert_allclose(found.v, other.v, atol=1e-9)
+    assert found.cut == pytest.approx(other.cut)
+
+
+def test_what_a_half_says_is_what_it_says_with_repeated_rows():
+    known = {"tol": 1e-3, "clock": Clock(None)}
+    for seed in range(6):
+        X, w = np.random.default_rng(seed).standard_normal((30, 2)), drawn(30, 2, seed)[1]
+        X, w = X[w > 0], w[w > 0]
+        p, halves = w / w.sum(), np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
+        places = np.split(np.arange(int(w.sum())), np.cumsum(w).astype(int)[:-1])
+        entries = follow_path(X - p @ X, [Setting(0.0, 0.5, 1.0)], **known, shares=p)
+        (found,) = judge_half(X - p @ X, tuple(halves), entries, **known, shares=p)
+        rows = repeated(X - p @ X, w)
+        same = tuple(np.concatenate([places[i] for i in half]) for half in halves)
+        (other,) = judge_half(rows, same, follow_path(rows, [Setting(0.0, 0.5, 1.0)], **known), **known)
+        assert found.separation == pytest.approx(other.separation, abs=1e-6)
+        assert found.agreement == pytest.approx(other.agreement, abs=0.1)  # of pairs with replacement
+
+
+def test_a_light_cluster_is_no_choice():
+    X = np.concatenate([np.random.default_rng(0).normal(0.0, 0.1, 30), [5.0] * 3])[:, None]
+    w = np.append(np.ones(30), np.full(3, 0.01))
+    for weights, kinds in ((None, ()), (w / w.sum(), ("few points",))):
+        data = X - (X.mean(axis=0) if weights is None else weights @ X)
+        (entry,) = follow_path(data, [Setting(0.0, 0.0, 1.0)], tol=1e-3, clock=Clock(None), shares=weights)
+        np.testing.assert_array_equal(entry.labels == entry.labels[-1], X[:, 0] == 5.0)
+        assert tuple(found.kind for found in entry.reservations) == kinds
+
+
+def test_the_choice_of_parameters_takes_weights():
+    X, w = drawn(30, 3, seed=3)
+    settings = {"lams": (0.0, 0.1), "ridges": (0.3,), "n_resamples": 2, "random_state": 0}
+    model = dc.DiffracClusteringCV(**settings).fit(X, sample_weight=w)
+    np.testing.assert_array_equal(model.labels_, model.best_estimator_.predict(X))
+    table = model.cv_results_
+    assert table["labels"].shape == (2, len(X))
+    again = dc.DiffracClusteringCV(**settings).fit(X[w > 0], sample_weight=5.0 * w[w > 0]).cv_results_
+    rows = dc.DiffracClusteringCV(**settings).fit(repeated(X, w)).cv_results_
+    for name in ("consensus", "stability", "separation", "label_gap", "eigenvalue_ratio", "coef"):
+        np.testing.assert_allclose(table[name], again[name], atol=1e-4, err_msg=name)
+    for name in ("label_gap", "eigenvalue_ratio", "coef", "lower_bound", "upper_bound"):
+        np.testing.assert_allclose(table[name], rows[name], atol=1e-4, err_msg=name)
+    np.testing.assert_array_equal(table["labels"][:, w > 0], again["labels"])
+    np.testing.assert_array_equal(repeated(table["labels"].T, w).T, rows["labels"])
+    alone = dc.DiffracClustering(**model.best_params_).fit(X, sample_weight=w)
+    np.testing.assert_allclose(model.coef_, alone.coef_)
+    signs = 2.0 * table["labels"][:, w > 0] - 1.0
+    np.testing.assert_allclose(table["consensus"], agreements(signs, w[w > 0] / w.sum())[0, 1])
+
+
+# What is refused
+
+
+BAD = {
+    "negative": (lambda w: -w, r"sample_weight is -\d at entry \d+, counting from 0; weights must not be negative"),
+    "NaN": (lambda w: np.where(w > 3, np.nan, w), "sample_weight is nan at entry"),
+    "infinite": (lambda w: np.where(w > 3, np.inf, w), "sample_weight is inf at entry"),
+    "too short": (lambda w: w[1:], "sample_weight has 19 weights for 20 points"),
+    "a column": (lambda w: w[:, None], r"sample_weight has shape \(20, 1\); pass a 1-d array"),
+    "a number": (lambda w: 1.0, r"sample_weight has shape \(\); pass a 1-d array"),
+    "all zero": (lambda w: 0 * w, "sample_weight has only zeros; at least 2 points need a positive weight"),
+    "one positive": (lambda w: np.eye(len(w))[3], "sample_weight has 1 positive among 20 entries"),
+    "words": (lambda w: w.astype(str), "sample_weight has entries of type <U"),
+    "objects": (lambda w: np.array(["much", *w[1:]], dtype=object), "entries that are not real numbers"),
+    "too far apart": (
+        lambda w: np.where(w > 3, 1e-120, w),
+        r"below 1e-100 of its largest entry at \[.*set such .* to 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_weights_that_cannot_be_used_are_refused_in_words(kind):
+    X, w = drawn()
+    change, message = BAD[kind]
+    for call in (dc.low_rank, dc.v_space, dc.DiffracClustering().fit, dc.DiffracClusteringCV().fit):
+        with pytest.raises(dc.DataError, match=message):
+            call(X, sample_weight=change(w))
+    with pytest.raises(dc.DataError, match=message):
+        dc.certify_v(X, np.eye(4), sample_weight=change(w))
+    for certify in (dc.certify_labels, dc.certify_clusters):
+        with pytest.raises(dc.DataError, match=message):
+            certify(X, np.ones(len(X), dtype=int), 0.0, sample_weight=change(w))
+
+
+def test_more_clusters_need_more_points_of_positive_weight():
+    X = drawn()[0]
+    with pytest.raises(dc.DataError, match="2 positive among 20 entries; at least 3 points"):
+        dc.DiffracClustering(n_clusters=3).fit(X, sample_weight=np.arange(20) < 2)
+
+
+def test_columns_that_are_constant_where_there_is_weight_are_warned_of():
+    X, w = drawn()
+    X[w > 0, 1] = 3.0
+    with pytest.warns(dc.DegenerateDataWarning, match=r"columns \[1\] of X are constant"):
+        result = dc.low_rank(X, lam=0.1, sample_weight=w)
+    np.testing.assert_allclose(result.V[1], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [list, np.float32, np.int64, bool])
+def test_weights_may_be_of_any_numeric_kind_and_are_left_as_they_are(kind):
+    X, w = drawn()
+    given = list(w) if kind is list else w.astype(kind)
+    before = np.array(given)
+    found = dc.low_rank(X, ridge=0.2, sample_weight=given)
+    assert found.value == dc.low_rank(X, ridge=0.2, sample_weight=before.astype(float)).value
+    np.testing.assert_array_equal(before, given)
+
+
+def test_a_gap_that_does_not_close_is_warned_of_with_weights_too():
+    X, w = drawn()
+    with pytest.warns(ConvergenceWarning, match="the proved gap is"):
+        dc.DiffracClustering(max_iter=1, tol=1e-9, lam=0.01).fit(X, sample_weight=w)

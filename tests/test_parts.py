@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import dask.array as da
 import numpy as np
@@ -62,7 +63,24 @@ KINDS = {
     "dask": as_dask,
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
-SPARSE = {kind: getattr(scipy.sparse, f"{kind}_array") for kind in ("csr", "csc", "coo", "lil", "bsr", "dok", "dia")}
+QUICK = {
+    ("csr", "some free", 0.6),
+    ("csr", "ridge", 1.0),
+    ("dask", "none", 0.6),
+    ("dask", "l1", 1.0),
+    ("memmap", "both", 1.0),
+    ("coo", "both", 0.6),
+}
+
+
+def quick_or_slow(axes, cases, quick):
+    """Cases of which all but a few are left to the slow tests."""
+    marks = {True: (), False: pytest.mark.slow}
+    return pytest.mark.parametrize(axes, [pytest.param(*case, marks=marks[case in quick]) for case in cases])
+
+
+every_case = quick_or_slow("kind, name, nu", list(product(KINDS, PENALTIES, NUS)), QUICK)
+SPARSE = {kind: getattr(scipy.sparse, f"{kind}_array") for kind in ("csr", "csc", "coo", "lil", "bsr", "dok")}
 X = make_data()
 Y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
 
@@ -97,9 +115,7 @@ def assert_same_bracket(found, expected, tol=TOL):
 # Solvers and certificates
 
 
-@every_nu
-@every_kind
-@pytest.mark.parametrize("name", PENALTIES)
+@every_case
 def test_low_rank_gives_the_bracket_of_the_array(few_are_many, tmp_path, solved, name, kind, nu):
     expected = solved(name, nu)
     found = dc.low_rank(KINDS[kind](X, tmp_path), nu, PENALTIES[name], tol=TOL)
@@ -109,9 +125,7 @@ def test_low_rank_gives_the_bracket_of_the_array(few_are_many, tmp_path, solved,
     assert abs(rounding.kmeans_centered(found.factor) @ rounding.kmeans_centered(expected.F)) == N
 
 
-@every_nu
-@every_kind
-@pytest.mark.parametrize("name", PENALTIES)
+@every_case
 def test_certificates_give_the_bounds_of_the_array(tmp_path, solved, name, kind, nu):
     table, penalty, result = KINDS[kind](X, tmp_path), PENALTIES[name], solved(name, nu)
     for V in (result.V, result):
@@ -128,18 +142,15 @@ def test_certificates_give_the_bounds_of_the_array(tmp_path, solved, name, kind,
     assert found.objective == pytest.approx(expected.objective, abs=1e-9)
 
 
-@every_kind
-@pytest.mark.parametrize("name", ["ridge", "both"])
+@quick_or_slow("kind, name", list(product(KINDS, ["ridge", "both"])), [("csr", "both"), ("dask", "ridge")])
 def test_fista_gives_the_bracket_of_the_array(tmp_path, solved, name, kind):
-    found = dc.fista(KINDS[kind](X, tmp_path), 0.6, PENALTIES[name], tol=1e-3)
-    assert found.gap <= 1e-3
-    assert_same_bracket(found, dc.fista(X, 0.6, PENALTIES[name], tol=1e-3), 1e-8)
+    found = dc.fista(KINDS[kind](X, tmp_path), 0.6, PENALTIES[name], tol=1e-2)
+    assert found.gap <= 1e-2
+    assert_same_bracket(found, dc.fista(X, 0.6, PENALTIES[name], tol=1e-2), 1e-8)
     assert found.lower <= solved(name, 0.6).upper
 
 
-@every_kind
-@every_nu
-@pytest.mark.parametrize("name", ["none", "l1", "some free"])
+@every_case
 def test_a_million_rows_in_small_are_solved_on_samples_of_every_kind(few_are_many, tmp_path, name, kind, nu):
     points = make_data(3000, D)
     assert sampling.many_rows(*points.shape)
@@ -203,8 +214,11 @@ def test_zeros_that_are_stored_and_entries_in_two_parts_change_nothing():
 WHOLE = np.random.default_rng(4).integers(-4, 5, (60, 4))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int8, np.uint8, bool, ">f8"])
-@every_kind
+@quick_or_slow(
+    "kind, dtype",
+    list(product(KINDS, [np.float32, np.float16, np.int64, np.int8, np.uint8, bool, ">f8"])),
+    [("csr", bool), ("csr", np.float32), ("dask", np.int64), ("memmap", np.float16), ("dask", ">f8")],
+)
 def test_tables_of_any_numeric_type_are_read_as_their_numbers(tmp_path, kind, dtype):
     if kind in ("csr", "coo") and dtype in (np.float16, ">f8"):
         pytest.skip("scipy has no sparse matrix of this type")
@@ -255,7 +269,7 @@ def test_components_and_directions_are_those_of_the_array(tmp_path, kind):
     np.testing.assert_allclose(leading_direction(table, result), leading_direction(X, result), atol=1e-8)
 
 
-@every_kind
+@quick_or_slow("kind", [(kind,) for kind in KINDS], [("csr",), ("memmap",)])
 def test_paths_are_those_of_the_array(few_are_many, tmp_path, kind):
     table = KINDS[kind](X, tmp_path)
     for path in (
@@ -290,9 +304,11 @@ def test_a_path_over_alpha_and_what_goes_through_cvxpy_say_what_to_pass(tmp_path
 # The factor
 
 
-@pytest.mark.parametrize("name", rounding.ROUNDINGS)
-@every_nu
-@every_kind
+@quick_or_slow(
+    "kind, name, nu",
+    list(product(KINDS, rounding.ROUNDINGS, NUS)),
+    list(product(["csr", "dask"], ["kmeans_centered", "sign_second"], [0.6])),
+)
 def test_roundings_of_the_factor_that_is_not_made_are_those_of_the_array(few_are_many, tmp_path, kind, nu, name):
     points = make_data(400, 4)
     for penalty in (dc.Penalty(), dc.Penalty(lam=0.02)):
@@ -561,15 +577,13 @@ def test_an_upper_bound_of_rows_that_forgets_rounding_is_found_out(monkeypatch):
 # The estimator
 
 
-@every_kind
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"lam": 0.02}, {"standardize": False, "nu": 0.6}, {"refine": True}],
-    ids=["plain", "l1", "nu", "refine"],
-)
+OPTIONS = {"plain": {}, "l1": {"lam": 0.02}, "nu": {"standardize": False, "nu": 0.6}, "refine": {"refine": True}}
+
+
+@quick_or_slow("kind, options", list(product(KINDS, OPTIONS)), list(zip(KINDS, OPTIONS, strict=True)))
 def test_the_estimator_finds_what_it_finds_in_the_array(few_are_many, tmp_path, kind, options):
     table = KINDS[kind](X, tmp_path)
-    model, plain = (dc.DiffracClustering(tol=TOL, **options) for _ in range(2))
+    model, plain = (dc.DiffracClustering(tol=TOL, **OPTIONS[options]) for _ in range(2))
     labels = model.fit_predict(table)
     np.testing.assert_array_equal(labels, plain.fit_predict(X))
     assert model.lower_bound_ == pytest.approx(plain.lower_bound_, abs=TOL)

@@ -1,0 +1,309 @@
+"""Tables by parts that cannot be read: an error in words, soon; never a wrong answer, and the limits are kept."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse
+
+import diffrac_cvx as dc
+from diffrac_cvx.rows import as_rows
+from diffrac_cvx.solvers.factored import sampling
+
+N, D = 60, 4
+X = np.random.default_rng(0).standard_normal((N, D))
+X[:30, 0] += 3.0
+SOLVERS = {
+    "low_rank": lambda table: dc.low_rank(table, ridge=0.1, time_limit=60),
+    "low_rank, l1": lambda table: dc.low_rank(table, lam=0.02, time_limit=60),
+    "fista": lambda table: dc.fista(table, ridge=0.1, time_limit=60),
+    "certify_v": lambda table: dc.certify_v(table, np.eye(D)),
+    "DiffracClustering": lambda table: dc.DiffracClustering(time_limit=60).fit(table),
+}
+every_solver = pytest.mark.parametrize("solve", SOLVERS.values(), ids=SOLVERS)
+
+
+def with_entry(value):
+    changed = X.copy()
+    changed[45, 2] = value
+    return changed
+
+
+def chunked(points):
+    return da.from_array(points, chunks=(20, points.shape[1]))
+
+
+def loaded(load):
+    """Three chunks, each given by a function of its first row, that are said to be (20, 4) doubles."""
+    return da.concatenate([da.from_delayed(dask.delayed(load)(i), (20, D), float) for i in range(0, N, 20)])
+
+
+def raise_error(error):
+    def load(first):
+        if first == 20:
+            raise error
+        return X[first : first + 20]
+
+    return loaded(load)
+
+
+def after_20(change):
+    return loaded(lambda first: change(X[first : first + 20]) if first == 20 else X[first : first + 20])
+
+
+def short_file(folder):
+    np.save(folder / "short.npy", X)
+    os.truncate(folder / "short.npy", 500)
+    return loaded(lambda first: np.load(folder / "short.npy", mmap_mode="r")[first : first + 20])
+
+
+def cut_map(folder):
+    np.save(folder / "cut.npy", X)
+    table = np.load(folder / "cut.npy", mmap_mode="r")
+    os.truncate(folder / "cut.npy", 500)
+    return table
+
+
+def missing_file(folder):
+    return loaded(lambda first: np.load(folder / f"part{first}.npy"))
+
+
+def lost_chunk(folder):
+    store = folder / f"table{len(list(folder.iterdir()))}.zarr"
+    chunked(X).to_zarr(str(store))
+    table = da.from_zarr(str(store))
+    for path in store.rglob("*"):
+        if path.is_file() and "json" not in path.name and not path.name.startswith("."):
+            path.write_bytes(b"not a chunk")
+    return table
+
+
+BAD = {
+    "nan": (lambda _: chunked(with_entry(np.nan)), "nan at row 45, column 2.*impute"),
+    "inf": (lambda _: chunked(with_entry(np.inf)), "inf at row 45, column 2"),
+    "two nans": (lambda _: chunked(np.where(X > 1.5, np.nan, X)), r"nan at row 0, column 0 \(and \d+ more\)"),
+    "too large": (lambda _: chunked(with_entry(1e200)), r"columns \[2\].*rescale"),
+    "a narrow chunk": (lambda _: after_20(lambda part: part[:, :3]), r"from row 20 on has shape \(20, 3\) in place of"),
+    "a low chunk": (lambda _: after_20(lambda part: part[1:]), r"from row 20 on has shape \(19, 4\) in place of"),
+    "a flat chunk": (lambda _: after_20(lambda part: part[:, 0]), r"from row 20 on has shape \(20,\) in place of"),
+    "no chunk": (lambda _: after_20(lambda part: None), r"from row 20 on has shape \(\) in place of"),
+    "a chunk of strings": (
+        lambda _: after_20(lambda part: part.astype(str)),
+        "from row 20 on has entries of type <U32",
+    ),
+    "a complex chunk": (lambda _: after_20(lambda part: part * 1j), "from row 20 on has entries of type complex128"),
+    "a masked chunk": (lambda _: da.ma.masked_greater(chunked(X), 1.5), "masked entries; drop or impute"),
+    "one row": (lambda _: chunked(X[:1]), "one row|more than the 1 points"),
+    "no rows": (lambda _: chunked(X[:0]), r"empty.*\(0, 4\)"),
+    "no rows are left": (lambda _: chunked(X)[chunked(X)[:, 0] > 100.0], r"empty.*\(0, 4\)"),
+    "no columns": (lambda _: da.from_array(X[:, :0], chunks=(20, 1)), r"empty.*\(60, 0\)"),
+    "one dimension": (lambda _: da.from_array(X[:, 0], chunks=20), r"shape \(60,\).*2-d"),
+    "three dimensions": (lambda _: da.from_array(X[None], chunks=(1, 20, D)), r"shape \(1, 60, 4\).*2-d"),
+    "complex": (lambda _: chunked(X * 1j), "complex128"),
+    "strings": (lambda _: chunked(X.astype(str)), "<U.*encode"),
+    "no array": (lambda _: dask.delayed(X), "X is a dask Delayed.*pass a dask array"),
+    "a missing file": (missing_file, r"X cannot be read: .*part0\.npy"),
+    "a short file": (short_file, "X cannot be read: ValueError: mmap length is greater than file size"),
+    "a map of a file that was cut off": (cut_map, r"cut\.npy, which has 500 bytes where 2048 are needed"),
+    "a broken store": (lost_chunk, "X cannot be read"),
+    "no permission": (
+        lambda _: raise_error(PermissionError(13, "Permission denied", "/data/7")),
+        "read.*denied: '/data/7'",
+    ),
+    "a time-out of a disk": (
+        lambda _: raise_error(TimeoutError("the disk does not answer")),
+        "the disk does not answer",
+    ),
+    "a loader that fails": (
+        lambda _: raise_error(ZeroDivisionError("division by zero")),
+        "ZeroDivisionError: division",
+    ),
+    "a sparse nan": (lambda _: scipy.sparse.csr_array(with_entry(np.nan)), "nan at row 45, column 2|contains NaN"),
+    "a sparse inf": (
+        lambda _: scipy.sparse.csc_array(with_entry(-np.inf)),
+        "-inf at row 45, column 2|contains infinity",
+    ),
+    "a sparse number too large": (lambda _: scipy.sparse.coo_array(with_entry(1e200)), r"columns \[2\].*rescale"),
+    "a sparse complex": (lambda _: scipy.sparse.csr_array(X * 1j), "complex128|Complex data"),
+    "a sparse row": (lambda _: scipy.sparse.csr_array(X[:1]), "one row|1 sample"),
+    "no sparse rows": (lambda _: scipy.sparse.csr_array((0, D)), r"empty.*\(0, 4\)|0 sample"),
+    "no sparse columns": (lambda _: scipy.sparse.csr_array((N, 0)), r"empty.*\(60, 0\)|0 feature"),
+}
+
+
+@pytest.mark.parametrize(("make", "words"), BAD.values(), ids=BAD)
+def test_a_table_that_cannot_be_used_is_an_error_in_words(tmp_path, make, words):
+    for solve in SOLVERS.values():
+        with pytest.raises((dc.DataError, dc.ParameterError, ValueError), match=words):
+            solve(make(tmp_path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_without_permission_is_named(tmp_path):
+    (tmp_path / "closed").mkdir()
+    np.save(tmp_path / "closed" / "part0.npy", X)
+    (tmp_path / "closed").chmod(0)
+    try:
+        with pytest.raises(dc.DataError, match=r"Permission denied.*closed"):
+            dc.low_rank(loaded(lambda first: np.load(tmp_path / "closed" / "part0.npy")[first : first + 20]))
+    finally:
+        (tmp_path / "closed").chmod(0o700)
+
+
+@every_solver
+def test_a_chunk_that_does_not_fit_in_memory_is_said_to_be_too_large(solve):
+    with pytest.raises(dc.ResourceError, match="a chunk of X does not fit in memory: 3 TiB; make the chunks smaller"):
+        solve(raise_error(MemoryError("3 TiB")))
+
+
+def test_an_error_of_the_package_is_not_said_to_be_one_of_the_data():
+    def fail(part, poll):
+        raise KeyError(len(part))
+
+    with pytest.raises(KeyError):
+        as_rows(chunked(X)).each(fail, poll=lambda: None)
+
+
+def test_a_chunk_that_differs_when_it_is_read_again_is_found_out_by_the_factor():
+    rng = np.random.default_rng(0)
+    result = dc.low_rank(loaded(lambda first: X[first : first + 20]), tol=1e-3)
+    changing = dc.low_rank(loaded(lambda first: X[first : first + 20] + state["shift"] * rng.random((20, D))), tol=1e-3)
+    assert changing.upper == pytest.approx(result.upper, abs=1e-12)
+    state["shift"] = 1.0
+    try:
+        with pytest.raises(dc.DataError, match="changed"):
+            _ = changing.F
+    finally:
+        state["shift"] = 0.0
+
+
+state = {"shift": 0.0}
+
+
+# Sparse tables whose columns are odd
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize("table", [scipy.sparse.csr_array((N, D)), scipy.sparse.csr_array(np.full((N, D), 0.1))])
+@every_solver
+def test_sparse_columns_without_information_leave_nothing_to_find(solve, table):
+    found = solve(table)
+    found = getattr(found, "result_", found)
+    assert (found.lower, found.upper) == pytest.approx((1.0, 1.0), abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, chunked], ids=["csr", "dask"])
+def test_constant_columns_change_no_bound(kind):
+    wide = np.column_stack([X, np.full(N, 0.1), np.zeros(N)])
+    for penalty in (dc.Penalty(ridge=0.1), dc.Penalty(ridge=0.1, lam=0.02)):
+        V = dc.low_rank(X, penalty=penalty, tol=1e-7).V
+        found = dc.certify_v(kind(wide), np.pad(V, (0, 2)), penalty=penalty)
+        expected = dc.certify_v(X, V, penalty=penalty)
+        assert found.lower == pytest.approx(expected.lower, abs=1e-7)
+        assert found.upper == pytest.approx(expected.upper, abs=1e-9)
+
+
+# Limits
+
+
+def slow(seconds, n=30_000, parts=30, wait=time.sleep):
+    """Chunks that take their time, of which the user is told nothing."""
+    points = np.random.default_rng(0).standard_normal((n, D))
+    size = n // parts
+
+    def load(first):
+        wait(seconds)
+        return points[first : first + size]
+
+    return da.concatenate([da.from_delayed(dask.delayed(load)(i), (size, D), float) for i in range(0, n, size)])
+
+
+@pytest.mark.parametrize(("seconds", "parts"), [(0.1, 30), (60.0, 1)], ids=["many chunks", "one slow chunk"])
+def test_a_limit_of_a_second_is_kept_while_a_table_is_read(seconds, parts):
+    ended = threading.Event()
+    started = time.perf_counter()
+    try:
+        result = dc.low_rank(slow(seconds, parts=parts, wait=ended.wait), time_limit=1.0)
+        assert time.perf_counter() - started < 15.0
+    finally:
+        ended.set()  # else the thread that reads would be waited for
+    assert result.status is dc.Status.TIME_LIMIT
+    assert 0.0 <= result.lower <= result.upper <= 1.0
+
+
+def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(monkeypatch):
+    monkeypatch.setattr(sampling, "FROM", 100)
+    monkeypatch.setattr(sampling, "FEWEST", 50)
+    table = slow(0.002)
+    limited = dc.low_rank(table, lam=0.02, tol=1e-12, time_limit=1.0)
+    assert limited.status in (dc.Status.TIME_LIMIT, dc.Status.STALLED)
+    solved = dc.low_rank(table.compute(), lam=0.02, tol=1e-6)
+    assert limited.lower <= solved.upper
+    assert solved.lower <= limited.upper
+
+
+def test_a_callback_stops_a_solve_by_parts(monkeypatch):
+    monkeypatch.setattr(sampling, "FEWEST", 10)
+    result = dc.low_rank(chunked(X), tol=1e-14, callback=lambda progress: True)
+    assert result.status is dc.Status.STOPPED
+    assert len(result.history) == 1
+
+
+def test_ctrl_c_leaves_the_reading_at_once():
+    ended = threading.Event()
+    timer = threading.Timer(0.6, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    started = time.perf_counter()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            dc.low_rank(slow(2.0, wait=ended.wait))
+    finally:
+        timer.cancel()
+        ended.set()
+    assert time.perf_counter() - started < 15.0  # all chunks would take a minute
+
+
+# Without dask
+
+
+HIDDEN = """
+import sys
+import dask.array as da
+import numpy as np
+table = da.zeros((10, 2), chunks=(5, 2))
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("dask", "distributed"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+for name in [name for name in sys.modules if name.partition(".")[0] in ("dask", "distributed")]:
+    del sys.modules[name]
+sys.meta_path.insert(0, Hide())
+import diffrac_cvx as dc
+points = np.random.default_rng(0).standard_normal((40, 2))
+print(dc.low_rank(points).status)
+print(dc.DiffracClustering().fit(points).labels_.shape)
+for function in (dc.low_rank, dc.fista, dc.DiffracClustering().fit, lambda X: dc.certify_v(X, np.eye(2))):
+    try:
+        function(table)
+    except dc.ParameterError as error:
+        print(error)
+"""
+
+
+def test_without_dask_all_but_its_arrays_works_and_these_say_what_to_install():
+    done = subprocess.run(
+        [sys.executable, "-c", HIDDEN], capture_output=True, text=True, cwd=Path(dc.__file__).parents[1], timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [str(dc.Status.OPTIMAL), "(40,)"] + 4 * [
+        "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
+    ]

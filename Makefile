@@ -113,7 +113,7 @@ many-clusters: $(STAMP) ## more than two clusters, beside k-means and a Gaussian
 	$(RUN) experiments.many_clusters --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 scale: $(STAMP) ## tables that outgrow memory: on disk, sparse, on a cluster's workers (GRID; 4 GB under build)
-	$(RUN) experiments.scale --grid $(GRID) --jobs 1
+	$(RUN) experiments.scale --grid $(GRID) --jobs 1 $(CLUSTER)
 
 explore: $(STAMP) ## the interactive page, in the browser (PORT)
 	$(RUN) diffrac_cvx.app.page --port $(PORT)

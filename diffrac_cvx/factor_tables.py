@@ -10,10 +10,11 @@ import scipy.sparse.linalg
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import Factor, dense, order_columns
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, one_thread, row_products, unit_rows
+from diffrac_cvx.linalg import inverse_or_one, row_products, unit_rows
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.rows import Poll, Rows, do_nothing
 from diffrac_cvx.shifted import Shifted
+from diffrac_cvx.threads import one_thread
 
 DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
 CHANGED = "X has changed since this result was found, and F is made of it when first read; keep X"

@@ -2,14 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-from threadpoolctl import ThreadpoolController
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.memory import require_memory
@@ -207,20 +204,3 @@ def momentum(t: float) -> tuple[float, float]:
     """Return the next term of Nesterov's sequence and the weight of the extrapolation."""
     following = (1 + (1 + 4 * t**2) ** 0.5) / 2
     return following, (t - 1) / following
-
-
-@cache
-def controller() -> ThreadpoolController:
-    """Return the controller of the libraries loaded by now; finding them takes milliseconds."""
-    return ThreadpoolController()
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Limit the linear algebra to one thread inside."""
-    limiter: AbstractContextManager[object] = controller().limit(limits=1, user_api="blas")
-    return limiter
-
-
-def allowed_threads() -> int:
-    """Return how many threads the linear algebra may use: its own limit, such as that of OPENBLAS_NUM_THREADS."""
-    return max((blas.num_threads for blas in controller().select(user_api="blas").lib_controllers), default=1)

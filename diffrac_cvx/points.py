@@ -9,10 +9,11 @@ import numpy.typing as npt
 from diffrac_cvx.chunks import is_chunked
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array, as_data
-from diffrac_cvx.linalg import EPS, allowed_threads, inverse_or_one, one_thread, row_blocks
+from diffrac_cvx.linalg import EPS, inverse_or_one, row_blocks
 from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of, weights_for
 from diffrac_cvx.rows import Poll, Rows, as_rows, do_nothing
 from diffrac_cvx.shifted import Points, Shifted, as_shifted, mean_squares
+from diffrac_cvx.threads import allowed_threads, one_thread
 
 
 def read_by_parts(X: Any) -> bool:

@@ -20,6 +20,7 @@ from diffrac_cvx.inputs import (
     require_moderate,
     warn_constant,
 )
+from diffrac_cvx.threads import one_thread
 
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
 PICKED = 1000  # rows of a memory map that are picked at a time: each brings some pages of its own
@@ -293,8 +294,6 @@ class Rows:
 
 def run_part(table: Any, task: tuple[Callable[..., Any], Rows, tuple[Any, ...]], aligned: tuple[Array, ...]) -> Any:
     """Return what a function gives of a part, on a worker; the linear algebra has one thread."""
-    from diffrac_cvx.linalg import one_thread
-
     function, frame, arguments = task
     with one_thread():
         return function(replace(frame, table=table), do_nothing, *arguments, *aligned)

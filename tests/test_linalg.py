@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from diffrac_cvx import linalg
+from diffrac_cvx import linalg, threads
 from diffrac_cvx.linalg import standardise
 
 RNG = np.random.default_rng(31)
@@ -113,13 +113,13 @@ def test_the_threads_of_the_linear_algebra_are_limited_inside(monkeypatch):
     with monkeypatch.context() as patch:
         controller = SimpleNamespace(limit=lambda **limits: asked.append(limits), lib_controllers=[])
         controller.select = lambda **chosen: controller
-        patch.setattr(linalg, "controller", lambda: controller)
-        linalg.one_thread()
+        patch.setattr(threads, "controller", lambda: controller)
+        threads.one_thread()
         assert asked == [{"limits": 1, "user_api": "blas"}]
-        assert linalg.allowed_threads() == 1
-    with linalg.one_thread():
-        assert linalg.allowed_threads() == 1
-    assert linalg.allowed_threads() >= 1
+        assert threads.allowed_threads() == 1
+    with threads.one_thread():
+        assert threads.allowed_threads() == 1
+    assert threads.allowed_threads() >= 1
 
 
 def test_standardised_columns_have_mean_0_and_variance_1():

@@ -90,6 +90,7 @@ ALLOWED = {  # each with what keeps it harmless
     ("experiments/mutation/patching.py", "exec"),
     ("diffrac_cvx/processes.py", "pickle.load"),  # from the pipe of a process of our own
     ("diffrac_cvx/processes.py", "pickle.loads"),
+    ("experiments/harness/cluster.py", "pickle.loads"),  # what the command itself sent to its workers
 }
 SOURCES = [path for folder in ("diffrac_cvx", "experiments") for path in sorted((ROOT / folder).rglob("*.py"))]
 

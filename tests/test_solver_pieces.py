@@ -10,7 +10,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import inverse_roots
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.pairs import Pairs
-from diffrac_cvx.certificates.row_bounds import sum_over_part
+from diffrac_cvx.certificates.row_bounds import look, sum_over_part
 from diffrac_cvx.chunks import add
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.linalg import moment
@@ -192,7 +192,8 @@ def test_the_start_has_full_rank_and_nearly_no_preferred_direction():
 
 
 def test_entries_whose_multiplier_is_inside_its_box_become_zero():
-    problem = problem_of(n=200)
+    X = np.random.default_rng(0).standard_normal((200, 5))
+    problem = direction_problem(as_rows(X), 1.0, PENALTY)
     U = np.column_stack([np.eye(5)[:, 0] + 1e-3 * np.eye(5)[:, 2], 0.5 * np.eye(5)[:, 1]])
     C = np.where((U @ U.T) > 1e-2, problem.box, 0.5 * problem.box)
     point = without_inactive(problem, U, C)
@@ -378,21 +379,24 @@ def test_a_point_is_split_where_no_component_has_half_of_the_penalised_coordinat
 
 
 def test_the_moment_of_a_pass_is_at_the_best_multiple_of_the_factor_whatever_its_scale():
-    X = as_data(np.random.default_rng(2).standard_normal((30, 5)))
+    X = np.random.default_rng(2).standard_normal((30, 5))
     X[4] = 0.0
-    problem = direction_problem(X, 1.0, PENALTY)
+    X[5:] -= X.sum(axis=0) / 25
+    problem, dense = (direction_problem(data, 1.0, PENALTY) for data in (as_rows(X), as_data(X)))
     for scale in (1.0, 3.0):
-        found = sampling.look(problem, scale * np.eye(5, 2), None)
-        assert found.point.value == pytest.approx(problem.best_scale(np.eye(5, 2)).value)
-        u = 1.0 / np.sqrt(np.maximum(found.point.q, found.floor))
-        np.testing.assert_allclose(found.M, moment(X * problem.scale, u), rtol=1e-9, atol=1e-12)
-        assert found.floor < 1e-9 * found.point.q.mean()
+        found = look(problem, scale * np.eye(5, 2), None)
+        best = dense.best_scale(np.eye(5, 2))
+        assert found.point.value == pytest.approx(best.value)
+        u = 1.0 / np.sqrt(np.maximum(best.q, found.floor))
+        np.testing.assert_allclose(found.M, moment(dense.X, u), rtol=1e-9, atol=1e-12)
+        assert found.floor < 1e-9 * best.q.mean()
 
 
 def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():
-    problem = problem_of(n=200)
+    X = np.random.default_rng(0).standard_normal((200, 5))
+    problem = direction_problem(as_rows(X), 1.0, PENALTY)
     U = np.column_stack([np.eye(5)[:, 0], 1e-7 * np.eye(5)[:, 1]])
-    found = sampling.look(problem, U, np.zeros((5, 5)))
+    found = look(problem, U, np.zeros((5, 5)))
     wider = sampling.grow(problem, found)
     violation = found.M - problem.A - np.diag(problem.c**2)
     growing = int(np.sum(np.linalg.eigvalsh(violation) > 0.0))

@@ -21,9 +21,10 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
-    ["errors", "inputs", "rows", "memory", "point_weights", "processes", "writing"],
+    ["errors", "inputs", "threads", "chunks", "rows", "shifted", "memory", "point_weights", "processes", "writing"],
     ["linalg"],
     ["factors"],
+    ["points", "factor_tables"],
     ["penalty", "result", "metrics", "rounding.*"],
     ["reservations"],
     ["directions", "baselines.*", "datasets.*", "tables"],
@@ -38,6 +39,8 @@ NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerate
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
+    "dask": {"chunks"},
+    "distributed": {"chunks"},
     "marimo": {"app.page.address", "app.page.cards", "app.page.controls", "app.page.notebook"},
     "joblib": {"estimators_cv"},
     "matplotlib": {"plotting.canvas"},

@@ -28,7 +28,6 @@ from diffrac_cvx.errors import LostError
 from diffrac_cvx.factor_tables import LabelsFactor, SparseLabelsFactor
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
-from diffrac_cvx.linalg import one_thread
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of
 from diffrac_cvx.points import as_points
@@ -36,6 +35,7 @@ from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, St
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, Shifted
 from diffrac_cvx.solvers.watching import watch
+from diffrac_cvx.threads import one_thread
 
 Callback = Callable[[Progress], object]
 Item = TypeVar("Item")

@@ -46,7 +46,7 @@ def measure_rows(n: int, d: int, workers: int) -> Row:  # there are none
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path = Path(folder) / "rows.npy"
         write_rows(path, n, d)
-        X = np.load(path, mmap_mode="r")
+        X = np.load(path, mmap_mode="r", allow_pickle=False)
         before = reset_peak()
         result = dc.low_rank(X, tol=TOL, time_limit=SECONDS)
         return {**describe(result, n), "memory": resident("VmHWM") - before, "size": float(X.nbytes)}

@@ -1,0 +1,301 @@
+"""Tables on a cluster of processes: the answers of one process, what travels, and what is lost with a process."""
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cloudpickle
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import diffrac_cvx as dc
+from diffrac_cvx import chunks
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.row_bounds import look
+from diffrac_cvx.points import as_points
+from diffrac_cvx.rounding import kmeans_centered
+
+N, D, PARTS = 12_000, 6, 8
+TOL = 1e-8
+ROOT = Path(dc.__file__).parents[1]
+
+
+def make_data(n=N):
+    rng = np.random.default_rng(n)
+    points = rng.standard_normal((n, D))
+    points[:, 0] += 3.0 * (np.arange(n) < n / 2)
+    return points
+
+
+def from_file(path, n=N, parts=PARTS):
+    """A table of chunks that each worker reads from a file."""
+    size = n // parts
+    table = dask.delayed(np.load)(str(path), mmap_mode="r")
+    return da.concatenate([da.from_delayed(table[i : i + size], (size, D), float) for i in range(0, n, size)])
+
+
+@pytest.fixture(scope="module")
+def points():
+    return make_data()
+
+
+@pytest.fixture(scope="module")
+def table(points, tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "points.npy"
+    np.save(path, points)
+    return from_file(path)
+
+
+@contextlib.contextmanager
+def cluster(workers, **options):
+    """A cluster of processes here, with its client."""
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, **options) as made,
+        Client(made) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def four():
+    with cluster(4) as client:
+        yield client
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """A scheduler and two workers, as processes that can be killed; their client is the one in use."""
+    where = tmp_path / "scheduler.json"
+    scheduler = start("distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(where))
+    workers = [
+        start(
+            "distributed.cli.dask_worker",
+            "--scheduler-file",
+            str(where),
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+        )
+        for _ in range(2)
+    ]
+    client = Client(scheduler_file=str(where), timeout=90)
+    try:
+        client.wait_for_workers(2, timeout=90)
+        with client.as_current():
+            yield scheduler, workers
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+        with contextlib.suppress(Exception):
+            client.close(timeout=2)
+
+
+def once(act, after=0):
+    """A callback that acts once, when something is proved, and what it remembers of when."""
+    acted = []
+
+    def callback(progress):
+        if not acted and progress.upper < 1.0 and progress.iteration >= after:
+            acted.append(time.perf_counter())
+            act()
+
+    return callback, acted
+
+
+def assert_same(found, expected, tol=TOL):
+    assert found.lower == pytest.approx(expected.lower, abs=tol)
+    assert found.upper == pytest.approx(expected.upper, abs=tol)
+
+
+def test_two_processes_give_the_bracket_of_one(points, table):
+    expected = dc.low_rank(points, ridge=0.1, tol=TOL)
+    with cluster(2):
+        found = dc.low_rank(table, ridge=0.1, tol=TOL)
+        assert_same(dc.certify_v(table, found, ridge=0.1), expected)
+        labels = kmeans_centered(found.factor)
+    assert_same(found, expected)
+    np.testing.assert_array_equal(labels, kmeans_centered(expected.F))
+    assert found.history[-1].rows % N == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nu", [1.0, 0.6])
+@pytest.mark.parametrize("penalty", [dc.Penalty(), dc.Penalty(ridge=0.1, lam=0.02)], ids=["none", "both"])
+def test_four_processes_give_what_the_array_gives(four, points, table, nu, penalty):
+    expected, found = (dc.low_rank(given, nu, penalty, tol=TOL) for given in (points, table))
+    assert_same(found, expected)
+    assert_same(dc.certify_v(table, expected.V, nu, penalty), dc.certify_v(points, expected.V, nu, penalty))
+    y = kmeans_centered(expected.F)
+    np.testing.assert_array_equal(kmeans_centered(found.factor), y)
+    np.testing.assert_array_equal(np.abs(found.F @ found.F[0]) > 0.5, np.abs(expected.F @ expected.F[0]) > 0.5)
+    proofs = [dc.certify_labels(given, y, expected, nu=nu, penalty=penalty) for given in (points, table)]
+    assert proofs[1].objective == pytest.approx(proofs[0].objective, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_four_processes_run_fista_and_the_estimator(four, points, table):
+    assert_same(dc.fista(table, ridge=0.1, tol=1e-2), dc.fista(points, ridge=0.1, tol=1e-2))
+    model, plain = (dc.DiffracClustering(tol=TOL).fit(given) for given in (table, points))
+    np.testing.assert_array_equal(model.labels_, plain.labels_)
+    np.testing.assert_array_equal(model.predict(table), plain.labels_)
+    np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-8)
+    assert model.score(table) == pytest.approx(plain.score(points), abs=1e-9)
+    assert_same(model.result_, plain.result_)
+
+
+@pytest.mark.slow
+def test_what_travels_in_a_pass_does_not_grow_with_the_number_of_rows(four, tmp_path, monkeypatch):
+    sent, received = [], []
+    tasks, wait_for = chunks.Chunks.tasks, chunks.wait_for
+
+    def weighed_tasks(self, function, common, own):
+        sent.append(len(cloudpickle.dumps((function, common, own))))
+        return tasks(self, function, common, own)
+
+    def weighed(client, futures, poll):
+        found = wait_for(client, futures, poll)
+        received.append(len(pickle.dumps(found)))
+        return found
+
+    monkeypatch.setattr(chunks.Chunks, "tasks", weighed_tasks)
+    monkeypatch.setattr(chunks, "wait_for", weighed)
+    passes, solves = [], []
+    for n in (N, 8 * N):
+        path = tmp_path / f"{n}.npy"
+        np.save(path, make_data(n))
+        given = from_file(path, n)
+        problem = direction_problem(as_points(given), 0.6, dc.Penalty(lam=0.02))
+        sent.clear(), received.clear()
+        look(problem, np.eye(D + 1), None, guess=True)
+        passes.append((sum(sent), sum(received)))
+        sent.clear(), received.clear()
+        result = dc.low_rank(given, 0.6, dc.Penalty(ridge=0.1), tol=1e-6)
+        solves.append(sum(sent) + sum(received) - max(received))  # less the rows of the sample, as many at every n
+        assert result.gap <= 1e-6
+    assert passes[0][0] == pytest.approx(passes[1][0], abs=100)  # the numbers of rows are in it
+    assert passes[0][1] == pytest.approx(passes[1][1], abs=100)
+    assert sum(passes[1]) < 20_000 < N * D * 8 / 20
+    assert solves[1] <= 3 * solves[0]  # by the number of passes
+    assert solves[1] < 8 * N  # less than a byte for each row
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_changes_no_bracket(points, table):
+    with cluster(4) as client:
+        expected = dc.low_rank(table, ridge=0.1, lam=0.02, tol=1e-10)
+        killed = next(iter(client.run(os.getpid).values()))
+        callback, acted = once(lambda: os.kill(killed, signal.SIGKILL))
+        found = dc.low_rank(table, ridge=0.1, lam=0.02, tol=1e-10, callback=callback)
+        assert acted
+        assert killed not in client.run(os.getpid).values()
+    assert_same(found, expected, 1e-9)
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_said_with_what_is_proved_until_then(processes, points, table):
+    scheduler, _ = processes
+    optimum = dc.low_rank(points, lam=0.02, tol=1e-6)
+    callback, acted = once(scheduler.kill)
+    with pytest.raises(dc.LostError, match=r"proved until then: the optimum lies in \[0\.") as lost:
+        dc.low_rank(table, lam=0.02, tol=1e-12, callback=callback)
+    assert time.perf_counter() - acted[0] < 30.0
+    lower, upper = lost.value.bracket
+    assert f"{lower:.6g}, {upper:.6g}" in str(lost.value)
+    assert 0.0 <= lower <= optimum.upper
+    assert optimum.lower <= upper < 1.0
+    copy = pickle.loads(pickle.dumps(lost.value))
+    assert copy.bracket == lost.value.bracket
+
+
+@pytest.mark.slow
+def test_the_loss_of_all_workers_is_said_with_what_is_proved_until_then(processes, points, table):
+    _, workers = processes
+    optimum = dc.low_rank(points, lam=0.02, tol=1e-6)
+    callback, acted = once(lambda: [worker.kill() for worker in workers])
+    with pytest.raises(dc.LostError, match="all of its workers, are lost; proved until then") as lost:
+        dc.low_rank(table, lam=0.02, tol=1e-12, callback=callback)
+    assert time.perf_counter() - acted[0] < 40.0
+    assert lost.value.bracket[0] <= optimum.upper
+    assert optimum.lower <= lost.value.bracket[1] < 1.0
+
+
+@pytest.mark.slow
+def test_a_limit_and_ctrl_c_are_kept_while_workers_read(four, table):
+    waiting = table.map_blocks(slowly, meta=np.empty((0, 0)))
+    started = time.perf_counter()
+    result = dc.low_rank(waiting, time_limit=1.0)
+    assert time.perf_counter() - started < 10.0
+    assert result.status is dc.Status.TIME_LIMIT
+
+
+# The workers do not have this module: functions of it travel by value.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def slowly(block):
+    time.sleep(5.0)
+    return block
+
+
+def bad(table, value):
+    """The table with another entry in row 5000."""
+    row = np.zeros((N, 1))
+    row[5000] = value
+    return table + da.from_array(row, chunks=(N // PARTS, 1))
+
+
+@pytest.mark.slow
+def test_errors_of_workers_are_in_words(four, table):
+    with pytest.raises(dc.DataError, match="X is nan at row 5000, column 0"):
+        dc.low_rank(bad(table, np.nan))
+    low = da.concatenate([table, da.from_delayed(dask.delayed(np.zeros)((3, D)), (5, D), float)])
+    with pytest.raises(dc.DataError, match=r"chunk of X from row 12000 on has shape \(3, 6\) in place of \(5, 6\)"):
+        dc.low_rank(low)
+    missing = da.from_delayed(dask.delayed(np.load)("/no/such/file.npy"), (5, D), float)
+    with pytest.raises(dc.DataError, match=r"X cannot be read: .*file\.npy"):
+        dc.fista(da.concatenate([table, missing]))
+    late = da.from_delayed(dask.delayed(raise_error)(TimeoutError("the disk does not answer")), (5, D), float)
+    with pytest.raises(dc.DataError, match="the disk does not answer"):
+        dc.low_rank(da.concatenate([table, late]), time_limit=60)
+    full = da.from_delayed(dask.delayed(raise_error)(MemoryError("3 TiB")), (5, D), float)
+    with pytest.raises(dc.ResourceError, match="does not fit in memory: 3 TiB"):
+        dc.low_rank(da.concatenate([table, full]))
+
+
+def raise_error(error):
+    raise error
+
+
+@pytest.mark.slow
+def test_a_chunk_that_ends_every_worker_is_said_to_be_lost(table):
+    deadly = da.from_delayed(dask.delayed(os._exit)(1), (5, D), float)
+    with cluster(2), pytest.raises(dc.LostError, match="the cluster did not finish"):
+        dc.low_rank(da.concatenate([table, deadly]), time_limit=120)
+
+
+@pytest.mark.slow
+def test_a_worker_without_memory_is_said_to_be_lost():
+    huge = da.from_delayed(dask.delayed(np.ones)((20_000_000, D)), (20_000_000, D), float)  # a gigabyte
+    with cluster(1, memory_limit="500MB"), pytest.raises((dc.LostError, dc.ResourceError)) as lost:
+        dc.low_rank(huge, time_limit=150)
+    assert "cluster" in str(lost.value) or "memory" in str(lost.value)

@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -246,6 +247,15 @@ def test_a_limit_and_ctrl_c_are_kept_while_workers_read(four, table):
     result = dc.low_rank(waiting, time_limit=1.0)
     assert time.perf_counter() - started < 10.0
     assert result.status is dc.Status.TIME_LIMIT
+    timer = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    started = time.perf_counter()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            dc.low_rank(waiting)
+    finally:
+        timer.cancel()
+    assert time.perf_counter() - started < 10.0  # eight chunks of five seconds on four workers
 
 
 # The workers do not have this module: functions of it travel by value.

@@ -217,12 +217,14 @@ WHOLE = np.random.default_rng(4).integers(-4, 5, (60, 4))
 
 @quick_or_slow(
     "kind, dtype",
-    list(product(KINDS, [np.float32, np.float16, np.int64, np.int8, np.uint8, bool, ">f8"])),
+    [
+        case
+        for case in product(KINDS, [np.float32, np.float16, np.int64, np.int8, np.uint8, bool, ">f8"])
+        if case[0] in ("memmap", "dask") or case[1] not in (np.float16, ">f8")
+    ],  # scipy has no sparse matrices of these types
     [("csr", bool), ("csr", np.float32), ("dask", np.int64), ("memmap", np.float16), ("dask", ">f8")],
 )
 def test_tables_of_any_numeric_type_are_read_as_their_numbers(tmp_path, kind, dtype):
-    if kind in ("csr", "coo") and dtype in (np.float16, ">f8"):
-        pytest.skip("scipy has no sparse matrix of this type")
     table = (np.abs(WHOLE) if dtype in (np.uint8, bool) else WHOLE).astype(dtype)
     V = dc.low_rank(table.astype(float), 0.6, lam=0.1, tol=TOL).V
     found, expected = (

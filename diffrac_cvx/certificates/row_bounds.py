@@ -1,5 +1,6 @@
 """Brackets from one pass over many rows: sums that do not grow with their number prove both sides."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -106,20 +107,23 @@ def sum_over_part(part: Rows, poll: Poll, TU: Array, floors: Array) -> Sums:
 
 
 def look(problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = do_nothing, guess: bool = False) -> Pass:
-    """Return what one pass over all rows proves and gives at a factor; `guess` a multiplier where none is given."""
+    """Return what one pass over all rows proves and gives at a factor.
+
+    With `guess` the multipliers tried are those of `bracket`, else the one given and that moved closer to feasible.
+    """
     n = len(problem.X)
     floors = np.array(FLOORS) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean energy, or a little more
     sums = sum_over_rows(rows_of(problem), U, floors, poll)
     gain, cost = sums.roots / n, problem.cost(U, np.asarray(sums.squares / n))
     point = problem.scaled(U, gain, cost)
     multiple = gain / cost if point.value < 1.0 else 1.0
-    M = symmetric(sums.moments[0]) / (n * multiple)
-    candidates: list[Array | None] = [C] if C is None else [C, closer_to_feasible(problem, M, C)]
-    if guess and problem.has_l1:
-        candidates = [*candidates, *candidate_matrices(problem, point.U, lambda: M, C)]
-    different = range(len(floors)) if np.ptp(sums.inverses) > 0.0 else range(1)
-    t = [[ratio(problem, sums.moments[i] / n, candidate) for candidate in candidates] for i in different]
-    lower = max(bound_at(min(t[i]), sums.inverses[i] / n, OF_MEANS + rows_of(problem).summands) for i in different)
+    moments = [symmetric(moment) / (n * multiple) for moment in sums.moments]
+    M, lower = moments[0], -np.inf
+    solver = [C] if C is None else [C, closer_to_feasible(problem, M, C)]
+    for i in range(len(floors)) if np.ptp(sums.inverses) > 0.0 else range(1):
+        tried = candidate_matrices(problem, point.U, partial(moments.__getitem__, i), C) if guess else solver
+        t = min(ratio(problem, sums.moments[i] / n, candidate) for candidate in tried)
+        lower = max(lower, bound_at(t, sums.inverses[i] / n, OF_MEANS + rows_of(problem).summands))
     bounds = Bracket(float(min(max(lower, 0.0), point.value)), float(point.value))
     return Pass(point, C, floors[0] * multiple**2, M, bounds)
 

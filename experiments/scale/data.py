@@ -36,7 +36,7 @@ def write_rows(path: Path, n: int, d: int) -> None:
 
 
 def make_words(n: int, d: int) -> scipy.sparse.csr_array:
-    """Return log(1 + counts) of d words in n short texts of two topics, density about 10 / d.
+    """Return log(1 + counts) of d words in n short texts of two topics, ten to twenty words each.
 
     Words follow the law of Zipf.  Some are more frequent in one topic, and some bring a rare one along.
     """

@@ -1,0 +1,76 @@
+"""Tables that outgrow memory, as ``make scale`` measures them: what is promised of time, memory and passes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.processes import Call, Worker
+from experiments.scale import cells
+from experiments.scale.claims import check_sizes, claims
+from experiments.scale.data import make_rows, make_words, write_rows
+from experiments.scale.plot import draw
+
+SMALL = [("rows", 120_000, 50, 0), ("words", 2_000, 200, 0)]
+PROMISED = [("rows", 20_000_000, 50, 0), ("words", 200_000, 5_000, 0)]
+
+
+def table_of(cell, row):
+    return pd.DataFrame([{**dict(zip(("kind", "n", "d", "workers"), cell, strict=True)), **row}])
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The rows of a few small cells; those of a cluster are made up, for it is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("scale"))
+        measured = [table_of(cell, cells.measure(*cell)) for cell in SMALL]
+    of_cluster = {**measured[0].iloc[0], "kind": "cluster", "workers": 2, "memory": np.nan, "moved_per_pass": 3e5}
+    return pd.concat([*measured, pd.DataFrame([of_cluster])], ignore_index=True)
+
+
+def test_small_tables_are_solved_within_what_is_promised_and_a_breach_is_named(small):
+    assert check_sizes(small).passed
+    for column, value, words in (
+        ("gap", 2e-3, "the gap is 2.0e-03"),
+        ("memory", 3e9, "3.00 GB of memory"),
+        ("passes", 61.0, "61 passes"),
+    ):
+        outcome = check_sizes(small.assign(**{column: value}))
+        assert not outcome.passed
+        assert words in outcome.text
+
+
+def test_what_was_measured_is_said_and_drawn(small, tmp_path):
+    said = " ".join(f"{one.says} {one.measured}" for one in claims(small))
+    assert "120,000 rows and 50 columns" in said
+    assert "2,000 texts and 200 words" in said
+    assert "64 nodes" in said
+    draw(small, tmp_path / "scale")
+    assert (tmp_path / "scale.png").stat().st_size > 10_000
+
+
+def test_the_tables_are_what_they_are_said_to_be(tmp_path):
+    write_rows(tmp_path / "rows.npy", 3000, 5)
+    X = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert X.dtype == np.float32
+    np.testing.assert_array_equal(X, make_rows((2017, 14, 0), 3000, 5))
+    words = make_words(1000, 300)
+    assert words.shape == (1000, 300)
+    assert words.has_canonical_format
+    assert 8 < words.nnz / 1000 < 20
+    assert dc.low_rank(X, tol=1e-4).value < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", PROMISED, ids=["a file of 4 GB", "words"])
+def test_the_largest_tables_are_solved_within_what_is_promised(cell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    worker = Worker(None)
+    try:
+        answer = worker.call(Call(cells.measure, cell), stopped=lambda: False, seconds=None)
+    finally:
+        worker.close()
+    assert answer.error is None
+    outcome = check_sizes(table_of(cell, answer.value))
+    assert outcome.passed, outcome.text

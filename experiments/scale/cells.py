@@ -109,7 +109,10 @@ def describe(result: dc.Result, n: int) -> Row:
 
 
 def loopback_bytes() -> int:
-    """Return how many bytes this machine has sent to itself, by all its processes; 0 where that is not known."""
+    """Return how many bytes this machine has sent to itself, by all its processes; 0 where that is not known.
+
+    So nothing else should use it while a cell is measured.
+    """
     try:
         lines = Path("/proc/net/dev").read_text().splitlines()
     except OSError:

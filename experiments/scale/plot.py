@@ -37,8 +37,8 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
             xscale="log",
             xlabel="rows $n$, 20 columns",
             ylabel="MB moved a pass",
-            ylim=(0, 1.25e-6 * cluster["moved_per_pass"].max() if len(cluster) else None),
+            ylim=(0, 1.5e-6 * cluster["moved_per_pass"].max() if len(cluster) else None),
         )
         if len(cluster):
-            moved.legend(frameon=False, loc="lower left")
+            moved.legend(frameon=False, loc="best")
         save(figure, stem)

@@ -139,7 +139,7 @@ _RECORDS = (
     DataSet(
         name="yeast", kind="multi-label", file="ml_yeast.npz", shipped=False,
         description="Micro-array expression and phylogenetic profiles of genes; fourteen functional classes",
-        source="Elisseeff and Weston (2001), mulan collection; `make data` makes the file from the PyPI package river, "
+        source="Elisseeff and Weston (2001), mulan collection; make data makes the file from the PyPI package river, "
         "whose licence is that of its software",
         licence=UNSTATED, n=2417, d=103,
         classes=(762, 1038, 983, 862, 722, 597, 428, 480, 178, 253, 289, 1816, 1799, 34),

@@ -192,7 +192,7 @@ def solve_by_iterates(
     weights : PointWeights, optional
         Weights of the points of an array.
     read : callable, optional
-        What gives the data as the solver wants them, in place of `as_points`.
+        What gives the data as the solver wants them, from X.
 
     Raises
     ------

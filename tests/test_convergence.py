@@ -59,6 +59,7 @@ def test_a_deadline_stops_a_solver_that_would_go_on():
     assert result.gap > 1e-14
 
 
+@pytest.mark.slow
 def test_what_is_measured_is_judged_drawn_and_read_back(tmp_path):
     rows = [{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke") if cell["family"] == "planted"]
     table = cells.complete(pd.DataFrame(rows))

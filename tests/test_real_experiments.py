@@ -104,6 +104,7 @@ def test_own_files_that_are_not_there_are_named(x, y, capsys):
     assert "is not a file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_from_the_table_alone(tmp_path):
     program = (
         "import sys\n"

@@ -525,6 +525,7 @@ def test_the_rival_is_held_to_the_relaxation_each_at_its_best_weight(made, verdi
     assert claims_sparse.direction_alone(table).verdict is verdict
 
 
+@pytest.mark.slow
 def test_every_part_of_the_smoke_table_is_judged_and_drawn(tmp_path):
     from experiments.theory.plot import draw
 

@@ -67,13 +67,28 @@ class Chunks:
         return i, j - i, self.shape[1]
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
-        """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks."""
+        """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.
+
+        A chunk that workers hold is read there: else the scheduler would send it to whoever is idle.
+        """
+        from dask.base import annotate
         from dask.delayed import delayed
 
         shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
-        return [
-            run(block, self.place(number), function, shared, own[number]) for number, block in enumerate(self.blocks)
-        ]
+        found, holders = [], self.holders()
+        for number, block in enumerate(self.blocks):
+            there = holders.get(block.key, ())
+            pinned = {"workers": list(there), "allow_other_workers": True} if there else {}
+            with annotate(**pinned):
+                found.append(run(block, self.place(number), function, shared, own[number]))
+        return found
+
+    def holders(self) -> dict[Any, Any]:
+        """Return which workers hold each chunk, by its key, where the array is kept by a cluster."""
+        import distributed
+
+        futures = distributed.futures_of(self.array)
+        return dict(in_words(lambda: self.client.who_has(futures))) if futures else {}
 
     def each(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> list[Any]:
         """Return ``function(chunk, common, aligned)`` for all chunks, in their order."""

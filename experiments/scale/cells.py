@@ -80,7 +80,6 @@ def measure_cluster(n: int, d: int, workers: int) -> Row:
         da.from_delayed(dask.delayed(make_rows)((2017, 14, i), chunk, d), (chunk, d), np.float32) for i in range(8)
     ]
     with (
-        dask.config.set({"distributed.scheduler.work-stealing": False}),  # it moves chunks to idle workers
         distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster),
     ):

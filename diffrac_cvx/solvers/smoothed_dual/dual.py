@@ -1,5 +1,6 @@
 """The smoothed dual of Eq. (21), in pieces: value, gradient, prox, Lipschitz constant (section 6, appendix G)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -83,13 +84,10 @@ class SmoothedDual:
         The n x n matrix is nonnegative, so the largest ratio of a power step bounds its top eigenvalue from above:
         O(n d^2) instead of the O(max(n, d)^3) of the paper.
         """
-        n = len(self.Z)
-        if isinstance(self.Z, Rows):
-            return self.curvature_by_parts(steps, np.ones(n) if units is None else units)
-        Z = self.Z if units is None else np.sqrt(units)[:, None] * self.Z
-        w, bound = np.ones(n), np.inf
+        w, bound = np.ones(len(self.Z)), np.inf
+        image_of = self.image_by_parts(units) if isinstance(self.Z, Rows) else self.image_of(units)
         for _ in range(steps):
-            image = row_products(Z @ (Z.T @ (w[:, None] * Z)), Z) / (4 * n**2)
+            image = image_of(w)
             live = image > 0
             if not live.any():
                 return 0.0
@@ -97,17 +95,17 @@ class SmoothedDual:
             w = np.where(live, image / image.max() + 1e-12, 1.0)
         return bound
 
-    def curvature_by_parts(self, steps: int, units: Array) -> float:
-        """Return `curvature_u` of rows that are read by parts."""
-        w, bound = np.ones(len(units)), np.inf
-        for _ in range(steps):
-            image = units * row_energies(self.Z, psd_factor(moment(self.Z, units * w))) / (4 * len(units))
-            live = image > 0
-            if not live.any():
-                return 0.0
-            bound = min(bound, float(np.max(image[live] / w[live])))
-            w = np.where(live, image / image.max() + 1e-12, 1.0)
-        return bound
+    def image_of(self, units: Array | None) -> Callable[[Array], Array]:
+        """Return the map from w to (B'B o B'B) w, in u / units."""
+        n = len(self.Z)
+        Z = self.Z if units is None else np.sqrt(units)[:, None] * self.Z
+        return lambda w: row_products(Z @ (Z.T @ (w[:, None] * Z)), Z) / (4 * n**2)
+
+    def image_by_parts(self, units: Array | None) -> Callable[[Array], Array]:
+        """Return the same map for rows that are read by parts."""
+        n = len(self.Z)
+        scale = np.ones(n) if units is None else units
+        return lambda w: scale * row_energies(self.Z, psd_factor(moment(self.Z, scale * w))) / (4 * n)
 
     def curvature_C(self) -> float:
         """Bound the curvature of eps phi_eps in C: lambda_max(W W')^2."""

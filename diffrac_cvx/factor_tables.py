@@ -176,7 +176,7 @@ class SparseLabelsFactor(FactorTable):
             If it does not fit in memory.
         """
         require_memory(8.0 * 2 * len(self) * self.shape[1], f"a factor of {self.shape[1]} columns", FEWER)
-        return self.times(np.eye(self.shape[1]))
+        return unit_rows(self.times(np.eye(self.shape[1])))
 
     def times(self, W: Array) -> Array:
         """Return F W, shape (n,) or (n, k)."""

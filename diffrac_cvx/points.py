@@ -12,7 +12,7 @@ from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.linalg import EPS, inverse_or_one, row_blocks
 from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of, weights_for
 from diffrac_cvx.rows import Poll, Rows, as_rows, do_nothing
-from diffrac_cvx.shifted import Points, Shifted, as_shifted, mean_squares
+from diffrac_cvx.shifted import Points, Shifted, as_shifted, mean_squares, sparse_rows
 from diffrac_cvx.threads import allowed_threads, one_thread
 
 
@@ -65,8 +65,7 @@ def as_points(
 
 def rows_of_shifted(X: Shifted) -> Rows:
     """Return sparse columns as rows that are read by parts."""
-    d = X.shape[1]
-    return Rows(X.by_rows, mean=-X.r, rest=np.zeros(d), units=X.any(axis=0).astype(np.float64), gram=second_moment(X))
+    return sparse_rows(X, X.any(axis=0).astype(np.float64))
 
 
 def second_moment(X: Points) -> Array:

@@ -1,5 +1,6 @@
 """Sparse tables of many columns: centred and scaled without being made dense, as a sparse matrix plus a row."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +10,7 @@ import scipy.sparse
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array, as_sparse_table, find_constant, require_moderate, warn_constant
+from diffrac_cvx.rows import Rows
 
 Mask = npt.NDArray[np.bool_]
 Points = Any  # an Array or a `Shifted`; both are multiplied by arrays with @
@@ -192,6 +194,15 @@ def as_shifted(X: Any, *, warn: bool = True, depth: int = 4) -> Shifted:
 def with_ones(X: Shifted) -> Shifted:
     """Return it with a last column of ones."""
     return Shifted(scipy.sparse.hstack([X.S, scipy.sparse.csc_array((len(X), 1))], format="csc"), np.append(X.r, 1.0))
+
+
+def sparse_rows(X: Shifted, units: Array) -> Rows:
+    """Return sparse columns as rows that are read by parts, with their second moments.
+
+    These are summed by blocks of rows, for the rounding of sparse products is not that which `Rows` counts on.
+    """
+    rows = Rows(X.by_rows, mean=-X.r, rest=np.zeros(X.shape[1]), units=units)
+    return replace(rows, gram=replace(rows, units=np.ones(X.shape[1])).second_moment())
 
 
 def dense_columns(X: Points, columns: Any) -> Array:

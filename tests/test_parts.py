@@ -652,3 +652,24 @@ def test_points_are_what_they_were():
     turned = as_points(as_points(scipy.sparse.csr_array(X), by_columns=True))
     assert isinstance(turned, Rows)
     np.testing.assert_allclose(turned.array(), as_data(X), atol=1e-14)
+
+
+def test_rows_of_sparse_columns_have_moments_that_are_summed_by_blocks():
+    """What `Rows` proves counts on the rounding of such sums, which is not that of sparse products."""
+    columns = as_shifted(scipy.sparse.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)))
+    rows = as_points(columns)
+    np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(D)).second_moment())
+
+
+@every_nu
+def test_a_sparse_column_with_one_zero_is_bounded_as_the_array(nu):
+    """Its mean is n**0.5 times its standard deviation, which is what rounding is in proportion to."""
+    table = np.where(np.abs(X) > 0.5, X, 0.0)
+    table[:, 1] = 1.0
+    table[7, 1] = 0.0
+    for penalty in (dc.Penalty(lam=0.02), dc.Penalty(lam=0.3)):
+        expected = dc.low_rank(table, nu, penalty, tol=1e-7)
+        found = dc.certify_v(scipy.sparse.csc_array(table), expected, nu, penalty)
+        assert found.lower <= expected.upper
+        assert found.upper >= expected.lower
+        assert found.gap <= 1e-6

@@ -164,6 +164,8 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
     pencil[:, 1:, 1:] = MF
     # The differences are off by the rounding of what they are of: M and A on the coordinate, over what is left of it.
     mass = np.trace(pencil, axis1=1, axis2=2) + (M + np.trace(MF)) * (1.0 + least / right)
+    # Sparse columns and their row are multiplied out: |s| + |r| <= |s + r| + 2 |r|.
+    mass += 8.0 * (1.0 + float(np.mean(u))) * problem.shift[singles] * (1.0 + least / right)
     found = np.linalg.eigvalsh(pencil)[:, -1]
     off_F = problem.whitened.off_right + 2 * top**0.5 * problem.whitened.off_data
     return np.asarray(found + 8 * (gamma(n + 32) + off_F) * mass)

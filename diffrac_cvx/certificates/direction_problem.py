@@ -37,7 +37,7 @@ from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.point_weights import root_weights, weigh_rows
 from diffrac_cvx.result import Result
 from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Shifted, dense_columns, with_ones
+from diffrac_cvx.shifted import Shifted, dense_columns, sparse_rows, with_ones
 
 LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
 
@@ -367,11 +367,9 @@ def problem_of_shifted(X: Shifted, nu: float, penalty: Penalty) -> DirectionProb
 def problem_in_rows(problem: DirectionProblem) -> DirectionProblem:
     """Return a problem of sparse columns as one of sparse rows, in the same coordinates, with A computed."""
     X = cast(Shifted, problem.X)
-    n, D = X.shape
-    gram = X.gram(np.ones(n)) / n
-    values, Q = np.linalg.eigh(gram + np.diag(problem.a**2))
+    rows = sparse_rows(X, np.ones(X.shape[1]))
+    values, Q = np.linalg.eigh(rows.second_moment() + np.diag(problem.a**2))
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-    rows = Rows(X.by_rows, mean=-X.r, rest=np.zeros(D), units=np.ones(D), gram=gram)
     return replace(problem, X=as_if_array(rows), root=root)
 
 

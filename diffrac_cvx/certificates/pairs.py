@@ -103,7 +103,7 @@ def with_rounding(problem: BlockProblem, u: Array, at: Elimination, magnified: f
     n, top = len(u), float(u.max(initial=0.0))
     size = np.abs(at.tilt) @ problem.squares + magnified * np.sum(at.K**2, axis=0)
     if problem.shift.any():  # (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2
-        size = 2.0 * size + 8.0 * float(np.abs(at.tilt).sum()) * problem.shift
+        size = magnified * (2.0 * size + 8.0 * float(np.abs(at.tilt).sum()) * problem.shift)
     roundings = gamma(n + len(at.K) + 32) + problem.whitened.off_right + problem.whitened.off_data
     # Columns are off by their centring, which changes G_jk by at most this times their norms.
     moved = 2.0 * (at.t + top) * problem.off_data(slice(None)) * np.sqrt(problem.diagonal)

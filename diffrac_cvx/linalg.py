@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
@@ -14,6 +15,9 @@ from diffrac_cvx.point_weights import mean_of
 from diffrac_cvx.rows import BLOCK, Rows
 from diffrac_cvx.shifted import Points, Shifted
 
+RANK = 8.0  # times the size and the precision: singular values below, over the largest, are zero
+SMALL_RIDGE = 1e-4  # a_j, over the norm of its column and itself, below which it is small
+FEW = 1000  # columns with a small ridge that are never too many to stay as they are
 SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
 EPS = float(np.finfo(float).eps)
 
@@ -102,32 +106,127 @@ def triangular_root(M: Array) -> Array:
     return square
 
 
-def whitener(M: Array) -> Array:
+def whitener(M: Array, penalised: npt.NDArray[np.bool_] | None = None) -> Array:
     """Return W, shape (d, r), with (M W)'(M W) = I and r the numerical rank of M.
 
-    M should have columns of comparable norm, so that the rank does not depend on their units.
+    M should have columns of comparable norm, so that the rank does not depend on their units.  Columns that are
+    penalised, (d,) booleans, have their penalty among the rows of M: rank is decided among the others alone, and no
+    direction with a penalised part is left out, however small M is along it.
     """
-    _, singular, right = np.linalg.svd(M if len(M) < M.shape[1] else triangular_root(M), full_matrices=False)
-    keep = singular > 8 * max(M.shape) * EPS * max(singular[0], np.finfo(float).tiny)
-    return np.asarray(right[keep].T / singular[keep])
+    if penalised is None or not penalised.any():
+        singular, right = right_singular(M)
+        keep = is_above_rounding(singular, M.shape)
+        return np.asarray(right[keep].T / singular[keep])
+    basis = without_constant_directions(M, penalised)
+    singular, right = right_singular(M @ basis)
+    # What is below is rounding; the bounds on the rounding of W, which is large there, are too.
+    return np.asarray(basis @ (right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny))))
 
 
-def whitener_with_ridge(X: Array, a: Array) -> Array:
-    """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
+def without_constant_directions(M: Array, penalised: npt.NDArray[np.bool_]) -> Array:
+    """Return an orthonormal basis of all directions but those, of columns not penalised, along which M is zero."""
+    free, others = np.flatnonzero(~penalised), np.flatnonzero(penalised)
+    independent = independent_directions(M[:, free]) if len(free) else np.zeros((0, 0))
+    rank = independent.shape[1]
+    basis = np.zeros((M.shape[1], rank + len(others)))
+    basis[free, :rank] = independent
+    basis[others, rank + np.arange(len(others))] = 1.0
+    return basis
+
+
+def is_above_rounding(singular: Array, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Return which singular values, largest first, of a matrix of this shape are not zero up to rounding."""
+    return np.asarray(singular > RANK * max(shape) * EPS * max(singular.max(initial=0.0), np.finfo(float).tiny))
+
+
+def right_singular(M: Array) -> tuple[Array, Array]:
+    """Return the singular values, largest first, and the right singular vectors as rows."""
+    left, singular = left_singular(M.T if len(M) < M.shape[1] else triangular_root(M).T)
+    return singular, left.T
+
+
+def independent_directions(F: Array) -> Array:
+    """Return an orthonormal basis of the directions along which columns of comparable norm vary, shape (f, r)."""
+    singular, right = right_singular(F)
+    return np.asarray(right[is_above_rounding(singular, F.shape)].T)
+
+
+def constant_directions(F: Array) -> int:
+    """Return along how many directions, columns of zeros apart, columns of comparable norm hardly vary."""
+    return int(F.any(axis=0).sum()) - (independent_directions(F).shape[1] if F.size else 0)
+
+
+class RidgeWhitener(NamedTuple):
+    """W with W'(X'X + Diag(a)^2)W = I.
+
+    Attributes
+    ----------
+    W : (D, r) array
+        The whitener.
+    left_out : int
+        How many directions without a ridge are outside its span: the data hardly vary along them.
+    outside : float
+        Norm of what the data, as computed, have outside its span along directions with a ridge, in the metric of the
+        ridge; infinite where nothing is known of it.
+    size : float
+        Norm of the data in this metric, where it was used, else 0: what is outside is known up to a rounding of this.
+    """
+
+    W: Array
+    left_out: int = 0
+    outside: float = 0.0
+    size: float = 0.0
+
+
+def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
+    """Return W, shape (D, r), with W'(X'X + Diag(a)^2)W = I, for columns X_j, a_j of norm about one.
 
     With fewer rows than columns and a ridge on every column, X V X' and the cost of V are those of its part in the span
-    of (X'X + Diag(a)^2)^-1 X', of as many dimensions as there are rows; the rest of V only costs.
+    of (X'X + Diag(a)^2)^-1 X', of as many dimensions as there are rows; the rest of V only costs.  The columns whose
+    ridge is not small are compressed to that many; those with a very small one, in the metric of which the others would
+    be rounding, stay as they are, where they are few.
     """
     n, D = X.shape
-    if n < D and np.all(a > 0.0):
-        _, singular, right = np.linalg.svd(X / a, full_matrices=False)
-        keep = singular > 8 * D * EPS * max(singular[0], 1.0)
-        return np.asarray((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
+    heavy = a < SMALL_RIDGE
+    if np.count_nonzero(heavy) + n > max(2 * n, FEW):
+        heavy[:] = False
+    if n < D - np.count_nonzero(heavy) and np.all(a > 0.0):
+        return compressing_whitener(X, a, heavy)
     rows = n + np.count_nonzero(a)
     require_memory(
         8.0 * (4 * rows * D + 4 * min(rows, D) * D), f"whitening {D} features", "give c > 0, or fewer features"
     )
-    return whitener(with_ridge_rows(X, a))
+    return whitener_with_ridge_rows(X, a)
+
+
+def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
+    """Return `whitener_with_ridge`, all columns kept."""
+    free, M = a == 0.0, with_ridge_rows(X, a)
+    basis = without_constant_directions(M, ~free)
+    singular, right = right_singular(M @ basis)
+    keep = is_above_rounding(singular, M.shape)
+    left_out = constant_directions(X[:, free]) if free.any() else 0
+    return RidgeWhitener(basis @ (right[keep].T / singular[keep]), left_out, 0.0 if keep.all() else np.inf)
+
+
+def compressing_whitener(X: Array, a: Array, heavy: npt.NDArray[np.bool_]) -> RidgeWhitener:
+    """Return `whitener_with_ridge`, the columns that are not heavy compressed: more than rows, a ridge on each."""
+    light, others = np.flatnonzero(~heavy), np.flatnonzero(heavy)
+    T = X[:, light] / a[light]
+    span, singular = left_singular(T.T)
+    keep = is_above_rounding(singular, T.shape)
+    span, singular = span[:, keep], singular[keep]
+    G, r = T @ span, len(singular)
+    outside, size = float(np.linalg.norm(T - G @ span.T)), float(np.linalg.norm(T))
+    W = np.zeros((len(a), r + len(others)))
+    W[light, :r] = span / a[light, None]
+    if len(others) == 0:
+        return RidgeWhitener(W / np.sqrt(singular**2 + 1.0), 0, outside, size)
+    W[others, r + np.arange(len(others))] = 1.0
+    data, ridge = np.hstack([G, X[:, others]]), np.append(np.ones(r), a[others])
+    units = 1.0 / np.sqrt(np.sum(data**2, axis=0) + ridge**2)
+    inner = whitener_with_ridge_rows(data * units, ridge * units)
+    return RidgeWhitener(W @ (units[:, None] * inner.W), 0, outside + inner.outside, size)
 
 
 def with_ridge_rows(X: Array, a: Array) -> Array:
@@ -150,15 +249,15 @@ def unit_rows(F: Array) -> Array:
 def column_basis(X: Array, ridge: Array | None = None) -> Array:
     """Return Q, shape (n, r), with Q Q' = X (X'X + n Diag(ridge)^2)^+ X'; orthonormal columns without a ridge."""
     scaled = scale_to_whiten(X, ridge)
-    return scaled.X @ scaled.W
+    return scaled.X @ scaled.found.W / len(X) ** 0.5
 
 
 class Whitened(NamedTuple):
-    """Data in units that make columns comparable, their ridge, and W with W'(X'X + n Diag(ridge)^2)W = I."""
+    """Data in units that make columns comparable, their ridge, and W with W'(X'X/n + Diag(ridge)^2)W = I."""
 
     X: Array
     ridge: Array
-    W: Array
+    found: RidgeWhitener
 
 
 def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
@@ -167,7 +266,7 @@ def scale_to_whiten(X: Array, ridge: Array | None = None) -> Whitened:
     ridge = np.zeros(d) if ridge is None else ridge
     scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + ridge**2)))
     X, ridge = X * scale, ridge * scale
-    return Whitened(X, ridge, whitener_with_ridge(X, n**0.5 * ridge))
+    return Whitened(X, ridge, whitener_with_ridge(X / n**0.5, ridge))
 
 
 def inverse_or_one(x: Array) -> Array:

@@ -216,7 +216,7 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
     X = problem.X[:, : len(penalised)] if contiguous else problem.X[:, penalised]
     F = dense_columns(problem.X, free)
     root = np.vstack([F / len(F) ** 0.5, np.diag(problem.a[free])])
-    basis = whitener(root) if len(free) else np.zeros((0, 0))
+    basis = whitener(root, problem.a[free] > 0.0) if len(free) else np.zeros((0, 0))
     whitened = F @ basis
     exact = Whitening(0.0, 0.0)
     return BlockProblem(

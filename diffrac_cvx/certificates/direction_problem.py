@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, rounding_of_whitening, summands, up
+from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, outside_of, rounding_of_whitening, summands, up
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import (
     Factor,
@@ -23,6 +23,7 @@ from diffrac_cvx.factors import (
 )
 from diffrac_cvx.inputs import Array, as_matrix, warn_degenerate
 from diffrac_cvx.linalg import (
+    constant_directions,
     inverse_or_one,
     power_of_two,
     psd_factor,
@@ -149,7 +150,7 @@ class DirectionProblem:
         """W'(A + Diag(c)^2)W = I, on the range of A + Diag(c)^2, shape (D, r)."""
         if self.basis is not None:
             return np.eye(len(self.c))
-        return whitener(np.vstack([self.R, np.diag(self.c)]))
+        return whitener(np.vstack([self.R, np.diag(self.c)]), (self.a > 0.0) | (self.c > 0.0))
 
     @cached_property
     def L(self) -> Array:
@@ -166,11 +167,10 @@ class DirectionProblem:
     @cached_property
     def left_out(self) -> int:
         """How many directions, that nothing penalises, are taken to be constant: the data hardly vary along them."""
-        free = np.flatnonzero(self.c == 0.0)
+        free = np.flatnonzero((self.a == 0.0) & (self.c == 0.0))
         if self.basis is not None or len(free) == 0 or isinstance(self.X, Rows):
             return int(self.dropped)
-        columns = np.vstack([dense_columns(self.X, free) / len(self.X) ** 0.5, np.diag(self.a[free])])
-        return int(np.sum(columns.any(axis=0)) - whitener(columns).shape[1])
+        return constant_directions(dense_columns(self.X, free))
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
@@ -340,17 +340,17 @@ def direction_problem(
     X, a, c = X * scale, a * scale, c * scale
     if c.any():
         return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, s=s)
-    W = whitener_with_ridge(X / n**0.5, a)
-    Z, zeros = X @ W, np.zeros(W.shape[1])
+    found = whitener_with_ridge(X / n**0.5, a)
+    Z, zeros = X @ found.W, np.zeros(found.W.shape[1])
     return DirectionProblem(
         X=Z,
         a=zeros,
         c=zeros,
         scale=scale,
         has_offset=nu < 1.0,
-        basis=scale[:, None] * W,
-        whitened=rounding_of_whitening(X, W, Z, a**2),
-        dropped=0 if a.all() else int(np.sum(X.any(axis=0) | (a > 0.0))) - W.shape[1],
+        basis=scale[:, None] * found.W,
+        whitened=rounding_of_whitening(X, found.W, Z, a**2, outside_of(found, n)),
+        dropped=found.left_out,
         s=s,
     )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.optimize
 
-from diffrac_cvx.certificates.rounding import UNIT, gamma, rounding_of_whitening, up
+from diffrac_cvx.certificates.rounding import UNIT, gamma, outside_of, rounding_of_whitening, up
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import row_products, scale_to_whiten, unit_rows
 from diffrac_cvx.metrics import factor_imbalance
@@ -34,20 +34,19 @@ class Projection(NamedTuple):
 
 def projection_of(X: Array, ridge: Array | None = None) -> Projection:
     """Return H_a of centred data, with what rounding may change of it."""
-    X, ridge, W = scale_to_whiten(X, ridge)
-    root = len(X) ** 0.5
-    Q = X @ W
-    rounding = rounding_of_whitening(X, W * root, Q * root, ridge**2)
-    left_out = 0 if ridge.all() else int(np.sum(X.any(axis=0) | (ridge > 0.0))) - W.shape[1]
-    if rounding.off_right > 0.5:
-        return Projection(Q, np.inf, left_out)
-    return Projection(Q, up(rounding.off_right / (1.0 - rounding.off_right) + 3.0 * rounding.off_data), left_out)
+    X, ridge, found = scale_to_whiten(X, ridge)
+    Z = X @ found.W
+    Q = Z / len(X) ** 0.5
+    rounding = rounding_of_whitening(X, found.W, Z, ridge**2, outside_of(found, len(X)))
+    if not rounding.off_right <= 0.5:
+        return Projection(Q, np.inf, found.left_out)
+    return Projection(Q, up(rounding.off_right / (1.0 - rounding.off_right) + 3.0 * rounding.off_data), found.left_out)
 
 
 def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> Bracket:
     """Bracket (8) from any F, and the multiplier mu of diag Y = 1 if the solver has one; rounding is covered."""
     F, Q = unit_rows(F), H.Q
-    upper = objective(Q, F) + nu * factor_imbalance(F) + of_values(H, F)
+    upper = min(objective(Q, F) + nu * factor_imbalance(F) + of_values(H, F), 1.0)
     diagonal, drift = gradient(Q, F)
     weight = 1.0 - nu
     D = diagonal + weight * drift
@@ -74,7 +73,7 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0 and the bound is taken on the complement of 1.
     """
     F, Q = with_imbalance(F, alpha), H.Q
-    upper = max(objective(Q, F), 0.0) + of_values(H, F) + 4.0 * FEASIBLE
+    upper = min(max(objective(Q, F), 0.0) + of_values(H, F) + 4.0 * FEASIBLE, 1.0)
     diagonal, drift = gradient(Q, F)
     if alpha <= FEASIBLE:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment
+from diffrac_cvx.linalg import RidgeWhitener, moment
 from diffrac_cvx.rows import BLOCK
 
 UNIT = 2.0**-53
@@ -89,12 +89,14 @@ def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
         formed = gamma(4) * (t * norm_right + norm_M)
         slack = up(t * pencil.off_right + pencil.off_M + formed + gamma(2 * size + 8) * (t * trace_right + trace_M))
         usable = least - pencil.off_right
-        if usable <= 0.0:
+        if not usable > 0.0:
             return float("inf")
         larger = t + 2.0 ** (attempt + 1) * slack / usable
+        needed = up(slack * (larger / t if t > 0.0 else 1.0))
         S = larger * pencil.right - pencil.M
-        S[np.diag_indices(size)] -= up(slack * (larger / t if t > 0.0 else 1.0))
-        if succeeds(S):
+        S[np.diag_indices(size)] -= needed
+        # Outside the span of whitened coordinates the matrices are larger times the identity and 0, up to the slack.
+        if larger >= needed and succeeds(S):
             return float(larger)
     return float("inf")
 
@@ -125,20 +127,26 @@ def succeeds(S: Array) -> bool:
     return True
 
 
-def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array) -> Whitening:
+def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside: float = 0.0) -> Whitening:
     """Return how far computed whitened data Z are from X W, and W'(X'X/n + Diag(diagonal))W from the identity.
 
     X may be off by the rounding of its centring: each entry by a few units in its last place, each column by that of
-    its mean.
+    its mean.  What the data have outside the span of W counts as off too: there the right side is at least the ridge,
+    in whose metric it is measured.
     """
     n, D = X.shape
     size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
-    off_data = up(gamma(D + n + 16) * size)
+    off_data = up(gamma(D + n + 16) * size + outside)
     residual = moment(Z, np.ones(n)) + (W.T * diagonal) @ W - np.eye(len(W.T))
     trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
     formed = gamma(summands(n) + D + 8) * trace
     off_right = up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + off_data) * off_data)
     return Whitening(off_data, off_right)
+
+
+def outside_of(found: RidgeWhitener, n: int) -> float:
+    """Return a bound on what n centred rows have outside the span of their whitener, over sqrt(n)."""
+    return up(found.outside + gamma(len(found.W) + n + 16) * n**0.5 * found.size, len(found.W) + n)
 
 
 def summands(n: int) -> int:

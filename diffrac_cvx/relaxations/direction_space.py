@@ -80,7 +80,7 @@ def scaled_coordinates(X: Array, penalty: Penalty, shares: Array | None = None) 
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     L = np.diag(scale)
     if not c.any():
-        L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale)
+        L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale).W
         L = L if L.shape[1] else np.zeros((d, 1))
         c = np.zeros(L.shape[1])
     else:

@@ -14,7 +14,14 @@ from diffrac_cvx.certificates import (
     find_components,
 )
 from diffrac_cvx.comparison import Comparison, compare
-from diffrac_cvx.errors import DataError, DegenerateDataWarning, LostError, ParameterError, ResourceError
+from diffrac_cvx.errors import (
+    ContradictionError,
+    DataError,
+    DegenerateDataWarning,
+    LostError,
+    ParameterError,
+    ResourceError,
+)
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.relaxations import (
     Relaxation,
@@ -35,6 +42,7 @@ __all__ = [
     "Bracket",
     "ClustersCertificate",
     "Comparison",
+    "ContradictionError",
     "DataError",
     "DegenerateDataWarning",
     "DimacsErrors",

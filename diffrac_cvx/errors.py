@@ -1,4 +1,4 @@
-"""What goes wrong, by name: the data, a parameter, the size of the problem, or a cluster."""
+"""What goes wrong, by name: the data, a parameter, the size of the problem, a proof, or a cluster."""
 
 
 class DataError(ValueError):
@@ -35,6 +35,25 @@ class ParameterError(ValueError):
 
 class ResourceError(MemoryError):
     """The problem would not fit in memory; the message says which formulation would."""
+
+
+class ContradictionError(RuntimeError):
+    """Something costs less than a lower bound on its cost: the bound is not valid.
+
+    Attributes
+    ----------
+    lower : float
+        The bound.
+    cost : float
+        The cost, not below the exact one.
+    """
+
+    def __init__(self, message: str, lower: float = float("nan"), cost: float = float("nan")) -> None:
+        super().__init__(message)
+        self.lower, self.cost = lower, cost
+
+    def __reduce__(self) -> tuple[type, tuple[str, float, float]]:
+        return type(self), (str(self), self.lower, self.cost)
 
 
 class LostError(RuntimeError):

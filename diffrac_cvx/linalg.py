@@ -120,7 +120,9 @@ def whitener(M: Array, penalised: npt.NDArray[np.bool_] | None = None) -> Array:
     basis = without_constant_directions(M, penalised)
     singular, right = right_singular(M @ basis)
     # What is below is rounding; the bounds on the rounding of W, which is large there, are too.
-    return np.asarray(basis @ (right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny))))
+    return np.asarray(
+        basis @ (right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)))
+    )
 
 
 def without_constant_directions(M: Array, penalised: npt.NDArray[np.bool_]) -> Array:
@@ -249,7 +251,7 @@ def unit_rows(F: Array) -> Array:
 def column_basis(X: Array, ridge: Array | None = None) -> Array:
     """Return Q, shape (n, r), with Q Q' = X (X'X + n Diag(ridge)^2)^+ X'; orthonormal columns without a ridge."""
     scaled = scale_to_whiten(X, ridge)
-    return scaled.X @ scaled.found.W / len(X) ** 0.5
+    return np.asarray(scaled.X @ scaled.found.W / len(X) ** 0.5)
 
 
 class Whitened(NamedTuple):

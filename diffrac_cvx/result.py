@@ -1,7 +1,7 @@
 """What every solver returns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -27,6 +27,9 @@ class Status(Enum):
     PUBLISHED = "the gap of (21) is at most epsilon log d; the bracket is valid, lower epsilon to narrow it"
     STALLED = "no further progress in double precision; the bracket is valid, ask for a larger tol"
     INACCURATE = "the solver stopped with a proved gap above the tolerance; the bracket is valid, try another solver"
+    CONTRADICTION = (
+        "labels were found that cost less than the lower bound, which is withdrawn; bring the columns to one size"
+    )
     FAILED = "the solver returned no point; the bracket is the trivial one, try another solver"
 
     def __str__(self) -> str:
@@ -43,6 +46,13 @@ class Bracket(NamedTuple):
     def gap(self) -> float:
         """Width of the bracket."""
         return self.upper - self.lower
+
+
+class Contradiction(NamedTuple):
+    """A lower bound that is not one, and the cost of labels, or the value of a V, that is below it."""
+
+    lower: float
+    cost: float
 
 
 class DimacsErrors(NamedTuple):
@@ -182,6 +192,9 @@ class Result:
         Number of directions that nothing penalises and along which the data vary by less than about 1e-13 of their
         largest variation: the data are taken not to vary along them, as where columns are collinear, and the bracket is
         that of these data.
+    contradiction : Contradiction or None
+        Where labels rounded from F, with a direction found in the user's units, cost less than the lower bound, or the
+        value does: both numbers.  The bound is not valid, `lower` is 0 and the status says so.
     dimacs : DimacsErrors or None
         Of the point that CLARABEL or SCS returned, in the coordinates in which it solved the problem; None elsewhere.
     """
@@ -200,6 +213,7 @@ class Result:
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)
     left_out: int = 0
+    contradiction: Contradiction | None = None
     dimacs: DimacsErrors | None = field(default=None, repr=False)
 
     @cached_property
@@ -226,6 +240,14 @@ class Result:
         """Proved gap, upper - lower."""
         return self.upper - self.lower
 
+    def judged_by(self, cost: float, trivial: float = 0.0) -> "Result":
+        """Return the result with the trivial lower bound where its value, or the cost of labels, is below its own."""
+        least = min(self.upper, cost)
+        if not self.lower > least:
+            return self
+        contradiction = Contradiction(self.lower, least)
+        return replace(self, F=self.factor, lower=trivial, contradiction=contradiction, status=Status.CONTRADICTION)
+
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "F": self.F}
 
@@ -234,6 +256,7 @@ class Result:
         rank = made.shape[1] if self.G is None or not callable(made) else self.G.shape[1]
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         structure += f", left_out={self.left_out}" if self.left_out else ""
+        structure += f", contradiction={tuple(self.contradiction)!r}" if self.contradiction else ""
         return (
             f"Result(value={self.value:.6g}, bracket=[{self.lower:.6g}, {self.upper:.6g}], gap={self.gap:.1e}, "
             f"rank<={rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "

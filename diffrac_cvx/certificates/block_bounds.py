@@ -398,7 +398,7 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
     if C is None:
         ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
     lower = prove(blocks, Claim(ratios, point.q, point.value), 3, lambda: None).lower or 0.0
-    return Bracket(float(min(max(lower, 0.0), point.value)), float(point.value))
+    return Bracket(float(max(lower, 0.0)), float(point.value))
 
 
 def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:

@@ -8,6 +8,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
+from diffrac_cvx.certificates.contradictions import require_consistent
 from diffrac_cvx.certificates.direction_bounds import (
     Dual,
     bound_by_dual,
@@ -76,6 +77,8 @@ def certify_v(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
+    ContradictionError
+        If what is computed costs less than the lower bound: one of the two is wrong, and neither is returned.
     ResourceError
         If V is one block and a matrix of its size would not fit in memory.
     """
@@ -89,18 +92,15 @@ def certify_v(
     upper = min(proved_value(points.X, nu, penalty, problem.user_factor(point.U), points.shares), 1.0)
     if nu == 0.0:
         return Bracket(0.0, upper)
-    found = Bracket(min(bracket_any(problem, point, dual).lower, upper), upper)
-    size = len(problem.c)
+    lower = bracket_any(problem, point, dual).lower
     if not is_sparse(U) or isinstance(problem.X, Rows):
-        lower = found.lower if dual is None else max(found.lower, bound_by_dual(problem, dual))
-        return Bracket(float(min(lower, found.upper)), found.upper)
-    if size > SMALL:
-        return found
-    if isinstance(points.X, Shifted):
-        whole = look(problem_in_rows(problem), dense(U), None, guess=True).bounds
-    else:
-        whole = bracket(problem, point._replace(U=dense(U)), None)
-    return Bracket(max(found.lower, whole.lower), found.upper)
+        lower = lower if dual is None else max(lower, bound_by_dual(problem, dual))
+    elif len(problem.c) <= SMALL and isinstance(points.X, Shifted):
+        lower = max(lower, look(problem_in_rows(problem), dense(U), None, guess=True).bounds.lower)
+    elif len(problem.c) <= SMALL:
+        lower = max(lower, bracket(problem, point._replace(U=dense(U)), None).lower)
+    require_consistent(lower, upper, "the directions")
+    return Bracket(float(lower), upper)
 
 
 def read_matrix(
@@ -164,6 +164,8 @@ def certify_y(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
+    ContradictionError
+        If what is computed costs less than the lower bound: one of the two is wrong, and neither is returned.
     """
     penalty = penalty_of(penalty, None, ridge)
     data, nu = as_data(X, warn=False), in_unit_interval(nu, "nu")
@@ -173,9 +175,9 @@ def certify_y(
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
     H = projection_of(data, ridge_of(penalty, data.shape[1]))
-    if alpha is None:
-        return bracket_nu(H, F, nu)
-    return bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
+    found = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
+    require_consistent(*found, "the labels' matrix")
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +245,8 @@ def certify_labels(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
+    ContradictionError
+        If the labels cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
     """
     penalty = penalty_of(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
@@ -251,7 +255,8 @@ def certify_labels(
     a, c = weights_of(penalty, points.X.shape[1])
     v = best_direction(points.X, labels - mean_of(labels, points.shares), a, c, points.shares)
     objective = proved_labels_value(points.X, labels, v, nu, a, c, points.shares)
-    return LabelCertificate(objective=objective, lower=min(bound, objective), v=v)
+    require_consistent(bound, objective, "these labels")
+    return LabelCertificate(objective=objective, lower=bound, v=v)
 
 
 @dataclass(frozen=True)
@@ -328,6 +333,8 @@ def certify_clusters(
     ------
     DataError, ParameterError
         If an input is not usable; the message names the value and the remedy.
+    ContradictionError
+        If the clusters cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
     """
     penalty = penalty_of(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
@@ -337,4 +344,5 @@ def certify_clusters(
     Z = (points_with_weight(found, points.weights)[:, None] == np.arange(K)).astype(np.float64)
     W = best_directions(points.X, Z - mean_of(Z, points.shares), a, c, points.shares)
     objective = proved_clusters_value(points.X, Z, W, nu, a, c, points.shares)
-    return ClustersCertificate(objective=objective, lower=min(bound, objective), W=W)
+    require_consistent(bound, objective, "these clusters")
+    return ClustersCertificate(objective=objective, lower=bound, W=W)

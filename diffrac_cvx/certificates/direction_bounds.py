@@ -44,7 +44,7 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
     for u, inverse_mean in candidate_weights(problem, point.q):
         for C in candidate_matrices(problem, point.U, partial(moment, problem.X, u), C_given):
             lower = max(lower, lower_bound(problem, u, inverse_mean, C))
-    return Bracket(float(min(lower, point.value)), float(point.value))
+    return Bracket(float(lower), float(point.value))
 
 
 def clip_to_box(problem: DirectionProblem, C: Array) -> Array:
@@ -238,7 +238,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
             lower = max(
                 lower, -up(up(inverse_mean / 2, OF_MEANS) + max(found, 0.0), 4) - min(found, 0.0) * (1 - 4 * UNIT)
             )
-    return Bracket(float(min(max(lower, -1.0), upper)), float(upper))
+    return Bracket(float(max(lower, -1.0)), float(upper))
 
 
 def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_M: float) -> float:

@@ -52,7 +52,7 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     D = diagonal + weight * drift
     candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
     lower = max(mean_of(1.0 - D) + min_eigenvalue(D, Q, weight) for D in candidates) - H.off
-    return Bracket(min(max(lower, 0.0), upper), upper)
+    return Bracket(max(lower, 0.0), upper)
 
 
 def of_values(H: Projection, F: Array) -> float:
@@ -80,7 +80,7 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
         candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
         lower = max(mean_of(1.0 - D) + min_eigenvalue(D, Q, -np.inf) for D in candidates) - H.off
-        return Bracket(min(max(lower, 0.0), upper), upper)
+        return Bracket(max(lower, 0.0), upper)
 
     def bound(weight: float, mu: Array | None = None) -> float:
         D = diagonal + weight * drift if mu is None else 1.0 - len(diagonal) * mu
@@ -100,7 +100,7 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         lower = max(lower, -float(found.fun))
         if mu is not None:
             lower = max(lower, bound(guess, mu), bound(float(found.x), mu))
-    return Bracket(min(lower, upper), upper)
+    return Bracket(lower, upper)
 
 
 def objective(Q: Array, F: Array) -> float:

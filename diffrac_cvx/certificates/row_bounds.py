@@ -124,7 +124,7 @@ def look(problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = do_n
         tried = candidate_matrices(problem, point.U, partial(moments.__getitem__, i), C) if guess else solver
         t = min(ratio(problem, sums.moments[i] / n, candidate) for candidate in tried)
         lower = max(lower, bound_at(t, sums.inverses[i] / n, OF_MEANS + rows_of(problem).summands))
-    bounds = Bracket(float(min(max(lower, 0.0), point.value)), float(point.value))
+    bounds = Bracket(float(max(lower, 0.0)), float(point.value))
     return Pass(point, C, floors[0] * multiple**2, M, bounds)
 
 
@@ -136,7 +136,7 @@ def bracket_rows(problem: DirectionProblem, U: Array, dual: Dual | None = None) 
     if dual is not None and dual.u is not None:
         u, inverse_mean = skip_zero_rows(problem, dual.u)
         lower = max(lower, lower_bound(problem, u, inverse_mean, C))
-    return Bracket(float(min(max(lower, 0.0), found.bounds.upper)), found.bounds.upper)
+    return Bracket(float(max(lower, 0.0)), found.bounds.upper)
 
 
 def ratio(problem: DirectionProblem, M: Array, C: Array | None) -> float:

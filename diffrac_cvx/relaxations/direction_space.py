@@ -7,6 +7,7 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.expressions.constants.callback_param import CallbackParam
 
+from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem, offset_only
 from diffrac_cvx.certificates.rounding import up
@@ -183,10 +184,11 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     point = problem.best_scale(problem.from_user(V))
     G = problem.user_factor(point.U)
     upper = min(proved_value(posed.X, posed.nu, posed.penalty, G, posed.shares), 1.0)
-    lower = min(bracket(problem, point, dual).lower, upper)
+    lower = bracket(problem, point, dual).lower
     every = len(posed.X) == len(posed.points)
     F = problem.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, posed.points)
-    return Reading(F, upper, Bracket(lower, upper), G, problem.left_out)
+    judged = Judged(posed.X, posed.nu, posed.penalty, posed.shares)
+    return Reading(F, upper, Bracket(lower, upper), G, problem.left_out, judged)
 
 
 def user_matrix(V: Array, L: Array, nu: float) -> Array:

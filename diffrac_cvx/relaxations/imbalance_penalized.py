@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
 from diffrac_cvx.inputs import as_data, in_unit_interval
 from diffrac_cvx.linalg import psd_factor, unit_rows
@@ -65,7 +66,8 @@ def penalized_nu(
     def read() -> Reading:
         F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
         bounds = bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit))
-        return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out)
+        judged = Judged(X, value_of(weight), penalty)
+        return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out, judged=judged)
 
     def shortcut() -> Reading | None:
         return read_all_ones(n) if value_of(weight) == 0.0 else None

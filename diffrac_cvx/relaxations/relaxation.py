@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 import cvxpy as cp
 import numpy as np
 
+from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, in_unit_interval, nonnegative
 from diffrac_cvx.result import Bracket
@@ -27,6 +28,8 @@ class Reading(NamedTuple):
         What is proved about the optimum.
     left_out : int
         Directions that are taken to be constant, see `Result`.
+    judged : Judged or None
+        The problem of labels that the lower bound bounds too, to hold it against labels.
     """
 
     F: Array
@@ -34,6 +37,7 @@ class Reading(NamedTuple):
     bracket: Bracket
     G: Array | None = None
     left_out: int = 0
+    judged: Judged | None = None
 
 
 class Size(NamedTuple):

@@ -123,8 +123,10 @@ def solve(
     if reading is None:
         trivial = relaxation.trivial
         empty = Reading(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
-        return make_result(empty, Status.LIMIT if ran.limited else Status.FAILED, ran.n_iter, seconds, name)
-    result = make_result(reading, status_of(reading, tol, ran.limited), ran.n_iter, seconds, name)
+        status = Status.LIMIT if ran.limited else Status.FAILED
+        return make_result(empty, status, ran.n_iter, seconds, name, trivial.lower)
+    status = status_of(reading, tol, ran.limited)
+    result = make_result(reading, status, ran.n_iter, seconds, name, relaxation.trivial.lower)
     return replace(result, dimacs=ran.errors)
 
 
@@ -308,10 +310,12 @@ def status_of(reading: Reading, tol: float, limited: bool) -> Status:
     return Status.LIMIT if limited else Status.INACCURATE
 
 
-def make_result(reading: Reading, status: Status, n_iter: int, seconds: float, solver: str) -> Result:
-    """Return a reading as the result of a solver."""
+def make_result(
+    reading: Reading, status: Status, n_iter: int, seconds: float, solver: str, trivial: float = 0.0
+) -> Result:
+    """Return a reading as the result of a solver; where its lower bound is not one, the trivial one takes its place."""
     lower, upper = reading.bracket
-    return Result(
+    result = Result(
         value=reading.value,
         lower=lower,
         upper=upper,
@@ -323,3 +327,5 @@ def make_result(reading: Reading, status: Status, n_iter: int, seconds: float, s
         seconds=seconds,
         solver=solver,
     )
+    cost = np.inf if reading.judged is None else reading.judged.least_cost(reading.F, reading.G)
+    return result.judged_by(cost, trivial)

@@ -13,6 +13,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.components import label_components, number_by_first, weights_at
+from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import (
     DirectionProblem,
@@ -252,21 +253,17 @@ def with_proved_value(
 ) -> Result:
     """Return the result with the value of its V as it is returned, in the user's units, rounding included.
 
-    V = 0 has the value 1, so that no more is ever needed.
+    V = 0 has the value 1, so that no more is ever needed.  The lower bound is held against this value, and against the
+    cost of rounded labels.
     """
     value = min(proved_value(data, nu, penalty, found.G, shares), 1.0)
     status = found.status
     if status is Status.OPTIMAL and value - found.lower > stopping.tol:
         status = Status.STALLED
-    return replace(
-        found,
-        value=value,
-        upper=value,
-        lower=min(found.lower, value),
-        F=found.__dict__["F"],  # it may be a function, which is not to be called yet
-        status=status,
-        seconds=stopping.seconds,
-    )
+    F = found.__dict__["F"]  # it may be a function, which is not to be called yet
+    found = replace(found, value=value, upper=value, F=F, status=status)
+    cost = Judged(data, nu, penalty, shares).least_cost(None if callable(F) else F, found.G)
+    return replace(found.judged_by(cost), F=F, seconds=stopping.seconds)
 
 
 def set_up(
@@ -326,8 +323,9 @@ def certify_until_stopped(
             if point.value < best.value:
                 best, groups, dual = point, iterate.groups, iterate.dual
             proved = proved if iterate.groups is None or iterate.groups.proved is None else iterate.groups.proved
-            lower = min(max(lower, bounds.lower), best.value)
-            now = Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=lower, upper=best.value)
+            lower = max(lower, bounds.lower)
+            shown = min(lower, best.value)
+            now = Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=shown, upper=best.value)
             history.append(with_rows(now, rows))
             status = stopping.reason(history[-1])
             if status is not None:
@@ -343,7 +341,7 @@ def certify_until_stopped(
         status = Status.OPTIMAL if best.value - lower <= stopping.tol else exhausted
     return Result(
         value=best.value,
-        lower=min(lower, best.value),
+        lower=lower,
         upper=best.value,
         F=labels_factor(problem, best),
         status=status,

@@ -245,7 +245,7 @@ def make_iterate(problem: BlockProblem, state: State, done: int, claim: Claim, l
         n_iter=done,
         dual=Dual(C=problem.multiplier(partition, state.C)),
         scaled=Scaled(U, claim.value, claim.q),
-        bounds=Bracket(min(lower, claim.value), claim.value),
+        bounds=Bracket(lower, claim.value),
         groups=Components(
             spread_labels(problem, partition.labels),
             None if look.bound is None or look.bound.proved is None else spread_labels(problem, look.bound.proved),

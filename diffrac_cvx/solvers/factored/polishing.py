@@ -26,7 +26,7 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array) -> tuple[Scaled, 
     for u, inverse_mean in candidate_weights(problem, point.q):
         for candidate in (C, closer_to_feasible(problem, moment(problem.X, u), C)):
             lower = max(lower, lower_bound(problem, u, inverse_mean, candidate))
-    return better, Bracket(float(min(lower, better.value)), float(better.value))
+    return better, Bracket(float(lower), float(better.value))
 
 
 def without_inactive(problem: DirectionProblem, U: Array, C: Array) -> Scaled:

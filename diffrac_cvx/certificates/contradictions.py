@@ -1,0 +1,140 @@
+"""Lower bounds held against what is found in the user's units, by code that shares nothing with their proofs.
+
+A lower bound on the relaxation bounds Eq. (9) too, at any labels and any direction.  So rounded labels with a direction
+fitted to them, neither of which needs to be the best, show a bound to be false if they cost less.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse.linalg
+
+from diffrac_cvx.certificates.values import column_sizes, proved_labels_value
+from diffrac_cvx.errors import ContradictionError
+from diffrac_cvx.factors import Factor, dense
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import inverse_or_one, with_ridge_rows
+from diffrac_cvx.penalty import Penalty, weights_of
+from diffrac_cvx.point_weights import mean_of, root_weights
+from diffrac_cvx.rows import Rows
+from diffrac_cvx.shifted import Points, Shifted
+
+POWER_STEPS = 20  # to the leading vector of Y
+QUICK = 1e6  # (n + d) d^2 up to which least squares are solved directly
+STEPS = 30  # of LSMR, elsewhere
+ROUNDS = 4  # in which the l1 part is replaced by a ridge
+
+
+def require_consistent(lower: float, cost: float, what: str) -> None:
+    """Raise where something costs less than a lower bound on its cost.
+
+    Raises
+    ------
+    ContradictionError
+        With both numbers.
+    """
+    if lower > cost:
+        raise ContradictionError(
+            f"{what} cost at most {cost!r}, less than the lower bound {lower!r}: it is not one for these data, nu, "
+            "penalty and weights; where the result says that directions were left out, it is that of data without them",
+            lower=lower,
+            cost=cost,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Eq. (9) in the user's units: what is needed to find labels that cost little.
+
+    Attributes
+    ----------
+    X : (n, d) array or Shifted
+        Centred data.
+    nu : float
+        Weight of the imbalance.
+    penalty : Penalty
+        Weights a and c.
+    shares : (n,) array, optional
+        Shares of the points.
+    """
+
+    X: Points
+    nu: float
+    penalty: Penalty
+    shares: Array | None = None
+
+    def least_cost(self, F: Array | None, G: Factor | None) -> float:
+        """Return an upper bound of the optimum of Eq. (9), from Y = FF' or V = GG': the cost of rounded labels.
+
+        It is infinite where the rows are read by parts: their coordinates leave nothing out.
+        """
+        F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
+        if isinstance(self.X, Rows) or (F is None and G is None):
+            return np.inf
+        return min((self.cost(y) for y in self.labels(F, G)), default=np.inf)
+
+    def labels(self, F: Array | None, G: Factor | None) -> Iterator[Array]:
+        """Yield the signs of the leading vector of Y or XVX', about 0 and about its mean where these differ."""
+        y = np.random.default_rng(0).standard_normal(len(self.X))
+        for _ in range(POWER_STEPS):
+            image = F @ (F.T @ y) if F is not None else self.product(G, y)
+            size = float(np.linalg.norm(image))
+            if not 0.0 < size < np.inf:
+                return
+            y = image / size
+        about_zero, about_mean = np.where(y >= 0.0, 1.0, -1.0), np.where(y >= mean_of(y, self.shares), 1.0, -1.0)
+        yield about_zero
+        if not np.array_equal(about_zero, about_mean):
+            yield about_mean
+
+    def product(self, G: Factor, y: Array) -> Array:
+        """Return X V X'y for V = GG', the offset's row last where it has one."""
+        d = self.X.shape[1]
+        weights = np.asarray(G[:d].T @ (self.X.T @ y))
+        if G.shape[0] == d:
+            return np.asarray(self.X @ np.asarray(G[:d] @ weights))
+        offset = dense(G[d:]).ravel()
+        weights = weights + offset * y.sum()
+        return np.asarray(self.X @ np.asarray(G[:d] @ weights) + float(offset @ weights))
+
+    def cost(self, y: Array) -> float:
+        """Return a number that the cost of labels does not exceed, with a direction that is nearly the best."""
+        a, c = weights_of(self.penalty, self.X.shape[1])
+        v = self.direction(y - mean_of(y, self.shares), a, c)
+        return proved_labels_value(self.X, y, v, self.nu, a, c, self.shares)
+
+    def direction(self, target: Array, a: Array, c: Array) -> Array:
+        """Return about argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
+
+        The l1 part is the least of sum c_i^2 v_i^2 / e_i over e >= 0 of sum 1, at e_i in proportion to c_i |v_i|.
+        """
+        scale = inverse_or_one(np.sqrt(column_sizes(self.X, self.shares) ** 2 + a**2 + c**2))
+        if not c.any():
+            return self.least_squares(target, scale, a)
+        start = np.abs(np.asarray(self.X.T @ target)) * scale**2
+        v = start if start.any() else np.ones(len(start))
+        for _ in range(ROUNDS):
+            e = c * np.abs(v)
+            e = np.maximum(e / max(float(e.sum()), 1e-300), 1e-12)
+            v = self.least_squares(target, scale, np.sqrt(a**2 + c**2 / e))
+        return v
+
+    def least_squares(self, target: Array, scale: Array, ridge: Array) -> Array:
+        """Return about argmin over v of |target - X v|^2/n + sum ridge_i^2 v_i^2, with columns at norm one."""
+        n, d = self.X.shape
+        s = root_weights(self.shares)
+        s = np.full(n, n**-0.5) if s is None else s / n**0.5
+        units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
+        if not isinstance(self.X, Shifted) and (n + d) * d**2 <= QUICK:
+            stacked = with_ridge_rows(self.X * units * s[:, None], ridge * units)
+            found = np.linalg.lstsq(stacked, np.append(s * target, np.zeros(len(stacked) - n)))[0]
+            return np.asarray(found * units)
+        system = scipy.sparse.linalg.LinearOperator(
+            (n + d, d),
+            matvec=lambda v: np.append(s * np.asarray(self.X @ (units * v.ravel())), ridge * units * v.ravel()),
+            rmatvec=lambda y: units * (np.asarray(self.X.T @ (s * y.ravel()[:n])) + ridge * y.ravel()[n:]),
+            dtype=np.float64,
+        )
+        found = scipy.sparse.linalg.lsmr(system, np.append(s * target, np.zeros(d)), maxiter=STEPS)[0]
+        return np.asarray(found * units)

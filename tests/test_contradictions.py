@@ -1,0 +1,134 @@
+"""Lower bounds are held against labels that are found without their coordinates; what contradicts is never a gap of 0."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates import direction_problem as problems
+from diffrac_cvx.certificates import label_bounds
+from diffrac_cvx.certificates.contradictions import Judged
+from diffrac_cvx.directions import best_direction
+from diffrac_cvx.inputs import as_data
+from diffrac_cvx.linalg import EPS, RidgeWhitener
+from diffrac_cvx.result import Status
+
+HUGE = np.array([[1e15, 3, 0, 0], [-1e15, 3, 0, 0], [0, -6, 0, 0]])
+
+
+def drop_beside_the_largest(X, a):
+    """A whitener that takes for zero what is small beside the largest column, whatever the ridge."""
+    _, singular, right = np.linalg.svd(X / a, full_matrices=False)
+    keep = singular > 8 * X.shape[1] * EPS * max(singular[0], 1.0)
+    return RidgeWhitener((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
+
+
+@pytest.fixture
+def wrong_coordinates(monkeypatch):
+    monkeypatch.setattr(problems, "whitener_with_ridge", drop_beside_the_largest)
+
+
+def test_labels_cheaper_than_a_bound_are_no_gap_of_zero():
+    y = np.array([1.0, 1.0, -1.0])
+    with pytest.raises(
+        dc.ContradictionError, match=r"cost at most 0\.1578.*less than the lower bound 0\.333"
+    ) as caught:
+        dc.certify_labels(HUGE, y, 1 / 3, ridge=1.0)
+    assert caught.value.cost < caught.value.lower == 1 / 3
+    with pytest.raises(dc.ContradictionError, match="these clusters"):
+        dc.certify_clusters(HUGE, [0, 0, 1], 1 / 3, ridge=1.0)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (copy.lower, copy.cost, str(copy)) == (caught.value.lower, caught.value.cost, str(caught.value))
+
+
+@pytest.mark.parametrize("solver", ["low_rank", "fista", "CLARABEL"])
+def test_a_false_bound_is_withdrawn_by_every_solver(wrong_coordinates, solver):
+    if solver == "CLARABEL":
+        result = dc.solve(dc.v_space(HUGE, ridge=1.0), solver)
+    else:
+        result = getattr(dc, solver)(HUGE, ridge=1.0)
+    assert result.status is Status.CONTRADICTION
+    assert result.lower == 0.0
+    assert result.contradiction.lower > 0.3 > 0.16 > result.contradiction.cost
+    assert "contradiction=(0.33" in repr(result)
+
+
+def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coordinates):
+    result = dc.low_rank(HUGE[:, :3], nu=0.3, ridge=1.0, sample_weight=[1, 2, 3])
+    assert result.status is Status.CONTRADICTION
+    assert result.contradiction.lower > 0.3 > 0.05 > result.contradiction.cost
+
+
+def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    true = label_bounds.min_eigenvalue
+    monkeypatch.setattr(label_bounds, "min_eigenvalue", lambda *given: true(*given) + 0.9)
+    result = dc.solve(dc.penalized_nu(X), "CLARABEL")
+    assert result.status is Status.CONTRADICTION
+    assert result.lower == 0.0
+    with pytest.raises(dc.ContradictionError):
+        dc.certify_y(X, result.F)
+
+
+def test_a_bound_above_the_value_of_its_own_point_is_not_cut_down_to_it(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    result = dc.low_rank(X, tol=1e-4)
+    monkeypatch.setattr(
+        "diffrac_cvx.certificates.direction_bounds.bound_at", lambda t, mean, roundings=0: 1 - 0.5 * t * mean
+    )
+    with pytest.raises(dc.ContradictionError):
+        dc.certify_v(X, result)
+    assert dc.low_rank(X, tol=1e-4).status is Status.CONTRADICTION
+
+
+# The labels that bounds are held against
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize(
+    "penalty", [dc.Penalty(), dc.Penalty(ridge=0.1), dc.Penalty(lam=0.05), dc.Penalty(lam=0.05, ridge=0.3)]
+)
+@pytest.mark.parametrize(("n", "d"), [(40, 5), (12, 30), (300, 80)])
+def test_the_direction_found_for_labels_costs_little_more_than_the_best(n, d, penalty, form):
+    rng = np.random.default_rng([n, d])
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2, d)
+    y = np.sign(X[:, 0])
+    X = as_data(X) if form is np.asarray else dc.certificates.certify.read_points(form(X), None, by_columns=True).X
+    a, c = penalty.weights(d)
+    judged = Judged(X, 1.0, penalty)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = judged.cost(y)
+        dense = X if form is np.asarray else X.S.toarray() + X.r
+        v = best_direction(dense, y - y.mean(), a, c)
+    misfit = np.mean((y - y.mean() - dense @ v) ** 2)
+    best = misfit + y.mean() ** 2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
+    assert best - 1e-9 <= found <= 1.1 * best + 0.02
+
+
+def test_labels_come_from_a_factor_of_either_matrix():
+    X, y, _ = dc.datasets.make_planted(60, 4, rng=0)
+    X = as_data(X)
+    result = dc.low_rank(X, ridge=0.01)
+    judged = Judged(X, 1.0, dc.Penalty(ridge=0.01))
+    by_labels, by_directions = (next(judged.labels(*factors)) for factors in ((result.F, None), (None, result.G)))
+    np.testing.assert_array_equal(by_labels * by_labels[0], y * y[0])
+    np.testing.assert_array_equal(by_directions * by_directions[0], y * y[0])
+    assert result.lower <= judged.least_cost(None, result.G) < result.lower + 0.05
+    assert judged.least_cost(None, None) == np.inf
+
+
+@pytest.mark.parametrize("nu", [0.3, 1.0])
+def test_no_bound_is_withdrawn_where_nothing_is_wrong(nu):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.choice([0.0, 1.0, -1.0], (int(rng.integers(3, 12)), int(rng.integers(1, 6)))) + 1e-12 * seed
+        X[0] += 1.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = dc.low_rank(X, nu, ridge=float(rng.choice([0.0, 1e-6, 1.0])), tol=1e-9, max_iter=300)
+        assert result.contradiction is None
+        assert result.status is not Status.CONTRADICTION

@@ -1,4 +1,4 @@
-"""Lower bounds are held against labels that are found without their coordinates; what contradicts is never a gap of 0."""
+"""Lower bounds are held against labels found without their coordinates; what contradicts is no gap of 0."""
 
 import pickle
 import warnings

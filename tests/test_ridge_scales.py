@@ -63,7 +63,7 @@ def test_what_a_tiny_ridge_keeps_is_not_proved_away(lam):
     X = np.column_stack([x, x + 2.0**-44 * y])
     found = quiet(dc.low_rank, X, ridge=1e-40, lam=lam, time_limit=2)
     assert found.lower < 1e-12  # the difference of the columns fits y
-    assert found.upper < 0.3
+    assert found.upper < 0.4
 
 
 @pytest.mark.parametrize("seed", range(40))

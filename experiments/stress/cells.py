@@ -1,25 +1,27 @@
 """The cells: a number of instances of a family, every bound of every solver held against sixty digits."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.label_bounds import projection_of
+from diffrac_cvx.directions import best_direction
 from diffrac_cvx.factors import dense
 from diffrac_cvx.inputs import as_data
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.stress.exact import DIGITS, best_labels_value, direction_value, labels_value
-from experiments.stress.instances import FAMILIES, Instance, make_instance
+from experiments.stress.instances import FAMILIES, WHOLE, Instance, make_instance
 
 BATCH = 25
 BATCHES = {"full": 40, "smoke": 1}  # of each family
 SECONDS = 1.0  # of one solve
 LABELLED = 8  # points up to which all labellings are tried
+LABELLED_WITH_L1 = 5  # the same with an l1 part
 ROUNDED = 1e-40  # what sixty digits leave
 SETTINGS = {"batch": BATCH, "seconds": SECONDS}
 
@@ -43,7 +45,7 @@ class Bound(NamedTuple):
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
-    return cross(family=sorted(FAMILIES), batch=range(BATCHES[grid]))
+    return cross(family=sorted([*FAMILIES, *WHOLE]), batch=range(BATCHES[grid]))
 
 
 def measure(family: str, batch: int) -> Row:
@@ -72,41 +74,72 @@ def measure(family: str, batch: int) -> Row:
 
 def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     """Return all bounds on an instance with what they must not pass, and how many directions were left out."""
-    X, nu, a, c = instance
+    X, nu, a, c, w, form = instance
     penalty = dc.Penalty(a, c)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = dict(solved(instance, penalty))
-        left_out = max(
-            direction_problem(as_data(X), nu, penalty).left_out,
-            projection_of(as_data(X), a).left_out,
-            *(result.left_out for result in results.values()),
-        )
-        values = {name: direction_value(X, nu, a, c, dense(r.G)) for name, r in results.items() if r.G is not None}
+        left_out = max(result.left_out for result in results.values())
+        if w is None:
+            left_out = max(left_out, projection_of(as_data(X), a).left_out)
+        values = {name: direction_value(X, nu, a, c, dense(r.G), w) for name, r in results.items() if r.G is not None}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
-        lowers = {name: result.lower for name, result in results.items()}
+        lowers = {name: claimed(result) for name, result in results.items()}
         for name, result in results.items():
-            found = dc.certify_v(X, result.V, nu, penalty)
-            lowers[f"certify_v of {name}"] = found.lower
-            if not c.any():
-                lowers[f"certify_y of {name}"] = dc.certify_y(X, result.F, nu, penalty=penalty).lower
+            lowers[f"certify_v of {name}"] = certified(
+                dc.certify_v, instance.given, result.V, nu, penalty, sample_weight=w
+            )
+            if not c.any() and w is None and form == "array":
+                lowers[f"certify_y of {name}"] = certified(dc.certify_y, X, result.F, nu, penalty=penalty)
         # Any exact value of any V, and of any labels, is at least the optimum.
         least = min([*values.values(), Decimal(nu), Decimal(1)])
-        best = best_labels_value(X, nu, a) if not c.any() and len(X) <= LABELLED else None
         labels = dc.rounding.kmeans_centered(results["low_rank"].F)
-        proof = dc.certify_labels(X, labels, results["low_rank"], nu=nu, penalty=penalty)
-        bounds.append(Bound("certify_labels", "upper", proof.objective, labels_value(X, nu, a, c, labels, proof.v)))
+        proof = dc.certify_labels(instance.given, labels, -1.0, nu=nu, penalty=penalty, sample_weight=w)
+        cost = labels_value(X, nu, a, c, labels, proof.v, w)
+        bounds.append(Bound("certify_labels", "upper", proof.objective, cost))
+        best = least_cost_of_labels(instance)
     if left_out == 0:  # else the bracket is that of data without these directions
-        least = min([least, *([best] if best is not None else [])])
+        least = min([least, cost, *([best] if best is not None else [])])
         bounds += [Bound(name, "lower", lower, least) for name, lower in lowers.items()]
-        if best is not None:
-            bounds.append(Bound("certify_labels", "lower", proof.lower, best))
     return bounds, left_out
 
 
+def claimed(result: dc.Result) -> float:
+    """Return the lower bound that a result has proved, though it may be withdrawn."""
+    return result.lower if result.contradiction is None else result.contradiction.lower
+
+
+def certified(certify: Callable[..., dc.Bracket], *given: Any, **named: Any) -> float:
+    """Return the lower bound of a certificate, or the one that was found to be false."""
+    try:
+        return certify(*given, **named).lower
+    except dc.ContradictionError as contradiction:
+        return contradiction.lower
+
+
+def least_cost_of_labels(instance: Instance) -> Decimal | None:
+    """Return the least cost of all labels, with an l1 part that with nearly the best directions; None if many."""
+    X, nu, a, c, w, _ = instance
+    if len(X) > LABELLED:
+        return None
+    if not c.any():
+        return best_labels_value(X, nu, a, w)
+    if len(X) > LABELLED_WITH_L1:
+        return None
+    shares = None if w is None else w / w.sum()
+    data, costs = X - (X.mean(axis=0) if shares is None else shares @ X), []
+    for rest in product((1.0, -1.0), repeat=len(X) - 1):
+        y = np.array([1.0, *rest])
+        mean = y.mean() if shares is None else shares @ y
+        v = best_direction(data, y - mean, a, c, shares)
+        costs.append(labels_value(X, nu, a, c, y, v, w))
+    return min(costs)
+
+
 def solved(instance: Instance, penalty: dc.Penalty) -> Iterator[tuple[str, dc.Result]]:
-    """Yield the results of the fast solvers, at a small and at a large tolerance."""
-    X, nu, *_ = instance
-    yield "low_rank", dc.low_rank(X, nu, penalty, tol=1e-9, max_iter=500, time_limit=SECONDS)
-    yield "low_rank, loose", dc.low_rank(X, nu, penalty, tol=1e-2, max_iter=50, time_limit=SECONDS)
-    yield "fista", dc.fista(X, nu, penalty, tol=1e-3, max_iter=300, time_limit=SECONDS)
+    """Yield the results of the fast solvers, at a small and at a large tolerance; fista takes no weights of points."""
+    X, nu, w = instance.given, instance.nu, instance.w
+    yield "low_rank", dc.low_rank(X, nu, penalty, tol=1e-9, max_iter=500, time_limit=SECONDS, sample_weight=w)
+    yield "low_rank, loose", dc.low_rank(X, nu, penalty, tol=1e-2, max_iter=50, time_limit=SECONDS, sample_weight=w)
+    if w is None:
+        yield "fista", dc.fista(X, nu, penalty, tol=1e-3, max_iter=300, time_limit=SECONDS)

@@ -23,10 +23,16 @@ def exact(values: npt.ArrayLike) -> Exact:
     return np.array([Decimal(float(value)) for value in array.ravel()], dtype=object).reshape(array.shape)
 
 
-def centred(X: Array) -> Exact:
-    """Return the centred columns."""
+def shares_of(X: Array, w: Array | None) -> Exact:
+    """Return the shares of the points in all means."""
+    weights = exact(np.ones(len(X)) if w is None else w)
+    return np.asarray(weights / weights.sum())
+
+
+def centred(X: Array, w: Array | None = None) -> Exact:
+    """Return the centred columns; points may have weights."""
     rows = exact(X)
-    return np.asarray(rows - rows.sum(axis=0) / Decimal(len(rows)))
+    return np.asarray(rows - shares_of(X, w) @ rows)
 
 
 def root(values: Exact) -> Exact:
@@ -34,12 +40,11 @@ def root(values: Exact) -> Exact:
     return np.array([value.sqrt() for value in values.ravel()], dtype=object).reshape(values.shape)
 
 
-def direction_value(X: Array, nu: float, a: Array, c: Array, G: Array) -> Decimal:
+def direction_value(X: Array, nu: float, a: Array, c: Array, G: Array, w: Array | None = None) -> Decimal:
     """Return the objective of (15) at V = GG', the offset's row last where nu < 1."""
     with localcontext() as context:
         context.prec = DIGITS
-        data, factor, d = centred(X), exact(G), X.shape[1]
-        n = Decimal(len(X))
+        data, factor, d, shares = centred(X, w), exact(G), X.shape[1], shares_of(X, w)
         scores = data @ factor[:d]
         offset = factor[d:]
         if len(offset):
@@ -47,24 +52,22 @@ def direction_value(X: Array, nu: float, a: Array, c: Array, G: Array) -> Decima
         energies = (scores * scores).sum(axis=1)
         V = factor[:d] @ factor[:d].T
         ridge, weights = exact(a), exact(c)
-        cost = energies.sum() / n + (ridge * ridge * np.diag(V)).sum() + (np.outer(weights, weights) * np.abs(V)).sum()
+        cost = shares @ energies + (ridge * ridge * np.diag(V)).sum() + (np.outer(weights, weights) * np.abs(V)).sum()
         if nu < 1.0 and len(offset):
-            share = Decimal(nu) / (1 - Decimal(nu))
-            cost += share * (offset * offset).sum()
-        return Decimal(1 - 2 * root(energies).sum() / n + cost)
+            cost += Decimal(nu) / (1 - Decimal(nu)) * (offset * offset).sum()
+        return Decimal(1 - 2 * (shares @ root(energies)) + cost)
 
 
-def labels_value(X: Array, nu: float, a: Array, c: Array, y: Array, v: Array) -> Decimal:
+def labels_value(X: Array, nu: float, a: Array, c: Array, y: Array, v: Array, w: Array | None = None) -> Decimal:
     """Return the objective of (9) at labels and a direction."""
     with localcontext() as context:
         context.prec = DIGITS
-        data, labels, direction = centred(X), exact(y), exact(v)
-        n = Decimal(len(X))
-        mean = labels.sum() / n
+        data, labels, direction, shares = centred(X, w), exact(y), exact(v), shares_of(X, w)
+        mean = shares @ labels
         residual = labels - mean - data @ direction
         l1 = (exact(c) * np.abs(direction)).sum()
         ridge = (exact(a) * direction) ** 2
-        return Decimal((residual * residual).sum() / n + Decimal(nu) * mean * mean + ridge.sum() + l1 * l1)
+        return Decimal(shares @ (residual * residual) + Decimal(nu) * mean * mean + ridge.sum() + l1 * l1)
 
 
 def solve(A: Exact, b: Exact) -> Exact | None:
@@ -85,22 +88,42 @@ def solve(A: Exact, b: Exact) -> Exact | None:
     return x
 
 
-def best_labels_value(X: Array, nu: float, a: Array) -> Decimal | None:
+def best_labels_value(X: Array, nu: float, a: Array, w: Array | None = None) -> Decimal | None:
     """Return the least value of (9) over all labels without an l1 part; None if the directions are not determined."""
     with localcontext() as context:
         context.prec = SYSTEM_DIGITS
-        data, ridge, n = centred(X), exact(a), Decimal(len(X))
-        A = data.T @ data / n + np.diag(ridge * ridge)
-        used = np.flatnonzero([entry != 0 for entry in np.diag(A)])
-        data, A = data[:, used], A[np.ix_(used, used)]
-        columns = [solve(A, row) for row in data]
-        if any(column is None for column in columns):
+        data, ridge, shares = centred(X, w), exact(a), shares_of(X, w)
+        misfit = misfit_by_rows(data, ridge, shares) if np.all(a > 0.0) else misfit_by_columns(data, ridge, shares)
+        if misfit is None:
             return None
-        H = data @ np.array(columns, dtype=object).T / n if len(used) else np.zeros((len(X), len(X)), dtype=object)
         best = None
         for rest in product((1, -1), repeat=len(X) - 1):
             y = np.array([Decimal(1), *map(Decimal, rest)], dtype=object)
-            mean = y.sum() / n
-            value = 1 - mean * mean - (y @ (H @ y)) / n + Decimal(nu) * mean * mean
+            mean = shares @ y
+            value = (y - mean) @ (misfit @ (y - mean)) + Decimal(nu) * mean * mean
             best = value if best is None or value < best else best
         return best
+
+
+def misfit_by_rows(data: Exact, ridge: Exact, shares: Exact) -> Exact | None:
+    """Return Q = (Diag(p)^-1 + X Diag(a)^-2 X')^-1, the least misfit of y being y'Qy: for a ridge on every column."""
+    scaled = data / ridge
+    return inverse(np.diag(1 / shares) + scaled @ scaled.T)
+
+
+def misfit_by_columns(data: Exact, ridge: Exact, shares: Exact) -> Exact | None:
+    """Return the same by the normal equations; None if they are singular."""
+    weighted = shares[:, None] * data
+    A = data.T @ weighted + np.diag(ridge * ridge)
+    used = np.flatnonzero([entry != 0 for entry in np.diag(A)])
+    if not len(used):
+        return np.diag(shares)
+    inverted = inverse(A[np.ix_(used, used)])
+    return None if inverted is None else np.diag(shares) - weighted[:, used] @ inverted @ weighted[:, used].T
+
+
+def inverse(A: Exact) -> Exact | None:
+    """Return the inverse of a symmetric matrix; None if it is singular."""
+    identity = np.array([[Decimal(int(i == j)) for j in range(len(A))] for i in range(len(A))], dtype=object)
+    columns = [solve(A, column) for column in identity]
+    return None if any(column is None for column in columns) else np.array(columns, dtype=object)

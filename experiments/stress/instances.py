@@ -1,23 +1,43 @@
-"""Small ugly instances by family: entries of very different sizes, ties, collinear columns, every kind of weight."""
+"""Small ugly instances by family: entries of very different sizes, ties, collinear columns, every kind of weight.
+
+Some are wide, with a ridge on every column that is anything from nothing to all beside the data, or have weights of the
+points, or are given as a sparse matrix or a dask array.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse
 
 from diffrac_cvx.inputs import Array
 
 Rng = np.random.Generator
 MOST_POINTS, MOST_FEATURES = 12, 5
+MOST_LABELLED = 7  # points of those whose labellings are all tried
 
 
 class Instance(NamedTuple):
-    """Data, nu, and the weights a and c, one for each column."""
+    """Data, nu, the weights a and c, one for each column, those of the points, and how the data are given."""
 
     X: Array
     nu: float
     a: Array
     c: Array
+    w: Array | None = None
+    form: str = "array"
+
+    @property
+    def given(self) -> npt.ArrayLike:
+        """The data as the functions get them."""
+        if self.form == "sparse":
+            return scipy.sparse.csr_array(self.X)  # type: ignore[return-value]
+        if self.form == "dask":
+            import dask.array
+
+            return dask.array.from_array(self.X, chunks=(3, -1))  # type: ignore[no-any-return]
+        return self.X
 
 
 def small_integers(rng: Rng, n: int, d: int) -> Array:
@@ -92,19 +112,100 @@ FAMILIES: dict[str, Callable[[Rng, int, int], Array]] = {
         two_valued, one_outlier, planted,
     )
 }  # fmt: skip
+
+
+def wide(rng: Rng) -> Instance:
+    """More columns than rows in any units, and a ridge on all, from 1e-20 to 1e16 of a column."""
+    n = int(rng.integers(2, MOST_LABELLED + 1))
+    d = n + int(rng.integers(1, 9))
+    X = rng.standard_normal((n, d)) * 10.0 ** (rng.uniform(-8, 8, d) * rng.integers(2))
+    X += (10.0 ** rng.uniform(0, 8, d) if rng.integers(2) else 0.0) * np.abs(X).max(axis=0)
+    ratio = 10.0 ** (rng.uniform(-20, 16, d) if rng.integers(2) else np.full(d, rng.uniform(-20, 16)))
+    a = np.clip(ratio * np.ptp(X, axis=0), 1e-90, 1e90)
+    c = np.where(rng.random(d) < 0.8, 10.0 ** rng.uniform(-3, 0), 0.0) * np.ptp(X, axis=0) * rng.integers(2)
+    return Instance(X, draw_nu(rng), a, np.asarray(c), draw_weights(rng, n))
+
+
+def large_columns(rng: Rng) -> Instance:
+    """Few columns larger than the others by up to 1e18, as time stamps are, and one ridge for all."""
+    n = int(rng.integers(3, MOST_LABELLED + 1))
+    d = n + int(rng.integers(-1, 9))
+    X = rng.standard_normal((n, d))
+    X[:, : int(rng.integers(1, 4))] *= 10.0 ** rng.uniform(9, 18)
+    return Instance(X, draw_nu(rng), np.full(d, 10.0 ** rng.uniform(-2, 1)), np.zeros(d), draw_weights(rng, n))
+
+
+def weighted(rng: Rng) -> Instance:
+    """The families of arrays, with weights of the points."""
+    made = make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))
+    return made._replace(w=10.0 ** rng.uniform(-6, 3, len(made.X)))
+
+
+def sparse_table(rng: Rng) -> Instance:
+    """A sparse matrix, some of its columns far from 0, some with few entries."""
+    n, d = int(rng.integers(3, MOST_POINTS + 1)), int(rng.integers(1, 12))
+    X = np.where(rng.random((n, d)) < rng.uniform(0.1, 0.9, d), rng.standard_normal((n, d)), 0.0)
+    X = (X + np.where(rng.random(d) < 0.2, 10.0 ** rng.uniform(0, 6, d), 0.0)) * 10.0 ** rng.uniform(-4, 4, d)
+    return Instance(X, draw_nu(rng), *draw_penalty(rng, X), form="sparse")
+
+
+def read_by_chunks(rng: Rng) -> Instance:
+    """The families of arrays, as dask arrays of chunks of three rows."""
+    return make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))._replace(form="dask")
+
+
+def draw_nu(rng: Rng) -> float:
+    """Return a weight of the imbalance, 1 as often as not."""
+    return float(rng.choice(NUS)) if rng.integers(2) else 1.0
+
+
+def draw_weights(rng: Rng, n: int) -> Array | None:
+    """Return weights of the points, or none as often as not."""
+    return np.asarray(10.0 ** rng.uniform(-3, 2, n)) if rng.integers(2) else None
+
+
+WHOLE: dict[str, Callable[[Rng], Instance]] = {
+    made.__name__: made for made in (wide, large_columns, weighted, sparse_table, read_by_chunks)
+}  # with their own penalties
+
+
+def beside_time_stamps() -> Array:
+    """Return normal columns, the first replaced by times in nanoseconds within about half a day."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((7, 11))
+    X[:, 0] = 1.7e18 + 6e16 * rng.standard_normal(7)
+    return X
+
+
+# Where a column was dropped beside a larger one, although its ridge was small beside both: the first of their family.
+DROPPED = (
+    Instance(np.array([[1e15, 3, 0, 0], [-1e15, 3, 0, 0], [0, -6, 0, 0]]), 1.0, np.ones(4), np.zeros(4)),
+    Instance(beside_time_stamps(), 1.0, np.ones(11), np.zeros(11)),
+    Instance(np.array([[1e15, 3, 0], [-1e15, 3, 0], [0, -6, 0]]), 0.3, np.ones(3), np.zeros(3), np.arange(1.0, 4.0)),
+)
 NUS = (0.0, 1e-6, 0.25, 0.5, 0.75, 1.0 - 1e-6, 1.0)
 SIZES = (0.0, 1e-8, 1e-3, 0.1, 1.0, 1e3)  # of a weight, in units of its column
 
 
 def make_instance(family: str, number: int) -> Instance:
     """Return an instance of a family; its number is its seed."""
+    if family in WHOLE:
+        if family == "large_columns" and number < len(DROPPED):
+            return DROPPED[number]
+        return WHOLE[family](np.random.default_rng([2017, 21, sorted(WHOLE).index(family), number]))
     rng = np.random.default_rng([2017, 12, sorted(FAMILIES).index(family), number])
     n, d = int(rng.integers(2, MOST_POINTS + 1)), int(rng.integers(1, MOST_FEATURES + 1))
     X = FAMILIES[family](rng, n, d)
-    size = np.abs(X).max(axis=0)
+    a, c = draw_penalty(rng, X)
+    return Instance(X, float(rng.choice(NUS)), a, c)
+
+
+def draw_penalty(rng: Rng, X: Array) -> list[Array]:
+    """Return weights a and c: none, one size for all columns, or one for each."""
+    d, size = X.shape[1], np.abs(X).max(axis=0)
     weights = []
     for _ in range(2):
         kind = rng.integers(3)
         value = rng.choice(SIZES, d) if kind == 2 else np.full(d, rng.choice(SIZES) if kind else 0.0)
         weights.append(np.clip(value * np.where(size > 0.0, size, 1.0), 0.0, 1e90))
-    return Instance(X, float(rng.choice(NUS)), *weights)
+    return weights

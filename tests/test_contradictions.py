@@ -114,7 +114,7 @@ def test_labels_come_from_a_factor_of_either_matrix():
     X = as_data(X)
     result = dc.low_rank(X, ridge=0.01)
     judged = Judged(X, 1.0, dc.Penalty(ridge=0.01))
-    by_labels, by_directions = (next(judged.labels(*factors)) for factors in ((result.F, None), (None, result.G)))
+    by_labels, by_directions = (judged.labels(*factors) for factors in ((result.F, None), (None, result.G)))
     np.testing.assert_array_equal(by_labels * by_labels[0], y * y[0])
     np.testing.assert_array_equal(by_directions * by_directions[0], y * y[0])
     assert result.lower <= judged.least_cost(None, result.G) < result.lower + 0.05

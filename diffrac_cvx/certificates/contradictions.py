@@ -4,7 +4,6 @@ A lower bound on the relaxation bounds Eq. (9) too, at any labels and any direct
 fitted to them, neither of which needs to be the best, show a bound to be false if they cost less.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,21 +71,19 @@ class Judged:
         F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
         if isinstance(self.X, Rows) or (F is None and G is None):
             return np.inf
-        return min((self.cost(y) for y in self.labels(F, G)), default=np.inf)
+        y = self.labels(F, G)
+        return np.inf if y is None else self.cost(y)
 
-    def labels(self, F: Array | None, G: Factor | None) -> Iterator[Array]:
-        """Yield the signs of the leading vector of Y or XVX', about 0 and about its mean where these differ."""
+    def labels(self, F: Array | None, G: Factor | None) -> Array | None:
+        """Return the signs of the leading vector of Y or XVX' about its mean; None where there is no such vector."""
         y = np.random.default_rng(0).standard_normal(len(self.X))
         for _ in range(POWER_STEPS):
             image = F @ (F.T @ y) if F is not None else self.product(G, y)
             size = float(np.linalg.norm(image))
             if not 0.0 < size < np.inf:
-                return
+                return None
             y = image / size
-        about_zero, about_mean = np.where(y >= 0.0, 1.0, -1.0), np.where(y >= mean_of(y, self.shares), 1.0, -1.0)
-        yield about_zero
-        if not np.array_equal(about_zero, about_mean):
-            yield about_mean
+        return np.where(y >= mean_of(y, self.shares), 1.0, -1.0)
 
     def product(self, G: Factor, y: Array) -> Array:
         """Return X V X'y for V = GG', the offset's row last where it has one."""

@@ -12,6 +12,7 @@ import scipy.sparse
 
 from diffrac_cvx.factors import Factor, squared
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.proved_numbers import format_bracket, format_gap, format_upper, width_of
 
 
 class Status(Enum):
@@ -41,8 +42,11 @@ class Bracket(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Width of the bracket."""
-        return self.upper - self.lower
+        """Width of the bracket, not below the exact one."""
+        return width_of(self.lower, self.upper)
+
+    def __str__(self) -> str:
+        return format_bracket(self.lower, self.upper)
 
 
 class DimacsErrors(NamedTuple):
@@ -223,8 +227,13 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """Proved gap, upper - lower."""
-        return self.upper - self.lower
+        """Proved gap, upper - lower, not below the exact one."""
+        return width_of(self.lower, self.upper)
+
+    @property
+    def bracket(self) -> Bracket:
+        """The proved bracket; as text, its ends are rounded outwards."""
+        return Bracket(self.lower, self.upper)
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "F": self.F}
@@ -235,7 +244,8 @@ class Result:
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         structure += f", left_out={self.left_out}" if self.left_out else ""
         return (
-            f"Result(value={self.value:.6g}, bracket=[{self.lower:.6g}, {self.upper:.6g}], gap={self.gap:.1e}, "
+            f"Result(value={format_upper(self.value, self.gap)}, bracket={self.bracket}, "
+            f"gap={format_gap(self.lower, self.upper)}, "
             f"rank<={rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
             f"status={str(self.status)!r}{structure})"
         )

@@ -107,4 +107,5 @@ def plain(number: Decimal) -> str:
     """Return a decimal number with all of its digits, with an exponent where it is small or large."""
     if not number or number.adjusted() in PLAIN:
         return f"{number:f}"
-    return f"{number:.{len(number.as_tuple().digits) - 1}e}"
+    digits, _, exponent = f"{number:.{len(number.as_tuple().digits) - 1}e}".partition("e")
+    return f"{digits}e{int(exponent):+03d}"  # as floats are written

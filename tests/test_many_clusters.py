@@ -338,7 +338,7 @@ def test_a_verbose_fit_says_what_it_solves_and_what_is_proved(three, model, caps
     model.fit(three[0])
     first, *_, last = capsys.readouterr().err.splitlines()
     assert "90 points, 4 features" in first
-    assert f"[{model.lower_bound_:.5f}, {model.upper_bound_:.5f}]" in last
+    assert str(model.result_.bracket) in last
     clone(model).set_params(verbose=False).fit(three[0])
     assert capsys.readouterr().err == ""
 

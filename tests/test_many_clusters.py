@@ -351,4 +351,4 @@ def test_progress_is_a_line_a_second(capsys):
         assert not tell(dc.Progress(iteration=tenth, seconds=tenth / 10, lower=0.1, upper=0.3))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
-    assert lines[0].endswith("[0.10000, 0.30000] after 1 s, step 10")
+    assert lines[0].endswith("[0.1000, 0.3000] after 1 s, step 10")

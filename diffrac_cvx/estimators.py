@@ -43,10 +43,11 @@ from diffrac_cvx.point_weights import (
     shares_of,
 )
 from diffrac_cvx.points import as_points, deviations_of, root_mean_squares, scale_columns
+from diffrac_cvx.proved_numbers import format_upper
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.reservations import find_reservations
-from diffrac_cvx.result import Progress, Result, Status
+from diffrac_cvx.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
 from diffrac_cvx.rows import Rows, as_rows
 from diffrac_cvx.shifted import Shifted
@@ -150,7 +151,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.n_iter_ = max(sum(result.n_iter for result in results), 1)
         for result in results:
             if result.status not in FINE:
-                message = f"{result.status}; the proved gap is {result.gap:.2g}, tol is {self.tol:g}"
+                message = f"{result.status}; the proved gap is {format_upper(result.gap)}, tol is {self.tol:g}"
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
                 return
 
@@ -644,7 +645,7 @@ class Teller:
 
 def sentence_of(lower: float, upper: float) -> str:
     """Return what is proved of the relaxation, in words."""
-    return f"least cost of the relaxation proved to lie in [{lower:.5f}, {upper:.5f}]"
+    return f"least cost of the relaxation proved to lie in {Bracket(lower, upper)}"
 
 
 def say(line: str) -> None:

@@ -16,6 +16,7 @@ from diffrac_cvx.inputs import Array, as_labels, in_unit_interval, nonnegative
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.points import as_points, root_mean_squares
+from diffrac_cvx.proved_numbers import width_of
 from diffrac_cvx.relaxations import constrained_alpha
 from diffrac_cvx.reservations import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.result import Result, Status
@@ -75,8 +76,8 @@ class Path:
 
     @property
     def gap(self) -> Array:
-        """Proved gaps, upper - lower."""
-        return self.upper - self.lower
+        """Proved gaps, upper - lower, not below the exact ones."""
+        return np.array([width_of(lower, upper) for lower, upper in zip(self.lower, self.upper, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)

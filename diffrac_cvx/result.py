@@ -12,6 +12,7 @@ import scipy.sparse
 
 from diffrac_cvx.factors import Factor, squared
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.proved_numbers import format_bracket, format_gap, format_upper, width_of
 
 
 class Status(Enum):
@@ -44,8 +45,11 @@ class Bracket(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Width of the bracket."""
-        return self.upper - self.lower
+        """Width of the bracket, not below the exact one."""
+        return width_of(self.lower, self.upper)
+
+    def __str__(self) -> str:
+        return format_bracket(self.lower, self.upper)
 
 
 class Contradiction(NamedTuple):
@@ -237,8 +241,13 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """Proved gap, upper - lower."""
-        return self.upper - self.lower
+        """Proved gap, upper - lower, not below the exact one."""
+        return width_of(self.lower, self.upper)
+
+    @property
+    def bracket(self) -> Bracket:
+        """The proved bracket; as text, its ends are rounded outwards."""
+        return Bracket(self.lower, self.upper)
 
     def judged_by(self, cost: float, trivial: float = 0.0) -> "Result":
         """Return the result with the trivial lower bound where its value, or the cost of labels, is below its own."""
@@ -258,7 +267,8 @@ class Result:
         structure += f", left_out={self.left_out}" if self.left_out else ""
         structure += f", contradiction={tuple(self.contradiction)!r}" if self.contradiction else ""
         return (
-            f"Result(value={self.value:.6g}, bracket=[{self.lower:.6g}, {self.upper:.6g}], gap={self.gap:.1e}, "
+            f"Result(value={format_upper(self.value, self.gap)}, bracket={self.bracket}, "
+            f"gap={format_gap(self.lower, self.upper)}, "
             f"rank<={rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
             f"status={str(self.status)!r}{structure})"
         )

@@ -8,6 +8,7 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
+from diffrac_cvx.proved_numbers import format_upper
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.readme import INSTANCE
@@ -223,7 +224,7 @@ def table_of_scale() -> str:
         moved = f"{row.moved_per_pass / 1e6:.2f}" if pd.notna(row.moved_per_pass) else "–"
         size = f"{row.n:,} × {row.d:,}"
         rows.append(
-            (kind, size, f"{row.size / 1e9:.2g}", f"{row.seconds:.1f}", passes, memory, moved, f"{row.gap:.0e}")
+            (kind, size, f"{row.size / 1e9:.2g}", f"{row.seconds:.1f}", passes, memory, moved, format_upper(row.gap))
         )
     head = ("table", "n × d", "GB", "seconds", "passes", "GB of memory beside it", "MB moved a pass", "proved gap")
     return list_table(head, rows)

@@ -338,7 +338,7 @@ def test_a_verbose_fit_says_what_it_solves_and_what_is_proved(three, model, caps
     model.fit(three[0])
     first, *_, last = capsys.readouterr().err.splitlines()
     assert "90 points, 4 features" in first
-    assert f"[{model.lower_bound_:.5f}, {model.upper_bound_:.5f}]" in last
+    assert str(model.result_.bracket) in last
     clone(model).set_params(verbose=False).fit(three[0])
     assert capsys.readouterr().err == ""
 
@@ -351,4 +351,4 @@ def test_progress_is_a_line_a_second(capsys):
         assert not tell(dc.Progress(iteration=tenth, seconds=tenth / 10, lower=0.1, upper=0.3))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
-    assert lines[0].endswith("[0.10000, 0.30000] after 1 s, step 10")
+    assert lines[0].endswith("[0.1000, 0.3000] after 1 s, step 10")

@@ -63,7 +63,7 @@ def test_the_passage_on_the_benchmark_is_replaced_and_nothing_else():
     gaps = {"own_lower": 0.1, "own_upper": 0.11, "relative_gap": 3e-5}
     table = table.assign(n=1000, d=50, peak_MB=7.0, data_MB=0.4, limit=15.0, **times, **gaps)
     written = with_benchmark(README, table)
-    assert "| low_rank | 0.01; 0.05 | 3e-05 in 0.05 | 7 |\n| CVXPY + SCS | 0.01; no |" in written
+    assert "| low_rank | 0.01; 0.05 | 3.1e-05 in 0.05 | 7 |\n| CVXPY + SCS | 0.01; no |" in written
     assert "On all 2 instances" in written
     assert written.replace(passage(table), "") == with_benchmark(written, table).replace(passage(table), "")
     assert written.split("<!-- from")[0] == README.split("<!-- from")[0]

@@ -22,7 +22,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 # A module imports from its own layer and from those before it.
 LAYERS = [
     ["errors", "inputs", "threads", "chunks", "rows", "shifted", "memory", "point_weights", "processes", "writing"],
-    ["linalg"],
+    ["linalg", "proved_numbers"],
     ["factors"],
     ["points", "factor_tables"],
     ["penalty", "result", "metrics", "rounding.*"],

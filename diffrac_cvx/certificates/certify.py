@@ -26,6 +26,7 @@ from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
 from diffrac_cvx.point_weights import PointWeights, mean_of, points_with_weight
 from diffrac_cvx.points import read_points
+from diffrac_cvx.proved_numbers import width_of
 from diffrac_cvx.result import Bracket, Result
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Shifted
@@ -201,7 +202,7 @@ class LabelCertificate:
     @property
     def gap(self) -> float:
         """Proved optimality gap of the labels: below 1e-6 they are optimal for the NP-hard problem itself."""
-        return self.objective - self.lower
+        return width_of(self.lower, self.objective)
 
 
 def certify_labels(
@@ -280,7 +281,7 @@ class ClustersCertificate:
     @property
     def gap(self) -> float:
         """Proved distance of the partition from the best one."""
-        return self.objective - self.lower
+        return width_of(self.lower, self.objective)
 
 
 def certify_clusters(

@@ -19,6 +19,7 @@ from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.inputs import Array, as_data, as_seed, in_unit_interval, positive
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
+from diffrac_cvx.proved_numbers import Proved, proved_lower, proved_upper, width_of
 from diffrac_cvx.reservations import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.result import Progress, Result, Status
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
@@ -332,11 +333,11 @@ def row_of(name: str, found: Found, task: Task, truth: npt.NDArray[Any] | None, 
     """Return one row of the table."""
     result = found.result
     row: dict[str, Any] = {"method": name, "problem": found.problem}
-    for key in ("value", "lower", "upper", "gap"):
-        row[key] = getattr(result, key, np.nan)
+    row |= dict.fromkeys(("value", "lower", "upper", "gap"), np.nan) if result is None else proved_cells(result)
     row["rank"] = metrics.numerical_rank(result.F) if result is not None else np.nan
     row["eigenvalue_ratio"] = metrics.eigenvalue_ratio(result.F) if result is not None else np.nan
-    row["label_gap"] = float(np.maximum(found.objective - lower, 0.0)) if lower > -np.inf else np.nan
+    label_gap = max(width_of(lower, found.objective), 0.0) if lower > -np.inf else np.nan
+    row["label_gap"] = proved_upper(label_gap)
     if truth is not None:
         roundings: dict[str, Callable[[Array], Array]] = {
             **ROUNDINGS,
@@ -352,6 +353,16 @@ def row_of(name: str, found: Found, task: Task, truth: npt.NDArray[Any] | None, 
     row["iterations"] = result.n_iter if result is not None else np.nan
     row["status"] = found.reason or (str(result.status) if result is not None else "")
     return row
+
+
+def proved_cells(result: Result) -> dict[str, Proved]:
+    """Return what is proved of a result, for a table."""
+    return {
+        "value": proved_upper(result.value, result.gap),
+        "lower": proved_lower(result.lower, result.gap),
+        "upper": proved_upper(result.upper, result.gap),
+        "gap": proved_upper(result.gap),
+    }
 
 
 def reservations_of(found: Found, task: Task) -> tuple[Reservation, ...]:

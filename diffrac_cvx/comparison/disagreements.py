@@ -8,6 +8,7 @@ import numpy as np
 
 from diffrac_cvx.comparison.methods import Found
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio
+from diffrac_cvx.proved_numbers import format_ends, format_lower, width_of
 from diffrac_cvx.result import Bracket, Result
 
 SLACK = 1e-9  # of rounding, beyond the proved brackets
@@ -102,11 +103,15 @@ def contradictions_within(claim: Claim | None) -> Iterator[str]:
     if np.any(np.isnan((value, lower, upper))):
         yield f"{name} returns a value or a bound that is not a number"
     elif lower > upper + slack:
-        yield f"{name} returns a lower bound of {lower:.6g} above its own upper bound {upper:.6g}"
+        least, most = format_ends(lower, upper)
+        yield f"{name} returns a lower bound of {least} above its own upper bound {most}"
     elif value < lower - slack:
-        yield f"{name} returns a value of {value:.6g} below its own lower bound {lower:.6g}"
+        least, reached = format_ends(lower, value)
+        yield f"{name} returns a value of {reached} below its own lower bound {least}"
     elif value > upper + slack:
-        yield f"{name} returns a value of {value:.6g} above its own upper bound {upper:.6g}"
+        # The value is rounded down beside an upper bound that is rounded up: so it is above it as printed, too.
+        reached, most = format_ends(value, upper)
+        yield f"{name} returns a value of {reached} above its own upper bound {most}"
 
 
 def contradictions_between(first: str, one: Found, second: str, other: Found) -> Iterator[str]:
@@ -123,11 +128,12 @@ def contradictions_between(first: str, one: Found, second: str, other: Found) ->
 
 def describe_apart(claim: Claim, other: Claim, scale: str) -> Iterator[str]:
     """Say that a bracket lies above another."""
-    distance = bracket_above(claim, other)
-    if distance > rounding_of(*claim.bounds, *other.bounds):
+    if bracket_above(claim, other) > rounding_of(*claim.bounds, *other.bounds):
+        apart = claim.bounds.lower, other.bounds.upper
+        lower, upper = format_ends(*apart)
         yield (
-            f"{claim.name} proves that the optimum{scale} is at least {claim.bounds.lower:.6g}, {other.name} that it "
-            f"is at most {other.bounds.upper:.6g}: apart by {distance:.2g}"
+            f"{claim.name} proves that the optimum{scale} is at least {lower}, {other.name} that it is at most "
+            f"{upper}: apart by {format_lower(-width_of(*apart))}"
         )
 
 
@@ -135,14 +141,13 @@ def describe_outside(claim: Claim, judge: Claim, scale: str) -> Iterator[str]:
     """Say that a value lies outside the bracket of another method; above it, by more than its own gap."""
     slack, above = rounding_of(*judge.bounds, *claim.value), value_above(claim, judge)
     if value_below(claim, judge) > slack:
-        yield (
-            f"{claim.name} returns a value{scale} of {claim.value.upper:.6g}, {judge.name} proves that there is none "
-            f"below {judge.bounds.lower:.6g}"
-        )
+        lower, value = format_ends(judge.bounds.lower, claim.value.upper)
+        yield f"{claim.name} returns a value{scale} of {value}, {judge.name} proves that there is none below {lower}"
     elif above > slack:
+        value, upper = format_ends(claim.value.lower, judge.bounds.upper)
         yield (
-            f"{claim.name} returns a value{scale} of {claim.value.lower:.6g}, by {above:.2g} more than its own gap "
-            f"above the upper bound {judge.bounds.upper:.6g} of {judge.name}"
+            f"{claim.name} returns a value{scale} of {value}, by {format_lower(above)} more than its own gap above "
+            f"the upper bound {upper} of {judge.name}"
         )
 
 
@@ -151,10 +156,8 @@ def contradictions_of_labels(name: str, found: Found, other: str, against: Found
     if against.bounds is None or np.isnan(found.objective):
         return
     if found.objective < against.bounds.lower - SLACK:
-        yield (
-            f"the labels of {name} score {found.objective:.6g} in (9), {other} claims that none score less than "
-            f"{against.bounds.lower:.6g}"
-        )
+        lower, score = format_ends(against.bounds.lower, found.objective)
+        yield f"the labels of {name} score {score} in (9), {other} claims that none score less than {lower}"
 
 
 def rounding_of(*numbers: float) -> float:
@@ -199,9 +202,10 @@ def best_labels(found: Mapping[str, Found]) -> Iterator[str]:
     if scores and bounds:
         objective, best = min(scores, key=lambda score: score[0])
         lower, sharpest = max(bounds, key=lambda bound: bound[0])
+        least, score = format_ends(lower, objective)
         yield (
-            f"the best labels, those of {best}, score {objective:.6g} in (9), and {sharpest} proves that none score "
-            f"less than {lower:.6g}"
+            f"the best labels, those of {best}, score {score} in (9), and {sharpest} proves that none score less than "
+            f"{least}"
         )
 
 

@@ -7,6 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from diffrac_cvx.proved_numbers import Proved
+
 
 @dataclass(frozen=True)
 class Table:
@@ -96,9 +98,14 @@ def rich_group(tables: Sequence[Table], sentences: Sequence[str]) -> Any:
 
 
 def format_cell(value: Any) -> str:
-    """Return a value as every table prints it: four decimals or two digits of a number, nothing for None and NaN."""
+    """Return a value as every table prints it: four decimals or two digits of a number, nothing for None and NaN.
+
+    A proved number has a text of its own.
+    """
     if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
         return ""
+    if isinstance(value, Proved):
+        return value.text
     if isinstance(value, float | np.floating):
         number = float(value)
         return f"{number:.4f}" if 1e-3 <= abs(number) < 1e4 or number == 0 else f"{number:.1e}"

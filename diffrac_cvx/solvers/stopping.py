@@ -333,7 +333,7 @@ def certify_until_stopped(
     except LeaveError as leave:
         status = leave.status
     except LostError as lost:
-        proved_so_far = f"proved until then: the optimum lies in [{lower:.6g}, {best.value:.6g}]"
+        proved_so_far = f"proved until then: the optimum lies in {Bracket(lower, best.value)}"
         raise LostError(f"{lost}; {proved_so_far}", (lower, best.value)) from lost
     finally:
         stopping.left.set()

@@ -9,6 +9,7 @@ the last sentence of each section says where the same goes inside.
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.proved_numbers import format_upper
 
 planted = dc.datasets.make_planted(30, 3, noise=0.1, rng=0)
 X = planted.X
@@ -64,9 +65,7 @@ j = int(np.flatnonzero(planted.y != planted.y[0])[0])
 free = dc.solve(dc.penalized_nu(X), "SCS", tol=1e-6)
 linked_result = dc.solve(linked(X, 0, j), "SCS", tol=1e-6)
 for name, result in (("free", free), ("linked", linked_result)):
-    print(
-        f"{name:7} [{result.lower:.6f}, {result.upper:.6f}], Y[0, {j}] = {result.F[0] @ result.F[j]:.3f}; {result.status}"
-    )
+    print(f"{name:7} {result.bracket}, Y[0, {j}] = {result.F[0] @ result.F[j]:.3f}; {result.status}")
 assert linked_result.status is dc.Status.OPTIMAL
 assert linked_result.lower > free.upper
 
@@ -121,9 +120,7 @@ def fixed_point(X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limi
 for nu in (1.0, 0.5):
     ours, theirs = fixed_point(X, nu), dc.low_rank(X, nu)
     for result in (ours, theirs):
-        print(
-            f"nu = {nu}: {result.solver:12} [{result.lower:.6f}, {result.upper:.6f}] after {result.n_iter} iterations"
-        )
+        print(f"nu = {nu}: {result.solver:12} {result.bracket} after {result.n_iter} iterations")
     assert ours.status is dc.Status.OPTIMAL
     assert ours.lower <= theirs.upper
     assert theirs.lower <= ours.upper
@@ -161,7 +158,7 @@ def by_median(F):
 dc.rounding.ROUNDINGS["by_median"] = by_median
 labels = by_median(free.F)
 print(f"clustering error {dc.metrics.clustering_error(planted.y, labels):.3f}")
-print(f"label gap {dc.certify_labels(X, labels, free).gap:.4f}")
+print(f"label gap {format_upper(dc.certify_labels(X, labels, free).gap)}")
 table = dc.compare(X, planted.y, methods=["low_rank"]).table
 print(table[["error_kmeans_centered", "error_by_median"]])
 print(np.bincount(dc.DiffracClustering(rounding="by_median").fit(X).labels_))

@@ -53,6 +53,7 @@ elsewhere. A bad guess gives a wide bracket, never a wrong one.
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.proved_numbers import format_lower, format_upper
 
 X = dc.datasets.make_planted(100, 5, noise=0.2, rng=0).X
 penalty = dc.Penalty(lam=0.01)
@@ -66,7 +67,7 @@ points = {
 }
 for name, V in points.items():
     bracket = dc.certify_v(X, V, 0.8, penalty)
-    print(f"{name:22} [{bracket.lower:.6f}, {bracket.upper:.6f}]  gap {bracket.gap:.1e}")
+    print(f"{name:22} {bracket}  gap {format_upper(bracket.gap)}")
     assert bracket.lower <= result.upper
     assert result.lower <= bracket.upper
 
@@ -85,7 +86,7 @@ for name, V in points.items():
 relaxation = dc.v_space(X, 0.8, penalty)
 loose = dc.solve(relaxation, "SCS", eps_abs=3e-2, eps_rel=3e-2)
 print(f"SCS says {relaxation.problem.value:.6f} ({relaxation.problem.status})")
-print(f"proved   [{loose.lower:.6f}, {loose.upper:.6f}]: {loose.status}")
+print(f"proved   {loose.bracket}: {loose.status}")
 assert loose.lower <= result.lower <= result.upper <= loose.upper
 assert relaxation.problem.value > loose.upper
 
@@ -113,10 +114,10 @@ for name, bracket in {
     "Eq. (8), from Y": dc.certify_y(X, plain.F @ plain.F.T, nu=0.8),
     "Eq. (14), from V": dc.Bracket(plain.lower, plain.upper),
 }.items():
-    print(f"{name:17} [{bracket.lower:.8f}, {bracket.upper:.8f}]")
+    print(f"{name:17} {bracket}")
 alpha = np.sum(plain.F.mean(axis=0) ** 2)
 bracket = dc.certify_y(X, plain.F, alpha=alpha)
-print(f"Eq. (7) at alpha = {alpha:.1e}: [{bracket.lower:.8f}, {bracket.upper:.8f}]")
+print(f"Eq. (7) at alpha = {alpha:.1e}: {bracket}")
 
 # %%
 # Labels: certify_labels
@@ -132,7 +133,7 @@ for noise in (0.0, 0.1, 0.3, 0.6):
     result = dc.low_rank(data, tol=1e-8)
     proof = dc.certify_labels(data, dc.rounding.kmeans_centered(result.F), result)
     gaps[noise] = proof.gap
-    print(f"{noise:5.1f}   {proof.objective:9.6f}   {proof.gap:.1e}")
+    print(f"{noise:5.1f}   {format_upper(proof.objective):>9}   {format_upper(proof.gap)}")
 assert gaps[0.0] < 1e-6
 
 # %%
@@ -146,7 +147,9 @@ result = dc.low_rank(data, tol=1e-8)
 labels = dc.rounding.kmeans_centered(result.F)
 proof = dc.certify_labels(data, labels, result)
 best = min(dc.certify_labels(data, np.array(y), 0.0).objective for y in product([-1.0, 1.0], repeat=12))
-print(f"relaxation {proof.lower:.4f} <= best of all labellings {best:.4f} <= rounded labels {proof.objective:.4f}")
+print(
+    f"relaxation {format_lower(proof.lower)} <= best of all labellings {format_upper(best)} <= rounded labels {format_upper(proof.objective)}"
+)
 assert proof.lower <= best <= proof.objective
 
 # %%

@@ -129,6 +129,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.proved_numbers import format_upper
 
 planted = dc.datasets.make_planted(200, 12, sparsity=2, noise=0.2, rng=0)
 X = planted.X
@@ -170,7 +171,7 @@ figure.colorbar(image, ax=axes, label=r"$|V_{jk}|$ over its largest entry")
 
 for nu in (1.0, 0.5):
     result = dc.low_rank(X, nu, dc.Penalty.l1(3e-2), tol=1e-4)
-    print(f"nu = {nu}, gap {result.gap:.0e}: {result.components}")
+    print(f"nu = {nu}, gap {format_upper(result.gap)}: {result.components}")
 
 # %%
 # The bound at a point that is not optimal, here the diagonal of V at a λ where two features belong together: the bracket is
@@ -178,8 +179,8 @@ for nu in (1.0, 0.5):
 
 solution = results[3e-2]
 diagonal = dc.certify_v(X, np.diag(np.diag(solution.V)), penalty=dc.Penalty.l1(3e-2))
-print(f"optimum in [{solution.lower:.7f}, {solution.upper:.7f}]")
-print(f"from the diagonal in [{diagonal.lower:.7f}, {diagonal.upper:.7f}]")
+print(f"optimum in {solution.bracket}")
+print(f"from the diagonal in {diagonal}")
 assert diagonal.lower <= solution.upper
 assert solution.lower <= diagonal.upper
 
@@ -193,4 +194,6 @@ assert solution.lower <= diagonal.upper
 
 loose = dc.fista(X, penalty=dc.Penalty.l1(3e-2), tol=1e-2)
 for rtol in (None, 1e-2):
-    print(f"gap {loose.gap:.0e}, rtol {rtol}: {dc.find_components(X, loose, penalty=dc.Penalty.l1(3e-2), rtol=rtol)}")
+    print(
+        f"gap {format_upper(loose.gap)}, rtol {rtol}: {dc.find_components(X, loose, penalty=dc.Penalty.l1(3e-2), rtol=rtol)}"
+    )

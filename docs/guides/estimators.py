@@ -16,11 +16,12 @@ from sklearn.pipeline import make_pipeline
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import ProjectionDisplay
+from diffrac_cvx.proved_numbers import format_upper
 
 X, y = dc.datasets.load("breast_cancer")
 model = dc.DiffracClustering(lam=0.01).fit(X)
-print(f"relaxation: optimum proved to lie in [{model.lower_bound_:.4f}, {model.upper_bound_:.4f}]")
-print(f"labels: no labelling is better by more than {model.label_gap_:.4f}")
+print(f"relaxation: optimum proved to lie in {model.result_.bracket}")
+print(f"labels: no labelling is better by more than {format_upper(model.label_gap_)}")
 print(f"features with a nonzero coefficient: {model.support_}")
 
 # %%
@@ -46,7 +47,7 @@ print(f"points on which the two differ: {min(np.sum(rounded != found), np.sum(ro
 print(f"clustering error of the rounded solution {dc.metrics.clustering_error(y, rounded):.3f}")
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
 proof = dc.certify_labels(standard, rounded, model.result_, lam=model.lam, ridge=model.ridge)
-print(f"label gap of the rounded solution {proof.gap:.4f}, of the estimator {model.label_gap_:.4f}")
+print(f"label gap of the rounded solution {format_upper(proof.gap)}, of the estimator {format_upper(model.label_gap_)}")
 
 # %%
 # New points
@@ -97,7 +98,7 @@ print(f"clustering error {dc.metrics.clustering_error(y, 2.0 * search.predict(X)
 sonar, truth = dc.datasets.load("sonar")
 pipeline = make_pipeline(PCA(10), dc.DiffracClustering(nu=0.9)).fit(sonar)
 error = dc.metrics.clustering_error(truth, 2.0 * pipeline.predict(sonar) - 1.0)
-print(f"label gap {pipeline[-1].label_gap_:.3f}, clustering error {error:.3f}")
+print(f"label gap {format_upper(pipeline[-1].label_gap_)}, clustering error {error:.3f}")
 assert pipeline[-1].label_gap_ > 0.1
 assert error > 0.9
 

@@ -33,6 +33,7 @@ Eq. (15), the problem in the direction V, a matrix of d × d: the number of poin
 # :math:`1/\sqrt n` that λ is. Here is one instance at four of them:
 
 import diffrac_cvx as dc
+from diffrac_cvx.proved_numbers import format_upper
 
 n = 500
 X = dc.datasets.make_planted(n, 60, sparsity=10, noise=0.3, rng=0).X
@@ -41,7 +42,7 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
     result = dc.low_rank(X, penalty=penalty, tol=1e-5, time_limit=20)
     groups = dc.find_components(X, result, penalty=penalty)
     print(
-        f"{multiple:>4} / sqrt(n): components proved: {groups.max() + 1:2}, relative gap {result.gap / result.upper:.0e}"
+        f"{multiple:>4} / sqrt(n): components proved: {groups.max() + 1:2}, relative gap {format_upper(result.gap / result.upper)}"
     )
 
 # %%
@@ -85,7 +86,7 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
 d = 2000
 X = dc.datasets.make_planted(200, d, sparsity=10, noise=0.3, rng=0).X
 result = dc.low_rank(X, penalty=dc.Penalty.l1(200**-0.5), tol=1e-4)
-print(f"[{result.lower:.5f}, {result.upper:.5f}]: {result.components}")
+print(f"{result.bracket}: {result.components}")
 print(f"G has {result.G.nnz} entries that are not 0, V would have {d**2}")
 
 # %%
@@ -140,14 +141,14 @@ with tempfile.TemporaryDirectory() as folder:
     file[:] = rng.standard_normal(file.shape)
     file[:50_000, 0] += 3.0
     result = dc.low_rank(np.load(path, mmap_mode="r"), tol=1e-4)
-    print(f"[{result.lower:.5f}, {result.upper:.5f}] after {result.history[-1].rows / 100_000:.0f} passes")
+    print(f"{result.bracket} after {result.history[-1].rows / 100_000:.0f} passes")
     # F is made of the table when it is read; result.factor is the same for a rounding, and never a large array.
     labels = dc.rounding.kmeans_centered(result.factor)
     print(f"clusters of {np.sum(labels > 0)} and {np.sum(labels < 0)} points")
 
 counts = scipy.sparse.random_array((2000, 500), density=0.01, rng=rng, format="csr")
 model = dc.DiffracClustering(lam=0.1, ridge=0.0).fit(counts)
-print(f"{len(model.support_)} of 500 columns are used, proved gap {model.upper_bound_ - model.lower_bound_:.0e}")
+print(f"{len(model.support_)} of 500 columns are used, proved gap {format_upper(model.result_.gap)}")
 
 # %%
 # CVXPY's builders, more than two clusters, `certify_y`, weights of points and `compare` want an array: they say so, and what to

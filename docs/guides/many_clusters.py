@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 import diffrac_cvx as dc
+from diffrac_cvx.proved_numbers import format_lower, format_upper
 
 X, classes = load_iris(return_X_y=True)  # the classes are used to judge the answer, not to find it
 for strategy in ("together", "splits"):
@@ -17,7 +18,7 @@ for strategy in ("together", "splits"):
     print(f"{strategy}: adjusted Rand index {dc.metrics.adjusted_rand_index(classes, model.labels_):.2f}")
     print(dc.metrics.crosstab(classes, model.labels_).counts)
     print(
-        f"  cost {model.lower_bound_ + model.label_gap_:.3f}; proved: no three clusters cost less than {model.lower_bound_:.3f}"
+        f"  cost {format_upper(model.lower_bound_ + model.label_gap_)}; proved: no three clusters cost less than {format_lower(model.lower_bound_)}"
     )
 
 # %%
@@ -39,7 +40,7 @@ for strategy in ("together", "splits"):
 
 for split in model.splits_:
     print(
-        f"cluster {split.cluster}, {split.size} points, is split at cost {split.cost:.3f}; the new part is {split.new}"
+        f"cluster {split.cluster}, {split.size} points, is split at cost {format_upper(split.cost)}; the new part is {split.new}"
     )
 
 # %%
@@ -66,14 +67,14 @@ for split in model.splits_:
 # the best cost. `certify_clusters` gives the same for clusters from anywhere:
 
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
-print(f"bound {model.lower_bound_:.3f}; the true classes cost", end=" ")
-print(f"{dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge).objective:.3f}")
+print(f"bound {format_lower(model.lower_bound_)}; the true classes cost", end=" ")
+print(f"{format_upper(dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge).objective)}")
 assert dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge).gap >= 0.0
 
 rng = np.random.default_rng(0)
 planted = np.eye(3)[np.arange(60) % 3] @ rng.standard_normal((3, 2))
 result = dc.low_rank(planted, tol=1e-8)
-print(f"separable classes: proved gap {dc.certify_clusters(planted, np.arange(60) % 3, result, 3).gap:.0e}")
+print(f"separable classes: proved gap {format_upper(dc.certify_clusters(planted, np.arange(60) % 3, result, 3).gap)}")
 
 # %%
 # How good it is

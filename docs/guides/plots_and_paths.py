@@ -43,6 +43,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, PhaseMapDisplay, SpectrumDisplay
+from diffrac_cvx.proved_numbers import format_upper
 
 planted = dc.datasets.make_planted(120, 8, sparsity=2, imbalance=0.1, noise=0.2, rng=0)
 result = dc.low_rank(planted.X, 0.5, dc.Penalty.l1(0.02))
@@ -60,7 +61,7 @@ DirectionDisplay.from_result(result, planted.X).plot(right)
 # What comes back is a `paths.Path` of arrays, in increasing order.
 
 path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
-print(f"largest proved gap {path.gap.max():.1e}, seconds in all {path.seconds.sum():.2f}")
+print(f"largest proved gap {format_upper(path.gap.max())}, seconds in all {path.seconds.sum():.2f}")
 print("error of the rounded labels:", path.error.round(2))
 assert path.gap.max() <= 1e-5
 PathDisplay(path).plot()

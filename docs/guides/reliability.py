@@ -27,7 +27,7 @@ x, y = np.random.default_rng(0).standard_normal((2, 12))
 warnings.simplefilter("ignore", dc.DegenerateDataWarning)
 for k in (0, 10, 20, 30, 40, 50):
     result = dc.low_rank(np.column_stack([x, x + y * 2.0**-k]), tol=1e-8, max_iter=200)
-    print(f"k = {k:2}: bracket [{result.lower:.8f}, {result.upper:.8f}], directions left out: {result.left_out}")
+    print(f"k = {k:2}: bracket {result.bracket}, directions left out: {result.left_out}")
 
 # %%
 # The brackets widen as k grows, since less of y is left in the sum, and hold the optimum, until y cannot be seen.

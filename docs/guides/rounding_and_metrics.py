@@ -35,6 +35,7 @@ formed. Labels come back with the first point at +1, since Y does not say which 
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.proved_numbers import format_upper
 
 planted = dc.datasets.make_planted(80, 5, imbalance=0.25, noise=0.2, rng=0)
 X, y = planted.X, planted.y
@@ -98,4 +99,4 @@ for name, result in {
     "low_rank, gap 1e-8": dc.low_rank(data, tol=1e-8),
 }.items():
     ratio, rank = dc.metrics.eigenvalue_ratio(result.F), dc.metrics.numerical_rank(result.F)
-    print(f"{name:19} proved gap {result.gap:.0e}, rank {rank}, eigenvalue ratio {ratio:.1e}")
+    print(f"{name:19} proved gap {format_upper(result.gap)}, rank {rank}, eigenvalue ratio {ratio:.1e}")

@@ -112,6 +112,7 @@ import matplotlib.pyplot as plt
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import BracketDisplay
+from diffrac_cvx.proved_numbers import format_upper
 
 X = dc.datasets.make_planted(500, 20, noise=0.3, rng=0).X
 penalty = dc.Penalty.l1(0.01)
@@ -122,7 +123,7 @@ runs = {
     "SCS": dc.solve(dc.v_space(X, penalty=penalty), "SCS"),
 }
 for name, result in runs.items():
-    print(f"{name:17} [{result.lower:.6f}, {result.upper:.6f}]  {result.n_iter} iterations")
+    print(f"{name:17} {result.bracket}  {result.n_iter} iterations")
     assert result.lower <= runs["low_rank"].upper
     assert runs["low_rank"].lower <= result.upper
 
@@ -147,7 +148,7 @@ def once(progress):
 
 for options in ({"max_iter": 20}, {"callback": once}, {}):
     result = dc.low_rank(X, penalty=penalty, tol=1e-6, **options)
-    print(f"gap {result.gap:.1e}: {result.status}")
+    print(f"gap {format_upper(result.gap)}: {result.status}")
 
 # %%
 # .. include:: ../statuses.inc

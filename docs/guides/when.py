@@ -33,6 +33,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 import diffrac_cvx as dc
+from diffrac_cvx.proved_numbers import format_upper
 
 METHODS = {
     "this, default": dc.DiffracClustering(),
@@ -85,7 +86,9 @@ assert min(found["this, default"], found["k-means"]) > 0.8
 
 model = METHODS["this, default"].fit(X)
 print("weights:", np.round(model.scaled_coef_, 2))
-print(f"no split of these points is cheaper than this one by more than {model.label_gap_:.3f} (costs lie in [0, 1])")
+print(
+    f"no split of these points is cheaper than this one by more than {format_upper(model.label_gap_)} (costs lie in [0, 1])"
+)
 assert abs(model.scaled_coef_[0]) < 0.05
 
 # %%
@@ -147,7 +150,7 @@ noise = np.random.default_rng(0).standard_normal((30, 20))
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     model = dc.DiffracClustering(lam=0.0, ridge=0.0).fit(noise)
-print(f"least cost at most {model.upper_bound_:.4f}")
+print(f"least cost at most {format_upper(model.upper_bound_)}")
 for reservation in model.reservations_:
     print(reservation)
 assert "too few points" in [reservation.kind for reservation in model.reservations_]

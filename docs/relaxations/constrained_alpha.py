@@ -59,7 +59,7 @@ assert all(centred == 0.0 for _, _, centred in errors.values())
 
 for alpha in (0.0, 1.0):
     result = dc.solve(relaxation.at(alpha=alpha), "SCS", tol=1e-5)
-    print(f"alpha = {alpha:.0f}: [{result.lower:.5f}, {result.upper:.5f}] by {result.solver}: {result.status}")
+    print(f"alpha = {alpha:.0f}: {result.bracket} by {result.solver}: {result.status}")
 
 # %%
 # Duality

@@ -25,6 +25,7 @@ or penalised. **Use it** for nothing but to see that. **Cost:** an n × n variab
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.proved_numbers import format_lower
 
 planted = dc.datasets.make_planted(20, 2, noise=0.5, rng=0)
 X, n = planted.X, 20
@@ -54,5 +55,5 @@ print(f"squared correlation of labels found by another relaxation: {dc.metrics.s
 # The iterates of a solver grow without bound. What it returns is read as a feasible point, and the bound −n is known:
 
 result = dc.solve(dc.correlation(X), "SCS", tol=1e-2, max_iter=20_000)
-print(f"value {result.value:.3f}, proved at least {result.lower:.0f}")
+print(f"value {result.value:.3f}, proved at least {format_lower(result.lower)}")
 assert result.lower == -n

@@ -40,7 +40,7 @@ X = dc.datasets.make_planted(200, 12, sparsity=2, noise=0.2, rng=0).X
 penalty = dc.Penalty.l1(0.02)
 oracle = dc.solve(dc.v_space(X, penalty=penalty), "CLARABEL")
 fast = dc.low_rank(X, penalty=penalty, tol=1e-7)
-print(f"CLARABEL {oracle.value:.7f}, low_rank in [{fast.lower:.7f}, {fast.upper:.7f}]")
+print(f"CLARABEL {oracle.value:.7f}, low_rank in {fast.bracket}")
 assert fast.lower - 1e-7 <= oracle.value <= fast.upper + 1e-7
 
 # %%

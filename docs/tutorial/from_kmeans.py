@@ -12,6 +12,7 @@ from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import BracketDisplay, DirectionDisplay, ProjectionDisplay
+from diffrac_cvx.proved_numbers import format_lower, format_upper
 
 planted = dc.datasets.make_planted(400, 30, sparsity=3, noise=0.1, rng=0)
 X, y = planted.X, planted.y
@@ -73,7 +74,7 @@ print(result)
 
 others = [dc.fista(X, tol=1e-4), dc.solve(dc.v_space(X), "SCS")]
 for other in [result, *others]:
-    print(f"{other.solver:20} [{other.lower:.6f}, {other.upper:.6f}]  {other.seconds:.2f} s")
+    print(f"{other.solver:20} {other.bracket}  {other.seconds:.2f} s")
     assert other.lower <= result.upper
     assert result.lower <= other.upper
 
@@ -104,7 +105,9 @@ ProjectionDisplay.from_labels(X, labels).plot()
 # needed: of all :math:`2^{400}` labellings, none has an objective that is lower by more than ``gap``.
 
 proof = dc.certify_labels(X, labels, result)
-print(f"objective {proof.objective:.4f}, at least {proof.lower:.4f} for every labelling: gap {proof.gap:.4f}")
+print(
+    f"objective {format_upper(proof.objective)}, at least {format_lower(proof.lower)} for every labelling: gap {format_upper(proof.gap)}"
+)
 
 # %%
 # Values lie in [0, 1], so 0.008 is small. It is not zero: these labels may not be optimal.
@@ -123,7 +126,7 @@ for lam in (0.0, 0.001, 0.003, 0.01, 0.03):
     labels = dc.rounding.kmeans_centered(result.F)
     gap = dc.certify_labels(few.X, labels, result, penalty=penalty).gap
     ratio, error = dc.metrics.eigenvalue_ratio(result.F), dc.metrics.clustering_error(few.y, labels)
-    print(f"{lam:6.3f}   {result.value:.3f}   {ratio:16.2f}   {gap:9.3f}   {error:5.2f}")
+    print(f"{lam:6.3f}   {result.value:.3f}   {ratio:16.2f}   {format_upper(gap):>9}   {error:5.2f}")
 
 # %%
 # At :math:`\lambda = 0` the value is 0 and nothing is found. A penalty that is too strong is no better: the solution is far
@@ -137,7 +140,7 @@ for lam in (0.0, 0.001, 0.003, 0.01, 0.03):
 # are large.
 
 model = dc.DiffracClustering(lam=0.0025, ridge=0.0).fit(few.X)
-print(f"label gap {model.label_gap_:.3f}, {len(model.support_)} nonzero coefficients")
+print(f"label gap {format_upper(model.label_gap_)}, {len(model.support_)} nonzero coefficients")
 DirectionDisplay.from_estimator(model).plot()
 plt.show()
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import SpectrumDisplay
+from diffrac_cvx.proved_numbers import format_upper
 
 rng = np.random.default_rng(0)
 Y = rng.choice([-1.0, 1.0], size=(500, 3))
@@ -26,7 +27,7 @@ X = np.hstack([Y, rng.standard_normal((500, 5))]) @ rng.standard_normal((8, 8))
 # favours matrices of high entropy. An exact solution may leave some out.
 
 result = dc.fista(X, tol=1e-2)
-print(f"proved bracket [{result.lower:.4f}, {result.upper:.4f}]")
+print(f"proved bracket {result.bracket}")
 SpectrumDisplay.from_result(result).plot()
 
 # %%
@@ -64,7 +65,7 @@ tight = dc.low_rank(X, tol=1e-8)
 for j, labels in enumerate(found.T):
     proof = dc.certify_labels(X, labels, tight)
     print(
-        f"label {j}: objective {proof.objective:.4f}, of which imbalance {dc.metrics.imbalance(labels):.4f}; gap {proof.gap:.4f}"
+        f"label {j}: objective {format_upper(proof.objective)}, of which imbalance {dc.metrics.imbalance(labels):.4f}; gap {format_upper(proof.gap)}"
     )
     assert np.isclose(proof.objective, dc.metrics.imbalance(labels))
 

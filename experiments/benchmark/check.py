@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from diffrac_cvx.proved_numbers import format_ends
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import FAILED
 from experiments.harness import Outcome
@@ -20,9 +21,9 @@ def check_brackets(table: pd.DataFrame) -> Outcome:
             continue
         apart = max(apart, float(lowers.max() - uppers.min()))
         if lowers.max() > uppers.min() + SLACK:
+            lower, upper = format_ends(lowers.max(), uppers.min())
             lines.append(
-                f"APART on {name}: {' '.join(lowers.idxmax())} is {lowers.max():.9g}, "
-                f"{' '.join(uppers.idxmin())} is {uppers.min():.9g}"
+                f"APART on {name}: {' '.join(lowers.idxmax())} is {lower}, {' '.join(uppers.idxmin())} is {upper}"
             )
     lines += [
         f"{method} is not run on {larger}, but gets there on {smaller}" for method, larger, smaller in mistaken(table)

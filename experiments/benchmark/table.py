@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.proved_numbers import format_upper
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS, METHODS
 
@@ -63,7 +64,7 @@ def gap_text(row: pd.Series) -> str:
         return ""
     judged = row["relative_gap"]
     own = (row["own_upper"] - row["own_lower"]) / max(row["own_upper"], 1e-300)
-    gap = f"{own:.0e}{OWN}" if np.isnan(judged) else f"{max(judged, 0.0):.0e}"
+    gap = f"{format_upper(own)}{OWN}" if np.isnan(judged) else format_upper(max(judged, 0.0))
     return f"{gap} in {row['seconds']:.2g}"
 
 

@@ -1,6 +1,8 @@
 """Tables on disk: written in one piece, read with their columns by their names of today."""
 
+import re
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from io import StringIO
 from numbers import Real
 from pathlib import Path
@@ -13,6 +15,9 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.writing import as_text, whole_file
 
 DIGITS = 9  # significant digits kept in a table, fewer than rounding could disturb
+PROVED = {  # how a column with such a word in its name is rounded: proved bounds outwards
+    "lower": ROUND_FLOOR, **dict.fromkeys(("upper", "gap", "value", "objective", "cost"), ROUND_CEILING),
+}  # fmt: skip
 FORMER_NAMES = {"lambda": "lam", "set": "data_set"}
 
 
@@ -33,15 +38,37 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def format_table(table: pd.DataFrame) -> str:
-    """Return a table as CSV; text that a spreadsheet would take for a formula is marked as text."""
+    """Return a table as CSV; text that a spreadsheet would take for a formula is marked as text.
 
-    def entry_of(entry: Any) -> Any:
-        if isinstance(entry, str):  # a carriage return, which pandas does not quote, would end the row
-            return as_text(entry.replace("\r", "\n"))
-        return float(f"{entry:.{DIGITS}g}") if isinstance(entry, float) else entry
+    Proved numbers are rounded so that they stay proved; one that was read from such a table stays as it is.
+    """
 
-    text: str = table.rename(columns=as_text).map(entry_of).to_csv(index=False, lineterminator="\n")
+    def column_of(column: pd.Series) -> pd.Series:
+        rounding = rounding_of(str(column.name))
+        return column.map(lambda entry: entry_of(entry, rounding))
+
+    text: str = table.apply(column_of).rename(columns=as_text).to_csv(index=False, lineterminator="\n")
     return text
+
+
+def entry_of(entry: Any, rounding: str) -> Any:
+    """Return an entry as it is written."""
+    if isinstance(entry, str):  # a carriage return, which pandas does not quote, would end the row
+        return as_text(entry.replace("\r", "\n"))
+    return rounded(entry, rounding) if isinstance(entry, float) else entry
+
+
+def rounding_of(name: str) -> str:
+    """Return how the numbers of a column are rounded, by the words of its name."""
+    return next((PROVED[word] for word in re.split("[ _]", name) if word in PROVED), ROUND_HALF_EVEN)
+
+
+def rounded(number: float, rounding: str) -> float:
+    """Return a number of few digits: that by which the double is written, rounded."""
+    if not np.isfinite(number):
+        return number
+    written = Decimal(repr(float(number)))
+    return float(written.quantize(Decimal((0, (1,), written.adjusted() - DIGITS + 1)), rounding))
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:

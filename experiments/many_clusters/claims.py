@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from diffrac_cvx.proved_numbers import format_upper
 from experiments.harness.claims import Finding
 from experiments.many_clusters.cells import METHODS, STARTS
 
@@ -37,5 +38,5 @@ def proved(table: pd.DataFrame) -> Finding:
     """Say what is proved of the partitions that the estimator finds together."""
     rows = table[table["method"] == "together"]
     gaps = rows["cost"] - rows["lower"]
-    words = f"median {gaps.median():.2f}, from {gaps.min():.2f} to {gaps.max():.2f} of at most 1."
+    words = f"median {format_upper(gaps.median())}, from {format_upper(gaps.min())} to {format_upper(gaps.max())} of at most 1."
     return Finding("proved distance of the partition from the best into K clusters", words)

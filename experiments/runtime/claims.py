@@ -169,7 +169,7 @@ def beyond_max_cut(beyond: pd.DataFrame) -> Claim:
 
 def two_rules(own: pd.DataFrame, table: pd.DataFrame) -> Claim:
     """The two stopping rules of the paper."""
-    gap, iterations, seconds = (
+    narrower, iterations, seconds = (
         median_of(ratio(own, [TIGHT], [LOOSE], column)) for column in ("gap", "iterations", "seconds")
     )
     differing = differences(own, [LOOSE], [TIGHT])
@@ -178,10 +178,12 @@ def two_rules(own: pd.DataFrame, table: pd.DataFrame) -> Claim:
     dearer = min(iterations.low, seconds.low) > 1
     return Claim(
         "fig3-epsilon",
-        f"from 1e-2/log d to 1e-3/log d the proved gap is {gap:.2f} times as large, iterations are {iterations:.3g} and the time "
+        f"from 1e-2/log d to 1e-3/log d the proved gap is {narrower:.2f} times as large, iterations are {iterations:.3g} and the time "
         f"{seconds:.3g} times as many, medians, and the error falls by {error:.3f}, mean, over the {len(differing)} instances "
         f"on which both met their rule; {int((runs['met'] != 1).sum())} of {len(runs)} runs were stopped before.",
-        judge(gap.high < 1 and dearer and error.low > 0, gap.high < 1 and dearer, tested=len(differing) >= LEAST),
+        judge(
+            narrower.high < 1 and dearer and error.low > 0, narrower.high < 1 and dearer, tested=len(differing) >= LEAST
+        ),
         "agrees if the intervals of the gaps' ratio lie below 1, of iterations' and time's above 1, and of the fall of the "
         "error above 0; in part if all but the error; paired on instances.",
     )

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from diffrac_cvx.proved_numbers import format_upper
 from experiments.harness.claims import Finding
 from experiments.harness.command import Outcome
 
@@ -34,7 +35,7 @@ def of_rows(rows: pd.DataFrame) -> Finding:
     most = rows.loc[rows["n"].idxmax()]
     return Finding(
         f"a file of {most['n']:,} rows and {most['d']} columns, {most['size'] / 1e9:.1f} GB in single precision",
-        f"gap {most['gap']:.1e} after {most['passes']:.0f} passes and {most['seconds']:.0f} s, "
+        f"gap {format_upper(most['gap'])} after {most['passes']:.0f} passes and {most['seconds']:.0f} s, "
         f"{most['rows_a_second'] / 1e6:.2g} million rows a second, {most['memory'] / 1e9:.2f} GB of memory; over "
         f"{rows['n'].min():,} to {rows['n'].max():,} rows the passes were {rows['passes'].min():.0f} to "
         f"{rows['passes'].max():.0f}.",
@@ -46,7 +47,7 @@ def of_words(rows: pd.DataFrame) -> Finding:
     most = rows.loc[(rows["n"] * rows["d"]).idxmax()]
     return Finding(
         f"{most['n']:,} texts and {most['d']:,} words, {100 * most['density']:.2f} % of the entries not zero",
-        f"gap {most['gap']:.1e} after {most['seconds']:.0f} s with {most['used']:.0f} words in use, "
+        f"gap {format_upper(most['gap'])} after {most['seconds']:.0f} s with {most['used']:.0f} words in use, "
         f"{most['memory'] / 1e9:.2f} GB of memory; as a dense array the table alone takes "
         f"{8 * most['n'] * most['d'] / 1e9:.0f} GB. The rounding took {most['rounding_seconds']:.1f} s.",
     )
@@ -89,7 +90,7 @@ def check_sizes(table: pd.DataFrame) -> Outcome:
     for row in table.itertuples():
         name = f"{row.kind}, n = {row.n}, d = {row.d}"
         if not row.gap <= GAP:
-            lines.append(f"{name}: the gap is {row.gap:.1e}, above {GAP:g}")
+            lines.append(f"{name}: the gap is {format_upper(row.gap)}, above {GAP:g}")
         if row.kind != "cluster" and row.memory > MEMORY:
             lines.append(f"{name}: {row.memory / 1e9:.2f} GB of memory, above {MEMORY / 1e9:g}")
         if row.kind == "rows" and row.passes > PASSES:

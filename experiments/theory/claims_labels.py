@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.proved_numbers import format_upper
 from experiments.harness.claims import Claim, judge
 from experiments.harness.intervals import DRAWS, Interval, bootstrap, interval_of, mean_of, share_of
 from experiments.theory.claims_balanced import LEAST
@@ -41,8 +42,8 @@ def rank_two(table: pd.DataFrame) -> Claim:
     returned = bool(inside["distance"].max() < NEAR)
     return Claim(
         "rank-two",
-        f"the mixture has value at most {table['mixture_value'].max():.0e} in all {len(table)} instances, alpha from "
-        "alpha* to 0.925. Where it is decided to be the only solution of rank two SCS returns it up to "
+        f"the mixture has value at most {format_upper(table['mixture_value'].max())} in all {len(table)} instances, "
+        "alpha from alpha* to 0.925. Where it is decided to be the only solution of rank two SCS returns it up to "
         f"{inside['distance'].max():.0e} ({len(inside)} instances); where not, another one, at least "
         f"{outside['distance'].min():.2f} away ({len(outside)}).",
         judge(optimal and rank and returned, optimal, tested=len(inside) > 0),

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from diffrac_cvx.proved_numbers import format_upper
 from experiments.harness.claims import Claim, Finding, judge
 from experiments.harness.intervals import Interval, mean_of
 from experiments.two_class.cells import RELATIVE, SEARCHED, WIDER_READINGS
@@ -295,7 +296,7 @@ def proved_gaps(rows: pd.DataFrame) -> Finding:
     return Finding(
         "Table 1, how far the relaxations were solved",
         f"In the main reading {total - int(rows['not solved'].sum())} of {total} settings have a proved gap of at most "
-        f"{RELATIVE:g} of the value; the others: {where or 'none'}. The largest gap is {rows['largest gap'].max():.1e}, "
+        f"{RELATIVE:g} of the value; the others: {where or 'none'}. The largest gap is {format_upper(rows['largest gap'].max())}, "
         f"where values lie in [0, 1]. {int(rows['trivial'].sum())} settings are trivial (value nu), "
         f"{int(rows['one cluster'].sum())} more put all but 1 % of the points together.",
     )

@@ -9,6 +9,7 @@ from scipy.special import gammaln
 import diffrac_cvx as dc
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.proved_numbers import format_upper
 from experiments.two_class.cells import RELATIVE
 from experiments.two_class.chance import best_of_random
 from experiments.two_class.readings import MAIN, READINGS
@@ -212,6 +213,7 @@ def distance_by_reading(table: pd.DataFrame) -> pd.Series:
     )
 
 
+PROVED = ("value", "label gap")  # columns, rounded up
 RESULTS = {
     "data_set": "data", "n": "n", "d": "d",
     "sparse": "sparse", "paper sparse": "(paper)", "non-sparse": "non-sparse", "paper non-sparse": "(paper)",
@@ -302,7 +304,10 @@ def tables_of(table: pd.DataFrame) -> list[tuple[str, str, Table]]:
 
 def mark_open(row: pd.Series) -> dict[str, str]:
     """Return the entries of a row as they are printed, figures of settings with a wide gap with an asterisk."""
-    record = {str(name): format_entry(value) for name, value in row.items()}
+    record = {
+        str(name): format_upper(value) if name in PROVED and pd.notna(value) else format_entry(value)
+        for name, value in row.items()
+    }
     for column in RELAXED:
         record[column] += "" if row[f"{column} solved"] or np.isnan(row[column]) else "*"
     return record

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from diffrac_cvx.proved_numbers import format_upper
 from experiments.harness.command import Outcome
 from experiments.validate.cells import ERRORS, LARGEST_ERROR, METHODS, RELATED, instance
 
@@ -17,7 +18,7 @@ def check_brackets(table: pd.DataFrame) -> Outcome:
     """Say how tight each method is, and save a reproducer for every instance whose brackets lie apart."""
     wrong = table[table["agrees"] == 0]
     lines = [
-        summarize(table).to_string(index=False, float_format=lambda number: f"{number:.1e}"),
+        summarize(table).to_string(index=False, float_format=format_upper),
         "Largest DIMACS errors of the points of CVXPY's solvers:",
         summarize_errors(table).to_string(index=False, float_format=lambda number: f"{number:.1e}"),
         *(f"LARGE {flag}" for flag in point_out(table)),
@@ -71,7 +72,7 @@ def point_out(table: pd.DataFrame) -> list[str]:
         for i, row in errors[errors.max(axis=1) > LARGEST_ERROR[solver_of(name)]].iterrows():
             where = ", ".join(str(table.loc[i, key]) for key in KEYS)
             gap = table.loc[i, f"{name} gap"]
-            lines.append(f"{row.idxmax()} {row.max():.1e}, proved gap {gap:.1e}: {name} ({where})")
+            lines.append(f"{row.idxmax()} {row.max():.1e}, proved gap {format_upper(gap)}: {name} ({where})")
     return lines
 
 

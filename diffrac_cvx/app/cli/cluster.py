@@ -18,6 +18,7 @@ from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_seed
 from diffrac_cvx.linalg import standardise
+from diffrac_cvx.proved_numbers import sum_of
 from diffrac_cvx.writing import write_csv
 
 
@@ -156,7 +157,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
         "n": len(table.X),
         "d": table.X.shape[1],
         "notes": [*map(with_option, table.notes), *warned],
-        "cost": None if gap is None else model.lower_bound_ + gap,
+        "cost": None if gap is None else sum_of(model.lower_bound_, gap),
         "lower_bound": model.lower_bound_,
         "upper_bound": model.upper_bound_,
         "label_gap": gap,

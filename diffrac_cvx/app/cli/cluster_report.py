@@ -9,6 +9,7 @@ from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli.data import Source
 from diffrac_cvx.app.cli.words import answer_of, crosstab_table, truth_of, warnings_of
 from diffrac_cvx.datasets.tables import Table
+from diffrac_cvx.proved_numbers import Proved, proved_lower, proved_upper, width_of
 
 MOST_FEATURES = 30  # rows of the table of coefficients
 
@@ -97,7 +98,22 @@ def number_rows(found: dict[str, Any]) -> list[tuple[str, Any, str]]:
         ("solver", "solver", "The method that was used."),
         ("status", "how it ended", "Whether the search ended by itself or was stopped."),
     ]  # fmt: skip
-    return [(title, found[key], says) for key, title, says in rows if found.get(key) is not None]
+    known = {**found, **proved_cells(found)}
+    return [(title, known[key], says) for key, title, says in rows if known.get(key) is not None]
+
+
+def proved_cells(found: dict[str, Any]) -> dict[str, Proved]:
+    """Return what is proved of the clusters, or of the labels, for a table."""
+    bounds = {"lower_bound": proved_lower(found["lower_bound"]), "upper_bound": proved_upper(found["upper_bound"])}
+    if found["cost"] is None:
+        return bounds
+    gap = found["label_gap"]
+    return {
+        "cost": proved_upper(found["cost"], gap),
+        "lower_bound": proved_lower(found["lower_bound"], gap),
+        "label_gap": proved_upper(gap),
+        "upper_bound": proved_upper(found["upper_bound"], width_of(found["lower_bound"], found["upper_bound"])),
+    }
 
 
 def label_pictures(table: Table, model: Any, found: dict[str, Any]) -> list[html.Picture]:

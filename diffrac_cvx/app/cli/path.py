@@ -19,6 +19,7 @@ from diffrac_cvx.inputs import Array, one_of
 from diffrac_cvx.linalg import standardise
 from diffrac_cvx.paths import Path
 from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.proved_numbers import proved_upper
 from diffrac_cvx.writing import whole_file, write_csv
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -147,8 +148,10 @@ def solve_path(
 def summary_table(solutions: Path) -> Table:
     """Return what is printed of a path; features are counted by their coefficients that are not small."""
     sizes = np.abs(scaled_directions(solutions))
+    gaps = np.array([proved_upper(gap) for gap in solutions.gap], dtype=object)
+    costs = np.array([*map(proved_upper, solutions.value, solutions.gap)], dtype=object)
     columns = {
-        solutions.name: solutions.parameter, "value": solutions.value, "gap": solutions.gap,
+        solutions.name: solutions.parameter, "value": costs, "gap": gaps,
         "ratio": solutions.eigenvalue_ratio, "imbalance": solutions.imbalance,
         "features": np.sum(sizes > SMALL * sizes.max(axis=1, initial=0.0, keepdims=True), axis=1),
     }  # fmt: skip

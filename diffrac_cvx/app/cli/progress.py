@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.inputs import positive
+from diffrac_cvx.proved_numbers import format_ends
 from diffrac_cvx.result import Progress
 
 FIRST, EVERY = 1.0, 5.0  # seconds to the first line and between lines, where there is no terminal
@@ -83,7 +84,8 @@ class Watch:
         """Return the callback of a solver: it says the bracket, and returns whether to stop."""
 
         def callback(progress: Progress) -> bool:
-            self.say(f"{name}: best cost between {progress.lower:.4f} and {progress.upper:.4f}", patient=True)
+            lower, upper = format_ends(progress.lower, progress.upper)
+            self.say(f"{name}: best cost between {lower} and {upper}", patient=True)
             return self.stopped
 
         return callback

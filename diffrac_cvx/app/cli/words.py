@@ -3,6 +3,7 @@
 from typing import Any
 
 from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.proved_numbers import format_ends, format_gap, format_lower
 from diffrac_cvx.result import Status
 
 MOST_COEFFICIENTS = 8  # that are printed
@@ -43,7 +44,7 @@ def answer_of(found: dict[str, Any]) -> list[str]:
     lines = [f"{n} points, {found['d']} features; {found['seconds']:.2f} s."]
     if found["cost"] is None:
         lines.append(f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.")
-        lines.append(f"Proved: the cost of labels is at least {found['lower_bound']:.4f} (0 best, 1 worst).")
+        lines.append(f"Proved: the cost of labels is at least {format_lower(found['lower_bound'])} (0 best, 1 worst).")
         return lines
     present = [size for size in sizes if size]
     clusters = f"Clusters of {list_words(present)} points." if len(present) > 1 else f"One cluster of {n} points."
@@ -53,10 +54,11 @@ def answer_of(found: dict[str, Any]) -> list[str]:
 def proof_of(found: dict[str, Any]) -> str:
     """Return what the clusters cost, and what is proved of all others."""
     cost, lower, what = found["cost"], found["lower_bound"], "split" if len(found["sizes"]) == 2 else "grouping"
-    said = f"Cost of this {what}: {cost:.4f} (0 best, 1 worst)."
+    least, most = format_ends(lower, cost)
+    said = f"Cost of this {what}: {most} (0 best, 1 worst)."
     if cost - lower <= max(found["tol"], 1e-4):
-        return f"{said} Proved: no {what} of these points costs less, up to {max(cost - lower, 0.0):.1g}."
-    return f"{said} Proved: no {what} of these points costs less than {lower:.4f}."
+        return f"{said} Proved: no {what} of these points costs less, up to {format_gap(lower, cost)}."
+    return f"{said} Proved: no {what} of these points costs less than {least}."
 
 
 def features_of(found: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
 from io import StringIO
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from diffrac_cvx.certificates.certify import ClustersCertificate, LabelCertifica
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.metrics import adjusted_rand_index, crosstab
+from diffrac_cvx.proved_numbers import format_ends, format_upper
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.reservations import Reservation, find_reservations
 from diffrac_cvx.rounding import ROUNDINGS
@@ -119,13 +119,13 @@ def answer_of_many(data: Data, setting: Setting, model: Any) -> Answer:
 
 
 def describe_grouping(proof: ClustersCertificate, k: int) -> list[str]:
-    """Return what clusters cost and what is proved; roundings are such that what is said remains true."""
-    cost, lower = ceil(1000 * proof.objective) / 1000, max(floor(1000 * proof.lower) / 1000, 0.0)
+    """Return what clusters cost and what is proved."""
+    lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
     if proof.gap < CERTAIN:
-        proved = f"Proved: no {k} clusters of these points are cheaper by more than {max(proof.gap, 0.0):.1e}."
+        proved = f"Proved: no {k} clusters of these points are cheaper by more than {format_upper(proof.gap)}."
     else:
-        proved = f"Proved: no {k} clusters of these points cost less than {lower:.3f}."
-    return [f"Cost of these clusters: {cost:.3f} (0 is best, 1 is worst).", proved]
+        proved = f"Proved: no {k} clusters of these points cost less than {lower}."
+    return [f"Cost of these clusters: {cost} (0 is best, 1 is worst).", proved]
 
 
 def bounds_splits(run: Run) -> bool:
@@ -140,15 +140,14 @@ def name_by_truth(labels: Array, y: Array | None) -> Array:
 
 
 def describe_cost(proof: LabelCertificate, bounds: bool, name: str) -> list[str]:
-    """Return what the split costs and what is proved; roundings are such that what is said remains true."""
-    cost = ceil(1000 * proof.objective) / 1000
-    says = f"Cost of this split: {cost:.3f} (0 is best, 1 is worst)."
+    """Return what the split costs and what is proved."""
+    lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
+    says = f"Cost of this split: {cost} (0 is best, 1 is worst)."
     if not bounds:
         return [says, f"{name} proves nothing about this split: choose a solution of (15) for that."]
-    lower = max(floor(1000 * proof.lower) / 1000, 0.0)
     if proof.gap < CERTAIN:
-        return [says, f"Proved: no split of these points is cheaper by more than {max(proof.gap, 0.0):.1e}."]
-    return [says, f"Proved: no split of these points costs less than {lower:.3f}."]
+        return [says, f"Proved: no split of these points is cheaper by more than {format_upper(proof.gap)}."]
+    return [says, f"Proved: no split of these points costs less than {lower}."]
 
 
 def describe_direction(coefficients: Array, names: tuple[str, ...]) -> list[str]:

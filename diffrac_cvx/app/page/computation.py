@@ -13,6 +13,7 @@ from diffrac_cvx.app.page.solve_choice import Setting, Solve
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.processes import Answer, Call, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.proved_numbers import format_ends
 from diffrac_cvx.result import Progress, Result
 
 READABLE = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
@@ -219,7 +220,8 @@ def run_solve(solve: Solve, reporter: Reporter) -> Run:
 
 def describe_bracket(progress: Progress) -> str:
     """Return what a solver has proved so far."""
-    return f"least cost between {progress.lower:.4g} and {progress.upper:.4g}"
+    lower, upper = format_ends(progress.lower, progress.upper)
+    return f"least cost between {lower} and {upper}"
 
 
 def describe_error(error: Exception) -> str:

@@ -12,6 +12,7 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.metrics import clustering_error
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.plotting.canvas import axes_for, plain
+from diffrac_cvx.proved_numbers import proved_upper
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, refine
 
@@ -59,8 +60,8 @@ def rounding_table(
                 "+1": int(np.sum(labels > 0)),
                 "-1": int(np.sum(labels < 0)),
                 "error against the true labels": None if y is None else clustering_error(y, labels),
-                "cost": proofs[name].objective,
-                "proved label gap": proofs[name].gap if bounds else None,
+                "cost": proved_upper(proofs[name].objective, proofs[name].gap if bounds else np.inf),
+                "proved label gap": proved_upper(proofs[name].gap) if bounds else None,
                 "cheapest": "*" if proofs[name].objective <= least + 1e-9 else "",
             }
             for name, labels in found.items()

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
-from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, size
+from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, nearly_ones, size
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import block_bounds, pairs, rounding
@@ -152,14 +152,6 @@ def test_the_ratio_of_a_block_counts_what_both_of_its_sides_may_be_off(monkeypat
 
 
 # Sparse columns, which are multiplied out
-
-
-def nearly_ones(n, seed=0):
-    """Sparse columns of nearly equal numbers and one zero, the sums of which lose what makes them differ."""
-    rng, table = np.random.default_rng(seed), np.ones((n, 2))
-    table += np.spacing(np.maximum(np.arange(n), 1.0))[:, None] * np.array([0.49, 0.4]) * rng.uniform(0.9, 1.0, (n, 2))
-    table[n - 1, 0] = table[n - 2, 1] = 0.0
-    return scipy.sparse.csc_array(table)
 
 
 def exact_shifted(X):

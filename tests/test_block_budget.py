@@ -97,7 +97,8 @@ def test_unpenalised_columns_that_are_off_as_far_as_is_said_have_moments_off_as_
     """One coordinate, and all of the weight where it is not 0: the bound is attained."""
     n, off, top = 12, 0.1, 3.0
     split = replace(
-        split_of(np.random.default_rng(0).standard_normal((n, 2)), nu=0.5), whitened=Whitening(off_data=off, off_right=0)
+        split_of(np.random.default_rng(0).standard_normal((n, 2)), nu=0.5),
+        whitened=Whitening(off_data=off, off_right=0),
     )
     for f in (np.ones(n), 2.0 * np.eye(n)[0]):
         u = np.where(f > 0.0, top, 1.0)

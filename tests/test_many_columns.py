@@ -61,7 +61,9 @@ def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns
     expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.side, 1))
     assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
     assert {j for j, _ in expected} >= {530, 550}
-    np.testing.assert_allclose(found.pairs.G, [G[j, k] * split.c[j] * split.c[k] for j, k in zip(*found.pairs[:2])])
+    np.testing.assert_allclose(
+        found.pairs.G, [G[j, k] * split.c[j] * split.c[k] for j, k in zip(*found.pairs[:2], strict=True)]
+    )
     joined = components.join_labels(np.arange(MANY), *np.nonzero(np.triu(np.abs(G) >= 1.0, 1)))
     np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
 

@@ -1,4 +1,4 @@
-"""What rounding may change of a value is counted, term by term, against rationals: upper bounds, and those of labels."""
+"""What rounding may change of a value is counted, term by term, against rationals; so it is for labels."""
 
 from fractions import Fraction
 from math import isqrt

@@ -462,6 +462,24 @@ def test_no_pair_is_separated_by_single_precision(monkeypatch):
     assert tried > 3
 
 
+def test_no_block_of_columns_is_passed_over_that_only_double_precision_joins(monkeypatch):
+    """The largest of a block, with the largest distance that there is, just reaches its box."""
+    monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
+    tried = 0
+    for seed in range(60):
+        split, _ = wide_split(2, seed=seed)
+        at = eliminate(split, np.random.default_rng(seed).uniform(0.9, 1.12, 50), 1.0)
+        every = slice(0, 2)
+        G = abs(pairs.block_of(split, at, every, every)[0, 1]) / (split.c[0] * split.c[1])
+        single = abs(float(pairs.scaled_columns(split, at).products(every, every)[0, 1]))
+        if single < G * (1 - 1e-9) < 0.9:
+            near = (1.0 - G * (1 - 1e-12)) ** 0.5 * split.c
+            proved = scan(split, np.arange(2), at, 0.7, Spread(near, np.zeros(2), 0.0), quiet).proved
+            assert proved[0] == proved[1]
+            tried += 1
+    assert tried > 0
+
+
 def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_box(monkeypatch):
     monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
     split, u = wide_split(6)

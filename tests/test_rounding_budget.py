@@ -395,9 +395,26 @@ def test_a_multiplier_of_the_normalised_problem_holds_where_its_matrices_are_off
         assert np.linalg.eigvalsh(S)[0] >= off
         exact = fractions(W).T @ (Fraction(theta) * fractions(problem.A) + fractions(c2 - half)) @ fractions(W)
         assert is_semidefinite(exact - Fraction(off) * fractions(np.eye(3)))
-    theta = normalized_multiplier(problem, half, C, 0.0)
-    mass = float(np.sum(W**2) * (np.linalg.norm(c2) + np.linalg.norm(half)))
-    assert np.linalg.eigvalsh(W.T @ (theta * problem.A + c2 - half) @ W)[0] >= gamma(4 * 3 + 16) * mass
+
+
+def test_what_a_multiplier_of_the_normalised_problem_is_made_of_is_off_by_less_than_is_said(monkeypatch):
+    """W'(C + Diag(c)^2 - M/2)W is computed, and its rounding is added to what the moment may be off."""
+    said = []
+    monkeypatch.setattr(direction_bounds, "proved_shift", lambda *given: said.append(given) or proved_shift(*given))
+    rng = np.random.default_rng(1)
+    problem = direction_problem(as_data(rng.standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
+    half = moment(problem.X, np.ones(20)) / 2
+    C = symmetric(problem.box * rng.uniform(-1.0, 1.0, (3, 3)))
+    for off_M in (0.0, 1e-3):
+        normalized_multiplier(problem, half, C, off_M)
+        rest, _, off_rest, off_A, _ = said[-1]
+        shrunk = C + np.diag(problem.c**2)
+        W = fractions(problem.W)
+        lost = size(W.T @ (fractions(shrunk) - fractions(half)) @ W - fractions(rest))
+        mass = float(np.sum(problem.W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
+        assert 0.0 < lost <= off_rest - off_M
+        assert gamma(4 * 3) * mass <= off_rest - off_M <= gamma(4 * 3 + 30) * mass
+        assert off_A == problem.rounding.off_right > 0.0
 
 
 def test_up_is_above_a_number_that_was_computed_by_so_many_operations():

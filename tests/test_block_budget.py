@@ -171,7 +171,7 @@ def test_the_moment_of_sparse_columns_counts_the_row_that_is_added_to_them(monke
     assert gamma(n + 8) * np.trace(M) < lost <= split.off_moment(block, M, 1.0)
     said = split.off_moment(block, M, 3.0) - split.off_moment(block, M, 1.0)
     assert said == pytest.approx(2.0 * 8.0 * gamma(n + 8) * split.shift.sum(), rel=1e-9)
-    assert split.off_moment(block, M, 0.0) == pytest.approx(2.0 * gamma(n + 8) * np.trace(M), rel=1e-9)
+    assert split.off_moment(block, 3.0 * M, 0.0) == pytest.approx(6.0 * gamma(n + 8) * np.trace(M), rel=1e-9)
 
 
 def test_the_ratio_of_a_sparse_column_alone_counts_the_row_that_is_added_to_it(monkeypatch):
@@ -206,6 +206,12 @@ def test_pairs_of_sparse_columns_count_the_row_that_is_added_to_them(monkeypatch
         least = at.roundings * 8.0 * float(np.abs(at.tilt).sum() * np.max(split.shift / split.c**2))
         assert at.box >= least
     assert beyond > 0
+
+
+def test_the_diagonal_of_sparse_columns_is_that_of_dense_ones():
+    table = nearly_ones(50)
+    a, c = np.array([0.4, 0.7]), np.array([0.2, 0.3])
+    np.testing.assert_allclose(split_of(table, c=c, a=a).diagonal, split_of(table.toarray(), c=c, a=a).diagonal)
 
 
 # Coordinates alone
@@ -284,7 +290,7 @@ def test_the_ratio_of_a_coordinate_alone_counts_the_sums_over_unpenalised_column
     for j in range(2):
         inflated = 2.0 * gamma(n + 8) * M[j] / least[j]  # what M and A themselves, made larger and smaller, explain
         mass = (M[j] + MF) / least[j]
-        assert found[j] - fine[j] >= 8.0 * gamma(n) * mass
+        assert found[j] - fine[j] >= 8.0 * gamma(n) * ((M[j] + MF) * (1.0 + split.diagonal[j] / least[j]) + fine[j])
         assert found[j] - fine[j] <= 8.0 * gamma(n + 40) * 4.0 * mass + 4.0 * inflated
     assert found[0] - fine[0] > 100.0 * (found[1] - fine[1])
 

@@ -171,3 +171,10 @@ def test_no_weights_that_a_gap_allows_take_a_pair_further_than_is_said(seed):
             _, off, least = elimination_error(problem, weights, j, k)
             assert least > 0.0
             assert abs(pair(1.0 / best, j, k) - pair(weights.u, j, k)) <= off * 1.1
+
+
+def test_a_matrix_with_a_wide_gap_separates_nothing_that_it_would_without_its_gap():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    penalty = dc.Penalty(c=0.3)
+    assert len(set(dc.find_components(X, np.eye(3), penalty=penalty, rtol=0.0))) == 3
+    assert len(set(dc.find_components(X, np.diag([1.0, 0.1, 0.1]), penalty=penalty))) == 1

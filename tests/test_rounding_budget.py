@@ -152,6 +152,11 @@ def test_a_shift_holds_for_all_matrices_as_near_as_is_said_however_it_is_guessed
         assert about < sign - 1e-3 or found < sign + 0.03
 
 
+def test_a_shift_that_has_to_be_much_larger_than_was_guessed_counts_what_that_makes_off():
+    for about in np.linspace(0.3, 3.4, 100):
+        assert proved_shift(-3.0 * np.eye(2), np.eye(2), 0.0, 0.1, about) * (1.0 - 0.1) >= 3.0 * (1.0 - 1e-12)
+
+
 def test_a_shift_is_raised_by_twice_what_factorising_may_change():
     for n, theta in ((1, 2.0), (4, 2.0), (4, -3.0)):
         raised = proved_shift(-theta * np.eye(n), np.eye(n), 0.0, 0.0, theta) - theta
@@ -226,7 +231,7 @@ def test_rows_that_are_summed_badly_have_moments_and_a_gram_matrix_off_by_less_t
     W = fractions(problem.W)
     exact = gram(X, fractions(np.ones(n))) + np.diag(fractions(problem.c) ** 2)
     off = size(W.T @ exact @ W - fractions(np.eye(2)))
-    assert problem.rounding.off_right / 1000 <= off <= problem.rounding.off_right
+    assert problem.rounding.off_right / 1000 <= off <= problem.rounding.off_right < 1e-11
     M = moment(problem.X, u)
     Mz = symmetric(problem.W.T @ M @ problem.W)
     off = size(W.T @ gram(X, fractions(u)) @ W - fractions(Mz))

@@ -116,6 +116,23 @@ def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(monkeypat
     np.testing.assert_allclose(counted, (3.0 * gain, 3.0 * energy))
 
 
+def test_the_norm_of_a_row_is_rounded_even_where_its_products_are_zero(monkeypatch):
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    r = 30
+    factor = RoundedFactor(np.zeros((2, r)), np.ones(r), np.ones(2), r**0.5, 1)
+    gain, energy = bounds_of_blocks(iter([np.zeros((1, 2))]), factor)
+    least = (gamma(2 + r) + gamma(r)) * r**0.5
+    assert least <= r**0.5 - gain <= 2.0 * least
+    assert least <= energy**0.5 - r**0.5 <= 2.0 * least
+
+
+def test_the_cost_of_a_factor_counts_the_terms_of_its_entries(monkeypatch):
+    G = np.ones((2, 200))
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    raised = proved_value(np.zeros((3, 2)), 1.0, dc.Penalty(a=1.0), G) - 401.0
+    assert gamma(200) * 400.0 <= raised <= gamma(280) * 400.0
+
+
 def test_a_row_whose_energy_is_hidden_by_rounding_has_a_root_of_zero_at_least():
     factor = rounded_factor(np.ones((1, 1)), np.zeros(1), 10)
     gain, energy = bounds_of_blocks(iter([np.zeros((1, 1))]), factor)
@@ -254,7 +271,17 @@ def test_the_cost_of_labels_counts_the_terms_of_its_sums(monkeypatch):
     assert once >= 32.0 * COARSE
 
 
-def test_the_cost_of_clusters_counts_the_terms_of_its_sum(monkeypatch):
+def test_the_cost_of_labels_counts_the_columns_and_the_shares(monkeypatch):
+    n, d = 4, 300
+    nothing, y, zeros = np.zeros((n, d)), np.ones(n), np.zeros(d)
+    assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros) < UNIT
+    assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros, np.full(n, 0.25)) >= 32.0 * UNIT
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    raised = proved_labels_value(nothing, y, zeros, 1.0, zeros, zeros) - 1.0
+    assert gamma(n + 2 * d) <= raised <= gamma(n + 2 * d + 50)
+
+
+def test_no_clusters_cost_more_than_is_said():
     rng, n, K = np.random.default_rng(0), 12, 3
     X = as_data(rng.standard_normal((n, 2)))
     Z = np.eye(K)[np.arange(n) % K]
@@ -265,13 +292,18 @@ def test_the_cost_of_clusters_counts_the_terms_of_its_sum(monkeypatch):
     exact = (K * exact - Fraction(1, 2) * (K - 2) ** 2) / (4 * (K - 1))
     found = proved_clusters_value(X, Z, W, 0.5, zeros, zeros)
     assert exact <= Fraction(found) <= exact + Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("K", [2, 3, 9])
+def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, K):
     monkeypatch.setattr(values, "proved_labels_value", lambda *_: 1.0)
-    fine = (3.0 * K - 0.5 * (K - 2) ** 2) / (4.0 * (K - 1))
     monkeypatch.setattr(rounding, "UNIT", COARSE)
     monkeypatch.setattr(values, "UNIT", COARSE)
-    raised = proved_clusters_value(X, Z, W, 0.5, zeros, zeros) - fine
-    least = (gamma(K) * 9.0 + 8.0 * COARSE * (9.0 + K**2)) / (4.0 * (K - 1)) + 4.0 * COARSE * fine
-    assert least <= raised <= 1.6 * least
+    fine = (K**2 - 0.5 * (K - 2) ** 2) / (4.0 * (K - 1))
+    raised = proved_clusters_value(np.zeros((K, 1)), np.eye(K), np.zeros((K, 1)), 0.5, np.zeros(1), np.zeros(1)) - fine
+    differences = 8.0 * COARSE * 2.0 * K**2  # of the sum and nu (K - 2)^2
+    least = (gamma(K) * K**2 + differences) / (4.0 * (K - 1)) + 4.0 * COARSE * fine
+    assert least <= raised <= least + gamma(8) * K**2 / (4.0 * (K - 1))
 
 
 # The space of labels
@@ -388,6 +420,12 @@ def test_a_sign_that_rounding_may_have_changed_counts_as_negative(monkeypatch):
     mass = 2.0 + 1.0  # of the bordered matrix: its corner, and q'D^-1 q
     assert min_eigenvalue(D, q, 0.0) <= -gamma(64 * 2) * mass / float(np.sum(q[:, 0] ** 2 / D**2)) / 1.1
     assert min_eigenvalue(D * (1.0 + 4 * gamma(64 * 2 + 7) * mass), q, 0.0) == -1e-13
+
+
+def test_a_trial_value_on_the_diagonal_proves_nothing_of_the_rest():
+    """D_1 - t is 0 at the first t: the matrix there is [[-q^2, 0], [0, 1]], and not semidefinite."""
+    found = min_eigenvalue(np.array([-1e-13, 1.0]), np.array([[1e-3], [0.0]]), 0.0)
+    assert -1.1e-6 < found <= -1e-6
 
 
 def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):

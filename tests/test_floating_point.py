@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from rationals import fractions, is_semidefinite
 from test_contradictions import drop_beside_the_largest
 
 import diffrac_cvx as dc
@@ -22,24 +23,6 @@ from experiments.stress.exact import best_labels_value, direction_value, labels_
 from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, Instance, make_instance
 
 each_family = pytest.mark.parametrize("family", sorted([*FAMILIES, *WHOLE]))
-
-
-def is_semidefinite(S):
-    """Whether a matrix of fractions is positive semidefinite, by elimination without rounding."""
-    S = [list(row) for row in S]
-    for j in range(len(S)):
-        if S[j][j] < 0 or (S[j][j] == 0 and any(S[j][j:])):
-            return False
-        if S[j][j] == 0:
-            continue
-        for i in range(j + 1, len(S)):
-            factor = S[i][j] / S[j][j]
-            S[i] = [entry - factor * above for entry, above in zip(S[i], S[j], strict=True)]
-    return True
-
-
-def fractions(M):
-    return [[Fraction(float(entry)) for entry in row] for row in M]
 
 
 # What is proved by a factorisation
@@ -61,11 +44,7 @@ def test_the_ratio_proved_is_a_little_above_the_largest_and_holds_without_roundi
         about = np.linalg.eigvalsh(inverse @ M @ inverse.T)[-1]
         t = proved_ratio(Pencil(M, right, 0.0, 0.0), about, least)
         assert about <= t <= about * (1 + 1e-9 * condition)
-        S = [
-            [Fraction(t) * b - a for a, b in zip(*rows, strict=True)]
-            for rows in zip(fractions(M), fractions(right), strict=True)
-        ]
-        assert is_semidefinite(S)
+        assert is_semidefinite(Fraction(t) * fractions(right) - fractions(M))
 
 
 def test_a_side_hidden_by_rounding_proves_nothing():

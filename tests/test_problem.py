@@ -4,6 +4,7 @@ import pytest
 
 from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.errors import DataError
+from diffrac_cvx.factors import dense
 from diffrac_cvx.linalg import row_energies
 from diffrac_cvx.penalty import Penalty
 
@@ -107,6 +108,14 @@ def test_a_matrix_without_offset_is_one_with_a_zero_offset(penalty):
     G = np.random.default_rng(4).standard_normal((4, 3))
     without = problem.directions(problem.from_user(G @ G.T))
     np.testing.assert_allclose(without, np.pad(G @ G.T, (0, 1)), atol=1e-10)
+
+
+@each_penalty
+def test_a_factor_without_offset_is_one_with_a_zero_offset(penalty):
+    problem = direction_problem(centred(), 0.5, penalty)
+    G = np.random.default_rng(2).standard_normal((len(problem.L) - 1, 2))
+    with_zero = problem.from_user_factor(np.vstack([G, np.zeros((1, 2))]))
+    np.testing.assert_allclose(dense(problem.from_user_factor(G)), with_zero, atol=1e-12)
 
 
 def test_a_matrix_that_is_not_positive_is_projected():

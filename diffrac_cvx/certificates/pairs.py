@@ -91,7 +91,7 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> Elimination | None:
     if f == 0:
         return with_rounding(problem, u, Elimination(t, tilt, np.zeros((0, len(problem.c)))), 1.0)
     values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
-    off = t * problem.whitened.off_right + float(u.max()) ** 0.5 * 4 * problem.whitened.off_data
+    off = t * problem.whitened.off_right + 4 * (t * float(u.max())) ** 0.5 * problem.whitened.off_data
     if values[0] <= 64 * f * gamma(n + 32) * t + 4 * off:
         return None
     K = (vectors / np.sqrt(values)).T @ ((tilt[:, None] * problem.F).T @ problem.X)
@@ -104,7 +104,9 @@ def with_rounding(problem: BlockProblem, u: Array, at: Elimination, magnified: f
     size = np.abs(at.tilt) @ problem.squares + magnified * np.sum(at.K**2, axis=0)
     if problem.shift.any():  # (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2
         size = magnified * (2.0 * size + 8.0 * float(np.abs(at.tilt).sum()) * problem.shift)
-    roundings = gamma(n + len(at.K) + 32) + problem.whitened.off_right + problem.whitened.off_data
+    # What F is off changes S on it by at most 2 (t top)^1/2 times that, and beside it by (max(t, top) |tilt| x_j^2)^1/2.
+    weight = 1.0 + 2.0 * (top / at.t) ** 0.5 if len(at.K) else 0.0
+    roundings = gamma(n + len(at.K) + 32) + problem.whitened.off_right + weight * problem.whitened.off_data
     # Columns are off by their centring, which changes G_jk by at most this times their norms.
     moved = 2.0 * (at.t + top) * problem.off_data(slice(None)) * np.sqrt(problem.diagonal)
     box = float(np.max((roundings * size + moved) / problem.c**2, initial=0.0))

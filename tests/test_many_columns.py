@@ -1,0 +1,180 @@
+"""Columns beyond the first block of 512, and components where unpenalised columns take part in all of them."""
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates import components, pairs
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.components import label_components, weights_at
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.certificates.pairs import Spread, eliminate, scan
+from diffrac_cvx.inputs import as_data
+
+MANY = 600  # columns, more than are multiplied at a time
+
+
+def quiet():
+    """Nobody to ask."""
+
+
+def linked_columns(m, links, n=60, seed=0):
+    """Independent columns, but for pairs (j, k) where k is nearly j."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, m))
+    for j, k in links:
+        X[:, k] = X[:, j] + 0.1 * rng.standard_normal(n)
+    return as_data(X)
+
+
+def groups(labels):
+    """The groups of two or more."""
+    return {tuple(np.flatnonzero(labels == label)) for label in np.unique(labels) if np.sum(labels == label) > 1}
+
+
+LINKS = [(3, 5), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599), (5, 7)]
+GROUPS = {(3, 5, 7), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599)}
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_components_are_found_among_more_columns_than_are_multiplied_at_a_time(nu):
+    assert MANY > components.COLUMNS
+    problem = direction_problem(linked_columns(MANY, LINKS, n=200), nu, dc.Penalty(c=0.6))
+    q = np.full(200, 1.6**-2)  # u = 1.6, so that G is 0.6 times the Gram matrix off the diagonal
+    for rtol in (0.0, None):
+        labels = label_components(problem, weights_at(q, 0.0), np.arange(MANY), rtol)
+        assert groups(labels) == GROUPS
+
+
+@pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns(monkeypatch, nu, single):
+    assert MANY > pairs.COLUMNS
+    monkeypatch.setattr(pairs, "SINGLE_FROM", single)
+    split = block_problem(direction_problem(linked_columns(MANY, LINKS), nu, dc.Penalty(c=0.75)))
+    at = eliminate(split, np.full(60, 2.0), 1.0)
+    if at is None:  # with an offset t has to be above the weights
+        at = eliminate(split, np.where(np.arange(60) < 30, 0.1, 0.3), 2.2)
+    spread = Spread(np.zeros(MANY), np.zeros(MANY), 0.0)
+    found = scan(split, np.arange(MANY), at, 0.8 if nu == 1.0 else 1.0, spread, quiet)
+    G = pairs.block_of(split, at, slice(0, MANY), slice(0, MANY)) / np.outer(split.c, split.c)
+    expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.side, 1))
+    assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
+    assert {j for j, _ in expected} >= {530, 550}
+    np.testing.assert_allclose(
+        found.pairs.G, [G[j, k] * split.c[j] * split.c[k] for j, k in zip(*found.pairs[:2], strict=True)]
+    )
+    joined = components.join_labels(np.arange(MANY), *np.nonzero(np.triu(np.abs(G) >= 1.0, 1)))
+    np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
+
+
+def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns():
+    split = block_problem(direction_problem(linked_columns(MANY, [], n=400), 1.0, dc.Penalty(c=0.75)))
+    at = eliminate(split, np.full(400, 2.0), 1.0)
+    near = np.zeros(MANY)
+    near[[530, 590]] = 0.8  # their pair alone may reach its box
+    found = scan(split, np.arange(MANY), at, 0.9, Spread(near, np.zeros(MANY), 0.0), quiet)
+    G = np.abs(pairs.block_of(split, at, slice(0, MANY), slice(0, MANY)))
+    np.fill_diagonal(G, 0.0)
+    reached = (G + np.outer(near, near)) / np.outer(split.c, split.c) >= 1.0
+    joined = components.join_labels(np.arange(MANY), *np.nonzero(np.triu(reached, 1)))
+    assert (530, 590) in groups(joined)
+    np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
+
+
+# Components with unpenalised columns
+
+
+def elimination_error(problem, weights, j, k):
+    """|G_jk| and how far it may be from the optimum, from the formulas: a Schur complement, both parts of it off."""
+    X, n, free = problem.X, len(problem.X), np.flatnonzero(problem.c == 0.0)
+    u, w, gap = weights
+    S = problem.A - X.T @ (u[:, None] * X) / n
+    off = np.sqrt(gap * np.einsum("ij,i,ik->jk", X**2, w, X**2) / n)  # of each entry of S
+    SF, cross = S[np.ix_(free, free)], S[free]
+    values = np.linalg.eigvalsh(SF)
+    error = off[np.ix_(free, free)].sum()
+    least = values[0] - error
+    size = np.linalg.norm(cross, axis=0)
+    slack = np.sqrt(np.sum(off[free] ** 2, axis=0))
+    G = -S[j, k] + cross[:, j] @ np.linalg.solve(SF, cross[:, k])
+    moved = size[j] * size[k] * error / (values[0] * least)  # the inverse
+    moved += ((size[j] + slack[j]) * (size[k] + slack[k]) - size[j] * size[k]) / least  # its sides
+    return abs(G), off[j, k] + moved, least
+
+
+def problem_with_free_columns(nu, weight=1.0):
+    """Three penalised columns, one that is not and, at nu < 1, the offset, none of unit scale."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((50, 4)) @ (np.eye(4) + 0.4 * rng.standard_normal((4, 4)))
+    X[:, 3] *= 1.4
+    c = weight * np.array([0.8, 0.9, 1.0, 0.0])
+    return direction_problem(as_data(X), nu, dc.Penalty(a=np.array([0.2, 0.0, 0.1, 1.3]), c=c))
+
+
+def first_gap(count, problem, q):
+    """The least gap at which there are no more than so many components, by halving."""
+    low, high = 1e-10, 1.0
+    while high > low * (1.0 + 1e-12):
+        gap = (low * high) ** 0.5
+        labels = label_components(problem, weights_at(q, gap), np.arange(3), None)
+        low, high = (low, gap) if len(set(labels)) <= count else (gap, high)
+    return high
+
+
+@pytest.mark.parametrize("columns", [2, 512])
+@pytest.mark.parametrize("nu", [1.0, 0.4])
+@pytest.mark.parametrize("weight", [0.35, 0.7])
+def test_features_are_joined_where_what_is_unknown_of_a_pair_just_reaches_its_box(monkeypatch, weight, nu, columns):
+    monkeypatch.setattr(components, "COLUMNS", columns)
+    problem = problem_with_free_columns(nu, weight)
+    q = 1.0 / np.random.default_rng(5).uniform(0.8, 1.2, 50) ** 2
+    box = np.outer(problem.c, problem.c)
+    for count in (2, 1):
+        weights, missing = weights_at(q, first_gap(count, problem, q)), []
+        for j, k in ((0, 1), (0, 2), (1, 2)):
+            G, off, least = elimination_error(problem, weights, j, k)
+            missing.append(abs(G + off - box[j, k]) / box[j, k])
+        assert least > 0.0
+        assert min(missing) < 1e-8
+    assert first_gap(1, problem, q) > first_gap(2, problem, q) * 1.01
+
+
+def test_all_features_are_joined_where_the_unpenalised_columns_cannot_be_eliminated():
+    problem = problem_with_free_columns(0.4)
+    near, far = np.full(50, 1.0), np.full(50, 0.01)  # u = 1 and u = 10
+    assert len(set(label_components(problem, weights_at(near, 0.0), np.arange(3), None))) == 3
+    np.testing.assert_array_equal(label_components(problem, weights_at(near, 10.0), np.arange(3), None), 0)
+    np.testing.assert_array_equal(label_components(problem, weights_at(far, 0.0), np.arange(3), 0.0), 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_weights_that_a_gap_allows_take_a_pair_further_than_is_said(seed):
+    """u* with mean (r - r*)^2 / r* = gap, in random and in the worst directions."""
+    rng, problem = np.random.default_rng(seed), problem_with_free_columns(0.4)
+    q = 1.0 / rng.uniform(0.8, 1.2, 50) ** 2
+    r, gap = np.sqrt(q), 1e-4
+    weights = weights_at(q, gap)
+    X, free = problem.X, np.flatnonzero(problem.c == 0.0)
+
+    def pair(u, j, k):
+        S = problem.A - X.T @ (u[:, None] * X) / 50
+        return -S[j, k] + S[j, free] @ np.linalg.solve(S[np.ix_(free, free)], S[free, k])
+
+    for trial in range(60):
+        direction = X[:, trial % 3] * X[:, (trial + 1) % 3] if trial < 6 else rng.standard_normal(50)
+        step = direction * np.sqrt(gap / np.mean(direction**2 / r)) * (-1.0) ** trial
+        best = r + step
+        best = r + step * np.sqrt(gap / np.mean((best - r) ** 2 / best))
+        assert np.mean((best - r) ** 2 / best) <= gap * 1.2
+        for j, k in ((0, 1), (0, 2), (1, 2)):
+            _, off, least = elimination_error(problem, weights, j, k)
+            assert least > 0.0
+            assert abs(pair(1.0 / best, j, k) - pair(weights.u, j, k)) <= off * 1.1
+
+
+def test_a_matrix_with_a_wide_gap_separates_nothing_that_it_would_without_its_gap():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    penalty = dc.Penalty(c=0.3)
+    assert len(set(dc.find_components(X, np.eye(3), penalty=penalty, rtol=0.0))) == 3
+    assert len(set(dc.find_components(X, np.diag([1.0, 0.1, 0.1]), penalty=penalty))) == 1

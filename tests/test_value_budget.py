@@ -1,0 +1,476 @@
+"""What rounding may change of a value is counted, term by term, against rationals; so it is for labels."""
+
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+import pytest
+import scipy.sparse
+from rationals import badly_centred_column, centred, fractions, is_semidefinite, nearly_ones, size
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates import label_bounds, rounding, values
+from diffrac_cvx.certificates.label_bounds import (
+    FEASIBLE,
+    Projection,
+    bracket_alpha,
+    bracket_nu,
+    mean_of,
+    min_eigenvalue,
+    objective,
+    of_values,
+    projection_of,
+)
+from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma
+from diffrac_cvx.certificates.values import (
+    RoundedFactor,
+    bounds_of_blocks,
+    bounds_of_sparse_rows,
+    misfits,
+    proved_clusters_value,
+    proved_labels_value,
+    proved_value,
+)
+from diffrac_cvx.inputs import as_data
+from diffrac_cvx.linalg import scale_to_whiten
+from diffrac_cvx.rows import as_rows
+from diffrac_cvx.shifted import as_shifted
+from diffrac_cvx.solvers.stopping import Stopping, with_proved_value
+from experiments.stress.exact import direction_value, labels_value
+
+COARSE = 2.0**-30
+NONE = dc.Penalty()
+
+
+def root(x):
+    """The square root of a fraction, to more than a hundred binary digits, and not above it."""
+    x = Fraction(x)
+    return Fraction(isqrt(int(x * 4**200)), 2**200)
+
+
+def energies(X, G, offset):
+    """q_i = |x_i'G + offset|^2 of rows of fractions."""
+    return ((X @ fractions(G) + fractions(offset)) ** 2).sum(axis=1)
+
+
+def rounded_factor(G, offset, n):
+    """A factor whose columns are in units of one."""
+    norm = float(np.linalg.norm(G) + np.linalg.norm(offset))
+    return RoundedFactor(G, offset, np.ones(len(G)), norm, n)
+
+
+# The objective at a V
+
+
+@pytest.mark.parametrize("kind", ["badly centred", "cancelling", "gaussian"])
+def test_each_row_has_a_root_not_below_and_an_energy_not_above_what_is_said(kind):
+    rng, n = np.random.default_rng(0), 3000
+    table = {
+        "badly centred": np.column_stack([badly_centred_column(n)] * 2) * [1.0, -1.0],
+        "cancelling": rng.standard_normal((n, 1)) + 1e-9 * rng.standard_normal((n, 2)),
+        "gaussian": rng.standard_normal((n, 2)),
+    }[kind]
+    G = np.array([[1.0, 0.3], [-1.0, 0.0]]) if kind == "cancelling" else rng.standard_normal((2, 2))
+    G = np.array([[1.0], [0.0]]) if kind == "badly centred" else G
+    offset = np.zeros(G.shape[1])
+    X, exact = as_data(table), energies(centred(table), G, offset)
+    factor = rounded_factor(G, offset, n)
+    for i in [0, n // 2, n // 2 + 1, n - 1]:
+        gain, energy = bounds_of_blocks(iter([X[i : i + 1]]), factor)
+        assert Fraction(gain) <= root(exact[i])
+        assert exact[i] <= Fraction(energy)
+
+
+def test_the_sum_of_the_roots_counts_a_centring_in_the_worst_order():
+    n = 3000
+    x = badly_centred_column(n)
+    table = np.column_stack([x, -x])
+    G, offset = np.array([[1.0], [0.0]]), np.zeros(1)
+    X = as_data(table)
+    exact = sum(abs(centred(table)[:, 0]))
+    gain, energy = bounds_of_blocks(iter([X[:2000], X[2000:]]), rounded_factor(G, offset, n))
+    assert Fraction(gain) <= exact < sum(abs(fractions(X)[:, 0]))
+    assert energy >= float(sum(centred(table)[:, 0] ** 2))
+    # Without what a centring may change, the small entries, which are too large, would make a root too large.
+    i = n // 2
+    entry = centred(table)[i, 0]
+    assert Fraction(float(X[i, 0])) - abs(entry) > Fraction(gamma(30))
+    assert Fraction(bounds_of_blocks(iter([X[i : i + 1]]), rounded_factor(G, offset, n))[0]) <= abs(entry)
+
+
+def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(monkeypatch):
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    n, d, r = 50, 3, 2
+    rng = np.random.default_rng(0)
+    row, G, offset = rng.standard_normal((1, d)), rng.standard_normal((d, r)), rng.standard_normal(r)
+    factor = rounded_factor(G, offset, n)
+    gain, energy = bounds_of_blocks(iter([row]), factor)
+    length = float(np.linalg.norm(row @ G + offset))
+    products = gamma(d + r) * (np.linalg.norm(row) + 1.0) * factor.norm
+    centring = 4.0 * gamma(n) * factor.norm * d**0.5
+    below, above = length - gain, energy**0.5 - length
+    least = products + centring + gamma(r) * length
+    for changed in (below, above):
+        assert least <= changed <= least + 2.0 * gamma(12) * ((np.linalg.norm(row) + 1.0) * factor.norm + length)
+    counted = bounds_of_blocks(iter([row]), factor, np.array([3.0]))
+    np.testing.assert_allclose(counted, (3.0 * gain, 3.0 * energy))
+
+
+def test_the_norm_of_a_row_is_rounded_even_where_its_products_are_zero(monkeypatch):
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    r = 30
+    factor = RoundedFactor(np.zeros((2, r)), np.ones(r), np.ones(2), r**0.5, 1)
+    gain, energy = bounds_of_blocks(iter([np.zeros((1, 2))]), factor)
+    least = (gamma(2 + r) + gamma(r)) * r**0.5
+    assert least <= r**0.5 - gain <= 2.0 * least
+    assert least <= energy**0.5 - r**0.5 <= 2.0 * least
+
+
+def test_the_cost_of_a_factor_counts_the_terms_of_its_entries(monkeypatch):
+    G = np.ones((2, 200))
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    raised = proved_value(np.zeros((3, 2)), 1.0, dc.Penalty(a=1.0), G) - 401.0
+    assert gamma(200) * 400.0 <= raised <= gamma(280) * 400.0
+
+
+def test_a_row_whose_energy_is_hidden_by_rounding_has_a_root_of_zero_at_least():
+    factor = rounded_factor(np.ones((1, 1)), np.zeros(1), 10)
+    gain, energy = bounds_of_blocks(iter([np.zeros((1, 1))]), factor)
+    assert gain == 0.0 < energy
+
+
+def test_sparse_rows_have_energies_between_what_is_said():
+    """Rows of nearly equal numbers, of which little is left when their mean is subtracted."""
+    table = nearly_ones(400)
+    X = as_shifted(table, warn=False)
+    rng = np.random.default_rng(0)
+    inside = 0
+    for scale in (1.0, 1e3):
+        G = scipy.sparse.csc_array(np.diag(rng.uniform(0.5, 1.0, 2)) * scale)
+        factor = RoundedFactor(G, 0.1 * rng.standard_normal(2) / scale, np.ones(2), 2.0 * scale, 400)
+        lower, upper = bounds_of_sparse_rows(X[:30], factor)
+        exact = energies(centred(table.toarray())[:30], G.toarray(), factor.offset)
+        assert all(Fraction(low) <= q <= Fraction(high) for low, q, high in zip(lower, exact, upper, strict=True))
+        inside += int(np.sum(lower > 0.0))
+        plain = (lower + upper) / 2
+        assert any(Fraction(float(p)) != q for p, q in zip(plain, exact, strict=True))
+    assert inside > 0
+
+
+def test_each_term_of_the_energies_of_sparse_rows_is_as_large_as_its_sum_needs(monkeypatch):
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    n, d, r = 40, 3, 2
+    rng = np.random.default_rng(0)
+    X = as_shifted(scipy.sparse.csc_array(rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5) + 0.0), warn=False)
+    G, offset = rng.standard_normal((d, r)), rng.standard_normal(r)
+    factor = RoundedFactor(scipy.sparse.csc_array(G), offset, np.ones(d), 5.0, n)
+    lower, upper = bounds_of_sparse_rows(X, factor)
+    rows = X.toarray() @ G + offset
+    q, row = np.sum(rows**2, axis=1), float(np.sum((X.r @ G + offset) ** 2))
+    norms = np.linalg.norm(X.toarray(), axis=1) + 1.0
+    products = gamma(d + r) * norms * 5.0 + 4.0 * gamma(n) * 5.0 * d**0.5
+    least = gamma(2 * r) * (q + 2.0 * row) + 2.0 * np.sqrt(q) * products + products**2
+    assert np.all(upper - q >= least)
+    assert np.all(upper - q <= 8.0 * least)
+    np.testing.assert_allclose(lower, np.maximum(2.0 * q - upper, 0.0), atol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+@pytest.mark.parametrize("penalty", [NONE, dc.Penalty(a=0.2), dc.Penalty(c=0.3)])
+def test_a_value_is_raised_by_what_each_of_its_sums_may_change(monkeypatch, nu, penalty):
+    rng, n, d, r = np.random.default_rng(0), 300, 2, 2
+    X, G = as_data(rng.standard_normal((n, d))), rng.standard_normal((d + int(nu < 1.0), r))
+    fine = proved_value(X, nu, penalty, G)
+    assert Fraction(fine) >= Fraction(direction_value(X, nu, *penalty.weights(d), G))
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    raised = proved_value(X, nu, penalty, G) - fine
+    offset = G[d:].ravel() if nu < 1.0 else np.zeros(r)
+    XG = X @ G[:d] + offset
+    gain = float(np.mean(np.linalg.norm(XG, axis=1)))
+    cost = (fine - 1.0) + 2.0 * gain
+    norm = float(np.linalg.norm(G[:d]) + np.linalg.norm(offset))
+    off = gamma(d + r + 8) * (np.linalg.norm(X, axis=1) + 1.0) * norm + 4.0 * gamma(n) * norm * d**0.5
+    rows = 2.0 * float(np.mean(off + gamma(r) * np.linalg.norm(XG, axis=1)))
+    rows += 2.0 * float(np.mean(np.linalg.norm(XG, axis=1) * off)) + 2.0 * gamma(r) * float(np.mean(XG**2)) * r
+    least = rows + 2.0 * gamma(n) * gain + gamma(n + d + r) * cost
+    assert least <= raised <= 1.6 * least
+    if nu == 1.0:
+        rowwise = proved_value(as_rows(X, warn=False), nu, penalty, G) - fine
+        assert 0.5 * least <= rowwise <= 2.0 * least
+
+
+def test_a_value_without_data_is_one_and_a_little_more():
+    assert 8.0 * UNIT <= proved_value(np.zeros((3, 1)), 1.0, NONE, np.zeros((1, 1))) - 1.0 <= 16.0 * UNIT
+
+
+def test_no_value_is_below_the_exact_one_where_columns_are_centred_badly():
+    x = badly_centred_column(900)
+    table = np.column_stack([x, -x])
+    for G in (np.array([[1.0], [0.0]]), np.array([[30.0], [30.0]])):
+        exact = direction_value(table, 1.0, np.zeros(2), np.zeros(2), G)
+        assert Fraction(proved_value(as_data(table), 1.0, NONE, G)) >= Fraction(exact)
+
+
+# Labels
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_labels_cost_more_than_is_said(seed):
+    rng = np.random.default_rng(seed)
+    n = 15
+    table, y = rng.standard_normal((n, 2)), np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    table[:, 1] = table[:, 0] + 1e-8 * table[:, 1]
+    v = np.array([1e8, -1e8]) if seed % 2 else rng.standard_normal(2)
+    a, c = np.array([0.1, 0.2]), np.array([0.0, 0.3])
+    exact = labels_value(table, 0.5, a, c, y, v)
+    found = proved_labels_value(as_data(table), y, v, 0.5, a, c)
+    assert Fraction(exact) <= Fraction(found)
+    assert found <= float(exact) * (1.0 + 1e-6)
+
+
+def test_a_misfit_counts_products_centring_and_the_rounding_of_its_target():
+    n = 3000
+    x = badly_centred_column(n)
+    table = np.column_stack([x, -x])
+    X, exact = as_data(table), centred(table)
+    target, v = np.full(n, 1 / 3), np.array([1.0, 0.0])
+    found = misfits(X, target, v, np.ones(2), 1.0, n)
+    for i in (0, n // 2, n - 1):
+        assert (abs(Fraction(1, 3) - exact[i, 0])) ** 2 <= Fraction(found[i])
+    nothing = misfits(X, target, np.zeros(2), np.ones(2), 0.0, n)[0]
+    assert 2.0 * (1 / 3) * UNIT <= nothing - 1 / 9 <= 2.0 * (1 / 3) * 8.0 * UNIT
+    assert misfits(X, target, np.zeros(2), np.ones(2), 0.0, n, 16.0)[0] - 1 / 9 >= 3.0 * (nothing - 1 / 9)
+
+
+def test_each_term_of_a_misfit_is_as_large_as_its_sum_needs(monkeypatch):
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    n, d = 50, 3
+    rng = np.random.default_rng(0)
+    X, v, target = rng.standard_normal((2, d)), rng.standard_normal(d), np.array([0.7, -1.3])
+    units, length = np.array([1.0, 0.5, 2.0]), 2.0
+    found = np.sqrt(misfits(X, target, v, units, length, n)) - np.abs(target - X @ v)
+    products = gamma(d) * np.linalg.norm(X * units, axis=1) * length
+    centring = 4.0 * gamma(n) * d**0.5 * length
+    assert np.all(products + centring <= found)
+    assert np.all(found <= centring + products * (d + 20) / d)
+
+
+def test_the_cost_of_labels_counts_the_terms_of_its_sums(monkeypatch):
+    rng, n = np.random.default_rng(0), 200
+    X, y, v = as_data(rng.standard_normal((n, 2))), np.where(rng.random(n) < 0.4, 1.0, -1.0), np.zeros(2)
+    a = c = np.zeros(2)
+    fine = proved_labels_value(X, y, v, 1.0, a, c)
+    shares = np.full(n, 1.0 / n)
+    weighted = proved_labels_value(X, y, v, 1.0, a, c, shares)
+    assert 32.0 * UNIT <= weighted - fine <= 80.0 * UNIT
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    raised = proved_labels_value(X, y, v, 1.0, a, c) - fine
+    assert gamma(n) * fine <= raised <= gamma(n + 60) * fine
+    monkeypatch.setattr(values, "UNIT", COARSE)
+    once = proved_labels_value(X, y, v, 1.0, a, c, shares) - proved_labels_value(X, y, v, 1.0, a, c)
+    assert once >= 32.0 * COARSE
+
+
+def test_the_cost_of_labels_counts_the_columns_and_the_shares(monkeypatch):
+    n, d = 4, 300
+    nothing, y, zeros = np.zeros((n, d)), np.ones(n), np.zeros(d)
+    assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros) < UNIT
+    assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros, np.full(n, 0.25)) >= 32.0 * UNIT
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    raised = proved_labels_value(nothing, y, zeros, 1.0, zeros, zeros) - 1.0
+    assert gamma(n + 2 * d) <= raised <= gamma(n + 2 * d + 50)
+
+
+def test_no_clusters_cost_more_than_is_said():
+    rng, n, K = np.random.default_rng(0), 12, 3
+    X = as_data(rng.standard_normal((n, 2)))
+    Z = np.eye(K)[np.arange(n) % K]
+    W, zeros = 0.1 * rng.standard_normal((K, 2)), np.zeros(2)
+    exact = sum(
+        Fraction(labels_value(X, 0.5, zeros, zeros, 2.0 * z - 1.0, 2.0 * w)) for z, w in zip(Z.T, W, strict=True)
+    )
+    exact = (K * exact - Fraction(1, 2) * (K - 2) ** 2) / (4 * (K - 1))
+    found = proved_clusters_value(X, Z, W, 0.5, zeros, zeros)
+    assert exact <= Fraction(found) <= exact + Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize("K", [2, 3, 9])
+def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, K):
+    monkeypatch.setattr(values, "proved_labels_value", lambda *_: 1.0)
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    monkeypatch.setattr(values, "UNIT", COARSE)
+    fine = (K**2 - 0.5 * (K - 2) ** 2) / (4.0 * (K - 1))
+    raised = proved_clusters_value(np.zeros((K, 1)), np.eye(K), np.zeros((K, 1)), 0.5, np.zeros(1), np.zeros(1)) - fine
+    differences = 8.0 * COARSE * 2.0 * K**2  # of the sum and nu (K - 2)^2
+    least = (gamma(K) * K**2 + differences) / (4.0 * (K - 1)) + 4.0 * COARSE * fine
+    assert least <= raised <= least + gamma(8) * K**2 / (4.0 * (K - 1))
+
+
+# The space of labels
+
+
+@pytest.mark.parametrize("a", [0.0, 0.3])
+def test_the_projection_is_off_by_less_than_is_said_and_by_something(a):
+    for x in (np.random.default_rng(0).standard_normal(30), badly_centred_column(30) * 3.0):
+        table = np.column_stack([x, np.zeros(30)])
+        H = projection_of(as_data(table, warn=False)[:, :1], np.array([a]))
+        X = centred(table)[:, :1]
+        exact = X @ X.T / (sum(X[:, 0] ** 2) + 30 * Fraction(a) ** 2)
+        Q = fractions(H.Q)
+        assert 0.0 < size(Q @ Q.T - exact) <= H.off
+
+
+def test_what_a_projection_is_off_is_made_of_both_parts_of_its_whitening(monkeypatch):
+    X = as_data(np.random.default_rng(0).standard_normal((20, 2)))
+    for exact, least in ((Whitening(1e-3, 0.0), 2e-3 + 1e-6), (Whitening(0.0, 1e-3), 1e-3 / (1.0 - 1e-3))):
+        monkeypatch.setattr(label_bounds, "rounding_of_whitening", lambda *_, exact=exact: exact)
+        assert least <= projection_of(X).off <= 1.6 * least
+
+
+def test_what_a_whitening_for_labels_is_off_is_that_of_its_columns_and_ridge(monkeypatch):
+    X, given = as_data(np.random.default_rng(0).standard_normal((20, 2))), []
+    monkeypatch.setattr(
+        label_bounds, "rounding_of_whitening", lambda *parts: given.append(parts) or Whitening(0.0, 0.0)
+    )
+    projection_of(X, np.array([0.1, 0.2]))
+    (table, W, Z, diagonal), scaled = given[0], scale_to_whiten(X, np.array([0.1, 0.2]))
+    np.testing.assert_allclose(W, scaled.W * 20**0.5)
+    np.testing.assert_allclose(Z, table @ W)
+    np.testing.assert_allclose(diagonal, scaled.ridge**2)
+    np.testing.assert_allclose(Z.T @ Z / 20 + W.T @ np.diag(diagonal) @ W, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.4])
+def test_the_bracket_of_labels_holds_in_rationals(nu):
+    outside = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 15
+        table, y = rng.standard_normal((n, 1)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+        X, labels = centred(table)[:, 0], fractions(y)
+        fit = sum(X * labels) ** 2 / sum(X**2) / n
+        mean = sum(labels) / n
+        exact = 1 - mean**2 - fit + Fraction(nu) * mean**2
+        H = projection_of(as_data(table))
+        found = bracket_nu(H, y[:, None], nu)
+        assert Fraction(found.upper) >= exact
+        plain = objective(H.Q, y[:, None]) + nu * float(np.mean(y)) ** 2
+        outside += Fraction(plain) < exact
+        assert found.upper - plain >= gamma(4 * n)
+        best = bracket_nu(H, np.sign(as_data(table)), 1.0)
+        least = 1 - (sum(abs(X)) / n) ** 2 / (sum(X**2) / n)  # of (8) at nu = 1 with one column
+        assert Fraction(best.lower) <= least
+    assert outside > 0
+
+
+@pytest.mark.parametrize("alpha", [None, 0.0, 0.2])
+def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
+    X = as_data(np.random.default_rng(0).standard_normal((12, 2)))
+    H, F = projection_of(X), dc.low_rank(X, tol=1e-6).F
+    off = 0.05
+
+    def found(H):
+        return bracket_nu(H, F, 1.0) if alpha is None else bracket_alpha(H, F, alpha)
+
+    exact, wide = found(H), found(Projection(H.Q, H.off + off, 0))
+    assert wide.upper - exact.upper == pytest.approx(off, rel=1e-3)
+    assert exact.lower > off
+    assert wide.lower <= exact.lower - off * 0.98
+
+
+def test_the_value_of_labels_counts_the_terms_of_its_sums():
+    H = Projection(np.zeros((20, 2)), 0.0, 0)
+    assert gamma(80) <= of_values(H, np.ones((20, 3))) <= gamma(80 + 120)
+    assert of_values(H._replace(off=0.1), np.ones((20, 3))) >= 0.1 + gamma(80)
+
+
+def test_an_imbalance_that_is_met_nearly_is_counted():
+    """1'Y1/n^2 is alpha to FEASIBLE: the value of Y moved to alpha differs by some multiple of that."""
+    X = as_data(np.random.default_rng(0).standard_normal((12, 1)))
+    H, y = projection_of(X), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
+    found = bracket_alpha(H, y, 0.25)
+    assert 4.0 * FEASIBLE <= found.upper - objective(H.Q, y) <= 5.0 * FEASIBLE + H.off
+
+
+def test_a_mean_is_not_above_the_exact_one():
+    x = np.full(128, -0.99 * 2.0**-53)
+    x[:8] = -1.0
+    assert Fraction(float(np.mean(x))) > sum(fractions(x)) / 128  # what is lost is negative
+    assert Fraction(mean_of(x)) <= sum(fractions(x)) / 128
+    y = np.array([1.0, -1.0, 0.5])
+    assert gamma(3) * np.mean(np.abs(y)) <= np.mean(y) - mean_of(y) + UNIT <= gamma(20) * np.mean(np.abs(y))
+
+
+def test_the_least_eigenvalue_is_not_below_what_is_said_in_rationals_at_any_scale():
+    """Diag(D) - qq' is singular where D = |q| sum |q|: nearly so in doubles, at scales where that is much."""
+    for seed in range(40):
+        q = np.random.default_rng(seed).standard_normal((7, 1)) * 1e3
+        D = np.abs(q[:, 0]) * np.sum(np.abs(q))
+        found = Fraction(min_eigenvalue(D, q, 0.0))
+        exact = np.diag(fractions(D)) - fractions(q) @ fractions(q).T
+        assert found <= 0
+        assert is_semidefinite(exact - found * fractions(np.eye(7)))
+
+
+def test_a_sign_that_rounding_may_have_changed_counts_as_negative(monkeypatch):
+    q = np.random.default_rng(0).standard_normal((7, 1))
+    D = np.abs(q[:, 0]) * np.sum(np.abs(q)) * (1.0 + 1e-9)
+    assert min_eigenvalue(D, q, 0.0) == -1e-13
+    monkeypatch.setattr(rounding, "UNIT", COARSE)
+    mass = 2.0 + 1.0  # of the bordered matrix: its corner, and q'D^-1 q
+    assert min_eigenvalue(D, q, 0.0) <= -gamma(64 * 2) * mass / float(np.sum(q[:, 0] ** 2 / D**2)) / 1.1
+    assert min_eigenvalue(D * (1.0 + 4 * gamma(64 * 2 + 7) * mass), q, 0.0) == -1e-13
+
+
+def test_a_trial_value_on_the_diagonal_proves_nothing_of_the_rest():
+    """D_1 - t is 0 at the first t: the matrix there is [[-q^2, 0], [0, 1]], and not semidefinite."""
+    found = min_eigenvalue(np.array([-1e-13, 1.0]), np.array([[1e-3], [0.0]]), 0.0)
+    assert -1.1e-6 < found <= -1e-6
+
+
+def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
+    """(w - 1) alpha is subtracted from the bound where it is rounded."""
+    X = as_data(np.random.default_rng(0).standard_normal((12, 2)))
+    H, F = projection_of(X), dc.low_rank(X, tol=1e-6).F
+    fine = bracket_alpha(H, F, 0.2)
+    monkeypatch.setattr(label_bounds, "UNIT", 1e-3)
+    coarse = bracket_alpha(H, F, 0.2)
+    assert 0.0 < fine.lower - coarse.lower <= 4e-3 * 0.2 * 20
+    assert coarse.upper == fine.upper
+
+
+# What is said of a solution
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(0.5, dc.Status.OPTIMAL), (2.0, dc.Status.STALLED)])
+def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance(gap, expected):
+    X = as_data(np.random.default_rng(0).standard_normal((20, 2)))
+    found = dc.low_rank(X, tol=1e-6)
+    tol = 1e-3
+    given = dc.Result(
+        value=found.value,
+        lower=found.upper - gap * tol,
+        upper=found.upper - gap * tol,  # as a solver would have it that computes its value too low
+        F=found.F,
+        G=found.G,
+        status=dc.Status.OPTIMAL,
+        n_iter=1,
+        seconds=0.0,
+        solver="one that is too sure",
+    )
+    said = with_proved_value(given, X, 1.0, NONE, Stopping(tol, 10))
+    assert said.status is expected
+    assert said.upper == said.value == min(proved_value(X, 1.0, NONE, found.G), 1.0)
+    assert said.lower == given.lower
+    late = dc.Status.TIME_LIMIT
+    stopped = dc.Result(**{**vars(given), "F": given.F, "status": late})
+    assert with_proved_value(stopped, X, 1.0, NONE, Stopping(tol, 10)).status is late
+
+
+def test_no_solution_is_called_optimal_by_a_solver_with_a_gap_above_the_tolerance():
+    """At a tolerance near the rounding of doubles the value proved may be above the one computed by more than that."""
+    for seed in range(4):
+        X = np.random.default_rng(seed).standard_normal((40, 3)) @ np.diag([1.0, 1e3, 1e-3])
+        for tol in (1e-13, 1e-14, 1e-15):
+            found = dc.low_rank(X, tol=tol, max_iter=60)
+            assert found.status is not dc.Status.OPTIMAL or found.gap <= tol

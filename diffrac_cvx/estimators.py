@@ -17,10 +17,11 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.changes import require_file
 from diffrac_cvx.chunks import as_chunks, is_chunked, with_known_shape
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.inputs import Array, one_of, positive, positive_int, require_file
+from diffrac_cvx.inputs import Array, one_of, positive, positive_int
 from diffrac_cvx.linalg import Standardised, column_basis, inverse_or_one, row_blocks, standardise
 from diffrac_cvx.many_clusters import (
     Halves,
@@ -624,7 +625,7 @@ def multiply(X: Any, W: Array) -> Array:
         frame = Rows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
         return np.asarray(frame @ W)
     if isinstance(X, np.memmap):
-        return np.concatenate([np.asarray(block, dtype=np.float64) @ W for block in row_blocks(X)])
+        return np.concatenate([np.asarray(require_file(block), dtype=np.float64) @ W for block in row_blocks(X)])
     return np.asarray(X @ W)
 
 

@@ -24,7 +24,7 @@ from diffrac_cvx.certificates.direction_problem import (
 from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.chunks import is_chunked, with_known_shape
-from diffrac_cvx.errors import LostError
+from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.factor_tables import LabelsFactor, SparseLabelsFactor
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
@@ -233,7 +233,10 @@ def solve_by_iterates(
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, stopping, solver, exhausted)
-        found = with_proved_value(found, data, nu, penalty, stopping, shares)
+        try:
+            found = with_proved_value(found, data, nu, penalty, stopping, shares)
+        except (DataError, LostError) as error:
+            raise with_bracket(error, found.lower, found.upper) from error
         return with_all_points(found, problem, given, weights)
 
 
@@ -334,9 +337,8 @@ def certify_until_stopped(
                 break
     except LeaveError as leave:
         status = leave.status
-    except LostError as lost:
-        proved_so_far = f"proved until then: the optimum lies in [{lower:.6g}, {best.value:.6g}]"
-        raise LostError(f"{lost}; {proved_so_far}", (lower, best.value)) from lost
+    except (DataError, LostError) as error:
+        raise with_bracket(error, lower, best.value) from error
     finally:
         stopping.left.set()
     if status is None:
@@ -359,6 +361,13 @@ def certify_until_stopped(
     )
 
 
+def with_bracket(error: DataError | LostError, lower: float, upper: float) -> DataError | LostError:
+    """Return the error that also says what was proved until the data changed, or could not be read any more."""
+    said = f"{error}; proved until then: the optimum lies in [{lower:.6g}, {upper:.6g}]"
+    said += ", for the data as they were read first" if isinstance(error, DataError) else ""
+    return type(error)(said, bracket=(lower, upper))
+
+
 def with_rows(progress: Progress, rows: Rows | None) -> Progress:
     """Return a line of the history with the number of rows that were read until now."""
     return progress if rows is None else progress.with_rows(rows.meter.rows)
@@ -369,7 +378,7 @@ def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:
     if isinstance(problem.X, Shifted):
         return cast(Array, SparseLabelsFactor(problem.X, scipy.sparse.csc_array(point.U)))
     if isinstance(problem.X, Rows):
-        return cast(Array, LabelsFactor(problem.X, point.U, 1.0 - point.value))  # at the best scale g = 1 - value
+        return cast(Array, LabelsFactor(problem.X, point.U))
     return problem.labels_factor(point.U)
 
 

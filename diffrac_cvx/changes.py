@@ -24,7 +24,7 @@ def mark(block: npt.NDArray[Any]) -> int:
     content = np.ascontiguousarray(block).reshape(-1).view(np.uint8)
     whole = len(content) // (8 * WORDS) * 8 * WORDS
     sums = content[:whole].view(np.uint64).reshape(-1, WORDS).sum(axis=1)
-    return zlib.crc32(content[whole:], zlib.crc32(sums))
+    return zlib.crc32(content[whole:].tobytes(), zlib.crc32(sums.tobytes()))
 
 
 class ChunkMark(NamedTuple):
@@ -55,7 +55,7 @@ class ChunkMark(NamedTuple):
 
 def mark_chunk(table: Any) -> ChunkMark:
     """Return what tells whether a chunk is the same when it is read again."""
-    if scipy.sparse.issparse(table):
+    if hasattr(table, "toarray"):
         squares = table.astype(np.float64).power(2).sum(axis=0)
     else:
         parts = (np.asarray(table[i : i + HIGH], dtype=np.float64) for i in range(0, len(table), HIGH))
@@ -115,7 +115,7 @@ def require_length(table: Any, name: str = "X") -> None:
 def map_of(table: Any) -> Any:
     """Return the memory map that an array is, or views, or None."""
     while isinstance(table, np.ndarray):
-        if isinstance(table, np.memmap) and table._mmap is not None:
+        if getattr(table, "_mmap", None) is not None:
             return table
         table = table.base
     return None

@@ -222,9 +222,7 @@ def as_chunks(X: Any) -> Chunks:
 # On the workers
 
 
-def run_on_chunk(
-    chunk: Any, place: Place, function: Callable[..., Any], common: Any, own: tuple[Any, ...]
-) -> Any:
+def run_on_chunk(chunk: Any, place: Place, function: Callable[..., Any], common: Any, own: tuple[Any, ...]) -> Any:
     """Return what a function gives of a chunk, after a look at its shape, and whether it is what it was."""
     first, high, wide, mark = place
     if np.ma.is_masked(chunk):

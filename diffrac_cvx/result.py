@@ -27,6 +27,10 @@ class Status(Enum):
     PUBLISHED = "the gap of (21) is at most epsilon log d; the bracket is valid, lower epsilon to narrow it"
     STALLED = "no further progress in double precision; the bracket is valid, ask for a larger tol"
     INACCURATE = "the solver stopped with a proved gap above the tolerance; the bracket is valid, try another solver"
+    RANGE = (
+        "numbers left the range of double precision; the bracket is valid, bring the columns of X and the penalties "
+        "nearer to 1 to narrow it"
+    )
     FAILED = "the solver returned no point; the bracket is the trivial one, try another solver"
 
     def __str__(self) -> str:

@@ -31,6 +31,7 @@ from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of
 from diffrac_cvx.points import as_points
+from diffrac_cvx.ranges import is_out_of_range
 from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, Shifted
@@ -228,6 +229,8 @@ def solve_by_iterates(
             problem, first = watched(partial(set_up, data, nu, penalty, start, shares), data, stopping)
         except LeaveError as leave:
             return nothing_found(given.shape, nu, leave.status, stopping, solver)
+        if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
+            return nothing_found(given.shape, nu, Status.RANGE, stopping, solver)
         warn_if_uninformative(problem, data, penalty)
         points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
@@ -257,7 +260,7 @@ def with_proved_value(
 
     V = 0 has the value 1, so that no more is ever needed.
     """
-    value = min(proved_value(data, nu, penalty, found.G, shares), 1.0)
+    value = min(1.0, proved_value(data, nu, penalty, found.G, shares))  # in this order, 1 where the other is NaN
     status = found.status
     if status is Status.OPTIMAL and value - found.lower > stopping.tol:
         status = Status.STALLED
@@ -339,6 +342,10 @@ def certify_until_stopped(
         status = leave.status
     except (DataError, LostError) as error:
         raise with_bracket(error, lower, best.value) from error
+    except (ArithmeticError, ValueError) as error:
+        if not is_out_of_range(error):
+            raise
+        status = Status.RANGE
     finally:
         stopping.left.set()
     if status is None:

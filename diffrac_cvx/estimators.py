@@ -1,5 +1,6 @@
 """scikit-learn estimators: clustering in two or more, and many labels at once, each with its proved bracket."""
 
+import copy
 import sys
 import time
 import warnings
@@ -75,6 +76,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _read(self, X: Any, **options: Any) -> Array:
         """Return checked data, dense."""
+        X = as_dense(with_known_shape(X)) if is_chunked(X) else X
         checked: Any = validate_data(self, X, **INPUT, **options)
         return np.asarray(checked.toarray() if hasattr(checked, "toarray") else checked)
 
@@ -655,10 +657,15 @@ def say(line: str) -> None:
 
 
 def choose_seed(random_state: Any) -> int:
-    """Return a seed: a whole number as it is, so that the functions of `rounding` give the same, else one drawn."""
+    """Return a seed: a whole number as it is, so that the functions of `rounding` give the same, else one drawn.
+
+    With None it depends on NumPy's global state, which stays as it is: nothing else is changed by a call.
+    """
     generator = check_random_state(random_state)
     if isinstance(random_state, int | np.integer):
         return int(random_state)
+    if generator is check_random_state(None):
+        generator = copy.deepcopy(generator)
     return int(generator.randint(2**31 - 1))
 
 

@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from diffrac_cvx.changes import ChunkMark, changed_rows
 from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
 
 PATIENCE = 0.2  # seconds between looks at the cluster
@@ -30,6 +31,15 @@ def is_chunked(X: object) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
+class Place(NamedTuple):
+    """The first row of a chunk, its shape, and what it was when it was read first, where it was."""
+
+    first: int
+    high: int
+    wide: int
+    mark: ChunkMark | None
+
+
 @dataclass(frozen=True, eq=False)
 class Chunks:
     """A dask array in chunks of whole rows.
@@ -37,13 +47,16 @@ class Chunks:
     Attributes
     ----------
     array : dask array, (n, d)
-        It must give the same entries whenever it is computed.
+        It must give the same entries, up to rounding, whenever it is computed.
     bounds : list of (int, int)
         Where the chunks begin and end.
+    marks : tuple of ChunkMark
+        What the chunks were when they were read first; empty until they are.
     """
 
     array: Any
     bounds: list[tuple[int, int]]
+    marks: tuple[ChunkMark, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,10 +74,10 @@ class Chunks:
         """The chunks, not read yet."""
         return list(self.array.to_delayed().ravel())
 
-    def place(self, number: int) -> tuple[int, int, int]:
-        """Return the first row of a chunk, and its shape."""
+    def place(self, number: int) -> Place:
+        """Return where a chunk is, and what it has to be."""
         i, j = self.bounds[number]
-        return i, j - i, self.shape[1]
+        return Place(i, j - i, self.shape[1], self.marks[number] if self.marks else None)
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.
@@ -209,11 +222,9 @@ def as_chunks(X: Any) -> Chunks:
 # On the workers
 
 
-def run_on_chunk(
-    chunk: Any, place: tuple[int, int, int], function: Callable[..., Any], common: Any, own: tuple[Any, ...]
-) -> Any:
-    """Return what a function gives of a chunk, after a look at its shape."""
-    first, high, wide = place
+def run_on_chunk(chunk: Any, place: Place, function: Callable[..., Any], common: Any, own: tuple[Any, ...]) -> Any:
+    """Return what a function gives of a chunk, after a look at its shape, and whether it is what it was."""
+    first, high, wide, mark = place
     if np.ma.is_masked(chunk):
         raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
     table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
@@ -224,6 +235,8 @@ def run_on_chunk(
         )
     if table.dtype.kind not in "biuf":
         raise DataError(f"the chunk of X from row {first} on has entries of type {table.dtype}; encode them as numbers")
+    if mark is not None and not mark.agrees_with(table):
+        raise changed_rows(first, first + high)
     return function(table, common, own)
 
 

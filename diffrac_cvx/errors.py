@@ -14,6 +14,9 @@ class DataError(ValueError):
         What would help, as parameters of `datasets.read_table`: "label", "one_hot" or "drop" of that column, "missing".
     columns : tuple of pairs of str
         All columns that it is about, each with what would help: "label", "one_hot" or "drop".
+    bracket : tuple of two floats, or None
+        The bounds proved until then, where the data changed or could not be read any more while a solver ran: of the
+        data as they were when they were read first.
     """
 
     def __init__(
@@ -24,9 +27,10 @@ class DataError(ValueError):
         row: int | None = None,
         remedies: tuple[str, ...] = (),
         columns: tuple[tuple[str, str], ...] = (),
+        bracket: tuple[float, float] | None = None,
     ) -> None:
         super().__init__(message)
-        self.column, self.row, self.remedies, self.columns = column, row, remedies, columns
+        self.column, self.row, self.remedies, self.columns, self.bracket = column, row, remedies, columns, bracket
 
 
 class ParameterError(ValueError):

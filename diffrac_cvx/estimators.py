@@ -1,5 +1,6 @@
 """scikit-learn estimators: clustering in two or more, and many labels at once, each with its proved bracket."""
 
+import copy
 import sys
 import time
 import warnings
@@ -17,10 +18,11 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.changes import require_file
 from diffrac_cvx.chunks import as_chunks, is_chunked, with_known_shape
 from diffrac_cvx.directions import affine_functions, best_direction, threshold
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.inputs import Array, one_of, positive, positive_int, require_file
+from diffrac_cvx.inputs import Array, one_of, positive, positive_int
 from diffrac_cvx.linalg import Standardised, column_basis, inverse_or_one, row_blocks, standardise
 from diffrac_cvx.many_clusters import (
     Halves,
@@ -75,6 +77,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _read(self, X: Any, **options: Any) -> Array:
         """Return checked data, dense."""
+        X = as_dense(with_known_shape(X)) if is_chunked(X) else X
         checked: Any = validate_data(self, X, **INPUT, **options)
         return np.asarray(checked.toarray() if hasattr(checked, "toarray") else checked)
 
@@ -625,7 +628,7 @@ def multiply(X: Any, W: Array) -> Array:
         frame = Rows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
         return np.asarray(frame @ W)
     if isinstance(X, np.memmap):
-        return np.concatenate([np.asarray(block, dtype=np.float64) @ W for block in row_blocks(X)])
+        return np.concatenate([np.asarray(require_file(block), dtype=np.float64) @ W for block in row_blocks(X)])
     return np.asarray(X @ W)
 
 
@@ -655,10 +658,15 @@ def say(line: str) -> None:
 
 
 def choose_seed(random_state: Any) -> int:
-    """Return a seed: a whole number as it is, so that the functions of `rounding` give the same, else one drawn."""
+    """Return a seed: a whole number as it is, so that the functions of `rounding` give the same, else one drawn.
+
+    With None it depends on NumPy's global state, which stays as it is: nothing else is changed by a call.
+    """
     generator = check_random_state(random_state)
     if isinstance(random_state, int | np.integer):
         return int(random_state)
+    if generator is check_random_state(None):
+        generator = copy.deepcopy(generator)
     return int(generator.randint(2**31 - 1))
 
 

@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg
 
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import Factor, dense, order_columns
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, row_products, unit_rows
+from diffrac_cvx.linalg import inverse_or_one, unit_rows
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.rows import Poll, Rows, do_nothing
 from diffrac_cvx.shifted import Shifted
 from diffrac_cvx.threads import one_thread
 
 DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
-CHANGED = "X has changed since this result was found, and F is made of it when first read; keep X"
 FEWER = "the roundings take F without making it: pass them the result's `factor`"
 
 
@@ -89,13 +87,11 @@ class LabelsFactor(FactorTable):
     X : Rows
         The data, in the coordinates of U.
     U : (D, r) array
-        Factor of V, at its best scale.
-    gain : float
-        mean sqrt(x_i'UU'x_i), by which it is seen whether X has changed.
+        Factor of V.
     """
 
-    def __init__(self, X: Rows, U: Factor, gain: float) -> None:
-        self.X, self.U, self.gain = X, order_columns(dense(U), rtol=1e-16), gain
+    def __init__(self, X: Rows, U: Factor) -> None:
+        self.X, self.U = X, order_columns(dense(U), rtol=1e-16)
         self.shape = (len(X), int(self.U.shape[1]))
 
     def __call__(self) -> Array:
@@ -113,26 +109,18 @@ class LabelsFactor(FactorTable):
 
     def sums(self) -> tuple[Array, Array]:
         """Return the mean of the rows, shape (r,), and F'F/n."""
-        gain, total, gram = self.over_rows(factor_sums)
-        self.check(gain)
+        total, gram = self.over_rows(factor_sums)
         return total / len(self), gram / len(self)
 
     def times(self, W: Array) -> Array:
         """Return F W, shape (n,) or (n, k)."""
-        found = self.each(factor_times, W if W.ndim == 2 else W[:, None])
-        self.check(sum(gain for gain, _ in found))
-        FW = np.concatenate([part for _, part in found])
+        FW = np.concatenate(self.each(factor_times, W if W.ndim == 2 else W[:, None]))
         return FW if W.ndim == 2 else FW[:, 0]
 
     def products_with(self, y: Array) -> Array:
         """Return F'y, shape (r,)."""
-        _, total = self.over_rows(factor_products, aligned=(y,))
+        (total,) = self.over_rows(factor_products, aligned=(y,))
         return np.asarray(total)
-
-    def check(self, gain: float) -> None:
-        """Raise DataError where the data are not those of which the factor was found."""
-        if abs(gain / len(self) - self.gain) > 1e-9:
-            raise DataError(CHANGED)
 
     def each(self, function: Any, *arguments: Any, aligned: tuple[Array, ...] = ()) -> list[Any]:
         """Return what a function gives of the parts of X U."""
@@ -212,38 +200,34 @@ class SparseLabelsFactor(FactorTable):
         return values[::-1], np.asarray(vectors[:, ::-1].T)
 
 
-def factor_sums(part: Rows, poll: Poll, T: Factor) -> tuple[float, Array, Array]:
-    """Return the sums of the norms of the rows of X T, of these at unit norm, and of the products of the latter."""
+def factor_sums(part: Rows, poll: Poll, T: Factor) -> tuple[Array, Array]:
+    """Return the sums of the rows of X T at unit norm, and of their products."""
     r = T.shape[1]
-    gain, total, gram = 0.0, np.zeros(r), np.zeros((r, r))
+    total, gram = np.zeros(r), np.zeros((r, r))
     for block in part.centred_blocks():
         poll()
-        XT = np.asarray(block @ T)
-        gain += float(np.sqrt(row_products(XT, XT)).sum())
-        F = unit_rows(XT)
+        F = unit_rows(np.asarray(block @ T))
         total += F.sum(axis=0)
         gram += F.T @ F
-    return gain, total, gram
+    return total, gram
 
 
-def factor_times(part: Rows, poll: Poll, T: Factor, W: Array) -> tuple[float, Array]:
-    """Return the sum of the norms of the rows of X T, and these rows at unit norm times W."""
-    gain, found, start = 0.0, np.empty((len(part), W.shape[1])), 0
+def factor_times(part: Rows, poll: Poll, T: Factor, W: Array) -> Array:
+    """Return the rows of X T at unit norm times W."""
+    found, start = np.empty((len(part), W.shape[1])), 0
     for block in part.centred_blocks():
         poll()
-        XT = np.asarray(block @ T)
-        gain += float(np.sqrt(row_products(XT, XT)).sum())
-        np.matmul(unit_rows(XT), W, out=found[start : start + len(XT)])
-        start += len(XT)
-    return gain, found
+        np.matmul(unit_rows(np.asarray(block @ T)), W, out=found[start : start + len(block)])
+        start += len(block)
+    return found
 
 
-def factor_products(part: Rows, poll: Poll, T: Factor, y: Array) -> tuple[float, Array]:
-    """Return nothing, and the sum of the rows of X T at unit norm times y_i."""
+def factor_products(part: Rows, poll: Poll, T: Factor, y: Array) -> tuple[Array]:
+    """Return the sum of the rows of X T at unit norm times y_i."""
     total, start = np.zeros(T.shape[1]), 0
     for block in part.centred_blocks():
         poll()
         F = unit_rows(np.asarray(block @ T))
         total += F.T @ y[start : start + len(F)]
         start += len(F)
-    return 0.0, total
+    return (total,)

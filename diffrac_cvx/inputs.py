@@ -1,6 +1,5 @@
 """Checks of what users pass in: they return a copy, or raise an error that says what to do instead."""
 
-import os
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from diffrac_cvx.changes import require_file
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 
 Array = npt.NDArray[np.float64]
@@ -69,20 +69,6 @@ def as_sparse_table(X: Any, name: str = "X") -> Any:
         table = table.copy()
         table.sum_duplicates()
         table.eliminate_zeros()
-    return table
-
-
-def require_file(table: Any, name: str = "X") -> Any:
-    """Return a table; raise DataError where it is a memory map longer than its file.
-
-    To read it would give zeros, or end the process.
-    """
-    path = getattr(table, "filename", None)
-    if not isinstance(table, np.memmap) or path is None or not os.path.exists(path):
-        return table
-    needed, found = table.offset + table.nbytes, os.path.getsize(path)
-    if found < needed:
-        raise DataError(f"{name} is a map of {path}, which has {found} bytes where {needed} are needed: it was cut off")
     return table
 
 

@@ -31,6 +31,10 @@ class Status(Enum):
     CONTRADICTION = (
         "labels were found that cost less than the lower bound, which is withdrawn; bring the columns to one size"
     )
+    RANGE = (
+        "numbers left the range of double precision; the bracket is valid, bring the columns of X and the penalties "
+        "nearer to 1 to narrow it"
+    )
     FAILED = "the solver returned no point; the bracket is the trivial one, try another solver"
 
     def __str__(self) -> str:

@@ -21,7 +21,20 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
-    ["errors", "inputs", "threads", "chunks", "rows", "shifted", "memory", "point_weights", "processes", "writing"],
+    [
+        "errors",
+        "ranges",
+        "changes",
+        "inputs",
+        "threads",
+        "chunks",
+        "rows",
+        "shifted",
+        "memory",
+        "point_weights",
+        "processes",
+        "writing",
+    ],
     ["linalg", "proved_numbers"],
     ["factors"],
     ["points", "factor_tables"],

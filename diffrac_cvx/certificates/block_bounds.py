@@ -18,7 +18,7 @@ from diffrac_cvx.certificates.direction_bounds import (
     candidate_matrices,
     inverse_roots,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, problem_in_rows
 from diffrac_cvx.certificates.pairs import (
     NEAR,
     Elimination,
@@ -36,9 +36,10 @@ from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import EPS, moment, symmetric
+from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.result import Bracket, Labels
 from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import weighted_gram
+from diffrac_cvx.shifted import Shifted, weighted_gram
 
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
 DENSE = 300  # coordinates up to which all eigenvectors are computed for one
@@ -246,6 +247,8 @@ def is_positive(S: Array, off: float) -> bool:
 
 def least_direction(S: Array) -> tuple[Array, float]:
     """Return a unit vector w of nearly the least w'Sw, and that value; Lanczos steps where S is large."""
+    if not are_finite(S):
+        return np.eye(len(S), 1)[:, 0], -np.inf
     if len(S) <= DENSE:
         values, vectors = np.linalg.eigh(S)
         return vectors[:, 0], float(values[0])
@@ -325,7 +328,7 @@ def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll) -> Finding:
     look.  The pairs returned are those at the first t.
     """
     problem, ratios, t = blocks.problem, claim.ratios, claim.least_t
-    at = eliminate(problem, ratios.u, t)
+    at = eliminate(problem, ratios.u, t) if np.isfinite(t) else None
     if at is None:
         return Finding(None, empty_pairs(), [], [])
     found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t), poll)
@@ -335,7 +338,7 @@ def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll) -> Finding:
         if finding.lower is not None or finding.too_large:
             break
         t = larger_t(blocks, ratios, t, finding.failures, STRETCH**i)
-        at = eliminate(problem, ratios.u, t)
+        at = eliminate(problem, ratios.u, t) if np.isfinite(t) else None
         if at is None:
             break
         if t <= safe:
@@ -417,6 +420,8 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
 
 def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (15): block by block where the factor is sparse, else at once; many rows in one pass."""
+    if isinstance(problem.X, Shifted) and not is_sparse(point.U):
+        problem = problem_in_rows(problem)
     if isinstance(problem.X, Rows):
         return bracket_rows(problem, dense(point.U), dual)
     if not is_sparse(point.U):

@@ -8,14 +8,23 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.direction_problem import COPIES, DirectionProblem, direction_problem
+from diffrac_cvx.certificates.direction_problem import (
+    COPIES,
+    DirectionProblem,
+    Scaled,
+    direction_problem,
+    problem_in_rows,
+)
+from diffrac_cvx.certificates.row_bounds import look
+from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array, in_unit_interval
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.points import read_points
+from diffrac_cvx.ranges import in_range
 from diffrac_cvx.result import Labels, Result
 from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Points, dense_columns, gram_between, squared_entries
+from diffrac_cvx.shifted import Points, Shifted, dense_columns, gram_between, squared_entries
 
 UNPENALISED = -1
 COLUMNS = 512  # of X that are multiplied with all others at a time
@@ -30,9 +39,10 @@ class Weights(NamedTuple):
     gap: float
 
 
+@in_range
 def find_components(
     X: npt.ArrayLike,
-    V: npt.ArrayLike | Result,
+    V: npt.ArrayLike | Sparse | Result,
     nu: float = 1.0,
     penalty: Penalty = NO_PENALTY,
     *,
@@ -60,7 +70,7 @@ def find_components(
     ----------
     X : (n, d) array
         Data; centred here.
-    V : Result, or (d, d) array, or (d + 1, d + 1) with the offset last
+    V : Result, or (d, d) array or sparse array, or (d + 1, d + 1) with the offset last
         A solution.  The lower bound of a result, which has to be for the same nu and penalty, is taken as it is; for a
         matrix it is computed.
     nu : float
@@ -90,16 +100,24 @@ def find_components(
     points = points._replace(X=in_memory(points.X))
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(points.X, nu, penalty, points.shares)
-    U, labels = problem.from_result(V), np.full(points.X.shape[1], UNPENALISED)
+    U = problem.from_result(dense(V) if is_sparse(V) else V)
+    labels = np.full(points.X.shape[1], UNPENALISED)
     if not problem.has_l1:
         return labels
     penalised = np.flatnonzero(problem.c)
     point = problem.best_scale(U)
     gap = 0.0  # not used where rtol is given
     if rtol is None:
-        gap = point.value - (V.lower if isinstance(V, Result) else bracket(problem, point).lower)
+        gap = point.value - (V.lower if isinstance(V, Result) else bound_of_matrix(problem, point))
     labels[penalised] = label_components(problem, weights_at(point.q, gap, problem.s), penalised, rtol)
     return labels
+
+
+def bound_of_matrix(problem: DirectionProblem, point: Scaled) -> float:
+    """Return the lower bound that a matrix of directions proves; of sparse columns, from a pass over the rows."""
+    if isinstance(problem.X, Shifted):
+        return look(problem_in_rows(problem), dense(point.U), None, guess=True).bounds.lower
+    return bracket(problem, point).lower
 
 
 def in_memory(X: Points) -> Points:

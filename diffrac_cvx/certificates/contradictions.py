@@ -16,6 +16,7 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, with_ridge_rows
 from diffrac_cvx.penalty import Penalty, weights_of
 from diffrac_cvx.point_weights import mean_of, root_weights
+from diffrac_cvx.ranges import is_out_of_range
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, Shifted
 
@@ -66,13 +67,19 @@ class Judged:
     def least_cost(self, F: Array | None, G: Factor | None) -> float:
         """Return an upper bound of the optimum of Eq. (9), from Y = FF' or V = GG': the cost of rounded labels.
 
-        It is infinite where the rows are read by parts: their coordinates leave nothing out.
+        It is infinite where the rows are read by parts, whose coordinates leave nothing out, and where numbers leave the
+        range of double precision.
         """
         F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
         if isinstance(self.X, Rows) or (F is None and G is None):
             return np.inf
-        y = self.labels(F, G)
-        return np.inf if y is None else self.cost(y)
+        try:
+            y = self.labels(F, G)
+            return np.inf if y is None else self.cost(y)
+        except (ArithmeticError, ValueError) as error:
+            if not is_out_of_range(error):
+                raise
+            return np.inf
 
     def labels(self, F: Array | None, G: Factor | None) -> Array | None:
         """Return the signs of the leading vector of Y or XVX' about its mean; None where there is no such vector."""

@@ -12,6 +12,7 @@ from diffrac_cvx.certificates.rounding import UNIT, Pencil, gamma, proved_ratio,
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import moment, momentum, row_energies, symmetric
+from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.result import Bracket
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
@@ -55,6 +56,8 @@ def clip_to_box(problem: DirectionProblem, C: Array) -> Array:
 def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
     """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
     S = problem.A + C + np.diag(problem.c**2) - M
+    if not are_finite(S):
+        return C
     values, vectors = np.linalg.eigh(S)
     negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
     return clip_to_box(problem, C - negative)
@@ -120,6 +123,9 @@ def candidate_matrices(
     if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
         return  # where V has few zeros, its signs give the C that the solver has
     M = find_moment()
+    if not are_finite(M, V):
+        yield np.zeros_like(problem.box)
+        return
     slack = np.clip(M - problem.A, -problem.box, problem.box)
     yield from sign_patterns(problem, V, slack)
     if C_given is None:
@@ -186,6 +192,8 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, off_right: float = 0.0
 
     What makes t least is chosen with what has to be added for rounding, see `proved_ratio`.
     """
+    if not are_finite(M, C):
+        return Blend(np.inf, 1.0, 0.0)
     shifts, Q = np.linalg.eigh(C)
     M = Q.T @ M @ Q
     best, least_sum = Blend(np.inf, 1.0, 0.0), np.inf
@@ -206,11 +214,11 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, off_right: float = 0.0
 
 
 def top_eigenvalue(M: Array) -> float:
-    """Return the largest eigenvalue of a symmetric matrix.
+    """Return the largest eigenvalue of a symmetric matrix; infinity, of which nothing follows, if it is not finite.
 
     By divide and conquer: LAPACK's MRRR, quicker for one eigenvalue, fails on some matrices near the identity.
     """
-    return float(np.linalg.eigvalsh(M)[-1])
+    return float(np.linalg.eigvalsh(M)[-1]) if are_finite(M) else np.inf
 
 
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:

@@ -12,6 +12,7 @@ import numpy as np
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import RidgeWhitener, moment
+from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.rows import BLOCK
 
 UNIT = 2.0**-53
@@ -119,12 +120,13 @@ def proved_shift(rest: Array, A: Array, off_rest: float, off_A: float, theta: fl
 
 
 def succeeds(S: Array) -> bool:
-    """Whether the Cholesky factorisation of a symmetric matrix does not break down."""
+    """Whether the Cholesky factorisation of a symmetric matrix does not break down; LAPACK's may go on with NaN."""
+    if not are_finite(S):
+        return False
     try:
-        np.linalg.cholesky(S)
+        return are_finite(np.linalg.cholesky(S))
     except np.linalg.LinAlgError:
         return False
-    return True
 
 
 def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside: float = 0.0) -> Whitening:

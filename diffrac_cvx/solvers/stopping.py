@@ -25,13 +25,14 @@ from diffrac_cvx.certificates.direction_problem import (
 from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.chunks import is_chunked, with_known_shape
-from diffrac_cvx.errors import LostError
+from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.factor_tables import LabelsFactor, SparseLabelsFactor
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of
 from diffrac_cvx.points import as_points
+from diffrac_cvx.ranges import is_out_of_range
 from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, Shifted
@@ -229,12 +230,17 @@ def solve_by_iterates(
             problem, first = watched(partial(set_up, data, nu, penalty, start, shares), data, stopping)
         except LeaveError as leave:
             return nothing_found(given.shape, nu, leave.status, stopping, solver)
+        if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
+            return nothing_found(given.shape, nu, Status.RANGE, stopping, solver)
         warn_if_uninformative(problem, data, penalty)
         points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, stopping, solver, exhausted)
-        found = with_proved_value(found, data, nu, penalty, stopping, shares)
+        try:
+            found = with_proved_value(found, data, nu, penalty, stopping, shares)
+        except (DataError, LostError) as error:
+            raise with_bracket(error, found.lower, found.upper) from error
         return with_all_points(found, problem, given, weights)
 
 
@@ -256,7 +262,7 @@ def with_proved_value(
     V = 0 has the value 1, so that no more is ever needed.  The lower bound is held against this value, and against the
     cost of rounded labels.
     """
-    value = min(proved_value(data, nu, penalty, found.G, shares), 1.0)
+    value = min(1.0, proved_value(data, nu, penalty, found.G, shares))  # in this order, 1 where the other is NaN
     status = found.status
     if status is Status.OPTIMAL and value - found.lower > stopping.tol:
         status = Status.STALLED
@@ -332,9 +338,12 @@ def certify_until_stopped(
                 break
     except LeaveError as leave:
         status = leave.status
-    except LostError as lost:
-        proved_so_far = f"proved until then: the optimum lies in {Bracket(lower, best.value)}"
-        raise LostError(f"{lost}; {proved_so_far}", (lower, best.value)) from lost
+    except (DataError, LostError) as error:
+        raise with_bracket(error, min(lower, best.value), best.value) from error
+    except (ArithmeticError, ValueError) as error:
+        if not is_out_of_range(error):
+            raise
+        status = Status.RANGE
     finally:
         stopping.left.set()
     if status is None:
@@ -357,6 +366,13 @@ def certify_until_stopped(
     )
 
 
+def with_bracket(error: DataError | LostError, lower: float, upper: float) -> DataError | LostError:
+    """Return the error that also says what was proved until the data changed, or could not be read any more."""
+    said = f"{error}; proved until then: the optimum lies in {Bracket(lower, upper)}"
+    said += ", for the data as they were read first" if isinstance(error, DataError) else ""
+    return type(error)(said, bracket=(lower, upper))
+
+
 def with_rows(progress: Progress, rows: Rows | None) -> Progress:
     """Return a line of the history with the number of rows that were read until now."""
     return progress if rows is None else progress.with_rows(rows.meter.rows)
@@ -367,7 +383,7 @@ def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:
     if isinstance(problem.X, Shifted):
         return cast(Array, SparseLabelsFactor(problem.X, scipy.sparse.csc_array(point.U)))
     if isinstance(problem.X, Rows):
-        return cast(Array, LabelsFactor(problem.X, point.U, 1.0 - point.value))  # at the best scale g = 1 - value
+        return cast(Array, LabelsFactor(problem.X, point.U))
     return problem.labels_factor(point.U)
 
 

@@ -13,6 +13,7 @@ from diffrac_cvx.memory import available_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.point_weights import weights_for
 from diffrac_cvx.points import as_points
+from diffrac_cvx.ranges import in_range
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, Shifted
@@ -25,6 +26,7 @@ WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as
 MATRICES = 16  # of the size of V, that the solver holds where V is one block
 
 
+@in_range
 def low_rank(
     X: npt.ArrayLike,
     nu: float = 1.0,

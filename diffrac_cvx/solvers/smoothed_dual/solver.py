@@ -12,6 +12,7 @@ from diffrac_cvx.factors import is_sparse
 from diffrac_cvx.inputs import one_of, positive
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.ranges import in_range
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
@@ -19,6 +20,7 @@ from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, sol
 MATRICES = 16  # of the size of V, that it holds
 
 
+@in_range
 def fista(
     X: npt.ArrayLike,
     nu: float = 1.0,

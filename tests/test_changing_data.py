@@ -1,0 +1,226 @@
+"""Data that change while they are read: an error in words with what was proved until then, never a wrong bracket."""
+
+import os
+import subprocess
+import sys
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse
+
+import diffrac_cvx as dc
+from diffrac_cvx.changes import mark, mark_chunk
+from diffrac_cvx.rows import as_rows
+from diffrac_cvx.solvers.factored import sampling
+
+N, D = 2400, 4
+RIDGE = 0.1
+X = np.random.default_rng(0).standard_normal((N, D))
+X[: N // 2, 0] += 3.0
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    """A hundred rows are many, so that they are read by parts."""
+    monkeypatch.setattr(sampling, "FROM", 100)
+    monkeypatch.setattr(sampling, "FEWEST", 50)
+
+
+@pytest.fixture(scope="module")
+def optimum():
+    return dc.low_rank(X, ridge=RIDGE, tol=1e-7)
+
+
+def as_map(folder):
+    np.save(folder / "X.npy", X)
+    return np.load(folder / "X.npy", mmap_mode="r+")
+
+
+def change_array(table):
+    table *= np.random.default_rng(1).uniform(0.5, 1.5, table.shape)
+
+
+def change_sparse(table):
+    table.data *= 1.5
+
+
+def change_one_entry(table):
+    table[N // 3, 2] = np.nextafter(table[N // 3, 2], 9.0)
+
+
+def make_nan(table):
+    table[N // 3, 2] = np.nan
+
+
+CHANGES = {
+    "a memory map": (as_map, change_array),
+    "one bit of a memory map": (as_map, change_one_entry),
+    "a memory map that becomes NaN": (as_map, make_nan),
+    "an array": (lambda _: X.copy(), change_array),
+    "a sparse matrix": (lambda _: scipy.sparse.csr_array(X), change_sparse),
+}
+
+
+def solve_while(table, change, **options):
+    """Solve, and change the table when the first bracket is known."""
+    done = []
+
+    def callback(progress):
+        if not done and progress.lower > 0.0:
+            done.append(change(table))
+
+    return dc.low_rank(table, ridge=RIDGE, tol=1e-7, callback=callback, **options)
+
+
+@pytest.mark.parametrize(("make", "change"), CHANGES.values(), ids=CHANGES)
+def test_a_table_that_changes_during_a_solve_is_an_error_with_what_was_proved_of_it_before(
+    tmp_path, optimum, make, change
+):
+    with pytest.raises(dc.DataError, match=r"X changed while it was read: rows \d+ to \d+.*proved until then") as error:
+        solve_while(make(tmp_path), change)
+    lower, upper = error.value.bracket
+    assert 0.0 < lower <= optimum.upper
+    assert optimum.lower <= upper < 1.0
+
+
+def counted_chunks(change, height=600):
+    """Chunks that are given by a function of their rows, and of how often they were read before."""
+    reads = dict.fromkeys(range(0, N, height), 0)
+
+    def load(first):
+        reads[first] += 1
+        return change(X[first : first + height], reads[first])
+
+    return da.concatenate([da.from_delayed(dask.delayed(load)(i), (height, D), float) for i in reads])
+
+
+def raise_late(part, reads):
+    if reads > 4:
+        raise OSError("the disk is gone")
+    return part
+
+
+def nan_late(part, reads):
+    return np.where(X[0, 0] == part, np.nan, part) if reads > 4 else part
+
+
+CHUNKS = {
+    "differ at each read": (lambda part, reads: part * (1.0 + 0.1 * reads), "changed", False),
+    "become NaN": (nan_late, "X changed while it was read: rows 0 to 599", True),
+    "change places": (lambda part, reads: part[::-1] if reads > 4 else part, "changed", True),
+    "cannot be read any more": (raise_late, "the disk is gone", True),
+}
+
+
+@pytest.mark.parametrize(("change", "words", "late"), CHUNKS.values(), ids=CHUNKS)
+def test_chunks_that_change_are_an_error_with_what_was_proved_of_them_before(optimum, change, words, late):
+    with pytest.raises(dc.DataError, match=words) as error:
+        dc.low_rank(counted_chunks(change), ridge=RIDGE, tol=1e-7)
+    assert (error.value.bracket is not None) == late
+    if late:
+        lower, upper = error.value.bracket
+        assert lower <= optimum.upper
+        assert optimum.lower <= upper
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_chunks_may_differ_by_rounding_when_they_are_computed_again(precision):
+    shift = 3.0 * np.finfo(precision).eps
+    table = counted_chunks(lambda part, reads: part * (1.0 + shift * (reads % 2))).astype(precision)
+    found = dc.low_rank(table, ridge=RIDGE, tol=1e-5)
+    assert found.status is dc.Status.OPTIMAL
+
+
+def test_what_changes_after_the_solver_has_stopped_is_an_error_with_its_bracket(monkeypatch, tmp_path, optimum):
+    from diffrac_cvx.solvers import stopping
+
+    table, judge = as_map(tmp_path), stopping.proved_value
+
+    def change_then_judge(*arguments):
+        change_array(table)
+        return judge(*arguments)
+
+    monkeypatch.setattr(stopping, "proved_value", change_then_judge)
+    with pytest.raises(dc.DataError, match="proved until then") as error:
+        dc.low_rank(table, ridge=RIDGE, tol=1e-5)
+    assert error.value.bracket[0] <= optimum.upper
+
+
+def test_data_that_change_while_they_are_centred_prove_nothing(tmp_path):
+    table, calls = as_map(tmp_path), []
+
+    def poll():
+        calls.append(1)
+        if len(calls) == -(-N // 2000) + 1:  # after the first reading
+            table[-1, 0] += 1.0
+
+    with pytest.raises(dc.DataError, match="changed"):
+        as_rows(table, poll=poll)
+
+
+CUT = """
+import os, sys
+import numpy as np
+import diffrac_cvx as dc
+from diffrac_cvx.solvers.factored import sampling
+sampling.FROM = sampling.FEWEST = 100
+table = np.load(sys.argv[1], mmap_mode="r")
+def cut(progress):
+    if progress.lower > 0.0:
+        os.truncate(sys.argv[1], 500)
+try:
+    {call}
+except dc.DataError as error:
+    print(error)
+"""
+CUT_DURING = {
+    "a solve": "dc.low_rank(table, ridge=0.1, tol=1e-9, callback=cut)",
+    "a prediction": "m = dc.DiffracClustering(max_iter=5).fit(table); os.truncate(sys.argv[1], 500); m.predict(table)",
+    "the reading of a view": "table = np.asarray(table); os.truncate(sys.argv[1], 500); dc.low_rank(table)",
+}
+
+
+@pytest.mark.parametrize("call", CUT_DURING.values(), ids=CUT_DURING)
+def test_a_map_that_is_cut_off_ends_no_process(tmp_path, call):
+    path = tmp_path / "X.npy"
+    np.save(path, np.tile(X, (20, 1)))
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CUT.format(call=call), str(path)],
+        capture_output=True, text=True, timeout=100, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert "which has 500 bytes" in ran.stdout
+
+
+def test_a_map_whose_name_stands_for_another_file_is_read_as_it_was(tmp_path):
+    table = as_map(tmp_path)
+    rows = as_rows(table)
+    os.rename(tmp_path / "X.npy", tmp_path / "old.npy")
+    (tmp_path / "X.npy").write_bytes(b"another file")
+    np.testing.assert_allclose(rows.array(), X - X.mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", ">f8", "i2", "u1", "?"])
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (600, 7)])
+def test_a_mark_sees_every_entry(shape, dtype):
+    rng = np.random.default_rng(0)
+    block = rng.integers(0, 2, shape).astype(dtype)
+    assert mark(block) == mark(np.asfortranarray(block))
+    for _ in range(20):
+        changed, place = block.copy(), tuple(rng.integers(0, shape))
+        changed[place] = not changed[place]
+        assert mark(changed) != mark(block)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_the_mark_of_a_chunk_sees_entries_and_their_order_but_no_rounding(kind):
+    known = mark_chunk(kind(X))
+    assert known.agrees_with(kind(X * (1.0 + 1e-15)))
+    changed = X.copy()
+    changed[N // 2, 1] += 1e-9
+    assert not known.agrees_with(kind(changed))
+    assert not known.agrees_with(kind(X[::-1]))
+    changed[N // 2, 1] = np.nan
+    assert not known.agrees_with(kind(changed))

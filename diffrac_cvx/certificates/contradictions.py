@@ -67,7 +67,7 @@ class Judged:
     def least_cost(self, F: Array | None, G: Factor | None) -> float:
         """Return an upper bound of the optimum of Eq. (9), from Y = FF' or V = GG': the cost of rounded labels.
 
-        It is infinite where the rows are read by parts, whose coordinates leave nothing out, and where numbers leave the
+        It is infinite where rows are read by parts, whose coordinates leave nothing out, and where numbers leave the
         range of double precision.
         """
         F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too

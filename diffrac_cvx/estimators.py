@@ -252,7 +252,8 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         Whether features are brought to unit variance first, which the penalty then weighs alike.
     random_state : int, RandomState or None
         Seed of the rounding "goemans_williamson" and of the starts of k-means for more than two clusters; nothing else
-        is random.  A whole number is passed on as it is.
+        is random.  A whole number is passed on as it is; with None the seed depends on NumPy's global state, which no
+        call changes.
     verbose : bool
         Whether the proved bounds are written to standard error, a line a second.
 

@@ -1,14 +1,18 @@
 """Tables as programs write them: headers of numbers, decimal commas, encodings, separators, Excel, categories."""
 
 import sys
+import time
+import zipfile
+from io import BytesIO
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.headers import find_header
-from diffrac_cvx.datasets.tables import read_table
+from diffrac_cvx.datasets.headers import find_header, name_columns
+from diffrac_cvx.datasets.tables import extent_of_sheet, read_table
 
 IRIS = np.round(np.random.default_rng(0).normal([5.8, 3.0, 3.7, 1.2], [0.8, 0.4, 1.7, 0.7], (150, 4)), 1)
 COUNTS = np.random.default_rng(1).integers(0, 17, (60, 5))
@@ -239,7 +243,76 @@ def test_dates_of_excel_are_named_as_dates(tmp_path):
         read_table(tmp_path / "t.xlsx")
 
 
+def test_an_excel_file_that_unpacks_to_no_table_is_refused_before_it_is_unpacked(tmp_path):
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b"0" * 2**27)
+    with pytest.raises(dc.DataError, match=r"bytes and 134217728 unpacked, which is no table"):
+        read(tmp_path, packed.getvalue(), name="t.xlsx")
+
+
+def test_an_excel_file_larger_than_memory_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    excel(tmp_path / "t.xlsx", s=pd.DataFrame(IRIS))
+    monkeypatch.setattr("diffrac_cvx.memory.available_memory", lambda: 1e5)
+    with pytest.raises(dc.ResourceError, match=r"t\.xlsx, unpacked, needs about"):
+        read_table(tmp_path / "t.xlsx")
+
+
+def test_a_cell_in_the_far_corner_of_a_sheet_is_refused(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append([1, 2])
+    book.active["XFD1048576"] = 1
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(dc.ResourceError, match="1048576 rows and 16384 columns up to its last cell"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("cell", "extent"), [("A1", (1, 1)), ("Z9", (9, 26)), ("AA10", (10, 27)), ("XFD2", (2, 16384))]
+)
+def test_the_extent_of_a_sheet_is_that_of_its_last_cell(cell, extent):
+    text = f'<row r="1048576"><c s="1" r="{cell}" t="n"><v>1</v></c></row>'.encode()
+    assert extent_of_sheet(text) == extent
+
+
 def test_excel_without_its_library_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(dc.DataError, match=r"pip install 'diffrac-cvx\[excel\]'"):
         read(tmp_path, b"PK", name="t.xlsx")
+
+
+# Many columns
+
+
+def text_of_categories(width, names=None):
+    kinds = np.array(["red", "green", "blue"])[np.random.default_rng(0).integers(0, 3, (20, width))]
+    return "\n".join(map(",".join, [names or [f"name{j}" for j in range(width)], *kinds]))
+
+
+def test_thousands_of_columns_of_text_are_named_soon(tmp_path):
+    start = time.perf_counter()
+    with pytest.raises(dc.DataError, match=r"2500 columns do not hold numbers.*and 2488 more"):
+        read(tmp_path, text_of_categories(2500))
+    with pytest.raises(dc.DataError, match=r"2500 columns do not hold numbers: 'a' .*'a \(2\)'"):
+        read(tmp_path, text_of_categories(2500, ["a"] * 2500))
+    assert time.perf_counter() - start < 30.0  # the names alone took minutes
+
+
+def test_thousands_of_columns_of_categories_become_columns_in_seconds(tmp_path):
+    start = time.perf_counter()
+    table = read(tmp_path, text_of_categories(2500), one_hot="all")
+    assert time.perf_counter() - start < 15.0
+    assert table.X.shape[0] == 20
+    assert set(np.unique(table.X)) == {0.0, 1.0}
+    assert said(table, f"the categories of 2500 columns became {table.X.shape[1]} columns of 0 and 1")
+
+
+def test_more_columns_of_0_and_1_than_can_be_clustered_on_are_refused(tmp_path):
+    with pytest.raises(dc.DataError, match=r"4000 columns of categories would become \d+ columns .* at most 10000"):
+        read(tmp_path, text_of_categories(4000), one_hot="all")
+
+
+def test_names_that_are_used_twice_get_numbers_that_no_other_has():
+    names, notes = name_columns(["a", "a", "", "a (2)", "a", "column 3"])
+    assert names == ["a", "a (3)", "column 3", "a (2)", "a (4)", "column 3 (2)"]
+    assert len(notes) == 3

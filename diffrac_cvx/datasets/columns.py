@@ -11,12 +11,14 @@ from diffrac_cvx.datasets.headers import MARKS
 from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.memory import require_memory
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALL = "all"  # instead of names of columns: every column of categories
 MOST_CATEGORIES = 50  # of a column that is made into columns of 0 and 1
+MOST_MADE = 10_000  # columns of 0 and 1, of all columns
 MOST_NAMES = 12  # that a message lists
 SHOWN = 3  # values that a message shows
 DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
@@ -87,25 +89,89 @@ def numeric_columns(
         If a column holds text or dates; the message names all such columns.
     """
     pandas = pandas_or_error()
-    parts: list[Any] = []
+    parts: list[Array | Categories] = []
+    names: list[str] = []
     wrong: list[Unusable] = []
-    notes = []
-    for name in map(str, frame.columns):
-        column = frame[name]
-        asked = one_hot != ALL and name in one_hot
+    chosen = frozenset() if one_hot == ALL else frozenset(one_hot)
+    for position, name in enumerate(map(str, frame.columns)):
+        column = frame.iloc[:, position]
         numbers, text = split_numbers(column, decimal)
         found = judge(name, column, numbers, text) if text.any() else None
-        if asked or (found is not None and found.kind == "categories" and one_hot == ALL):
-            made = categories(name, column)
+        if name in chosen or (found is not None and found.kind == "categories" and one_hot == ALL):
+            made = find_categories(name, column)
             parts.append(made)
-            notes.append(f"the categories of {name!r} became {made.shape[1]} columns of 0 and 1")
+            names += made.names
         elif found is not None:
             wrong.append(found)
         else:
-            parts.append(pandas.Series(numbers, name=name, index=frame.index))
+            parts.append(numbers)
+            names.append(name)
     if wrong:
         raise unusable_error(wrong)
-    return pandas.concat(parts, axis=1), tuple(notes)
+    made_of = [part for part in parts if isinstance(part, Categories)]
+    require_moderate_number(made_of, len(frame))
+    X = np.column_stack([part.columns() if isinstance(part, Categories) else part for part in parts])
+    return pandas.DataFrame(X, columns=names, index=frame.index), describe_categories(made_of)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column of categories, and the columns of 0 and 1 that it becomes.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    values : tuple of str
+        The categories that get a column: all, or the second of two.
+    places : (n,) array of int
+        Where the category of each row is among the values; -1 where it has no column.
+    missing : (n,) array of bool
+        Where there is none.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    places: np.ndarray
+    missing: np.ndarray
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [f"{self.name}={value}" for value in self.values]
+
+    def columns(self) -> Array:
+        """Return the columns of 0 and 1, shape (n, number of values); NaN where the category is missing."""
+        made = (self.places[:, None] == np.arange(len(self.values))).astype(float)
+        made[self.missing] = np.nan
+        return np.asarray(made)
+
+
+def require_moderate_number(made: Sequence[Categories], n: int) -> None:
+    """Raise unless the columns of 0 and 1 are not absurdly many, and fit in memory.
+
+    Raises
+    ------
+    DataError
+        If they are more than 10 000.
+    ResourceError
+        If they would not fit in memory.
+    """
+    count = sum(len(one.values) for one in made)
+    if count > MOST_MADE:
+        raise DataError(
+            f"{len(made)} columns of categories would become {count} columns of 0 and 1, and at most {MOST_MADE} can "
+            "be clustered on: drop some, or turn only those into columns of 0 and 1 that matter"
+        )
+    require_memory(2.0 * 8.0 * n * count, f"{count} columns of 0 and 1", "turn fewer columns into such")
+
+
+def describe_categories(made: Sequence[Categories]) -> tuple[str, ...]:
+    """Return what became of the columns of categories, in a sentence for each, or in one where they are many."""
+    if len(made) > MOST_NAMES:
+        total = sum(len(one.values) for one in made)
+        return (f"the categories of {len(made)} columns became {total} columns of 0 and 1",)
+    return tuple(f"the categories of {one.name!r} became {len(one.values)} columns of 0 and 1" for one in made)
 
 
 def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]:
@@ -116,9 +182,19 @@ def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]
         except (TypeError, ValueError):
             pass
     read = number_reader(decimal)
-    values = column.astype(object).to_list()
+    values = objects_of(column)
     numbers = np.array([read(value) for value in values])
-    return numbers, np.isnan(numbers) & column.notna().to_numpy() & ~missing_texts(values)
+    return numbers, np.isnan(numbers) & ~missing_values(values)
+
+
+def objects_of(column: "pd.Series") -> np.ndarray:
+    """Return the entries of a column as they are, shape (n,), without pandas, which takes long to begin."""
+    return np.asarray(column.array, dtype=object)
+
+
+def missing_values(values: np.ndarray) -> np.ndarray:
+    """Return which entries are missing, or are texts that stand for a missing one."""
+    return np.asarray(pandas_or_error().isna(values) | missing_texts(values))
 
 
 def number_reader(decimal: str) -> Callable[[Any], float]:
@@ -138,15 +214,15 @@ def number_reader(decimal: str) -> Callable[[Any], float]:
     return read
 
 
-def missing_texts(values: Sequence[Any]) -> np.ndarray:
-    """Return which values are texts that stand for a missing one."""
+def missing_texts(values: np.ndarray) -> np.ndarray:
+    """Return which entries are texts that stand for a missing one."""
     return np.array([isinstance(value, str) and value.strip() in MARKS for value in values], dtype=bool)
 
 
 def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> Unusable:
     """Return what a column holds that has text in it."""
-    values = column[text].astype(str).str.strip()
-    different = values.unique().tolist()
+    values = [str(value).strip() for value in objects_of(column)[text]]
+    different = list(dict.fromkeys(values))
     if column.dtype.kind in TYPES:
         kind = TYPES[column.dtype.kind]
     elif 10 * sum(map(bool, map(DATE.fullmatch, values))) >= 9 * len(values):
@@ -160,8 +236,8 @@ def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> U
     return Unusable(name, kind, tuple(different[: SHOWN + 1]), len(values), int(np.flatnonzero(text)[0]))
 
 
-def categories(name: str, column: "pd.Series") -> "pd.DataFrame":
-    """Return a column of 0 and 1 for each category, "name=category", but one where there are two; NaN stays missing.
+def find_categories(name: str, column: "pd.Series") -> Categories:
+    """Return the categories of a column, one of which is left out where there are two.
 
     Raises
     ------
@@ -169,10 +245,11 @@ def categories(name: str, column: "pd.Series") -> "pd.DataFrame":
         If there are more than 50 categories, or fewer than two.
     """
     pandas = pandas_or_error()
-    present = column.dropna()
-    numbers = pandas.api.types.is_numeric_dtype(present)
-    text = present.map(lambda value: f"{value:g}") if numbers else present.astype(str).str.strip()
-    different = sorted(text.unique(), key=float if numbers else str)
+    numeric = pandas.api.types.is_numeric_dtype(column)
+    entries = objects_of(column)
+    missing = np.asarray(pandas.isna(entries))
+    texts = [f"{entry:g}" if numeric else str(entry).strip() for entry in entries[~missing]]
+    different = sorted(set(texts), key=float if numeric else str)
     if not 2 <= len(different) <= MOST_CATEGORIES:
         raise DataError(
             f"column {name!r} has {len(different)} different values, and from 2 to {MOST_CATEGORIES} can become "
@@ -180,8 +257,9 @@ def categories(name: str, column: "pd.Series") -> "pd.DataFrame":
             column=name, remedies=("drop",), columns=((name, "drop"),),
         )  # fmt: skip
     kept = different[1:] if len(different) == 2 else different
-    made = pandas.DataFrame({f"{name}={value}": (text == value).astype(float) for value in kept})
-    return made.reindex(column.index)
+    known, places = {value: place for place, value in enumerate(kept)}, np.full(len(entries), -1)
+    places[~missing] = [known.get(text, -1) for text in texts]
+    return Categories(name, tuple(kept), places, missing)
 
 
 def unusable_error(wrong: Sequence[Unusable]) -> DataError:

@@ -13,6 +13,7 @@ WHOLE = re.compile(r"\d+")
 UNLIKELY = 0.01  # chance, by the other lines, that a point has whole numbers in all columns, below which it is none
 NAMELESS = "column 1"  # the name of a first column that has none
 SHOWN = 6  # entries of a line that a message shows
+MOST_NOTES = 12  # about names that are used twice
 
 
 def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
@@ -105,12 +106,18 @@ def show(row: Sequence[str]) -> str:
 def name_columns(first: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return names, all different, from a header, and what was changed; an empty one becomes "column 1", and so on."""
     names: list[str] = []
-    notes = []
+    notes: list[str] = []
+    used: set[str] = set()
+    given, copies = set(first), dict.fromkeys(first, 1)
     for j, entry in enumerate(first):
-        name = entry.strip() or f"column {j + 1}"
-        if name in names:
-            other = next(f"{name} ({k})" for k in range(2, len(first) + 2) if f"{name} ({k})" not in [*names, *first])
+        name = other = entry.strip() or f"column {j + 1}"
+        while other in used or (other is not name and other in given):
+            copies[name] = copies.get(name, 1) + 1
+            other = f"{name} ({copies[name]})"
+        if other is not name:
             notes.append(f"two columns are called {name!r}: the second is called {other!r} here")
-            name = other
-        names.append(name)
+        names.append(other)
+        used.add(other)
+    if len(notes) > MOST_NOTES:
+        notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more columns have the name of another, and a number here"]
     return names, notes

@@ -1,5 +1,6 @@
 """A user's own table: a file in; a matrix of numbers, labels and names out, or an error that says what to do."""
 
+import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ TEXTS = (".csv", ".tsv", ".txt", ".dat", ".data")
 SUFFIXES = (*TEXTS, ".xlsx", ".npz", ".npy", ".parquet")
 DECIMALS = (".", ",")
 COPIES = 4  # of a table in memory while it is read
+LARGE = 2**26  # bytes of an archive, unpacked
+MOST_PACKED = 200  # times the size of an archive that its members have; those that programs write have up to 50
+OF_EXCEL = 4  # times the size of the text of a sheet that its cells take
+CELL = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # of a sheet
 FOUND_OUT = Reading()
 
 
@@ -272,6 +277,7 @@ def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
     """Return the columns of a sheet; its first row is a header or a point, as in a text."""
     pandas = pandas_or_error()
     require_openpyxl()
+    require_book(content, name)
     with pandas.ExcelFile(BytesIO(content), engine="openpyxl") as book:
         sheets = list(map(str, book.sheet_names))
         chosen = sheets[0] if reading.sheet is None else reading.sheet
@@ -345,6 +351,42 @@ def parquet_frame(content: bytes, name: str) -> "pd.DataFrame":
     frame = pandas_or_error().read_parquet(BytesIO(content), engine="pyarrow")
     frame.columns = frame.columns.map(str)
     return frame
+
+
+def require_book(content: bytes, name: str) -> None:
+    """Refuse an Excel file, before it is unpacked, of which a few kilobytes stand for more than a table.
+
+    Raises
+    ------
+    DataError
+        If it is packed as no program packs one: more than 64 MB to less than a two hundredth.
+    ResourceError
+        If the cells would not fit in memory, or the rectangle of all up to the last one.
+    """
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())  # what is read of a member is no more
+        if unpacked > max(LARGE, MOST_PACKED * len(content)):
+            raise DataError(
+                f"{name} has {len(content)} bytes and {unpacked} unpacked, which is no table: save it again, or as CSV"
+            )
+        require_room(OF_EXCEL * unpacked, name)
+        rows = columns = 0
+        for member in archive.namelist():
+            if member.startswith("xl/worksheets/"):
+                high, wide = extent_of_sheet(archive.read(member))
+                rows, columns = max(rows, high), max(columns, wide)
+    require_room(8.0 * rows * columns, f"{name} with {rows} rows and {columns} columns up to its last cell")
+
+
+def extent_of_sheet(text: bytes) -> tuple[int, int]:
+    """Return the numbers of rows and columns up to the last cell of a sheet, from the names of the cells."""
+    rows, last = 0, b""
+    for cell in CELL.finditer(text):
+        rows, last = max(rows, int(cell[2])), max(last, cell[1].rjust(3, b"@"))  # @ is what comes before A
+    columns = 0
+    for letter in last:
+        columns = 26 * columns + letter - ord("@")
+    return rows, columns
 
 
 def require_room(unpacked: float, name: str) -> None:

@@ -9,6 +9,8 @@ from io import StringIO
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from diffrac_cvx.datasets.headers import MARKS, NAMELESS, counts_up, find_header, is_number, name_columns
 from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError
@@ -301,6 +303,7 @@ def text_columns(frame: "pd.DataFrame") -> Iterator[list[str]]:
     for _, column in frame.items():
         if column.dtype.kind in "biuf":
             continue
-        texts = [text.strip() for text in column.dropna().unique() if isinstance(text, str)]
+        different = dict.fromkeys(np.asarray(column.array, dtype=object))
+        texts = [text.strip() for text in different if isinstance(text, str)]
         if texts and 2 * sum(map(is_number, texts)) >= len(texts):
             yield texts

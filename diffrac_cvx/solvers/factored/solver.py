@@ -55,8 +55,8 @@ def low_rank(
 
     Many rows (40 000 or more, and at least 40 d^2) are neither copied nor visited at every step: the problem is solved
     on a sample whose gradient one pass over all rows corrects, by as many threads as the linear algebra has, and the
-    same pass proves the bracket.  X must not change before ``result.F`` is read, which is made then.  Where the points
-    have unequal weights, all rows are visited however many they are.
+    same pass proves the bracket.  X must not change before ``result.F`` is read, which is made then: each pass sees
+    whether it did.  Where the points have unequal weights, all rows are visited however many they are.
 
     The bracket is that of `certify_v`, so that the non-convexity of the factored problem cannot produce a wrong answer,
     only a gap that does not close.  It is valid at every status.
@@ -102,7 +102,8 @@ def low_rank(
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is not usable; the message names the value and the remedy.  A table that changed while it was read
+        is a DataError whose ``bracket`` is what was proved until then, of the data as they were read first.
     ResourceError
         If a few copies of X, or without l1 part a factorisation of it, would not fit in memory: before they are made.
     """

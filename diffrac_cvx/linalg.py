@@ -1,29 +1,36 @@
 """Linear algebra that the rest of the package uses."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
+import scipy.sparse.linalg
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.point_weights import mean_of
 from diffrac_cvx.rows import BLOCK, Rows
 from diffrac_cvx.shifted import Points, Shifted
+from diffrac_cvx.time_budget import is_late, poll
 
 SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
+LARGE = 1000  # rows of a square matrix from which on a decomposition of it takes a second or more
+OPERATIONS = 2e9  # in one product
+PRINCIPAL = 60  # eigenvectors that are computed where there is no time for all
+WELL_CONDITIONED = 1e-5  # inverse of the condition number from which on a Cholesky factor whitens
 EPS = float(np.finfo(float).eps)
 
 
 def row_blocks(X: Points | Rows) -> Iterator[Any]:
-    """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made."""
+    """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made; the clock is looked at."""
     if isinstance(X, Rows):
         yield from X.blocks()
         return
     for start in range(0, len(X), BLOCK):
+        poll()
         yield X[start : start + BLOCK]
 
 
@@ -33,7 +40,7 @@ def row_energies(X: Array | Rows | Shifted, U: Array) -> Array:
         return X.energies(U)
     if isinstance(X, Shifted) and scipy.sparse.issparse(U):  # the products are sparse too, but for one row
         return np.maximum(Shifted(X.S @ U, X.r @ U).power(2) @ np.ones(U.shape[1]), 0.0)
-    return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in row_blocks(X))])
+    return np.concatenate([row_products(XU, XU) for XU in (times(block, U) for block in row_blocks(X))])
 
 
 def moment(X: Array | Rows | Shifted, u: Array) -> Array:
@@ -44,7 +51,7 @@ def moment(X: Array | Rows | Shifted, u: Array) -> Array:
         return X.moment(u)
     total = np.zeros((X.shape[1], X.shape[1]))
     for block, weights in zip(row_blocks(X), row_blocks(u), strict=True):
-        total += block.T @ (weights[:, None] * block)
+        total += times(block.T, weights[:, None] * block)
     return total / len(X)
 
 
@@ -58,15 +65,138 @@ def symmetric(M: Array) -> Array:
     return (M + M.T) / 2
 
 
+def times(A: Array, B: Array) -> Array:
+    """Return A B, by blocks of rows where it takes long."""
+    size = max(int(OPERATIONS / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
+    if len(A) <= size:
+        poll()
+        return np.asarray(A @ B)
+    product = np.empty((len(A), B.shape[1]))
+    for start in range(0, len(A), size):
+        poll()
+        np.matmul(A[start : start + size], B, out=product[start : start + size])
+    return product
+
+
 def psd_factor(M: Array, rtol: float = 0.0) -> Array:
     """Return U with U U' the projection of M on the cone of positive semidefinite matrices.
 
-    Columns come by decreasing eigenvalue; those below rtol times the largest are dropped (one is always kept).
+    Columns come by decreasing eigenvalue; those below rtol times the largest are dropped (one is always kept).  Of a
+    large matrix of low rank that is in the cone the columns are those of a Cholesky factor, and where the time does not
+    suffice they are principal ones only.
     """
-    values, vectors = np.linalg.eigh(symmetric(M))
+    if len(M) > LARGE:
+        U = pivoted_factor(M)
+        if U is not None:
+            return U
+        if is_late(10.0 * float(len(M)) ** 3):
+            values, vectors = extreme_eigenpairs(symmetric(M), PRINCIPAL)
+            return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
+    values, vectors = eigh(symmetric(M))
     keep = values > max(rtol * values[-1], 0.0)
     keep[-1] = True
     return np.asarray((vectors[:, keep] * np.sqrt(np.maximum(values[keep], 0.0)))[:, ::-1])
+
+
+def pivoted_factor(M: Array) -> Array | None:
+    """Return U with U U' = M up to rounding, for a positive semidefinite matrix of rank up to half of its size."""
+    most = max(float(np.diag(M).max()), 0.0)
+    rest, columns = np.diag(M).copy(), np.zeros((len(M), 0))
+    while columns.shape[1] <= len(M) // 2:
+        poll()
+        k = int(np.argmax(rest))
+        if rest[k] <= len(M) * EPS * most:
+            off = max(float(np.abs(M[i : i + BLOCK // 8] - columns[i : i + BLOCK // 8] @ columns.T).max())
+                      for i in range(0, len(M), BLOCK // 8))  # fmt: skip
+            return columns if off <= 8 * len(M) * EPS * most and columns.shape[1] else None
+        # A few pivots at a time, by their own block: products of matrices are quicker than those of vectors.
+        chosen = np.argsort(-rest, kind="stable")[: max(8, columns.shape[1] // 4)]
+        corner = M[np.ix_(chosen, chosen)] - columns[chosen] @ columns[chosen].T
+        values, vectors = np.linalg.eigh(symmetric(corner))
+        if values[0] < -8 * len(M) * EPS * most:
+            return None
+        kept = values > max(1e-3 * values[-1], len(M) * EPS * most)
+        vectors = vectors[:, kept] / np.sqrt(values[kept])
+        columns = np.hstack([columns, (M[:, chosen] - columns @ columns[chosen].T) @ vectors])
+        rest = np.diag(M) - row_products(columns, columns)
+    return None
+
+
+def eigh(M: Array) -> tuple[Array, Array]:
+    """Return eigenvalues, increasing, and eigenvectors; one call, begun only where there is the time for it."""
+    if len(M) > LARGE:
+        poll(10.0 * float(len(M)) ** 3)
+    values, vectors = np.linalg.eigh(M)
+    return values, vectors
+
+
+def extreme_eigenpairs(M: Array, k: int, which: str = "LA", tol: float = 0.0) -> tuple[Array, Array]:
+    """Return about k eigenvalues of a symmetric matrix, increasing, and vectors, by Lanczos steps: O(size^2) each."""
+    return lanczos(lambda x: M @ x, len(M), k, which, tol)
+
+
+def lanczos(product: Callable[[Array], Array], size: int, k: int, which: str, tol: float) -> tuple[Array, Array]:
+    """Return eigenpairs of a symmetric map by Lanczos steps; what has converged where not all of them do."""
+
+    def look(x: Array) -> Array:
+        poll()
+        return product(x)
+
+    operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=look, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(size)
+    try:
+        values, vectors = scipy.sparse.linalg.eigsh(operator, k=k, which=which, v0=start, tol=tol)
+    except scipy.sparse.linalg.ArpackNoConvergence as failure:
+        values, vectors = failure.eigenvalues, failure.eigenvectors
+        if not len(values):
+            return np.array([start @ product(start) / (start @ start)]), (start / np.linalg.norm(start))[:, None]
+    order = np.argsort(values)
+    return np.asarray(values[order]), np.asarray(vectors[:, order])
+
+
+def cholesky(M: Array) -> Array:
+    """Return lower triangular L with L L' = M, by blocks where it takes long.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If M is not positive definite.
+    """
+    poll()
+    if len(M) <= 2 * LARGE:
+        return np.asarray(np.linalg.cholesky(M))
+    L = np.tril(M)
+    for start in range(0, len(M), LARGE):
+        poll()
+        block, below = slice(start, start + LARGE), slice(start + LARGE, None)
+        L[block, block] = np.linalg.cholesky(L[block, block] + np.tril(L[block, block], -1).T)
+        for rows in range(start + LARGE, len(M), LARGE):
+            part = slice(rows, rows + LARGE)
+            poll()
+            L[part, block] = scipy.linalg.solve_triangular(L[block, block], L[part, block].T, lower=True).T
+        for rows in range(start + LARGE, len(M), LARGE):
+            part = slice(rows, rows + LARGE)
+            L[part, start + LARGE : rows + LARGE] -= times(L[part, block], L[start + LARGE : rows + LARGE, block].T)
+    return np.tril(L)
+
+
+def inverse_triangular(L: Array) -> Array:
+    """Return the inverse of a lower triangular matrix, by blocks of columns where it takes long."""
+    inverse = np.zeros_like(L)
+    for start in range(0, len(L), LARGE):
+        poll()
+        columns = slice(start, min(start + LARGE, len(L)))
+        unit = np.eye(len(L) - start, columns.stop - start)
+        inverse[start:, columns] = scipy.linalg.solve_triangular(L[start:, start:], unit, lower=True)
+    return inverse
+
+
+def inverse_of_positive(M: Array) -> Array:
+    """Return the inverse of a positive definite matrix, by its Cholesky factor where it is large."""
+    if len(M) <= LARGE:
+        return np.asarray(scipy.linalg.inv(M, check_finite=False))
+    root = inverse_triangular(cholesky(M))
+    return times(root.T, root)
 
 
 def principal_columns(U: Array, rtol: float = 0.0) -> Array:
@@ -85,6 +215,7 @@ def principal_columns(U: Array, rtol: float = 0.0) -> Array:
 def left_singular(U: Array) -> tuple[Array, Array]:
     """Return the left singular vectors and the singular values, largest first."""
     if min(U.shape) > SMALL:
+        poll(20.0 * max(U.shape) * float(min(U.shape)) ** 2 if min(U.shape) > LARGE else 0.0)
         # By divide and conquer, 20 times quicker at 1500 columns, and without the interpreter's lock.
         with contextlib.suppress(np.linalg.LinAlgError):
             left, singular, _ = np.linalg.svd(U, full_matrices=False)
@@ -105,11 +236,27 @@ def triangular_root(M: Array) -> Array:
 def whitener(M: Array) -> Array:
     """Return W, shape (d, r), with (M W)'(M W) = I and r the numerical rank of M.
 
-    M should have columns of comparable norm, so that the rank does not depend on their units.
+    M should have columns of comparable norm, so that the rank does not depend on their units.  Where M is large and
+    well conditioned, W is the inverse of a Cholesky factor, and of full rank.
     """
+    if M.shape[1] > LARGE // 2 and len(M) >= M.shape[1]:
+        W = whitener_of_gram(times(M.T, M))
+        if W is not None:
+            return W
+    poll(20.0 * float(M.shape[1]) ** 2 * min(M.shape) if min(M.shape) > LARGE else 0.0)
     _, singular, right = np.linalg.svd(M if len(M) < M.shape[1] else triangular_root(M), full_matrices=False)
     keep = singular > 8 * max(M.shape) * EPS * max(singular[0], np.finfo(float).tiny)
     return np.asarray(right[keep].T / singular[keep])
+
+
+def whitener_of_gram(B: Array) -> Array | None:
+    """Return upper triangular W with W'BW = I, from a Cholesky factor; None where B is not well conditioned."""
+    try:
+        L = cholesky(B)
+    except np.linalg.LinAlgError:
+        return None
+    rcond, _ = scipy.linalg.lapack.dtrcon(L, uplo="L")
+    return inverse_triangular(L).T if rcond > WELL_CONDITIONED else None
 
 
 def whitener_with_ridge(X: Array, a: Array) -> Array:

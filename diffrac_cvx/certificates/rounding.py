@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment
+from diffrac_cvx.linalg import cholesky, moment, times
 from diffrac_cvx.rows import BLOCK
 
 UNIT = 2.0**-53
@@ -119,7 +119,7 @@ def proved_shift(rest: Array, A: Array, off_rest: float, off_A: float, theta: fl
 def succeeds(S: Array) -> bool:
     """Whether the Cholesky factorisation of a symmetric matrix does not break down."""
     try:
-        np.linalg.cholesky(S)
+        cholesky(S)
     except np.linalg.LinAlgError:
         return False
     return True
@@ -134,7 +134,7 @@ def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array) -> Whit
     n, D = X.shape
     size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
     off_data = up(gamma(D + n + 16) * size)
-    residual = moment(Z, np.ones(n)) + (W.T * diagonal) @ W - np.eye(len(W.T))
+    residual = moment(Z, np.ones(n)) + times(W.T * diagonal, W) - np.eye(len(W.T))
     trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
     formed = gamma(summands(n) + D + 8) * trace
     off_right = up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + off_data) * off_data)

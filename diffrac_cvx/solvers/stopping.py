@@ -367,6 +367,7 @@ def certify_until_stopped(
     except LostError as lost:
         proved_so_far = f"proved until then: the optimum lies in [{lower:.6g}, {best.value:.6g}]"
         raise LostError(f"{lost}; {proved_so_far}", (lower, best.value)) from lost
+    status = stopping.clock.status if status is None else status
     if status is None:
         status = Status.OPTIMAL if best.value - lower <= stopping.tol else exhausted
     with spend(None):  # what follows is needed, and short

@@ -19,6 +19,7 @@ from diffrac_cvx.time_budget import is_late, poll
 SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
 LARGE = 1000  # rows of a square matrix from which on a decomposition of it takes a second or more
 OPERATIONS = 2e9  # in one product
+ROUGH = 1e-3  # relative error of singular values where the time is up
 PRINCIPAL = 60  # eigenvectors that are computed where there is no time for all
 WELL_CONDITIONED = 1e-5  # inverse of the condition number from which on a Cholesky factor whitens
 EPS = float(np.finfo(float).eps)
@@ -168,7 +169,7 @@ def cholesky(M: Array) -> Array:
     L = np.tril(M)
     for start in range(0, len(M), LARGE):
         poll()
-        block, below = slice(start, start + LARGE), slice(start + LARGE, None)
+        block = slice(start, start + LARGE)
         L[block, block] = np.linalg.cholesky(L[block, block] + np.tril(L[block, block], -1).T)
         for rows in range(start + LARGE, len(M), LARGE):
             part = slice(rows, rows + LARGE)
@@ -214,14 +215,26 @@ def principal_columns(U: Array, rtol: float = 0.0) -> Array:
 
 def left_singular(U: Array) -> tuple[Array, Array]:
     """Return the left singular vectors and the singular values, largest first."""
+    poll(20.0 * max(U.shape) * float(min(U.shape)) ** 2 if min(U.shape) > LARGE else 0.0)
     if min(U.shape) > SMALL:
-        poll(20.0 * max(U.shape) * float(min(U.shape)) ** 2 if min(U.shape) > LARGE else 0.0)
         # By divide and conquer, 20 times quicker at 1500 columns, and without the interpreter's lock.
         with contextlib.suppress(np.linalg.LinAlgError):
             left, singular, _ = np.linalg.svd(U, full_matrices=False)
             return left, singular
     left, singular, _ = scipy.linalg.svd(U, full_matrices=False, lapack_driver="gesvd")
     return left, singular
+
+
+def leading_right_vectors(F: Array, k: int) -> Array:
+    """Return the leading right singular vectors of a large matrix as rows, k of them, by Lanczos steps."""
+    n, r = F.shape
+    tol = ROUGH if is_late() else 0.0
+    if n >= r:
+        vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", tol)[1]
+    else:
+        vectors = F.T @ lanczos(lambda x: F @ (F.T @ x), n, k, "LA", tol)[1]
+    vectors = vectors[:, ::-1]
+    return np.asarray((vectors / np.maximum(np.linalg.norm(vectors, axis=0), 1e-300)).T)
 
 
 def triangular_root(M: Array) -> Array:

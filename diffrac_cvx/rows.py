@@ -460,7 +460,9 @@ def release(table: Any, start: int, stop: int) -> None:
 # From what users pass
 
 
-def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = time_budget.poll) -> Rows:
+def as_rows(
+    X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = time_budget.poll
+) -> Rows:
     """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
 
     A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.

@@ -5,15 +5,19 @@ leaves.  So no single call of the libraries may take much longer than a second, 
 is enough for it.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from diffrac_cvx.result import Status
 
 SPEED = 2e9  # floating-point operations a second that a decomposition makes at least, on a machine that is busy
+SHORTEST = 1e-3  # seconds that a solver gets where none are left
 PATIENCE = 1.0  # seconds that a limit may be exceeded by
 
 
@@ -55,6 +59,21 @@ def spend(budget: Budget | None) -> Iterator[None]:
         yield
     finally:
         current.reset(token)
+
+
+def within(seconds: float | None) -> Budget | None:
+    """Return the budget of a call that has so many seconds in all: nothing is raised, what can end early does."""
+    if seconds is None:
+        return current.get()
+    end, outer = time.perf_counter() + seconds, current.get()
+    return Budget(lambda: min(end - time.perf_counter(), np.inf if outer is None else outer.left()))
+
+
+def seconds_left() -> float | None:
+    """Return the seconds left, None without a limit; never 0, which solvers refuse."""
+    budget = current.get()
+    left = np.inf if budget is None else budget.left()
+    return None if np.isinf(left) else max(left, SHORTEST)
 
 
 def poll(operations: float = 0.0) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import (
@@ -121,6 +122,7 @@ class Blocks:
 
         The weights of the rows in M are top at most.
         """
+        time_budget.poll()
         W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
         off_M = self.problem.off_moment(block, M, top)
         off_right = self.problem.off_right(block, self.right[i])
@@ -136,6 +138,7 @@ class Blocks:
 
 def whiten(right: Array) -> Array:
     """Return W with W' right W = I for a positive semidefinite matrix; null directions, where M is null too, go."""
+    time_budget.poll()
     W = whitener_of_gram(right) if len(right) > LARGE // 2 else None
     if W is not None:
         return W

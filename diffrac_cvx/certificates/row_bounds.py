@@ -107,7 +107,9 @@ def sum_over_part(part: Rows, poll: Poll, TU: Array, floors: Array) -> Sums:
     return Sums(moments, inverses, every_root, every_square)
 
 
-def look(problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = time_budget.poll, guess: bool = False) -> Pass:
+def look(
+    problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = time_budget.poll, guess: bool = False
+) -> Pass:
     """Return what one pass over all rows proves and gives at a factor.
 
     With `guess` the multipliers tried are those of `bracket`, else the one given and that moved closer to feasible.

@@ -26,10 +26,11 @@ from diffrac_cvx.rows import Poll, Rows
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, Point, inner, take_step
 from diffrac_cvx.solvers.stopping import Iterate
+from diffrac_cvx.time_budget import LeaveError
 
 STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
 STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
-LARGE, UNEQUAL = (
+OUTLYING, UNEQUAL = (
     30.0,
     3.0,
 )  # V to what the variances suggest, as a whole and of one column to another: see `lagrangian_of`
@@ -90,6 +91,7 @@ class Lagrangian:
         self.B = problem.A + np.diag(problem.c**2)
         size = len(self.B)
         self.C0 = np.zeros((size, size)) if C0 is None else C0
+        self.latest: Array | None = None  # the last unknown that a step led to
         self.set_stiffness(np.ones(size))
         # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
         self.left = None
@@ -179,7 +181,7 @@ class Lagrangian:
             if new is None:
                 memory.pairs.clear()
                 return at, taken
-            at = new
+            at, self.latest = new, new.U
         return at, steps
 
     def escape(self, U: Array) -> Array:
@@ -243,7 +245,7 @@ def lagrangian_of(problem: DirectionProblem, C: Array | None) -> Lagrangian:
     if not problem.has_l1 or isinstance(problem.X, Rows):
         return Lagrangian(problem, C)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
-    if units.max() < LARGE and units.max() < UNEQUAL * units.min():
+    if units.max() < OUTLYING and units.max() < UNEQUAL * units.min():
         return Lagrangian(problem, C)
     return ScaledLagrangian(problem, units, C)
 
@@ -303,15 +305,22 @@ def iterates(
     lagrangian, memory = lagrangian_of(problem, C), Memory()
     start = problem.best_scale(lagrangian.factor(spread_start(problem)) if U is None else U).U
     at = lagrangian.point(lagrangian.unknown(start) if start.any() else spread_start(problem))
+    lagrangian.latest = at.U
     done, best, since = 0, np.inf, 0
     progress = Narrowing()
     while done < max_iter:
-        if problem.has_l1:
-            rounds = ROUNDS + done // 100
-            at, taken = follow_multiplier(lagrangian, at, min(rounds * STEPS, max_iter - done), memory, poll)
-        else:
-            steps = max(STEPS_WITHOUT_L1, done // 4)
-            at, taken = lagrangian.minimise(at, min(steps, max_iter - done), memory, poll)
+        try:
+            if problem.has_l1:
+                rounds = ROUNDS + done // 100
+                at, taken = follow_multiplier(lagrangian, at, min(rounds * STEPS, max_iter - done), memory, poll)
+            else:
+                steps = max(STEPS_WITHOUT_L1, done // 4)
+                at, taken = lagrangian.minimise(at, min(steps, max_iter - done), memory, poll)
+        except LeaveError:
+            with time_budget.spend(None):
+                last = problem.best_scale(lagrangian.factor(lagrangian.latest))
+            yield Iterate(last.U, done, Dual(), last)  # there is no time for its certificate
+            raise
         done += max(taken, 1)
         Q = rotation_to_fewer(at.U)
         if Q is not None:

@@ -199,7 +199,8 @@ class BlockLagrangian:
         def apply(Z: Array) -> Array:
             parts = point.like(Z)
             factors = [
-                np.vstack([times(part[:s], R), part[s:]]) for part, R, s in zip(parts.factors, right, sizes, strict=True)
+                np.vstack([times(part[:s], R), part[s:]])
+                for part, R, s in zip(parts.factors, right, sizes, strict=True)
             ]
             return Point(parts.weights * single, parts.intercepts, parts.rest, factors).flat()
 

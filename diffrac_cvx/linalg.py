@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -16,6 +16,7 @@ from diffrac_cvx.rows import BLOCK, Rows
 from diffrac_cvx.shifted import Points, Shifted
 from diffrac_cvx.time_budget import is_late, poll
 
+End = Literal["LA", "SA"]  # the largest eigenvalues, or the smallest
 SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
 LARGE = 1000  # rows of a square matrix from which on a decomposition of it takes a second or more
 OPERATIONS = 2e9  # in one product
@@ -83,15 +84,17 @@ def psd_factor(M: Array, rtol: float = 0.0) -> Array:
     """Return U with U U' the projection of M on the cone of positive semidefinite matrices.
 
     Columns come by decreasing eigenvalue; those below rtol times the largest are dropped (one is always kept).  Of a
-    large matrix of low rank that is in the cone the columns are those of a Cholesky factor, and where the time does not
-    suffice they are principal ones only.
+    large matrix that is in the cone the columns are those of a Cholesky factor; of one that is not they are principal
+    ones only, where the time does not suffice.
     """
     if len(M) > LARGE:
         U = pivoted_factor(M)
         if U is not None:
             return U
+        with contextlib.suppress(np.linalg.LinAlgError):
+            return cholesky(symmetric(M) + len(M) * EPS * float(np.diag(M).max()) * np.eye(len(M)))
         if is_late(10.0 * float(len(M)) ** 3):
-            values, vectors = extreme_eigenpairs(symmetric(M), PRINCIPAL)
+            values, vectors = extreme_eigenpairs(symmetric(M), PRINCIPAL, tol=ROUGH)
             return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
     values, vectors = eigh(symmetric(M))
     keep = values > max(rtol * values[-1], 0.0)
@@ -131,12 +134,12 @@ def eigh(M: Array) -> tuple[Array, Array]:
     return values, vectors
 
 
-def extreme_eigenpairs(M: Array, k: int, which: str = "LA", tol: float = 0.0) -> tuple[Array, Array]:
+def extreme_eigenpairs(M: Array, k: int, which: End = "LA", tol: float = 0.0) -> tuple[Array, Array]:
     """Return about k eigenvalues of a symmetric matrix, increasing, and vectors, by Lanczos steps: O(size^2) each."""
     return lanczos(lambda x: M @ x, len(M), k, which, tol)
 
 
-def lanczos(product: Callable[[Array], Array], size: int, k: int, which: str, tol: float) -> tuple[Array, Array]:
+def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, tol: float) -> tuple[Array, Array]:
     """Return eigenpairs of a symmetric map by Lanczos steps; what has converged where not all of them do."""
 
     def look(x: Array) -> Array:

@@ -113,7 +113,7 @@ def rank_of(X: Points) -> int:
         if min(n, d) > LARGE // 2:  # where there is no doubt, a Gram matrix says so: n points have n - 1 differences
             rows = X[1:] - X[0] if n <= d else X
             if whitener_of_gram(times(rows, rows.T) if n <= d else times(rows.T, rows)) is not None:
-                return min(n - 1, d)
+                return int(min(n - 1, d))
         return int(np.linalg.matrix_rank(X))
     values = np.linalg.eigvalsh(second_moment(scale_columns(X, inverse_or_one(root_mean_squares(X)))))
     return int(np.sum(values > max(len(X), len(values)) * EPS * max(values[-1], 0.0)))

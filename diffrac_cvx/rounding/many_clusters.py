@@ -65,7 +65,7 @@ def lloyd(points: Array, centres: Array, shares: Array | None = None) -> Cluster
     for _ in range(MOST_ROUNDS):
         centres = means_of(points, found, shares)
         again = nearest(points, centres)
-        if np.array_equal(found, again):
+        if np.array_equal(found, again) or is_late():
             break
         found = again
     return np.unique(found, return_inverse=True)[1].astype(np.int64)

@@ -110,8 +110,8 @@ def pivoted_factor(M: Array) -> Array | None:
         poll()
         k = int(np.argmax(rest))
         if rest[k] <= len(M) * EPS * most:
-            off = max(float(np.abs(M[i : i + BLOCK // 8] - columns[i : i + BLOCK // 8] @ columns.T).max())
-                      for i in range(0, len(M), BLOCK // 8))  # fmt: skip
+            blocks = zip(row_blocks(M), row_blocks(columns), strict=True)
+            off = max(float(np.abs(block - some @ columns.T).max()) for block, some in blocks)
             return columns if off <= 8 * len(M) * EPS * most and columns.shape[1] else None
         # A few pivots at a time, by their own block: products of matrices are quicker than those of vectors.
         chosen = np.argsort(-rest, kind="stable")[: max(8, columns.shape[1] // 4)]
@@ -149,9 +149,9 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
     operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=look, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
     try:
-        values, vectors = scipy.sparse.linalg.eigsh(operator, k=k, which=which, v0=start, tol=tol)
+        values, vectors = scipy.sparse.linalg.eigsh(operator, k=min(k, size - 1), which=which, v0=start, tol=tol)
     except scipy.sparse.linalg.ArpackNoConvergence as failure:
-        values, vectors = failure.eigenvalues, failure.eigenvectors
+        values, vectors = np.asarray(failure.eigenvalues, float), np.asarray(failure.eigenvectors, float)
         if not len(values):
             return np.array([start @ product(start) / (start @ start)]), (start / np.linalg.norm(start))[:, None]
     order = np.argsort(values)

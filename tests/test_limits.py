@@ -1,4 +1,4 @@
-"""Limits of time: what computes for long looks at the clock itself, no thread is left behind, and every answer counts."""
+"""Limits of time: what computes for long looks at the clock, no thread is left behind, and every answer counts."""
 
 import subprocess
 import sys

@@ -152,8 +152,11 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
         values, vectors = scipy.sparse.linalg.eigsh(operator, k=min(k, size - 1), which=which, v0=start, tol=tol)
     except scipy.sparse.linalg.ArpackNoConvergence as failure:
         values, vectors = np.asarray(failure.eigenvalues, float), np.asarray(failure.eigenvectors, float)
-        if not len(values):
-            return np.array([start @ product(start) / (start @ start)]), (start / np.linalg.norm(start))[:, None]
+    except scipy.sparse.linalg.ArpackError:  # of a zero matrix, all vectors are eigenvectors
+        values, vectors = np.zeros(0), np.zeros((size, 0))
+    if not len(values):
+        unit = start / np.linalg.norm(start)
+        return np.array([unit @ product(unit)]), unit[:, None]
     order = np.argsort(values)
     return np.asarray(values[order]), np.asarray(vectors[:, order])
 

@@ -19,6 +19,7 @@ from diffrac_cvx.reservations import Reservation, find_reservations
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import low_rank
+from diffrac_cvx.time_budget import Budget, spend, within
 
 Indices = npt.NDArray[np.intp]
 TIE = 9  # decimals in which scores may differ
@@ -158,6 +159,11 @@ class Clock:
         """Whether the limit is reached."""
         return self.end is not None and time.time() >= self.end
 
+    @property
+    def budget(self) -> Budget | None:
+        """What is computed under it looks at."""
+        return within(self.left)
+
 
 def follow_path(
     X: Array, settings: Sequence[Setting], *, tol: float, clock: Clock, shares: Array | None = None
@@ -182,8 +188,9 @@ def follow_path(
     for setting in settings:
         if entries and clock.is_over:
             break
-        split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left, shares=shares)
-        entries.append(judge_split(X, split, shares))
+        with spend(clock.budget):
+            split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left, shares=shares)
+            entries.append(judge_split(X, split, shares))
         start = split.result if split.result.G is not None else start
     return entries
 
@@ -231,7 +238,8 @@ def judge_half(
         if clock.is_over:
             break
         limits: dict[str, Any] = {"tol": tol, "time_limit": clock.left}
-        split = split_points(X[kept], entry.split.setting, start=entry.split.result, shares=inside, **limits)
+        with spend(clock.budget):
+            split = split_points(X[kept], entry.split.setting, start=entry.split.result, shares=inside, **limits)
         predicted = split.label(X[left_out])
         found.append(
             HeldOut(

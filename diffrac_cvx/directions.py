@@ -10,7 +10,18 @@ import scipy.sparse.linalg
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factors import Factor, dense, products, scale_rows
 from diffrac_cvx.inputs import Array, as_matrix
-from diffrac_cvx.linalg import EPS, inverse_or_one, psd_factor, row_energies, triangular_root, with_ridge_rows
+from diffrac_cvx.linalg import (
+    EPS,
+    LARGE,
+    cholesky,
+    inverse_or_one,
+    psd_factor,
+    row_energies,
+    row_products,
+    times,
+    triangular_root,
+    with_ridge_rows,
+)
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.point_weights import weigh_rows
 from diffrac_cvx.points import (
@@ -25,18 +36,29 @@ from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import two_means
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, Shifted
+from diffrac_cvx.time_budget import is_late
 
 DENSE = 400  # rows or columns of X G from which on one singular vector is computed, and not all
 FIRST_FEATURES = 300  # in which a sparse direction is looked for at first
 MOST_SIGNS = 20  # that are tried before the features are added one by one
 WELL_CONDITIONED = 1e-8  # inverse of the condition number from which on a triangular system is solved as it is
+GRAM = 1e-5  # the same, of the Cholesky factor of a Gram matrix
+FEW_STEPS = 20  # of conjugate gradients that are made whatever the time
+MOST_SWEEPS, SETTLED = 2000, 1e-12  # over all coordinates; the relative change after which there is no other
 FEWER = "take fewer features"
 AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
 def best_directions(X: Points, targets: Array, a: Array, c: Array, shares: Array | None = None) -> Array:
-    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
-    return np.array([best_direction(X, target, a, c, shares) for target in targets.T]).reshape(-1, X.shape[1])
+    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k).
+
+    Of two columns that are each other's negative, as those of two clusters are, one is solved for.
+    """
+    found: list[Array] = []
+    for k, target in enumerate(targets.T):
+        same = next((i for i in range(k) if np.array_equal(targets[:, i], -target)), None)
+        found.append(best_direction(X, target, a, c, shares) if same is None else -found[same])
+    return np.array(found).reshape(-1, X.shape[1])
 
 
 def best_direction(X: Points, target: Array, a: Array, c: Array, shares: Array | None = None) -> Array:
@@ -45,7 +67,8 @@ def best_direction(X: Points, target: Array, a: Array, c: Array, shares: Array |
     Without l1 part it is least squares.  With one, the signs are looked for where they may be unique.  Where that fails
     a few features are used at first, and then those whose slope exceeds what the l1 part allows a zero, until there is
     none.  There is no d x d matrix where there are fewer points than features and a ridge on all of them or on none.
-    With shares of the points, of sum 1, the mean of the squares is weighted by them.
+    With shares of the points, of sum 1, the mean of the squares is weighted by them.  Where the time is up while many
+    features are weighed, it is a direction that costs more.
 
     Raises
     ------
@@ -60,10 +83,11 @@ def best_direction(X: Points, target: Array, a: Array, c: Array, shares: Array |
     Z, b, ridge, weights = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
     if not weights.any():
         return ridge_direction(Z, b, ridge) * scale
-    if n >= d:
+    quick = min(n, d) <= LARGE // 2 or not is_late()
+    if n >= d and quick:
         Z, b = triangular_system(Z, b, ridge)
         ridge = np.zeros(d)
-    if n >= d or ridge.all():
+    if (n >= d or ridge.all()) and quick:
         found = direction_by_signs(Z, b, ridge, weights)
         if found is not None:
             return found * scale
@@ -75,6 +99,8 @@ def best_direction(X: Points, target: Array, a: Array, c: Array, shares: Array |
         v[chosen] = sparse_direction(Z[:, chosen], b, ridge[chosen], weights[chosen])
         slopes = np.abs(Z.T @ (b - Z @ v)) - weights * (weights @ np.abs(v))
         size = min(int(np.sum(slopes[~chosen] > 8 * n * EPS * np.linalg.norm(b))), int(chosen.sum()))
+        if is_late():
+            break
     return v * scale
 
 
@@ -122,6 +148,12 @@ def solve_moments(gram: Array, pulls: Array, ridge: Array, weights: Array) -> Ar
 def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
     """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm where there are several."""
     n, d = Z.shape
+    if min(n, d) > LARGE // 2:
+        v = None if is_late() else ridge_direction_of_gram(Z, b, ridge)
+        if v is not None:
+            return v
+        if is_late() or is_late(20.0 * max(n, d) * float(min(n, d)) ** 2):
+            return least_squares(Z, b, ridge)
     if n < d and np.all(ridge > 0.0):  # with w = ridge v: the w and residual r of least norm with Z w / ridge + r = b
         Q, R = scipy.linalg.qr(np.vstack([(Z / ridge).T, np.eye(n)]), mode="economic", check_finite=False)
         return np.asarray(Q[:d] @ scipy.linalg.solve_triangular(R, b, trans="T") / ridge)
@@ -132,6 +164,49 @@ def ridge_direction(Z: Array, b: Array, ridge: Array) -> Array:
     return np.asarray(np.linalg.lstsq(R, b, rcond=rcond)[0])
 
 
+def ridge_direction_of_gram(Z: Array, b: Array, ridge: Array) -> Array | None:
+    """Return what `ridge_direction` does from a Gram matrix of the smaller size, None where that is not accurate."""
+    n, d = Z.shape
+    if n < d and np.all(ridge > 0.0):
+        rows = Z / ridge
+        factor = well_conditioned_factor(times(rows, rows.T) + np.eye(n))
+        return None if factor is None else np.asarray(rows.T @ scipy.linalg.cho_solve((factor, True), b) / ridge)
+    factor = well_conditioned_factor(times(Z.T, Z) + np.diag(ridge**2)) if n + np.count_nonzero(ridge) >= d else None
+    if factor is None:
+        return None
+    v = scipy.linalg.cho_solve((factor, True), Z.T @ b)
+    return np.asarray(v + scipy.linalg.cho_solve((factor, True), Z.T @ (b - Z @ v) - ridge**2 * v))
+
+
+def well_conditioned_factor(B: Array) -> Array | None:
+    """Return the lower Cholesky factor of a positive definite matrix, None where it is not well conditioned."""
+    try:
+        L = cholesky(B)
+    except np.linalg.LinAlgError:
+        return None
+    return L if scipy.linalg.lapack.dtrcon(L, uplo="L")[0] > GRAM else None
+
+
+def least_squares(Z: Array, b: Array, ridge: Array | None = None) -> Array:
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm, by conjugate gradients.
+
+    Where the time is up, it is what a few steps give.
+    """
+    weights = np.zeros(Z.shape[1]) if ridge is None else ridge**2
+    v, slope = np.zeros(Z.shape[1]), Z.T @ b
+    step, size = slope, float(slope @ slope)
+    enough = EPS**2 * size
+    for done in range(2 * Z.shape[1]):
+        if size <= enough or (done >= FEW_STEPS and is_late()):
+            break
+        image = Z.T @ (Z @ step) + weights * step
+        length = size / float(step @ image)
+        v, slope = v + length * step, slope - length * image
+        size, before = float(slope @ slope), size
+        step = slope + (size / before) * step
+    return v
+
+
 def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Array | None:
     """Return what `sparse_direction` does, by Newton's method on its optimality conditions, or None where that fails.
 
@@ -140,6 +215,8 @@ def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Arra
     v = ridge_direction(Z, b, ridge)
     signs = np.sign(v)
     for _ in range(MOST_SIGNS):
+        if is_late():
+            return None
         used = signs != 0.0
         row = (weights * signs)[used]
         v = np.zeros(len(signs))
@@ -159,6 +236,8 @@ def sparse_direction(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
 
     With v = p - m, p and m >= 0, the last term is (weights'(p + m))^2: nonnegative least squares.
     """
+    if Z.shape[1] > LARGE // 2:
+        return direction_by_descent(Z, b, ridge, weights)
     R, b = triangular_system(Z, b, ridge)
     d = R.shape[1]
     row = weights[None, :]
@@ -166,11 +245,40 @@ def sparse_direction(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
     return np.asarray(split[:d] - split[d:])
 
 
+def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
+    """Return what `sparse_direction` does for many features, by descent along one coordinate after the other.
+
+    The l1 part is the square of a separable function, whose slopes are separable too: where no coordinate improves it,
+    nothing does.  Where the time is up, it is what the sweeps until then give.
+    """
+    columns = np.ascontiguousarray(Z.T)
+    curvature = row_products(columns, columns) + ridge**2 + weights**2
+    v, residual, total = np.zeros(len(weights)), b.copy(), 0.0
+    for _ in range(MOST_SWEEPS):
+        largest = 0.0
+        for j in np.flatnonzero(curvature > 0.0):
+            old = v[j]
+            rest = total - weights[j] * abs(old)
+            pull = columns[j] @ residual + (curvature[j] - ridge[j] ** 2 - weights[j] ** 2) * old
+            v[j] = np.sign(pull) * max(abs(pull) - rest * weights[j], 0.0) / curvature[j]
+            if v[j] != old:
+                residual -= (v[j] - old) * columns[j]
+                total = rest + weights[j] * abs(v[j])
+                largest = max(largest, abs(v[j] - old))
+        total = float(weights @ np.abs(v))
+        if largest <= SETTLED * np.abs(v).max() or is_late():
+            break
+    return v
+
+
 def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
     """Return R and e with |e - R v|^2 = |b - Z v|^2 + sum ridge_i^2 v_i^2 up to a constant, R with at most d rows."""
     d = Z.shape[1]
     rows = len(Z) + np.count_nonzero(ridge)
     require_memory(8.0 * (3 * rows * d + 4 * min(rows, d) * d), f"the direction of labels in {d} features", FEWER)
+    factor = well_conditioned_factor(times(Z.T, Z) + np.diag(ridge**2)) if rows > d > LARGE // 2 else None
+    if factor is not None:
+        return factor.T, scipy.linalg.solve_triangular(factor, Z.T @ b, lower=True)
     stacked = with_ridge_rows(np.column_stack([Z, b]), np.append(ridge, 0.0))
     if rows > d:
         stacked = triangular_root(stacked)[:d]
@@ -188,7 +296,11 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     points = X if len(G) == X.shape[1] else np.column_stack([X, np.ones(len(X))])
     q = row_energies(points, G)
     nonzero = q > AT_CENTRE * q.mean()
-    coefficients = np.linalg.lstsq(points[nonzero] @ G / np.sqrt(q[nonzero, None]), scores[nonzero])[0]
+    rows, wanted = points[nonzero] @ G / np.sqrt(q[nonzero, None]), scores[nonzero]
+    if min(rows.shape) > DENSE:  # the scores are of a few leading directions, which a few steps find
+        coefficients = np.column_stack([least_squares(rows, score) for score in wanted.T])
+    else:
+        coefficients = np.linalg.lstsq(rows, wanted)[0]
     W = (G @ coefficients).T
     return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
 

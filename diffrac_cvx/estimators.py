@@ -2,7 +2,6 @@
 
 import copy
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from inspect import signature
@@ -56,13 +55,13 @@ from diffrac_cvx.shifted import Shifted
 from diffrac_cvx.solvers import solve
 from diffrac_cvx.solvers.factored.sampling import many_rows
 from diffrac_cvx.solvers.stopping import with_all_points
+from diffrac_cvx.time_budget import is_late, seconds_left, spend, within
 
 INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 MOST_ROUNDS = 100  # of directions and splits
 STARTS = 10  # of k-means, for more than two clusters
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
 STRATEGIES = ("together", "splits")
-LEAST_TIME = 1e-3  # seconds that a split gets where none are left
 
 
 class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -117,7 +116,7 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _solve(self, X: Array, automatic: str, shares: Array | None = None) -> Result:
         """Solve the relaxation by the user's solver, and keep what is proved about it."""
-        result = self._relax(X, automatic, self.time_limit, shares)
+        result = self._relax(X, automatic, seconds_left(), shares)
         self._keep((result,))
         return result
 
@@ -247,7 +246,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     max_iter : int, optional
         Iterations of the solver; its own default if None.
     time_limit : float, optional
-        Seconds for the solver, all splits together.
+        Seconds for everything: what the solver leaves is for rounding and directions, which take little after it.
     standardize : bool
         Whether features are brought to unit variance first, which the penalty then weighs alike.
     random_state : int, RandomState or None
@@ -351,6 +350,11 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         DegenerateDataWarning
             For each of ``reservations_``.
         """
+        with spend(within(as_seconds(self.time_limit))):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
+        """Find the directions and the clusters; after the time limit only what is needed is computed, and is short."""
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
         one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
@@ -378,7 +382,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
             self._cluster_together(data, K, shares)
         else:
             result = self._solve(data.X, "low_rank", shares)
-            self.coef_, self.intercept_, _ = self._halves(data, result, shares)
+            self.coef_, self.intercept_ = self._function(data, result, shares)
         self.scaled_coef_ = self.coef_ * deviations_of(data.X, shares) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self.labels_ = self.predict(X)
@@ -418,34 +422,35 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     def _split_repeatedly(self, points: Array, K: int, shares: Array | None) -> None:
         """Keep the splits that lead to more than two clusters."""
         results: list[Result] = []
-        ends = None if self.time_limit is None else time.perf_counter() + positive(self.time_limit, "time_limit")
 
         def halve(part: Array, shares: Array | None) -> Halves | None:
             if results and not np.ptp(part, axis=0).any():
                 return None
             data = self._scale(part, shares)
-            left = None if ends is None else max(ends - time.perf_counter(), LEAST_TIME)
             with warnings.catch_warnings():
                 if results:  # features may be constant in a part
                     warnings.simplefilter("ignore", DegenerateDataWarning)
-                results.append(self._relax(data.X, "low_rank", left, shares))
-                found = self._halves(data, results[-1], shares)
+                results.append(self._relax(data.X, "low_rank", seconds_left(), shares))
+                found = self._halves(data, part, results[-1], shares)
             return found if 0 < np.sum(part @ found.coef + found.intercept > 0.0) < len(part) else None
 
         self.splits_ = split_repeatedly(points, K, halve, float(self.nu), shares)
         self._keep(results)
         self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
 
-    def _halves(self, data: Standardised, result: Result, shares: Array | None) -> Halves:
-        """Return the function that splits points in two, and the cost of its split."""
+    def _function(self, data: Standardised, result: Result, shares: Array | None) -> tuple[Array, float]:
+        """Return the function x'coef + intercept that splits points in two."""
         v = self._find_direction(data.X, self._round(result.factor, shares), shares)
         v = v if v[np.argmax(np.abs(v) * deviations_of(data.X, shares))] >= 0 else -v
         coef = v * data.unit
-        projected = data.X @ v
-        edge = threshold(projected, shares)
-        labels = np.where(projected > edge, 1.0, -1.0)
+        return coef, -float(np.dot(coef, data.mean)) - threshold(data.X @ v, shares)
+
+    def _halves(self, data: Standardised, part: Array, result: Result, shares: Array | None) -> Halves:
+        """Return the function that splits some points in two, and the cost of its split."""
+        coef, intercept = self._function(data, result, shares)
+        labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
         proof = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty, sample_weight=shares)
-        return Halves(coef, -float(np.dot(coef, data.mean)) - edge, proof.objective)
+        return Halves(coef, intercept, proof.objective)
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``: (n,), positive where the label is 1, or (n, K), largest at the label.
@@ -493,6 +498,8 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         """Return the direction of labels; with ``refine``, of the labels at which the alternation with splits ends."""
         v = self._direction(X, labels, shares)
         for _ in range(MOST_ROUNDS if self.refine else 0):
+            if is_late():
+                break
             split = roundings.two_means(X @ v, shares)
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
@@ -589,6 +596,11 @@ class MultiLabelDiffrac(_AffineClusterer):
         DegenerateDataWarning
             If the relaxation holds fewer than n_labels labels.
         """
+        with spend(within(as_seconds(self.time_limit))):
+            return self._fit(X)
+
+    def _fit(self, X: npt.ArrayLike) -> Self:
+        """Find the labels and their directions; after the time limit only what is needed is computed, and is short."""
         k = positive_int(self.n_labels, "n_labels")
         data = self._scale(self._read(X, ensure_min_samples=2))
         result = self._solve(data.X, "fista")
@@ -605,6 +617,11 @@ class MultiLabelDiffrac(_AffineClusterer):
     def fit_predict(self, X: npt.ArrayLike, y: object = None) -> npt.NDArray[np.int64]:
         """Find the labels, and return them as in ``labels_``; what is raised and warned of is that of `fit`."""
         return np.asarray(self.fit(X).labels_)
+
+
+def as_seconds(time_limit: float | None) -> float | None:
+    """Return a checked limit of time."""
+    return None if time_limit is None else positive(time_limit, "time_limit")
 
 
 def as_dense(X: Any) -> Array:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.factors import Factor, dense, order_columns
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, unit_rows
 from diffrac_cvx.memory import require_memory
-from diffrac_cvx.rows import Poll, Rows, do_nothing
+from diffrac_cvx.rows import Poll, Rows
 from diffrac_cvx.shifted import Shifted
 from diffrac_cvx.threads import one_thread
 
@@ -126,14 +127,14 @@ class LabelsFactor(FactorTable):
         """Return what a function gives of the parts of X U."""
         with one_thread():  # this runs after the solver has returned
             return self.X.in_centred.each(
-                function, self.X.transform @ self.U, *arguments, aligned=aligned, poll=do_nothing
+                function, self.X.transform @ self.U, *arguments, aligned=aligned, poll=time_budget.poll
             )
 
     def over_rows(self, function: Any, *arguments: Any, aligned: tuple[Array, ...] = ()) -> tuple[Any, ...]:
         """Return the sums of what a function gives of the parts of X U."""
         with one_thread():
             T = self.X.transform @ self.U
-            return tuple(self.X.in_centred.total(function, T, *arguments, aligned=aligned, poll=do_nothing))
+            return tuple(self.X.in_centred.total(function, T, *arguments, aligned=aligned, poll=time_budget.poll))
 
 
 class SparseLabelsFactor(FactorTable):

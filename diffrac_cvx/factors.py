@@ -7,7 +7,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import principal_columns, row_blocks
+from diffrac_cvx.linalg import principal_columns, row_blocks, times
 from diffrac_cvx.memory import require_memory
 
 Sparse = Any  # a scipy.sparse array; the types of SciPy's operations on them are too narrow to be of use
@@ -43,7 +43,7 @@ def squared_norm(U: Factor) -> float:
 def products(X: Array, U: Factor) -> Array:
     """Return X U, shape (n, r)."""
     if not is_sparse(U):
-        return np.asarray(X @ U)
+        return times(X, U)
     return np.concatenate([np.asarray(block @ U) for block in row_blocks(X)])
 
 
@@ -54,7 +54,7 @@ def sum_of_absolute_products(U: Factor) -> float:
     U = U[U.any(axis=1)]
     if U.shape[1] == 1:
         return float(np.abs(U).sum()) ** 2
-    return float(sum(np.abs(U[start : start + ROWS] @ U.T).sum() for start in range(0, len(U), ROWS)))
+    return float(sum(np.abs(times(U[start : start + ROWS], U.T)).sum() for start in range(0, len(U), ROWS)))
 
 
 def order_columns(U: Factor, rtol: float = 0.0) -> Factor:

@@ -1,33 +1,42 @@
 """Linear algebra that the rest of the package uses."""
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
+import scipy.sparse.linalg
 
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.memory import require_memory
 from diffrac_cvx.point_weights import mean_of
 from diffrac_cvx.rows import BLOCK, Rows
 from diffrac_cvx.shifted import Points, Shifted
+from diffrac_cvx.time_budget import is_late, poll
 
 RANK = 8.0  # times the size and the precision: singular values below, over the largest, are zero
 SMALL_RIDGE = 1e-4  # a_j, over the norm of its column and itself, below which it is small
 FEW = 1000  # columns with a small ridge that are never too many to stay as they are
+End = Literal["LA", "SA"]  # the largest eigenvalues, or the smallest
 SMALL = 100  # columns up to which singular vectors are computed by the method that never fails
+LARGE = 1000  # rows of a square matrix from which on a decomposition of it takes a second or more
+OPERATIONS = 2e9  # in one product
+ROUGH = 1e-3  # relative error of singular values where the time is up
+PRINCIPAL = 60  # eigenvectors that are computed where there is no time for all
+WELL_CONDITIONED = 1e-5  # inverse of the condition number from which on a Cholesky factor whitens
 EPS = float(np.finfo(float).eps)
 
 
 def row_blocks(X: Points | Rows) -> Iterator[Any]:
-    """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made."""
+    """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made; the clock is looked at."""
     if isinstance(X, Rows):
         yield from X.blocks()
         return
     for start in range(0, len(X), BLOCK):
+        poll()
         yield X[start : start + BLOCK]
 
 
@@ -37,7 +46,7 @@ def row_energies(X: Array | Rows | Shifted, U: Array) -> Array:
         return X.energies(U)
     if isinstance(X, Shifted) and scipy.sparse.issparse(U):  # the products are sparse too, but for one row
         return np.maximum(Shifted(X.S @ U, X.r @ U).power(2) @ np.ones(U.shape[1]), 0.0)
-    return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in row_blocks(X))])
+    return np.concatenate([row_products(XU, XU) for XU in (times(block, U) for block in row_blocks(X))])
 
 
 def moment(X: Array | Rows | Shifted, u: Array) -> Array:
@@ -48,7 +57,7 @@ def moment(X: Array | Rows | Shifted, u: Array) -> Array:
         return X.moment(u)
     total = np.zeros((X.shape[1], X.shape[1]))
     for block, weights in zip(row_blocks(X), row_blocks(u), strict=True):
-        total += block.T @ (weights[:, None] * block)
+        total += times(block.T, weights[:, None] * block)
     return total / len(X)
 
 
@@ -62,15 +71,143 @@ def symmetric(M: Array) -> Array:
     return (M + M.T) / 2
 
 
+def times(A: Array, B: Array) -> Array:
+    """Return A B, by blocks of rows where it takes long."""
+    size = max(int(OPERATIONS / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
+    if len(A) <= size:
+        poll()
+        return np.asarray(A @ B)
+    product = np.empty((len(A), B.shape[1]))
+    for start in range(0, len(A), size):
+        poll()
+        np.matmul(A[start : start + size], B, out=product[start : start + size])
+    return product
+
+
 def psd_factor(M: Array, rtol: float = 0.0) -> Array:
     """Return U with U U' the projection of M on the cone of positive semidefinite matrices.
 
-    Columns come by decreasing eigenvalue; those below rtol times the largest are dropped (one is always kept).
+    Columns come by decreasing eigenvalue; those below rtol times the largest are dropped (one is always kept).  Of a
+    large matrix that is in the cone the columns are those of a Cholesky factor; of one that is not they are principal
+    ones only, where the time does not suffice.
     """
-    values, vectors = np.linalg.eigh(symmetric(M))
+    if len(M) > LARGE:
+        U = pivoted_factor(M)
+        if U is not None:
+            return U
+        with contextlib.suppress(np.linalg.LinAlgError):
+            return cholesky(symmetric(M) + len(M) * EPS * float(np.diag(M).max()) * np.eye(len(M)))
+        if is_late(10.0 * float(len(M)) ** 3):
+            values, vectors = extreme_eigenpairs(symmetric(M), PRINCIPAL, tol=ROUGH)
+            return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
+    values, vectors = eigh(symmetric(M))
     keep = values > max(rtol * values[-1], 0.0)
     keep[-1] = True
     return np.asarray((vectors[:, keep] * np.sqrt(np.maximum(values[keep], 0.0)))[:, ::-1])
+
+
+def pivoted_factor(M: Array) -> Array | None:
+    """Return U with U U' = M up to rounding, for a positive semidefinite matrix of rank up to half of its size."""
+    most = max(float(np.diag(M).max()), 0.0)
+    rest, columns = np.diag(M).copy(), np.zeros((len(M), 0))
+    while columns.shape[1] <= len(M) // 2:
+        poll()
+        k = int(np.argmax(rest))
+        if rest[k] <= len(M) * EPS * most:
+            blocks = zip(row_blocks(M), row_blocks(columns), strict=True)
+            off = max(float(np.abs(block - some @ columns.T).max()) for block, some in blocks)
+            return columns if off <= 8 * len(M) * EPS * most and columns.shape[1] else None
+        # A few pivots at a time, by their own block: products of matrices are quicker than those of vectors.
+        chosen = np.argsort(-rest, kind="stable")[: max(8, columns.shape[1] // 4)]
+        corner = M[np.ix_(chosen, chosen)] - columns[chosen] @ columns[chosen].T
+        values, vectors = np.linalg.eigh(symmetric(corner))
+        if values[0] < -8 * len(M) * EPS * most:
+            return None
+        kept = values > max(1e-3 * values[-1], len(M) * EPS * most)
+        vectors = vectors[:, kept] / np.sqrt(values[kept])
+        columns = np.hstack([columns, (M[:, chosen] - columns @ columns[chosen].T) @ vectors])
+        rest = np.diag(M) - row_products(columns, columns)
+    return None
+
+
+def eigh(M: Array) -> tuple[Array, Array]:
+    """Return eigenvalues, increasing, and eigenvectors; one call, begun only where there is the time for it."""
+    if len(M) > LARGE:
+        poll(10.0 * float(len(M)) ** 3)
+    values, vectors = np.linalg.eigh(M)
+    return values, vectors
+
+
+def extreme_eigenpairs(M: Array, k: int, which: End = "LA", tol: float = 0.0) -> tuple[Array, Array]:
+    """Return about k eigenvalues of a symmetric matrix, increasing, and vectors, by Lanczos steps: O(size^2) each."""
+    return lanczos(lambda x: M @ x, len(M), k, which, tol)
+
+
+def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, tol: float) -> tuple[Array, Array]:
+    """Return eigenpairs of a symmetric map by Lanczos steps; what has converged where not all of them do."""
+
+    def look(x: Array) -> Array:
+        poll()
+        return product(x)
+
+    operator = scipy.sparse.linalg.LinearOperator((size, size), matvec=look, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(size)
+    try:
+        values, vectors = scipy.sparse.linalg.eigsh(operator, k=min(k, size - 1), which=which, v0=start, tol=tol)
+    except scipy.sparse.linalg.ArpackNoConvergence as failure:
+        values, vectors = np.asarray(failure.eigenvalues, float), np.asarray(failure.eigenvectors, float)
+    except scipy.sparse.linalg.ArpackError:  # of a zero matrix, all vectors are eigenvectors
+        values, vectors = np.zeros(0), np.zeros((size, 0))
+    if not len(values):
+        unit = start / np.linalg.norm(start)
+        return np.array([unit @ product(unit)]), unit[:, None]
+    order = np.argsort(values)
+    return np.asarray(values[order]), np.asarray(vectors[:, order])
+
+
+def cholesky(M: Array) -> Array:
+    """Return lower triangular L with L L' = M, by blocks where it takes long.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If M is not positive definite.
+    """
+    poll()
+    if len(M) <= 2 * LARGE:
+        return np.asarray(np.linalg.cholesky(M))
+    L = np.tril(M)
+    for start in range(0, len(M), LARGE):
+        poll()
+        block = slice(start, start + LARGE)
+        L[block, block] = np.linalg.cholesky(L[block, block] + np.tril(L[block, block], -1).T)
+        for rows in range(start + LARGE, len(M), LARGE):
+            part = slice(rows, rows + LARGE)
+            poll()
+            L[part, block] = scipy.linalg.solve_triangular(L[block, block], L[part, block].T, lower=True).T
+        for rows in range(start + LARGE, len(M), LARGE):
+            part = slice(rows, rows + LARGE)
+            L[part, start + LARGE : rows + LARGE] -= times(L[part, block], L[start + LARGE : rows + LARGE, block].T)
+    return np.tril(L)
+
+
+def inverse_triangular(L: Array) -> Array:
+    """Return the inverse of a lower triangular matrix, by blocks of columns where it takes long."""
+    inverse = np.zeros_like(L)
+    for start in range(0, len(L), LARGE):
+        poll()
+        columns = slice(start, min(start + LARGE, len(L)))
+        unit = np.eye(len(L) - start, columns.stop - start)
+        inverse[start:, columns] = scipy.linalg.solve_triangular(L[start:, start:], unit, lower=True)
+    return inverse
+
+
+def inverse_of_positive(M: Array) -> Array:
+    """Return the inverse of a positive definite matrix, by its Cholesky factor where it is large."""
+    if len(M) <= LARGE:
+        return np.asarray(scipy.linalg.inv(M, check_finite=False))
+    root = inverse_triangular(cholesky(M))
+    return times(root.T, root)
 
 
 def principal_columns(U: Array, rtol: float = 0.0) -> Array:
@@ -88,6 +225,7 @@ def principal_columns(U: Array, rtol: float = 0.0) -> Array:
 
 def left_singular(U: Array) -> tuple[Array, Array]:
     """Return the left singular vectors and the singular values, largest first."""
+    poll(20.0 * max(U.shape) * float(min(U.shape)) ** 2 if min(U.shape) > LARGE else 0.0)
     if min(U.shape) > SMALL:
         # By divide and conquer, 20 times quicker at 1500 columns, and without the interpreter's lock.
         with contextlib.suppress(np.linalg.LinAlgError):
@@ -95,6 +233,18 @@ def left_singular(U: Array) -> tuple[Array, Array]:
             return left, singular
     left, singular, _ = scipy.linalg.svd(U, full_matrices=False, lapack_driver="gesvd")
     return left, singular
+
+
+def leading_right_vectors(F: Array, k: int) -> Array:
+    """Return the leading right singular vectors of a large matrix as rows, k of them, by Lanczos steps."""
+    n, r = F.shape
+    tol = ROUGH if is_late() else 0.0
+    if n >= r:
+        vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", tol)[1]
+    else:
+        vectors = F.T @ lanczos(lambda x: F @ (F.T @ x), n, k, "LA", tol)[1]
+    vectors = vectors[:, ::-1]
+    return np.asarray((vectors / np.maximum(np.linalg.norm(vectors, axis=0), 1e-300)).T)
 
 
 def triangular_root(M: Array) -> Array:
@@ -111,8 +261,12 @@ def whitener(M: Array, penalised: npt.NDArray[np.bool_] | None = None) -> Array:
 
     M should have columns of comparable norm, so that the rank does not depend on their units.  Columns that are
     penalised, (d,) booleans, have their penalty among the rows of M: rank is decided among the others alone, and no
-    direction with a penalised part is left out, however small M is along it.
+    direction with a penalised part is left out, however small M is along it.  Where M is large and well conditioned, W
+    is the inverse of a Cholesky factor, and of full rank.
     """
+    W = whitener_by_cholesky(M)
+    if W is not None:
+        return W
     if penalised is None or not penalised.any():
         singular, right = right_singular(M)
         keep = is_above_rounding(singular, M.shape)
@@ -123,6 +277,21 @@ def whitener(M: Array, penalised: npt.NDArray[np.bool_] | None = None) -> Array:
     return np.asarray(
         basis @ (right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)))
     )
+
+
+def whitener_by_cholesky(M: Array) -> Array | None:
+    """Return square W with (M W)'(M W) = I; None where M is small, so that it saves nothing, or ill conditioned."""
+    return whitener_of_gram(times(M.T, M)) if LARGE // 2 < M.shape[1] <= len(M) else None
+
+
+def whitener_of_gram(B: Array) -> Array | None:
+    """Return upper triangular W with W'BW = I, from a Cholesky factor; None where B is not well conditioned."""
+    try:
+        L = cholesky(B)
+    except np.linalg.LinAlgError:
+        return None
+    rcond, _ = scipy.linalg.lapack.dtrcon(L, uplo="L")
+    return inverse_triangular(L).T if rcond > WELL_CONDITIONED else None
 
 
 def without_constant_directions(M: Array, penalised: npt.NDArray[np.bool_]) -> Array:
@@ -204,6 +373,9 @@ def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:
 def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
     """Return `whitener_with_ridge`, all columns kept."""
     free, M = a == 0.0, with_ridge_rows(X, a)
+    W = whitener_by_cholesky(M)
+    if W is not None:
+        return RidgeWhitener(W)
     basis = without_constant_directions(M, ~free)
     singular, right = right_singular(M @ basis)
     keep = is_above_rounding(singular, M.shape)

@@ -15,6 +15,7 @@ from diffrac_cvx.point_weights import mean_of, shares_within, sum_of_weights, we
 from diffrac_cvx.points import deviations_of
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding.many_clusters import Clusters, kmeans_clusters, lloyd, means_of, renumber
+from diffrac_cvx.time_budget import is_late
 
 MOST_ROUNDS = 100  # of affine scores and clusters
 LEAST_SHARE = 1e-6  # of the variance within clusters
@@ -114,7 +115,7 @@ def cluster_together(
     for _ in range(MOST_ROUNDS):
         scores = fit_scores(X, found, a, c, shares)
         again = np.unique(np.argmax(scores.of(X), axis=1), return_inverse=True)[1]
-        if np.array_equal(renumber(found), renumber(again)):
+        if np.array_equal(renumber(found), renumber(again)) or is_late():
             break
         found = again
     return scores

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.chunks import is_chunked
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array, as_data
-from diffrac_cvx.linalg import EPS, inverse_or_one, row_blocks
+from diffrac_cvx.linalg import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of, weights_for
-from diffrac_cvx.rows import Poll, Rows, as_rows, do_nothing
+from diffrac_cvx.rows import Poll, Rows, as_rows
 from diffrac_cvx.shifted import Points, Shifted, as_shifted, mean_squares, sparse_rows
 from diffrac_cvx.threads import allowed_threads, one_thread
 
@@ -28,7 +29,7 @@ def as_points(
     by_columns: bool = False,
     warn: bool = True,
     depth: int = 4,
-    poll: Poll = do_nothing,
+    poll: Poll = time_budget.poll,
 ) -> Points:
     """Return data, checked and centred: an array as a copy, others as `Rows` or, sparse, as `Shifted` columns.
 
@@ -106,8 +107,13 @@ def moment_of_products(X: Points, G: Factor) -> Array:
 
 
 def rank_of(X: Points) -> int:
-    """Return the numerical rank of X."""
+    """Return the numerical rank of X, centred."""
     if not isinstance(X, Rows | Shifted):
+        n, d = X.shape
+        if min(n, d) > LARGE // 2:  # where there is no doubt, a Gram matrix says so: n points have n - 1 differences
+            rows = X[1:] - X[0] if n <= d else X
+            if whitener_of_gram(times(rows, rows.T) if n <= d else times(rows.T, rows)) is not None:
+                return int(min(n - 1, d))
         return int(np.linalg.matrix_rank(X))
     values = np.linalg.eigvalsh(second_moment(scale_columns(X, inverse_or_one(root_mean_squares(X)))))
     return int(np.sum(values > max(len(X), len(values)) * EPS * max(values[-1], 0.0)))

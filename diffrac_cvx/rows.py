@@ -3,13 +3,15 @@
 import mmap
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.changes import changed_rows, map_of, mark, mark_chunk, require_file, require_length
 from diffrac_cvx.chunks import Chunks, add, as_chunks, is_chunked
 from diffrac_cvx.errors import DataError
@@ -23,6 +25,7 @@ from diffrac_cvx.inputs import (
 )
 from diffrac_cvx.threads import one_thread
 
+PATIENCE = 0.2  # seconds between looks at the clock while other threads read
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
 PICKED = 1000  # rows of a memory map that are picked at a time: each brings some pages of its own
 ENTRIES = 2_000_000  # of a block, where the table has many columns
@@ -30,10 +33,6 @@ ENTRIES = 2_000_000  # of a block, where the table has many columns
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 Poll = Callable[[], None]
-
-
-def do_nothing() -> None:
-    """Let whoever reads go on."""
 
 
 class Meter:
@@ -139,9 +138,12 @@ class Rows:
         if len(parts) == 1:
             return [function(parts[0], poll, *arguments, *slices[0])]
         with ThreadPoolExecutor(len(parts)) as pool:
-            tasks = [
-                pool.submit(function, part, poll, *arguments, *own) for part, own in zip(parts, slices, strict=True)
+            tasks = [  # each with the caller's budget of time
+                pool.submit(copy_context().run, function, part, poll, *arguments, *own)
+                for part, own in zip(parts, slices, strict=True)
             ]
+            while wait(tasks, timeout=PATIENCE).not_done:
+                poll()
             return [task.result() for task in tasks]
 
     def total(self, function: Callable[..., Any], *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll) -> Any:
@@ -245,7 +247,7 @@ class Rows:
 
     # What is computed of all rows
 
-    def take(self, chosen: Indices, poll: Poll = do_nothing) -> Array:
+    def take(self, chosen: Indices, poll: Poll = time_budget.poll) -> Array:
         """Return the rows chosen, in increasing order, as an array."""
         if isinstance(self.table, Chunks):
             picked = self.table.take(chosen, poll)
@@ -263,7 +265,7 @@ class Rows:
         """Return the matrix times U, shape (n, r)."""
         vector = U.ndim == 1
         T = self.transform @ (U[:, None] if vector else U)
-        found = np.concatenate(self.in_centred.each(part_products, T, poll=do_nothing))
+        found = np.concatenate(self.in_centred.each(part_products, T, poll=time_budget.poll))
         return found[:, 0] if vector else found
 
     @property
@@ -271,16 +273,16 @@ class Rows:
         """The rows in their centred columns, and ones."""
         return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
 
-    def energies(self, U: Array, poll: Poll = do_nothing) -> Array:
+    def energies(self, U: Array, poll: Poll = time_budget.poll) -> Array:
         """Return q_i = x_i'UU'x_i, shape (n,)."""
         return np.concatenate(self.in_centred.each(part_energies, self.transform @ U, poll=poll))
 
-    def gain_and_energy(self, U: Array, poll: Poll = do_nothing) -> tuple[float, float]:
+    def gain_and_energy(self, U: Array, poll: Poll = time_budget.poll) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i: what travels does not depend on n."""
         roots, squares = self.in_centred.total(part_gain, self.transform @ U, poll=poll)
         return float(roots) / len(self), float(squares) / len(self)
 
-    def moment(self, u: Array, poll: Poll = do_nothing) -> Array:
+    def moment(self, u: Array, poll: Poll = time_budget.poll) -> Array:
         """Return X' Diag(u) X / n, shape (D, D)."""
         T = self.transform
         (total,) = self.in_centred.total(part_moment, aligned=(u,), poll=poll)
@@ -290,7 +292,7 @@ class Rows:
         """Return X'X/n, shape (D, D)."""
         gram = self.gram
         if gram is None:
-            (total,) = replace(self.in_centred, offset=0.0).total(part_second_moment, poll=do_nothing)
+            (total,) = replace(self.in_centred, offset=0.0).total(part_second_moment, poll=time_budget.poll)
             gram = total / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
@@ -298,7 +300,7 @@ class Rows:
         T = self.transform
         return np.asarray(T.T @ gram @ T)
 
-    def products_with(self, Y: Array, poll: Poll = do_nothing) -> Array:
+    def products_with(self, Y: Array, poll: Poll = time_budget.poll) -> Array:
         """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
         (total,) = self.in_centred.total(part_products_with, aligned=(Y,), poll=poll)
         return np.asarray(self.transform.T @ total) / len(self)
@@ -307,7 +309,7 @@ class Rows:
         """Return which rows are zero, shape (n,)."""
         if self.offset > 0.0:
             return np.zeros(len(self), dtype=bool)
-        return np.concatenate(self.each(part_zero_rows, poll=do_nothing))
+        return np.concatenate(self.each(part_zero_rows, poll=time_budget.poll))
 
     def any(self) -> bool:
         """Whether any column is not constant."""
@@ -320,7 +322,7 @@ class Rows:
 
     def array(self) -> Array:
         """Return the matrix as an array, where a copy of its size is needed."""
-        return np.concatenate(self.each(part_array, poll=do_nothing))
+        return np.concatenate(self.each(part_array, poll=time_budget.poll))
 
 
 # Of a part
@@ -330,7 +332,7 @@ def run_part(table: Any, task: tuple[Callable[..., Any], Rows, tuple[Any, ...]],
     """Return what a function gives of a part, on a worker; the linear algebra has one thread."""
     function, frame, arguments = task
     with one_thread():
-        return function(replace(frame, table=table), do_nothing, *arguments, *aligned)
+        return function(replace(frame, table=table), time_budget.poll, *arguments, *aligned)
 
 
 def part_products(part: Rows, poll: Poll, T: Array) -> Array:
@@ -497,7 +499,9 @@ def release(table: Any, start: int, stop: int) -> None:
 # From what users pass
 
 
-def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = do_nothing) -> Rows:
+def as_rows(
+    X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = time_budget.poll
+) -> Rows:
     """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
 
     A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.  What is

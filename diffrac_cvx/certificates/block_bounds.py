@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import (
@@ -35,7 +36,7 @@ from diffrac_cvx.certificates.rounding import Pencil, gamma, proved_ratio, succe
 from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, moment, symmetric
+from diffrac_cvx.linalg import EPS, LARGE, eigh, extreme_eigenpairs, moment, symmetric, times, whitener_of_gram
 from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.result import Bracket, Labels
 from diffrac_cvx.rows import Rows
@@ -122,20 +123,27 @@ class Blocks:
 
         The weights of the rows in M are top at most.
         """
+        time_budget.poll()
         W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
         off_M = self.problem.off_moment(block, M, top)
         off_right = self.problem.off_right(block, self.right[i])
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
-        found = blended_ratio(symmetric(W.T @ M @ W), symmetric(W[:s].T @ C @ W[:s]), size * off_M, size * off_right)
+        inside = symmetric(times(W[:s].T, times(C, W[:s])))
+        found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, size * off_M, size * off_right)
         right = self.right[i].copy()
         right[:s, :s] += found.share * C
-        least = float(np.linalg.eigvalsh(right)[0])
+        values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
+        least = float(values[0])
         return proved_ratio(Pencil(M, right, off_M, off_right), found.t, least), found.share * C
 
 
 def whiten(right: Array) -> Array:
     """Return W with W' right W = I for a positive semidefinite matrix; null directions, where M is null too, go."""
-    values, vectors = np.linalg.eigh(right)
+    time_budget.poll()
+    W = whitener_of_gram(right) if len(right) > LARGE // 2 else None
+    if W is not None:
+        return W
+    values, vectors = eigh(right)
     keep = values > 8 * len(right) * EPS * values[-1]
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 

@@ -1,24 +1,39 @@
 """Brackets in the space of directions: what any factor of V proves about (15) and (21), in closed form."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.certificates.rounding import UNIT, Pencil, gamma, proved_ratio, proved_shift, up
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, momentum, row_energies, symmetric
+from diffrac_cvx.linalg import (
+    LARGE,
+    cholesky,
+    extreme_eigenpairs,
+    lanczos,
+    moment,
+    momentum,
+    row_energies,
+    symmetric,
+    times,
+)
 from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.result import Bracket
+from diffrac_cvx.time_budget import LeaveError, poll
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
 WELL_CONDITIONED = 0.05
 FITTING_STEPS = 300
 THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| to its diagonal, below which a solver may have meant 0
+MOST_NEGATIVE = 40  # eigenvectors of a large matrix that is moved towards the positive semidefinite ones
+NEARLY = 1e-8  # relative error of an eigenvalue of a large matrix, where what is proved does not rest on it
 OF_MEANS = 400  # roundings that a mean by NumPy's pairwise sums may have
 BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
 
@@ -38,14 +53,20 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
     points have weights, with these in M and in the mean.
     """
     lower = 0.0
+    with suppress(LeaveError):  # the bounds that were proved until then hold; who asked will leave at the next look
+        for found in lower_bounds(problem, point, dual):
+            lower = max(lower, found)
+    return Bracket(float(lower), float(point.value))
+
+
+def lower_bounds(problem: DirectionProblem, point: Scaled, dual: Dual | None) -> Iterator[float]:
+    """Yield the lower bounds that weights and multipliers read off a point prove, those of the dual first."""
     C_given = None if dual is None or dual.C is None else clip_to_box(problem, dual.C)
     if dual is not None and dual.u is not None:
-        u, inverse_mean = skip_zero_rows(problem, dual.u)
-        lower = max(lower, lower_bound(problem, u, inverse_mean, C_given))
+        yield lower_bound(problem, *skip_zero_rows(problem, dual.u), C_given)
     for u, inverse_mean in candidate_weights(problem, point.q):
         for C in candidate_matrices(problem, point.U, partial(moment, problem.X, u), C_given):
-            lower = max(lower, lower_bound(problem, u, inverse_mean, C))
-    return Bracket(float(lower), float(point.value))
+            yield lower_bound(problem, u, inverse_mean, C)
 
 
 def clip_to_box(problem: DirectionProblem, C: Array) -> Array:
@@ -56,11 +77,13 @@ def clip_to_box(problem: DirectionProblem, C: Array) -> Array:
 def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
     """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
     S = problem.A + C + np.diag(problem.c**2) - M
-    if not are_finite(S):
-        return C
-    values, vectors = np.linalg.eigh(S)
-    negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
-    return clip_to_box(problem, C - negative)
+    return clip_to_box(problem, C - negative_part(S)) if are_finite(S) else C
+
+
+def negative_part(S: Array) -> Array:
+    """Return the negative part of a symmetric matrix, of a large one its principal directions only."""
+    values, vectors = extreme_eigenpairs(S, MOST_NEGATIVE, "SA", 1e-3) if len(S) > LARGE else np.linalg.eigh(S)
+    return times(vectors * np.minimum(values, 0.0), vectors.T)
 
 
 def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
@@ -118,7 +141,7 @@ def candidate_matrices(
         return
     if C_given is not None:
         yield C_given
-    V = U @ U.T
+    V = times(U, U.T)
     size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
     if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
         return  # where V has few zeros, its signs give the C that the solver has
@@ -128,7 +151,7 @@ def candidate_matrices(
         return
     slack = np.clip(M - problem.A, -problem.box, problem.box)
     yield from sign_patterns(problem, V, slack)
-    if C_given is None:
+    if C_given is None and len(V) <= LARGE:
         for threshold in THRESHOLDS:
             yield fit_matrix(problem, M, V, np.abs(V) <= threshold * size)
 
@@ -144,10 +167,10 @@ def fit_matrix(problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[
     C = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
     ahead, t = C, 1.0
     for _ in range(FITTING_STEPS):
+        poll()
         S = fixed + ahead
-        values, vectors = np.linalg.eigh(S)
-        negative = (vectors * np.minimum(values, 0.0)) @ vectors.T
-        slope = (S @ V + V @ S) / 2 + negative
+        SV = S @ V
+        slope = (SV + SV.T) / 2 + negative_part(S)
         new = np.where(free, np.clip(ahead - slope / 2, -problem.box, problem.box), C)
         t, weight = momentum(t)
         ahead = new + weight * (new - C)
@@ -173,7 +196,7 @@ def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None, off_M: 
     Mz, identity, off = symmetric(Mz), np.eye(len(Mz)), problem.rounding.off_right
     if C is None:
         return proved_ratio(Pencil(Mz, identity, off_M, off), top_eigenvalue(Mz), 1.0)
-    Cw = symmetric(problem.W.T @ C @ problem.W)
+    Cw = symmetric(times(problem.W.T, times(C, problem.W)))
     off = up(off + gamma(2 * len(C) + 8) * float(np.sum(problem.W**2) * np.linalg.norm(C)))
     found = blended_ratio(Mz, Cw, off_M, off)
     return proved_ratio(Pencil(Mz, identity + found.share * Cw, off_M, off), found.t, found.least)
@@ -194,6 +217,8 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, off_right: float = 0.0
     """
     if not are_finite(M, C):
         return Blend(np.inf, 1.0, 0.0)
+    if len(C) > LARGE:
+        return blend_of_large(M, C, off_M, off_right)
     shifts, Q = np.linalg.eigh(C)
     M = Q.T @ M @ Q
     best, least_sum = Blend(np.inf, 1.0, 0.0), np.inf
@@ -213,12 +238,50 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, off_right: float = 0.0
     return best
 
 
+def blend_of_large(M: Array, C: Array, off_M: float, off_right: float) -> Blend:
+    """Return what `blended_ratio` does, without an eigendecomposition: by Lanczos steps and Cholesky factors."""
+    lowest = float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0])
+    best, least_sum = Blend(np.inf, 1.0, 0.0), np.inf
+    off_M, off_right = off_M + gamma(2 * len(M)) * np.trace(M), off_right + gamma(2 * len(M)) * len(M)
+    for blend in BLENDS:
+        least = 1.0 + (1.0 - blend) * lowest - NEARLY
+        if least < 1e-9:
+            continue
+        try:
+            t = top_ratio(M, np.eye(len(C)) + (1.0 - blend) * C)
+        except np.linalg.LinAlgError:
+            continue
+        whole = t + 2.0 * (off_M + t * off_right) / least
+        if whole > least_sum:
+            break
+        best, least_sum = Blend(t, 1.0 - blend, least), whole
+        if least > WELL_CONDITIONED:
+            break
+    return best
+
+
+def top_ratio(M: Array, right: Array) -> float:
+    """Return a number, a little above the largest eigenvalue of right^-1 M, up to what Lanczos steps miss."""
+    L = cholesky(right)
+
+    def product(x: Array) -> Array:
+        x = scipy.linalg.solve_triangular(L, x, lower=True, trans="T", check_finite=False)
+        return np.asarray(scipy.linalg.solve_triangular(L, M @ x, lower=True, check_finite=False))
+
+    return float(lanczos(product, len(M), 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
+
+
 def top_eigenvalue(M: Array) -> float:
     """Return the largest eigenvalue of a symmetric matrix; infinity, of which nothing follows, if it is not finite.
 
-    By divide and conquer: LAPACK's MRRR, quicker for one eigenvalue, fails on some matrices near the identity.
+    Of a large one it is that up to what Lanczos steps miss.  By divide and conquer: LAPACK's MRRR, quicker for one
+    eigenvalue, fails on some matrices near the identity.
     """
-    return float(np.linalg.eigvalsh(M)[-1]) if are_finite(M) else np.inf
+    if not are_finite(M):
+        return np.inf
+    if len(M) > LARGE:
+        return float(extreme_eigenpairs(M, 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
+    return float(np.linalg.eigvalsh(M)[-1])
 
 
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:

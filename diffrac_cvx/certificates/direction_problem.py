@@ -23,14 +23,18 @@ from diffrac_cvx.factors import (
 )
 from diffrac_cvx.inputs import Array, as_matrix, warn_degenerate
 from diffrac_cvx.linalg import (
+    LARGE,
     constant_directions,
     inverse_or_one,
+    moment,
     power_of_two,
     psd_factor,
     row_energies,
+    times,
     triangular_root,
     unit_rows,
     whitener,
+    whitener_of_gram,
     whitener_with_ridge,
 )
 from diffrac_cvx.memory import require_memory
@@ -143,6 +147,8 @@ class DirectionProblem:
     @cached_property
     def A(self) -> Array:
         """A = X'X/n + Diag(a)^2, shape (D, D)."""
+        if self.is_large:
+            return moment(self.X, np.ones(len(self.X))) + np.diag(self.a**2)
         return self.R.T @ self.R
 
     @cached_property
@@ -150,7 +156,13 @@ class DirectionProblem:
         """W'(A + Diag(c)^2)W = I, on the range of A + Diag(c)^2, shape (D, r)."""
         if self.basis is not None:
             return np.eye(len(self.c))
-        return whitener(np.vstack([self.R, np.diag(self.c)]), (self.a > 0.0) | (self.c > 0.0))
+        W = whitener_of_gram(self.A + np.diag(self.c**2)) if self.is_large else None
+        return whitener(np.vstack([self.R, np.diag(self.c)]), (self.a > 0.0) | (self.c > 0.0)) if W is None else W
+
+    @property
+    def is_large(self) -> bool:
+        """Whether A comes from X itself and not from its root R, whose factorisation would take long."""
+        return self.basis is None and self.root is None and len(self.c) > LARGE // 2
 
     @cached_property
     def L(self) -> Array:
@@ -168,7 +180,7 @@ class DirectionProblem:
     def left_out(self) -> int:
         """How many directions, that nothing penalises, are taken to be constant: the data hardly vary along them."""
         free = np.flatnonzero((self.a == 0.0) & (self.c == 0.0))
-        if self.basis is not None or len(free) == 0 or isinstance(self.X, Rows):
+        if self.basis is not None or not self.has_l1 or len(free) == 0 or isinstance(self.X, Rows):
             return int(self.dropped)
         return constant_directions(dense_columns(self.X, free))
 
@@ -182,7 +194,7 @@ class DirectionProblem:
         """Whitened data X W, shape (n, r)."""
         if not self.has_l1:
             return self.X
-        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, Rows) else self.X @ self.W
+        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, Rows) else times(self.X, self.W)
 
     @property
     def has_l1(self) -> bool:
@@ -191,7 +203,7 @@ class DirectionProblem:
 
     def restrict(self, chosen: npt.NDArray[np.intp]) -> "DirectionProblem":
         """Return the problem in which V is zero outside the chosen coordinates; there has to be an l1 part."""
-        known = "R" in self.__dict__
+        known = "R" in self.__dict__ and not self.is_large
         return replace(
             self,
             X=dense_columns(self.X, chosen),
@@ -329,19 +341,12 @@ def direction_problem(
         what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
         require_memory(8.0 * (COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
         X = X.array()
-    a, c = weights_of(penalty, d)
-    require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
-    if nu < 1.0:
-        X = np.column_stack([X, np.ones(n)])
-        a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
-        c = np.append(c, 0.0)
-    s, X = root_weights(shares), weigh_rows(X, shares)
-    scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
-    X, a, c = X * scale, a * scale, c * scale
-    if c.any():
-        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, s=s)
+    problem = unit_problem(X, nu, penalty, shares)
+    if problem.has_l1:
+        return problem
+    X, a, scale, s = problem.X, problem.a, problem.scale, problem.s
     found = whitener_with_ridge(X / n**0.5, a)
-    Z, zeros = X @ found.W, np.zeros(found.W.shape[1])
+    Z, zeros = times(X, found.W), np.zeros(found.W.shape[1])
     return DirectionProblem(
         X=Z,
         a=zeros,
@@ -353,6 +358,23 @@ def direction_problem(
         dropped=found.left_out,
         s=s,
     )
+
+
+def unit_problem(X: Array | Shifted, nu: float, penalty: Penalty, shares: Array | None = None) -> DirectionProblem:
+    """Return problem (15) in unit columns: nothing of size d x d is computed, whatever the penalty."""
+    n, d = X.shape
+    if isinstance(X, Shifted):
+        return problem_of_shifted(X, nu, penalty)
+    a, c = weights_of(penalty, d)
+    require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
+    if nu < 1.0:
+        X = np.column_stack([X, np.ones(n)])
+        a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
+        c = np.append(c, 0.0)
+    s, X = root_weights(shares), weigh_rows(X, shares)
+    scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
+    X, a, c = X * scale, a * scale, c * scale
+    return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, s=s)
 
 
 def problem_of_shifted(X: Shifted, nu: float, penalty: Penalty) -> DirectionProblem:

@@ -13,7 +13,8 @@ from diffrac_cvx.inputs import Array
 from diffrac_cvx.result import Labels
 from diffrac_cvx.shifted import Shifted
 
-COLUMNS = 512  # of X that are multiplied with the others at a time
+COLUMNS = 512  # of X that are multiplied with the others at a time, fewer where the others are many
+PRODUCTS = 5_000_000  # at a time
 NEAR = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at again without the others
 SINGLE_FROM = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
 SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
@@ -151,9 +152,10 @@ def scan(
     largest = np.inf if spread is None else spread.largest(problem.c) + columns.rounding
     parts = [empty_pairs()]
     proved = None if spread is None else np.arange(m)
-    for start in range(0, m, COLUMNS):
+    step = min(COLUMNS, max(PRODUCTS // m, 16))
+    for start in range(0, m, step):
         poll()
-        block, rest = slice(start, min(start + COLUMNS, m)), slice(start, m)
+        block, rest = slice(start, min(start + step, m)), slice(start, m)
         G = columns.products(block, rest)
         np.fill_diagonal(G, 0.0)
         size = np.abs(G)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import RidgeWhitener, moment
+from diffrac_cvx.linalg import RidgeWhitener, cholesky, moment, times
 from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.rows import BLOCK
 
@@ -124,7 +124,7 @@ def succeeds(S: Array) -> bool:
     if not are_finite(S):
         return False
     try:
-        return are_finite(np.linalg.cholesky(S))
+        return are_finite(cholesky(S))
     except np.linalg.LinAlgError:
         return False
 
@@ -139,7 +139,7 @@ def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside
     n, D = X.shape
     size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
     off_data = up(gamma(D + n + 16) * size + outside)
-    residual = moment(Z, np.ones(n)) + (W.T * diagonal) @ W - np.eye(len(W.T))
+    residual = moment(Z, np.ones(n)) + times(W.T * diagonal, W) - np.eye(len(W.T))
     trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
     formed = gamma(summands(n) + D + 8) * trace
     off_right = up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + off_data) * off_data)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import (
     OF_MEANS,
     Dual,
@@ -21,7 +22,7 @@ from diffrac_cvx.factors import is_sparse
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import row_products, symmetric
 from diffrac_cvx.result import Bracket
-from diffrac_cvx.rows import Poll, Rows, do_nothing
+from diffrac_cvx.rows import Poll, Rows
 
 FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) does not grow
 
@@ -106,7 +107,9 @@ def sum_over_part(part: Rows, poll: Poll, TU: Array, floors: Array) -> Sums:
     return Sums(moments, inverses, every_root, every_square)
 
 
-def look(problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = do_nothing, guess: bool = False) -> Pass:
+def look(
+    problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = time_budget.poll, guess: bool = False
+) -> Pass:
     """Return what one pass over all rows proves and gives at a factor.
 
     With `guess` the multipliers tried are those of `bracket`, else the one given and that moved closer to feasible.

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.rounding import UNIT, gamma, up
 from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm, sum_of_absolute_products
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import inverse_or_one, power_of_two, row_blocks
 from diffrac_cvx.penalty import Penalty, weights_of
-from diffrac_cvx.rows import BLOCK, Poll, Rows, do_nothing
+from diffrac_cvx.rows import BLOCK, Poll, Rows
 from diffrac_cvx.shifted import Points, Shifted, row_sizes
 
 
@@ -46,7 +47,7 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor, shares: Arra
     norm = float(np.sqrt(np.sum(columns)) + np.linalg.norm(offset))
     factor = RoundedFactor(features, offset, units, norm, n)
     if isinstance(X, Rows):
-        gain, energy = X.total(bounds_of_part, factor, poll=do_nothing)
+        gain, energy = X.total(bounds_of_part, factor, poll=time_budget.poll)
         roundings = X.summands + 16
     else:
         gain, energy = bounds_of_blocks(row_blocks(X), factor, None if shares is None else n * shares)
@@ -180,7 +181,7 @@ def proved_labels_value(
     mean, rounded = (float(y.mean()), 4.0) if shares is None else (math.fsum(y * shares), 16.0)
     size = float(np.linalg.norm(v / units))
     if isinstance(X, Rows):
-        (total,) = X.total(misfits_of_part, v, mean, units, size, n, aligned=(y,), poll=do_nothing)
+        (total,) = X.total(misfits_of_part, v, mean, units, size, n, aligned=(y,), poll=time_budget.poll)
         misfit = float(total) / n
     else:
         found = misfits(X, y - mean, v, units, size, n, rounded)

@@ -6,6 +6,7 @@ import numpy.typing as npt
 from diffrac_cvx.inputs import Array, as_generator, as_matrix, positive_int
 from diffrac_cvx.linalg import row_products
 from diffrac_cvx.point_weights import mean_of, weigh_rows
+from diffrac_cvx.time_budget import is_late
 
 MOST_ROUNDS = 300
 
@@ -51,7 +52,9 @@ def kmeans_clusters(
     points = points / (float(np.abs(points).max()) or 1.0)
     points = points - mean_of(points, shares)
     random = as_generator(rng)
-    runs = [lloyd(points, draw_centres(points, k, random, shares), shares) for _ in range(restarts)]
+    runs = [lloyd(points, draw_centres(points, k, random, shares), shares)]
+    while len(runs) < restarts and not is_late():
+        runs.append(lloyd(points, draw_centres(points, k, random, shares), shares))
     best = min(runs, key=lambda found: distortion(points, found, shares))
     return renumber(best)
 
@@ -62,7 +65,7 @@ def lloyd(points: Array, centres: Array, shares: Array | None = None) -> Cluster
     for _ in range(MOST_ROUNDS):
         centres = means_of(points, found, shares)
         again = nearest(points, centres)
-        if np.array_equal(found, again):
+        if np.array_equal(found, again) or is_late():
             break
         found = again
     return np.unique(found, return_inverse=True)[1].astype(np.int64)

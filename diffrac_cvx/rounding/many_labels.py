@@ -9,10 +9,13 @@ import numpy.typing as npt
 import scipy.linalg
 
 from diffrac_cvx.inputs import Array, as_generator, as_matrix, list_some, positive_int, warn_degenerate
+from diffrac_cvx.linalg import leading_right_vectors
+from diffrac_cvx.time_budget import is_late
 
 MOST_ROUNDS = 500
 PROGRESS = 1e-9  # relative gain at which the alternation stops
 DEPENDENT = 1e-8  # singular value of the labels, relative, below which they count as linearly dependent
+DENSE = 400  # rows or columns from which on the leading singular vectors are computed alone
 NULL = 1e-6  # singular value of F, relative, below which a direction counts as missing
 
 
@@ -107,7 +110,9 @@ def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator 
     rank = int(np.sum(np.linalg.norm(whitened, axis=0) > 0))
     if rank < k:
         warn_degenerate(f"F has rank {rank}, less than k = {k} labels")
-    fits = (_fit_from_random_rotation(lead, whitened, random) for _ in range(restarts))
+    fits = [_fit_from_random_rotation(lead, whitened, random)]
+    while len(fits) < restarts and not is_late():
+        fits.append(_fit_from_random_rotation(lead, whitened, random))
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
     labels, first = best.signs[:, order], best.signs[0, order]
@@ -124,8 +129,13 @@ def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator 
 
 def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:
     """Return F at its best approximation of a rank, with that many columns and ||F||_F^2 = n, and the same whitened."""
-    U, s, _ = np.linalg.svd(F, full_matrices=False)
-    U, s = U[:, :rank], s[:rank]
+    if min(F.shape) > max(DENSE, 4 * rank):
+        lead = F @ leading_right_vectors(F, rank).T
+        s = np.linalg.norm(lead, axis=0)
+        U = lead / np.maximum(s, 1e-300)
+    else:
+        U, s, _ = np.linalg.svd(F, full_matrices=False)
+        U, s = U[:, :rank], s[:rank]
     pad = rank - len(s)
     U, s = np.pad(U, ((0, 0), (0, pad))), np.pad(s, (0, pad))
     live = s > NULL * max(s[0], 1e-300)

@@ -10,10 +10,12 @@ from diffrac_cvx.chunks import is_chunked
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factor_tables import FactorTable, StoredFactor
 from diffrac_cvx.inputs import Array, as_generator, as_matrix, as_scalar, positive_int
-from diffrac_cvx.linalg import EPS, triangular_root
+from diffrac_cvx.linalg import EPS, leading_right_vectors, triangular_root
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.point_weights import mean_of, weigh_rows
 from diffrac_cvx.rows import as_rows
+
+DENSE = 400  # rows or columns from which on the leading singular vectors are computed alone
 
 
 def sign_leading(F: npt.ArrayLike, shares: Array | None = None) -> Array:
@@ -203,6 +205,8 @@ def _right_vectors(F: Any, k: int, shares: Array | None = None) -> Array:
     if isinstance(F, FactorTable):
         return F.leading(k)[1]
     F = weigh_rows(F, shares)
+    if min(F.shape) > DENSE:
+        return leading_right_vectors(F, k)
     root = F if len(F) < F.shape[1] else triangular_root(F)
     return np.asarray(np.linalg.svd(root, full_matrices=False)[2][:k])
 

@@ -4,8 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from diffrac_cvx.certificates.direction_problem import (
     Scaled,
     direction_problem,
     offset_only,
+    unit_problem,
     warn_if_uninformative,
 )
 from diffrac_cvx.certificates.rounding import up
@@ -36,14 +36,15 @@ from diffrac_cvx.ranges import is_out_of_range
 from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, Shifted
-from diffrac_cvx.solvers.watching import watch
 from diffrac_cvx.threads import one_thread
+from diffrac_cvx.time_budget import Budget, LeaveError, spend
 
 Callback = Callable[[Progress], object]
-Item = TypeVar("Item")
+TICK = 0.2  # seconds between calls of the user's callback while a point of large data is computed
 QUICK = 2e8  # n d^2 up to which a look at all pairs of features takes a tenth of a second
 
 NOTHING = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
+LATE = Budget(lambda: 0.0)  # what can end early does
 
 
 class Iterate(NamedTuple):
@@ -74,15 +75,19 @@ class Iterate(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A warm start in the problem's coordinates: the factor and the multiplier, or None for what it lacks."""
+    """A warm start in the problem's coordinates: the factor at its best scale and the multiplier, or None for both.
+
+    `point` is the factor with its value, where that has been computed.
+    """
 
     U: Factor | None = None
     C: Factor | None = None
+    point: Scaled | None = None
 
     @property
     def as_dense(self) -> "DenseStart":
         """The same as dense arrays."""
-        return DenseStart(*(None if part is None else dense(part) for part in self))
+        return DenseStart(*(None if part is None else dense(part) for part in (self.U, self.C)))
 
 
 class DenseStart(NamedTuple):
@@ -92,12 +97,24 @@ class DenseStart(NamedTuple):
     C: Array | None
 
 
-class LeaveError(Exception):
-    """Raised inside a solver that has to leave, with the reason."""
+class Clock:
+    """What a solver keeps of its time: the last progress that the user was told of, when, and why it has to leave.
 
-    def __init__(self, status: Status) -> None:
-        super().__init__(str(status))
+    It belongs to the thread that made it: the user's callback is called in no other.
+    """
+
+    def __init__(self) -> None:
+        self.started = self.told = time.perf_counter()
+        self.thread = threading.get_ident()
+        self.progress: Progress = NOTHING
+        self.ticks = False  # whether the user is told while a point is computed
+        self.status: Status | None = None
+        self.count: Callable[[], int] = int  # rows that were read until now
+
+    def leave(self, status: Status) -> None:
+        """Leave, now and at every further look."""
         self.status = status
+        raise LeaveError(status)
 
 
 @dataclass(frozen=True)
@@ -114,8 +131,7 @@ class Stopping:
     max_iter: int
     time_limit: float | None = None
     callback: Callback | None = None
-    started: float = field(default_factory=time.perf_counter)
-    left: threading.Event = field(default_factory=threading.Event)
+    clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
         positive(self.tol, "tol")
@@ -126,27 +142,42 @@ class Stopping:
     @property
     def seconds(self) -> float:
         """Seconds since the solver was called."""
-        return time.perf_counter() - self.started
+        return time.perf_counter() - self.clock.started
+
+    @property
+    def left(self) -> float:
+        """Seconds left, infinite without a limit."""
+        return np.inf if self.time_limit is None else self.time_limit - self.seconds
 
     @property
     def late(self) -> bool:
         """Whether the time limit is reached."""
-        return self.time_limit is not None and self.seconds >= self.time_limit
+        return self.left <= 0.0
+
+    @property
+    def budget(self) -> Budget:
+        """What the computations of the solver look at."""
+        return Budget(lambda: self.left, self.poll, lambda: self.clock.leave(Status.TIME_LIMIT))
 
     def poll(self) -> None:
-        """Raise LeaveError where the solver has to leave: solvers call it at every evaluation."""
-        if self.left.is_set() or self.late:
-            raise LeaveError(Status.TIME_LIMIT)
-
-    def tick(self, progress: Progress) -> None:
-        """Raise LeaveError where the solver has to leave: called while an evaluation is under way."""
-        self.poll()
-        if self.callback and self.callback(progress._replace(seconds=self.seconds).with_rows(progress.rows)):
-            raise LeaveError(Status.STOPPED)
+        """Raise LeaveError where the solver has to leave; tell the user where the last time is long ago."""
+        clock = self.clock
+        if clock.status is not None:
+            raise LeaveError(clock.status)
+        if self.late:
+            clock.leave(Status.TIME_LIMIT)
+        if not clock.ticks or self.callback is None or threading.get_ident() != clock.thread:
+            return
+        if time.perf_counter() - clock.told >= TICK:
+            stop = self.callback(clock.progress._replace(seconds=self.seconds).with_rows(clock.count()))
+            clock.told = time.perf_counter()
+            if stop:
+                clock.leave(Status.STOPPED)
 
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop now, or None to continue."""
         stop = bool(self.callback(progress)) if self.callback else False
+        self.clock.progress, self.clock.told = progress, time.perf_counter()
         if progress.upper - progress.lower <= self.tol:
             return Status.OPTIMAL
         if stop:
@@ -225,18 +256,25 @@ def solve_by_iterates(
             seconds=stopping.seconds,
             solver=solver,
         )
-    with one_thread():
+    stopping.clock.ticks = is_large(*data.shape)
+    with one_thread(), spend(stopping.budget):
         try:
-            problem, first = watched(partial(set_up, data, nu, penalty, start, shares), data, stopping)
+            problem = direction_problem(data, nu, penalty, shares)
+            first = starting_point(problem, start)
+            warn_if_uninformative(problem, data, penalty)
+            points = iterates(problem, first)
         except LeaveError as leave:
-            return nothing_found(given.shape, nu, leave.status, stopping, solver)
+            if isinstance(data, Rows):
+                return nothing_found(given.shape, nu, leave.status, stopping, solver)
+            with spend(LATE):
+                problem, points = unit_problem(data, nu, penalty, shares), iter(())
+                first = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
             return nothing_found(given.shape, nu, Status.RANGE, stopping, solver)
-        warn_if_uninformative(problem, data, penalty)
-        points = iterates(problem, first)
         if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
-        found = certify_until_stopped(problem, points, stopping, solver, exhausted)
+        found = certify_until_stopped(problem, points, first.point, stopping, solver, exhausted)
+    with one_thread(), spend(None):
         try:
             found = with_proved_value(found, data, nu, penalty, stopping, shares)
         except (DataError, LostError) as error:
@@ -272,26 +310,6 @@ def with_proved_value(
     return replace(found.judged_by(cost), F=F, seconds=stopping.seconds)
 
 
-def set_up(
-    data: Points,
-    nu: float,
-    penalty: Penalty,
-    start: Result | npt.ArrayLike | None,
-    shares: Array | None = None,
-) -> tuple[DirectionProblem, Start]:
-    """Return the problem and the warm start in its coordinates."""
-    problem = direction_problem(data, nu, penalty, shares)
-    return problem, starting_point(problem, start)
-
-
-def watched(function: Callable[[], Item], data: Points, stopping: Stopping) -> Item:
-    """Return what a function returns; leave it where the data are large and the time is up."""
-    if not is_large(*data.shape):
-        return function()
-    (found,) = watch((made() for made in [function]), lambda: stopping.tick(NOTHING), threading.Event())
-    return found
-
-
 def nothing_found(shape: tuple[int, ...], nu: float, status: Status, stopping: Stopping, solver: str) -> Result:
     """Return the trivial bracket, at V = 0."""
     n, d = shape
@@ -310,24 +328,36 @@ def nothing_found(shape: tuple[int, ...], nu: float, status: Status, stopping: S
 
 
 def certify_until_stopped(
-    problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stopping, solver: str, exhausted: Status
+    problem: DirectionProblem,
+    iterates: Iterable[Iterate],
+    first: Scaled | None,
+    stopping: Stopping,
+    solver: str,
+    exhausted: Status,
 ) -> Result:
-    """Certify each iterate until the stopping rule is met; return the best point and the bracket."""
+    """Certify each iterate until the stopping rule is met; return the best point, of the start too, and the bracket.
+
+    A point counts from when its value is known, whether or not there is time left for its certificate.
+    """
     n, D = problem.X.shape
     rows = problem.X if isinstance(problem.X, Rows) else None
     best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(n if rows is None else 0)), 0.0
+    best = best if first is None else first
     groups: Components | None = None
     proved: Labels | None = None
     history: list[Progress] = []
     status: Status | None = None
     dual: Dual | None = None
-    steps: Iterator[Certified] = certified(problem, iterates, stopping)
-    if is_large(*problem.X.shape):
-        steps = watch(steps, lambda: stopping.tick(with_rows(history[-1] if history else NOTHING, rows)), stopping.left)
+    if rows is not None:
+        stopping.clock.count = lambda: rows.meter.rows
     try:
-        for iterate, point, bounds in steps:
-            if point.value < best.value:
+        for iterate in iterates:
+            point = problem.best_scale(iterate.U) if iterate.scaled is None else iterate.scaled
+            if point.value < best.value or (dual is None and point.value == best.value):
                 best, groups, dual = point, iterate.groups, iterate.dual
+            if iterate.bounds is None:
+                stopping.poll()
+            bounds = iterate.bounds or bracket_any(problem, point, iterate.dual)
             proved = proved if iterate.groups is None or iterate.groups.proved is None else iterate.groups.proved
             lower = max(lower, bounds.lower)
             shown = min(lower, best.value)
@@ -344,26 +374,39 @@ def certify_until_stopped(
         if not is_out_of_range(error):
             raise
         status = Status.RANGE
-    finally:
-        stopping.left.set()
+    status = stopping.clock.status if status is None else status
+    if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and isinstance(problem.X, np.ndarray):
+        with spend(None):
+            best = best_coordinate(problem)
     if status is None:
         status = Status.OPTIMAL if best.value - lower <= stopping.tol else exhausted
-    return Result(
-        value=best.value,
-        lower=lower,
-        upper=best.value,
-        F=labels_factor(problem, best),
-        status=status,
-        n_iter=history[-1].iteration if history else 0,
-        seconds=stopping.seconds,
-        solver=solver,
-        history=tuple(history),
-        C=user_multiplier(problem, dual),
-        u=None if dual is None else dual.u,
-        G=problem.user_factor(best.U),
-        components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
-        left_out=problem.left_out,
-    )
+    with spend(None):  # what follows is needed, and short
+        return Result(
+            value=best.value,
+            lower=lower,
+            upper=best.value,
+            F=labels_factor(problem, best),
+            status=status,
+            n_iter=history[-1].iteration if history else 0,
+            seconds=stopping.seconds,
+            solver=solver,
+            history=tuple(history),
+            C=user_multiplier(problem, dual),
+            u=None if dual is None else dual.u,
+            G=problem.user_factor(best.U),
+            components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
+            left_out=problem.left_out,
+        )
+
+
+def best_coordinate(problem: DirectionProblem) -> Scaled:
+    """Return the point that uses the best coordinate alone: what there is without any step, in O(nD)."""
+    gains = np.mean(np.abs(problem.X) if problem.s is None else problem.s[:, None] * np.abs(problem.X), axis=0)
+    costs = np.mean(problem.X**2, axis=0) + problem.a**2 + problem.c**2
+    costs = np.ones(len(gains)) if problem.basis is not None else costs
+    U = np.zeros((len(gains), 1))
+    U[np.argmax(gains**2 / np.maximum(costs, 1e-300))] = 1.0
+    return problem.best_scale(U)
 
 
 def with_bracket(error: DataError | LostError, lower: float, upper: float) -> DataError | LostError:
@@ -385,23 +428,6 @@ def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:
     if isinstance(problem.X, Rows):
         return cast(Array, LabelsFactor(problem.X, point.U))
     return problem.labels_factor(point.U)
-
-
-class Certified(NamedTuple):
-    """An iterate, its point at the best scale, and its bracket."""
-
-    iterate: Iterate
-    point: Scaled
-    bounds: Bracket
-
-
-def certified(problem: DirectionProblem, iterates: Iterable[Iterate], stopping: Stopping) -> Iterator[Certified]:
-    """Yield the iterates with their points and brackets."""
-    for iterate in iterates:
-        point = problem.best_scale(iterate.U) if iterate.scaled is None else iterate.scaled
-        if iterate.bounds is None:
-            stopping.poll()
-        yield Certified(iterate, point, iterate.bounds or bracket_any(problem, point, iterate.dual))
 
 
 def is_large(n: int, D: int) -> bool:
@@ -443,7 +469,7 @@ def with_start(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
     One with blocks is certified by the solver that takes them.
     """
     if start.U is not None and not is_sparse(start.U):
-        yield Iterate(start.U, 0, Dual(C=start.C))
+        yield Iterate(start.U, 0, Dual(C=start.C), start.point)
     yield from iterates
 
 
@@ -451,8 +477,8 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
     """Return a warm start in the problem's coordinates."""
     if start is None or (isinstance(start, Result) and start.G is None):
         return Start()
-    U = problem.best_scale(problem.from_result(start, "start")).U
-    if squared_norm(U) == 0.0:
+    point = problem.best_scale(problem.from_result(start, "start"))
+    if squared_norm(point.U) == 0.0:
         return Start()
     C = problem.multiplier_of(start) if isinstance(start, Result) else None
-    return Start(U, C if C is None or is_sparse(C) else np.clip(C, -problem.box, problem.box))
+    return Start(point.U, C if C is None or is_sparse(C) else np.clip(C, -problem.box, problem.box), point)

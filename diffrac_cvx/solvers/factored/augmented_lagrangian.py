@@ -5,18 +5,32 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.linalg
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, moment, row_blocks, row_energies, row_products
-from diffrac_cvx.rows import Poll, Rows, do_nothing
+from diffrac_cvx.linalg import (
+    LARGE,
+    cholesky,
+    eigh,
+    extreme_eigenpairs,
+    inverse_of_positive,
+    inverse_or_one,
+    moment,
+    row_blocks,
+    row_energies,
+    row_products,
+    times,
+)
+from diffrac_cvx.rows import Poll, Rows
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, Point, inner, take_step
 from diffrac_cvx.solvers.stopping import Iterate
+from diffrac_cvx.time_budget import LeaveError
 
 STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
 STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
-LARGE, UNEQUAL = (
+OUTLYING, UNEQUAL = (
     30.0,
     3.0,
 )  # V to what the variances suggest, as a whole and of one column to another: see `lagrangian_of`
@@ -38,7 +52,7 @@ def roots_and_pull(X: Array, U: Array, s: Array | None = None) -> tuple[float, A
     """
     if isinstance(X, Rows):  # a change of coordinates is cheaper for U than for X
         T = X.transform
-        total, pull = X.in_centred.total(roots_and_pull_of_part, T @ U, poll=do_nothing)
+        total, pull = X.in_centred.total(roots_and_pull_of_part, T @ U, poll=time_budget.poll)
         return total, np.asarray(T.T @ pull)
     return add_roots_and_pull(row_blocks(X), U, s)
 
@@ -52,7 +66,7 @@ def add_roots_and_pull(blocks: Iterator[Array], U: Array, s: Array | None = None
     """Return the sums of `roots_and_pull` over blocks of rows."""
     total, pull, done = 0.0, np.zeros_like(U), 0
     for block in blocks:
-        XU = block @ U
+        XU = times(block, U)
         roots = np.sqrt(row_products(XU, XU))
         part = None if s is None else s[done : done + len(block)]
         total += float(roots.sum() if part is None else part @ roots)
@@ -61,7 +75,7 @@ def add_roots_and_pull(blocks: Iterator[Array], U: Array, s: Array | None = None
         XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
         if part is not None:
             XU *= part[:, None]
-        pull += block.T @ XU
+        pull += times(block.T, XU)
     return total, pull
 
 
@@ -77,11 +91,12 @@ class Lagrangian:
         self.B = problem.A + np.diag(problem.c**2)
         size = len(self.B)
         self.C0 = np.zeros((size, size)) if C0 is None else C0
+        self.latest: Array | None = None  # the last unknown that a step led to
         self.set_stiffness(np.ones(size))
         # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
         self.left = None
         if np.sum(self.B**2) > CORRELATED * np.trace(self.B):
-            self.left = scipy.linalg.inv(self.B + np.eye(size), check_finite=False)
+            self.left = inverse_of_positive(self.B + np.eye(size))
 
     def set_stiffness(self, units: Array) -> None:
         """Choose sigma for a V whose entries are of the size of the units' products."""
@@ -100,7 +115,7 @@ class Lagrangian:
 
     def multiplier(self, U: Array) -> Array:
         """Return the maximiser C at U."""
-        return self.clip(self.C0 + self.sigma * (U @ U.T))
+        return self.clip(self.C0 + self.sigma * times(U, U.T))
 
     def clip(self, C: Array) -> Array:
         """Return C inside its box."""
@@ -112,10 +127,10 @@ class Lagrangian:
         total, pull = roots_and_pull(self.problem.X, U, self.problem.s)
         gain = total / n
         if not self.problem.has_l1:
-            BU = self.B @ U
+            BU = times(self.B, U)
             return float(1 - 2 * gain + np.sum(U * BU)), 2 * BU - (2 / n) * pull
         C = self.multiplier(U)
-        KU = (self.B + C) @ U
+        KU = times(self.B + C, U)
         value = 1 - 2 * gain + inner(U, KU) - self.distance(C)
         return float(value), 2 * KU - (2 / n) * pull
 
@@ -133,12 +148,12 @@ class Lagrangian:
 
         The products with X are not needed again.
         """
-        V = at.U @ at.U.T
+        V = times(at.U, at.U.T)
         C = self.clip(self.C0 + self.sigma * V)
         before, self.C0 = self.distance(C), C
         new = self.clip(C + self.sigma * V)
         value = at.value + inner(new - C, V) - self.distance(new) + before
-        return Point(at.U, value, at.gradient + 2 * (new - C) @ at.U)
+        return Point(at.U, value, at.gradient + 2 * times(new - C, at.U))
 
     def metric(self, U: Array) -> Metric:
         """Return the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1, the first guess of the inverse of the Hessian.
@@ -146,14 +161,14 @@ class Lagrangian:
         Along a direction with a small part in UU', the value depends on that part's square: scaled so, it changes as
         fast as along the others (Tong, Ma, Chi, JMLR 2021).
         """
-        G = U.T @ U
+        G = times(U.T, U)
         top = top_energy(G)
         shrinkage = SHRINKAGE if self.problem.has_l1 else SHRINKAGE_WITHOUT_L1
-        right = scipy.linalg.inv(G / top + shrinkage * np.eye(len(G)), check_finite=False)
+        right = inverse_of_positive(G / top + shrinkage * np.eye(len(G)))
         left = self.left
-        return (lambda Z: Z @ right) if left is None else (lambda Z: left @ (Z @ right))
+        return (lambda Z: times(Z, right)) if left is None else (lambda Z: times(left, times(Z, right)))
 
-    def minimise(self, at: Point, steps: int, memory: Memory, poll: Poll = do_nothing) -> tuple[Point, int]:
+    def minimise(self, at: Point, steps: int, memory: Memory, poll: Poll = time_budget.poll) -> tuple[Point, int]:
         """Return the point after at most so many L-BFGS steps, and how many there were; ``poll`` may raise to leave."""
         metric = self.metric(at.U)
 
@@ -166,13 +181,14 @@ class Lagrangian:
             if new is None:
                 memory.pairs.clear()
                 return at, taken
-            at = new
+            at, self.latest = new, new.U
         return at, steps
 
     def escape(self, U: Array) -> Array:
         """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
         M = moment(self.problem.X, inverse_roots(row_energies(self.problem.X, U), s=self.problem.s))
-        _, vectors = np.linalg.eigh(M - self.B - self.multiplier(U))
+        S = M - self.B - self.multiplier(U)
+        _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE else np.linalg.eigh(S)
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
 
 
@@ -187,6 +203,7 @@ class ScaledLagrangian(Lagrangian):
     def __init__(self, problem: DirectionProblem, units: Array, C0: Array | None = None) -> None:
         super().__init__(problem, C0)
         root = np.vstack([problem.R, np.diag(problem.c)])
+        time_budget.poll(40.0 * float(len(units)) ** 3 if len(units) > LARGE else 0.0)
         _, singular, right = np.linalg.svd(np.vstack([root, np.diag(1.0 / units)]), full_matrices=False)
         self.T, self.inverse_T = right.T / singular, singular[:, None] * right
         self.Z, self.root = problem.X @ self.T, root @ self.T
@@ -227,12 +244,20 @@ def lagrangian_of(problem: DirectionProblem, C: Array | None) -> Lagrangian:
     """
     if not problem.has_l1 or isinstance(problem.X, Rows):
         return Lagrangian(problem, C)
-    B = problem.A + np.diag(problem.c**2)
-    directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
-    units = np.maximum(np.sqrt(row_products(directions, directions)), 1.0)
-    if units.max() < LARGE and units.max() < UNEQUAL * units.min():
+    units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
+    if units.max() < OUTLYING and units.max() < UNEQUAL * units.min():
         return Lagrangian(problem, C)
     return ScaledLagrangian(problem, units, C)
+
+
+def sizes_of_directions(problem: DirectionProblem) -> Array:
+    """Return the diagonal of B^+ A B^+, B = A + Diag(c)^2."""
+    if problem.is_large:
+        inverse = times(problem.W, problem.W.T)
+        return np.maximum(np.diag(inverse) - np.square(inverse) @ problem.c**2, 0.0)
+    B = problem.A + np.diag(problem.c**2)
+    directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
+    return row_products(directions, directions)
 
 
 def top_energy(G: Array) -> float:
@@ -245,13 +270,13 @@ def top_energy(G: Array) -> float:
 
 def rotation_to_fewer(U: Array) -> Array | None:
     """Return Q, with orthonormal columns, such that U Q has no negligible column; None if U has none."""
-    G = U.T @ U
+    G = times(U.T, U)
     limit = NEGLIGIBLE * top_energy(G)
     try:
-        np.linalg.cholesky(G - limit * np.eye(len(G)))
+        cholesky(G - limit * np.eye(len(G)))
         return None
     except np.linalg.LinAlgError:
-        values, Q = np.linalg.eigh(G)
+        values, Q = eigh(G)
         keep = values > limit
         keep[-1] = True
         return None if keep.all() else np.asarray(Q[:, keep][:, ::-1])
@@ -270,7 +295,7 @@ def iterates(
     max_iter: int,
     U: Array | None = None,
     C: Array | None = None,
-    poll: Poll = do_nothing,
+    poll: Poll = time_budget.poll,
 ) -> Iterator[Iterate]:
     """Yield a point and its multiplier every few rounds, until so many L-BFGS steps are done.
 
@@ -280,15 +305,22 @@ def iterates(
     lagrangian, memory = lagrangian_of(problem, C), Memory()
     start = problem.best_scale(lagrangian.factor(spread_start(problem)) if U is None else U).U
     at = lagrangian.point(lagrangian.unknown(start) if start.any() else spread_start(problem))
+    lagrangian.latest = at.U
     done, best, since = 0, np.inf, 0
     progress = Narrowing()
     while done < max_iter:
-        if problem.has_l1:
-            rounds = ROUNDS + done // 100
-            at, taken = follow_multiplier(lagrangian, at, min(rounds * STEPS, max_iter - done), memory, poll)
-        else:
-            steps = max(STEPS_WITHOUT_L1, done // 4)
-            at, taken = lagrangian.minimise(at, min(steps, max_iter - done), memory, poll)
+        try:
+            if problem.has_l1:
+                rounds = ROUNDS + done // 100
+                at, taken = follow_multiplier(lagrangian, at, min(rounds * STEPS, max_iter - done), memory, poll)
+            else:
+                steps = max(STEPS_WITHOUT_L1, done // 4)
+                at, taken = lagrangian.minimise(at, min(steps, max_iter - done), memory, poll)
+        except LeaveError:
+            with time_budget.spend(None):
+                last = problem.best_scale(lagrangian.factor(lagrangian.latest))
+            yield Iterate(last.U, done, Dual(), last)  # there is no time for its certificate
+            raise
         done += max(taken, 1)
         Q = rotation_to_fewer(at.U)
         if Q is not None:

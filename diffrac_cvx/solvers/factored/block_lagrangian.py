@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from diffrac_cvx.certificates.block_bounds import Blocks, Claim
 from diffrac_cvx.certificates.pairs import Poll
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, row_products
+from diffrac_cvx.linalg import inverse_of_positive, inverse_or_one, row_products, times
 from diffrac_cvx.solvers.factored.augmented_lagrangian import top_energy
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, inner, take_step
 from diffrac_cvx.solvers.factored.quasi_newton import Point as Evaluated
@@ -105,7 +104,7 @@ class BlockLagrangian:
     def multipliers(self, point: Point) -> list[Array]:
         """Return the maximisers C at a point."""
         return [
-            np.clip(C0 + sigma * (U[: len(C0)] @ U[: len(C0)].T), -box, box)
+            np.clip(C0 + sigma * times(U[: len(C0)], U[: len(C0)].T), -box, box)
             for C0, sigma, box, U in zip(self.C0, self.sigma, self.box, point.factors, strict=True)
         ]
 
@@ -120,8 +119,8 @@ class BlockLagrangian:
         value += 1.0 - 2.0 * float(roots.mean())
         for i, (U, XU, C) in enumerate(zip(point.factors, products, self.multipliers(point), strict=True)):
             s = len(C)
-            BU = self.blocks.right[i] @ U
-            BU[:s] += C @ U[:s]
+            BU = times(self.blocks.right[i], U)
+            BU[:s] += times(C, U[:s])
             change = C - self.C0[i]
             value += float(np.sum(U * BU) - np.sum(change * change * self.inverse_sigma[i]) / 2)
             pieces.append((2 * BU - (2 / self.n) * (self.blocks.data[i].T @ (u[:, None] * XU))).ravel())
@@ -149,8 +148,8 @@ class BlockLagrangian:
         total = float(np.sum(self.diagonal * weights**2) + np.sum(intercepts**2) + np.sum(rest**2))
         total += float(2 * np.sum(weights * row_products(self.cross, intercepts)))
         for U, right, box in zip(point.factors, self.blocks.right, self.box, strict=True):
-            V = U[: len(box)] @ U[: len(box)].T
-            total += float(np.sum(U * (right @ U)) + np.sum(box * np.abs(V)))
+            V = times(U[: len(box)], U[: len(box)].T)
+            total += float(np.sum(U * times(right, U)) + np.sum(box * np.abs(V)))
         return total
 
     def best_scale(self, point: Point) -> tuple[Point, float, Array]:
@@ -195,12 +194,13 @@ class BlockLagrangian:
         tops = [float(np.max(point.weights**2, initial=0.0)), *(top_energy(U.T @ U) for U in point.factors)]
         top = max(*tops, 1e-300)
         single, sizes = 1.0 / (point.weights**2 / top + SHRINKAGE), [len(box) for box in self.box]
-        right = [scipy.linalg.inv(U.T @ U / top + SHRINKAGE * np.eye(U.shape[1])) for U in point.factors]
+        right = [inverse_of_positive(times(U.T, U) / top + SHRINKAGE * np.eye(U.shape[1])) for U in point.factors]
 
         def apply(Z: Array) -> Array:
             parts = point.like(Z)
             factors = [
-                np.vstack([part[:s] @ R, part[s:]]) for part, R, s in zip(parts.factors, right, sizes, strict=True)
+                np.vstack([times(part[:s], R), part[s:]])
+                for part, R, s in zip(parts.factors, right, sizes, strict=True)
             ]
             return Point(parts.weights * single, parts.intercepts, parts.rest, factors).flat()
 

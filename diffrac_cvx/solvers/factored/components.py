@@ -15,7 +15,7 @@ from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.certificates.pairs import Pairs, Poll, eliminate, empty_pairs, look_again
 from diffrac_cvx.factors import Sparse, dense, is_sparse
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, principal_columns, psd_factor
+from diffrac_cvx.linalg import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
 from diffrac_cvx.result import Bracket, Components, Labels
 from diffrac_cvx.shifted import weighted_gram
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
@@ -140,7 +140,10 @@ def full_rank(U: Array, s: int) -> Array:
     """Return a factor, whose first s rows are a block's, with a small part of full rank on them."""
     if s == 0:
         return np.zeros((0, 0))
-    extra = np.eye(len(U), s) * (1e-2 * np.sqrt(np.sum(U**2) / s))
+    small = 1e-2 * np.sqrt(np.sum(U**2) / s)
+    if len(U) == s > LARGE // 2 and small > 0.0:
+        return cholesky(times(U, U.T) + small**2 * np.eye(s))
+    extra = np.eye(len(U), s) * small
     return principal_columns(np.hstack([U, extra]))
 
 

@@ -1,5 +1,7 @@
 """From an inexact minimum of the augmented Lagrangian to a sharper point and a sharper bound, by two factorisations."""
 
+from contextlib import suppress
+
 import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import (
@@ -10,8 +12,9 @@ from diffrac_cvx.certificates.direction_bounds import (
 )
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, moment, psd_factor
+from diffrac_cvx.linalg import LARGE, cholesky, inverse_or_one, moment, psd_factor, times
 from diffrac_cvx.result import Bracket
+from diffrac_cvx.time_budget import LeaveError, is_late
 
 
 def polish(problem: DirectionProblem, point: Scaled, C: Array) -> tuple[Scaled, Bracket]:
@@ -23,9 +26,11 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array) -> tuple[Scaled, 
     better = thresholded if thresholded.value < point.value else point
     lower = 0.0
     C = clip_to_box(problem, C)
-    for u, inverse_mean in candidate_weights(problem, point.q):
-        for candidate in (C, closer_to_feasible(problem, moment(problem.X, u), C)):
-            lower = max(lower, lower_bound(problem, u, inverse_mean, candidate))
+    with suppress(LeaveError):  # what was proved until then holds; the solver leaves at its next look at the clock
+        for u, inverse_mean in candidate_weights(problem, point.q):
+            lower = max(lower, lower_bound(problem, u, inverse_mean, C))
+            closer = closer_to_feasible(problem, moment(problem.X, u), C)
+            lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
     return better, Bracket(float(lower), float(better.value))
 
 
@@ -34,13 +39,15 @@ def without_inactive(problem: DirectionProblem, U: Array, C: Array) -> Scaled:
 
     At an optimum V_ij is 0 there; before, what is left of it costs c_i c_j |V_ij|, much more than it gains.
     """
-    V = U @ U.T
+    V = times(U, U.T)
     active = np.abs(C) >= problem.box * (1.0 - 1e-12)
     V = np.where(active, V, 0.0)
     scale = inverse_or_one(np.sqrt(np.diag(V)))
     correlations = V * np.outer(scale, scale)
     try:
-        factor = np.linalg.cholesky(correlations) / scale[:, None]
+        factor = cholesky(correlations) / scale[:, None]
     except np.linalg.LinAlgError:
+        if len(V) > LARGE and is_late(10.0 * float(len(V)) ** 3):
+            return problem.best_scale(U)
         factor = psd_factor(V, rtol=1e-14)
     return problem.best_scale(factor)

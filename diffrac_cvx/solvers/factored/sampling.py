@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.certificates.rounding import Whitening
@@ -27,7 +28,7 @@ from diffrac_cvx.certificates.row_bounds import FLOORS, Pass, look, ratio, rows_
 from diffrac_cvx.factors import Factor, dense, scale_rows, squared_norm, sum_of_absolute_products
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import moment, principal_columns, row_energies, symmetric
-from diffrac_cvx.rows import Poll, do_nothing
+from diffrac_cvx.rows import Poll
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start
 from diffrac_cvx.solvers.factored.polishing import without_inactive
@@ -140,7 +141,7 @@ def grow(problem: DirectionProblem, last: Pass) -> Array:
     return np.column_stack([U, SMALL * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
 
 
-def take_sample(problem: DirectionProblem, m: int, poll: Poll = do_nothing) -> Array:
+def take_sample(problem: DirectionProblem, m: int, poll: Poll = time_budget.poll) -> Array:
     """Return m rows; a larger sample contains the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= PERMUTED else rng.choice(n, m, replace=False, shuffle=False)
@@ -153,7 +154,7 @@ def iterates(
     max_iter: int,
     U: Array | None = None,
     C: Array | None = None,
-    poll: Poll = do_nothing,
+    poll: Poll = time_budget.poll,
     to_the_end: bool = False,
 ) -> Iterator[Iterate]:
     """Yield a point, its multiplier and its proved bracket after every pass over all rows.

@@ -20,7 +20,8 @@ from diffrac_cvx.shifted import Points, Shifted
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling
 from diffrac_cvx.solvers.factored.working_set import extend_multiplier, with_small_entries
 from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
-from diffrac_cvx.solvers.stopping import Callback, Iterate, LeaveError, Start, Stopping, solve_by_iterates
+from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
+from diffrac_cvx.time_budget import LeaveError
 
 WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as long
 MATRICES = 16  # of the size of V, that the solver holds where V is one block

@@ -6,12 +6,13 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.factors import dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, psd_factor
-from diffrac_cvx.rows import Poll, do_nothing
+from diffrac_cvx.linalg import moment, psd_factor, times
+from diffrac_cvx.rows import Poll
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.stopping import Iterate
 
@@ -46,7 +47,7 @@ def iterates(
     max_iter: int,
     U: Array | None = None,
     C: Array | None = None,
-    poll: Poll = do_nothing,
+    poll: Poll = time_budget.poll,
 ) -> Iterator[Iterate]:
     """Yield points of the whole problem from doubling working sets, until half of the coordinates should enter."""
     size = problem.X.shape[1]
@@ -107,4 +108,4 @@ def with_small_entries(U: Array, chosen: Indices) -> Array:
     """Return U with a small full-rank part on the chosen coordinates, so that every one of them can enter."""
     small = 1e-2 * np.sqrt(np.sum(U**2)) / len(chosen)
     wide = np.column_stack([U, lift(small * np.eye(len(chosen)), chosen, len(U))])
-    return wide if wide.shape[1] <= len(U) else psd_factor(wide @ wide.T, rtol=1e-14)
+    return wide if wide.shape[1] <= len(U) else psd_factor(times(wide, wide.T), rtol=1e-14)

@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates.direction_bounds import top_eigenvalue
 from diffrac_cvx.certificates.direction_problem import as_if_array
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, psd_factor, row_energies, row_products
+from diffrac_cvx.linalg import LARGE, eigh, moment, psd_factor, row_energies, row_products, times
 from diffrac_cvx.rows import Rows
+from diffrac_cvx.time_budget import poll
 
 
 class Smoothed(NamedTuple):
@@ -46,7 +48,7 @@ class SmoothedDual:
     @cached_property
     def Z(self) -> Array:
         """X W, shape (n, r), or the rows that are read by parts."""
-        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, Rows) else self.X @ self.W
+        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, Rows) else times(self.X, self.W)
 
     @cached_property
     def used(self) -> npt.NDArray[np.bool_]:
@@ -60,23 +62,23 @@ class SmoothedDual:
     def matrix(self, u: Array, C: Array) -> Array:
         """Return D = W'(X' Diag(u) X / (2n) - C) W, linear in (u, C)."""
         D = moment(self.Z, u) / 2
-        return D - self.W.T @ C @ self.W if C.any() else D
+        return D - times(self.W.T, times(C, self.W)) if C.any() else D
 
     def smooth_part(self, D: Array, eps: float) -> Smoothed:
         """Return phi_eps at the D of (u, C), its gradients in u and C, and the factor of V."""
         value, root = softmax_root(D, eps)
-        U = self.W @ root
+        U = times(self.W, root)
         return Smoothed(
             value=value,
             grad_u=row_energies(self.Z, root) / (2 * len(self.Z)),
-            grad_C=-(U @ U.T),  # the paper's appendix drops this minus
+            grad_C=-times(U, U.T),  # the paper's appendix drops this minus
             U=U,
             spectrum=np.sum(root**2, axis=0),
         )
 
     def l1(self, U: Array) -> float:
         """Return sum_ij box_ij |UU'|_ij."""
-        return float(np.sum(self.box * np.abs(U @ U.T)))
+        return float(np.sum(self.box * np.abs(times(U, U.T))))
 
     def curvature_u(self, steps: int = 30, units: Array | None = None) -> float:
         """Bound lambda_max(B'B o B'B), B = W'X' / sqrt(2n): the curvature of eps phi_eps in u, or in u / units.
@@ -87,6 +89,7 @@ class SmoothedDual:
         w, bound = np.ones(len(self.Z)), np.inf
         image_of = self.image_by_parts(units) if isinstance(self.Z, Rows) else self.image_of(units)
         for _ in range(steps):
+            poll()
             image = image_of(w)
             live = image > 0
             if not live.any():
@@ -99,7 +102,7 @@ class SmoothedDual:
         """Return the map from w to (B'B o B'B) w, in u / units."""
         n = len(self.Z)
         Z = self.Z if units is None else np.sqrt(units)[:, None] * self.Z
-        return lambda w: row_products(Z @ (Z.T @ (w[:, None] * Z)), Z) / (4 * n**2)
+        return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * n**2)
 
     def image_by_parts(self, units: Array | None) -> Callable[[Array], Array]:
         """Return the same map for rows that are read by parts."""
@@ -109,7 +112,9 @@ class SmoothedDual:
 
     def curvature_C(self) -> float:
         """Bound the curvature of eps phi_eps in C: lambda_max(W W')^2."""
-        return float(np.linalg.norm(self.W, 2)) ** 4
+        if len(self.W) <= LARGE:
+            return float(np.linalg.norm(self.W, 2)) ** 4
+        return (top_eigenvalue(times(self.W, self.W.T)) * (1.0 + 1e-3)) ** 2
 
     def lipschitz(self, eps: float) -> float:
         """Return the Lipschitz constant of the gradient of the smooth part, with the paper's factor 2."""
@@ -118,13 +123,14 @@ class SmoothedDual:
 
 def softmax_value(D: Array, eps: float) -> float:
     """Return eps log tr exp(D / eps), from eigenvalues alone."""
+    poll(3.0 * float(len(D)) ** 3 if len(D) > LARGE else 0.0)
     theta = np.linalg.eigvalsh(D)
     return float(theta[-1] + eps * np.log(np.exp((theta - theta[-1]) / eps).sum()))
 
 
 def softmax_root(D: Array, eps: float) -> tuple[float, Array]:
     """Return eps log tr exp(D / eps) and a square root of its gradient, the density exp(D / eps) / tr exp(D / eps)."""
-    theta, vectors = np.linalg.eigh(D)
+    theta, vectors = eigh(D)
     weights = np.exp((theta - theta[-1]) / eps)
     total = weights.sum()
     keep = weights > 1e-18 * total

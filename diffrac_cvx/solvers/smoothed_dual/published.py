@@ -8,7 +8,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.certificates.pairs import Poll
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import momentum, row_energies, whitener
+from diffrac_cvx.linalg import LARGE, momentum, row_energies, whitener, whitener_of_gram
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse
 from diffrac_cvx.solvers.stopping import Iterate
 
@@ -18,7 +18,10 @@ SETTLED = 0.02  # relative change of the l1 scale below which (21) is taken to b
 
 def published_dual(problem: DirectionProblem) -> SmoothedDual:
     """Return the dual of (21) as printed, tr AV = 1; where A is singular and c > 0, A + Diag(c)^2 takes its place."""
-    W = whitener(problem.R)
+    W = whitener_of_gram(problem.A) if problem.is_large else None
+    if W is None and problem.is_large and len(problem.X) < len(problem.c) and not problem.a.all():
+        return SmoothedDual(problem.X, problem.W, problem.box)  # A is singular
+    W = whitener(problem.R) if W is None else W
     if problem.has_l1 and W.shape[1] < len(W):
         return SmoothedDual(problem.X, problem.W, problem.box)
     return SmoothedDual(problem.X, W, np.outer(problem.c, problem.c))
@@ -26,8 +29,16 @@ def published_dual(problem: DirectionProblem) -> SmoothedDual:
 
 def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) -> tuple[Array, float]:
     """Return u = 1/sqrt(q) and the scale of the l1 part at a start, by default V = N^-1 / r."""
-    U = dual.W / max(dual.W.shape[1], 1) ** 0.5 if U is None else U
-    size = float(np.sum(np.linalg.lstsq(dual.W, U)[0] ** 2))  # tr NV
+    size = 1.0  # tr NV
+    if U is None:
+        U = dual.W / max(dual.W.shape[1], 1) ** 0.5
+    elif problem.basis is not None:
+        size = float(np.sum(U**2))
+    elif len(U) > LARGE:
+        c = problem.c if not np.diag(dual.box).any() else np.zeros(len(U))
+        size = float(np.mean(row_energies(problem.X, U)) + np.sum((problem.a**2 + c**2) @ U**2))
+    else:
+        size = float(np.sum(np.linalg.lstsq(dual.W, U)[0] ** 2))
     U = U / max(size, 1e-300) ** 0.5
     q = row_energies(problem.X, U)
     return inverse_roots(q, 1e-4), theta(problem, dual, U, 0.0)

@@ -1,0 +1,232 @@
+"""Limits of time: what computes for long looks at the clock, no thread is left behind, and every answer counts."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx import paths, time_budget
+from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.solvers.stopping import Stopping
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
+]
+BOTH = dc.Penalty(lam=0.1, ridge=0.3)
+RIDGE = dc.Penalty(ridge=0.3)
+
+
+def split(n, d):
+    """Points in two clusters, apart along the first feature."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    X[:, 0] += 2.0 * np.where(np.arange(n) % 2, 1.0, -1.0)
+    return X
+
+
+def along_first(d):
+    """The matrix of directions that uses the first feature, and a little of two others."""
+    U = np.zeros((d, 2))
+    U[0, 0], U[1:3, 1] = 1.0, 1e-3
+    return U @ U.T
+
+
+def own_threads():
+    return [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+
+
+# No thread is left behind
+
+TWENTY_LIMITS = """
+import threading, warnings
+import numpy as np
+import diffrac_cvx as dc
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+wide, long = rng.standard_normal((100, 1500)), rng.standard_normal((60_000, 12))
+square = rng.standard_normal((900, 800))
+starts = {X.shape: (lambda U: U @ U.T)(rng.standard_normal((X.shape[1], 3))) for X in (wide, long, square)}
+calls = 0
+for X in (wide, long, square):
+    for lam in (0.0, 0.05):
+        for start in (None, starts[X.shape]):
+            for solver in (dc.low_rank, dc.fista):
+                found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.3)
+                assert 0.0 <= found.lower <= found.upper <= 1.0, found
+                others = [one.name for one in threading.enumerate() if one is not threading.main_thread()]
+                assert not others, others
+                calls += 1
+assert calls == 24, calls
+print("every limit was kept")
+"""
+
+
+def test_a_process_that_hit_twenty_limits_ends_well_with_no_thread_left():
+    """A thread that is in the linear algebra while the process ends makes it end by a segmentation fault."""
+    ended = subprocess.run([sys.executable, "-c", TWENTY_LIMITS], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == "every limit was kept"
+    assert ended.stderr == ""
+
+
+def test_a_matrix_to_start_from_leaves_no_thread_and_the_process_ends_well():
+    program = """
+import threading
+import numpy as np
+import diffrac_cvx as dc
+
+X = np.random.default_rng(0).standard_normal((200, 1200))
+U = np.random.default_rng(1).standard_normal((1200, 1200))
+for _ in range(2):
+    dc.low_rank(X, lam=0.1, ridge=0.3, start=U @ U.T, time_limit=1.0)
+    assert threading.active_count() == 1, threading.enumerate()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
+def test_the_callback_is_called_in_the_callers_thread_while_a_point_is_computed(solver):
+    calls = []
+
+    def callback(progress):
+        calls.append((threading.get_ident(), progress.seconds))
+        return len(calls) >= 3
+
+    started = time.perf_counter()
+    found = solver(split(300, 700), lam=1e-4, tol=1e-12, callback=callback)
+    assert time.perf_counter() - started < 10.0
+    assert found.status is dc.Status.STOPPED
+    assert {thread for thread, _ in calls} == {threading.get_ident()}
+    assert len(calls) == 3
+    assert not own_threads()
+
+
+def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    started = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        dc.low_rank(split(300, 700), lam=1e-5, tol=1e-9, callback=interrupt)
+    assert time.perf_counter() - started < 5.0
+    assert not own_threads()
+    assert time_budget.current.get() is None
+
+
+# No answer is worse than the start
+
+
+@pytest.mark.parametrize("time_limit", [1e-6, 0.1, 0.5])
+@pytest.mark.parametrize("penalty", [BOTH, RIDGE], ids=["l1 and ridge", "ridge"])
+@pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
+def test_no_answer_is_worse_than_the_start_however_short_the_limit(solver, penalty, time_limit):
+    X, V = split(100, 1200), along_first(1200)
+    known = dc.certify_v(X[:, :3], V[:3, :3], penalty=penalty).upper  # V is zero elsewhere: its cost is the same
+    assert known < 0.6
+    found = solver(X, penalty=penalty, start=V, tol=1e-12, time_limit=time_limit)
+    assert found.upper <= known + 1e-9
+    assert 0.0 <= found.lower <= found.upper
+
+
+@pytest.mark.parametrize("rank", [5, 700, 1200])
+def test_no_answer_is_worse_than_a_start_of_any_rank(rank):
+    U = np.random.default_rng(rank).standard_normal((1200, rank))
+    X, V = split(100, 1200), U @ U.T
+    Z = X - X.mean(axis=0)
+    gain = np.mean(np.linalg.norm(Z @ U, axis=1))
+    known = 1.0 - gain**2 / (np.sum((Z @ U) ** 2) / len(Z) + 0.3 * np.sum(U**2))  # at the best scale
+    found = dc.low_rank(X, ridge=0.3, start=V, tol=1e-12, time_limit=0.05)
+    assert found.upper <= known + 1e-9
+    assert known < 0.5
+
+
+def test_a_result_to_start_from_is_not_lost_either():
+    X = split(100, 1200)
+    first = dc.low_rank(X, lam=0.3, ridge=0.3, tol=1e-2)
+    assert first.upper < 1.0
+    again = dc.low_rank(X, lam=0.3, ridge=0.3, tol=1e-12, start=first, time_limit=1e-6)
+    assert again.upper <= first.upper + 1e-9
+
+
+@pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
+def test_without_a_start_one_coordinate_is_found_however_short_the_limit(solver):
+    found = solver(split(100, 1200), penalty=BOTH, tol=1e-12, time_limit=1e-6)
+    assert found.status is dc.Status.TIME_LIMIT
+    assert found.upper < 0.6
+    assert abs(found.V[0, 0]) > 0.0
+
+
+# Limits are kept
+
+
+@pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
+def test_the_set_up_of_many_rows_looks_at_the_clock(solver):
+    X = np.random.default_rng(0).standard_normal((200_000, 20))
+    started = time.perf_counter()
+    found = solver(X, lam=1e-3, ridge=0.3, tol=1e-12, time_limit=0.3)
+    assert time.perf_counter() - started < 2.0
+    assert found.status is dc.Status.TIME_LIMIT
+
+
+def test_the_set_up_of_many_columns_looks_at_the_clock(monkeypatch):
+    """The clock is looked at before and between the long calls, so that none is begun when the time is up."""
+    looks = []
+    stopping = Stopping(1e-3, 10, 60.0)
+    X = split(100, 1200)
+    X = X - X.mean(axis=0)
+    with time_budget.spend(stopping.budget._replace(look=lambda: looks.append(time.perf_counter()))):
+        for penalty in (RIDGE, BOTH):
+            problem = direction_problem(X, 1.0, penalty)
+            problem.W, problem.A, problem.Z, problem.rounding  # noqa: B018
+    assert len(looks) > 10
+    assert max(np.diff(looks)) < 2.0
+
+
+MODERATE = {"wide": (60, 1500), "square": (1200, 1000), "long": (100_000, 12)}
+LIMIT, SLACK = 1.0, 3.0
+KEPT = {
+    "low_rank": lambda X, penalty: dc.low_rank(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
+    "fista": lambda X, penalty: dc.fista(X, 1.0, penalty, tol=1e-12, time_limit=LIMIT),
+    "published": lambda X, p: dc.fista(X, 1.0, p, tol=1e-9, time_limit=LIMIT, variant="published"),
+    "two clusters": lambda X, p: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT).fit(X),
+    "three": lambda X, p: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, n_clusters=3).fit(X),
+    "splits": lambda X, p: dc.DiffracClustering(
+        a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, n_clusters=3, strategy="splits"
+    ).fit(X),
+    "refined": lambda X, p: dc.DiffracClustering(a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT, refine=True).fit(X),
+    "labels": lambda X, p: dc.MultiLabelDiffrac(2, a=p.a, c=p.c, tol=1e-12, time_limit=LIMIT).fit(X),
+    "choice": lambda X, _: dc.DiffracClusteringCV(time_limit=LIMIT, n_resamples=2).fit(X),
+    "path of nu": lambda X, p: paths.nu_path(X, [0.5, 1.0], p, tol=1e-12, total_time=LIMIT),
+    "path of lambda": lambda X, _: paths.lambda_path(X, [0.1, 0.01], ridge=0.3, tol=1e-12, total_time=LIMIT),
+    "comparison": lambda X, p: dc.compare(X, methods=["low_rank", "fista"], penalty=p, tol=1e-12, total_time=LIMIT),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("penalty", [RIDGE, dc.Penalty(lam=0.01, ridge=0.3)], ids=["ridge", "l1"])
+@pytest.mark.parametrize("size", MODERATE)
+@pytest.mark.parametrize("name", KEPT)
+def test_every_function_with_a_limit_of_a_second_keeps_it(name, size, penalty):
+    X = split(*MODERATE[size])
+    dc.DiffracClustering(time_limit=0.1).fit(X[:50, :5])  # what it imports is not counted
+    started = time.perf_counter()
+    KEPT[name](X, penalty)
+    assert time.perf_counter() - started < LIMIT + SLACK
+    assert not [thread for thread in own_threads() if thread.name == "diffrac_cvx"]
+
+
+def test_an_estimator_counts_what_follows_the_solver():
+    X = split(700, 600)
+    dc.DiffracClustering(time_limit=0.1).fit(X[:50, :5])
+    started = time.perf_counter()
+    model = dc.DiffracClustering(lam=0.001, tol=1e-12, time_limit=0.5).fit(X)
+    assert time.perf_counter() - started < 3.0
+    assert model.result_.lower <= model.result_.upper
+    assert model.label_gap_ >= 0.0

@@ -74,7 +74,7 @@ def symmetric(M: Array) -> Array:
 def times(A: Array, B: Array) -> Array:
     """Return A B, by blocks of rows where it takes long."""
     size = max(int(OPERATIONS / (2.0 * A.shape[1] * max(B.shape[1], 1) + 1.0)), 16)
-    if len(A) <= size:
+    if len(A) <= size or scipy.sparse.issparse(B):
         poll()
         return np.asarray(A @ B)
     product = np.empty((len(A), B.shape[1]))
@@ -236,15 +236,16 @@ def left_singular(U: Array) -> tuple[Array, Array]:
 
 
 def leading_right_vectors(F: Array, k: int) -> Array:
-    """Return the leading right singular vectors of a large matrix as rows, k of them, by Lanczos steps."""
+    """Return the leading right singular vectors of a large matrix as k rows, by Lanczos steps; 0 of a zero matrix."""
     n, r = F.shape
     tol = ROUGH if is_late() else 0.0
     if n >= r:
         vectors = lanczos(lambda x: F.T @ (F @ x), r, k, "LA", tol)[1]
     else:
         vectors = F.T @ lanczos(lambda x: F @ (F.T @ x), n, k, "LA", tol)[1]
-    vectors = vectors[:, ::-1]
-    return np.asarray((vectors / np.maximum(np.linalg.norm(vectors, axis=0), 1e-300)).T)
+    basis = np.linalg.qr(vectors)[0]  # of fewer than k directions those left over are not orthogonal
+    found = np.linalg.svd(F @ basis, full_matrices=False)[2] @ basis.T
+    return np.vstack([found, np.zeros((k - len(found), r))])
 
 
 def triangular_root(M: Array) -> Array:

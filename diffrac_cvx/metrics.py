@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.factor_tables import FactorTable
 from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix, in_unit_interval
-from diffrac_cvx.linalg import column_basis, standardise
+from diffrac_cvx.linalg import column_basis, leading_right_vectors, standardise
 from diffrac_cvx.point_weights import mean_of, weigh_rows
 
 DENSE = 200  # rows or columns of a factor from which on two eigenvalues are computed, and not all singular values
@@ -199,9 +198,8 @@ def eigenvalue_ratio(F: npt.ArrayLike | FactorTable) -> float:
     size = min(factor.shape)
     if size <= DENSE:
         return float(np.append(_relative_eigenvalues(factor), 0.0)[1])
-    gram = factor @ factor.T if size == len(factor) else factor.T @ factor
-    second, first = scipy.linalg.eigh(gram, eigvals_only=True, subset_by_index=[size - 2, size - 1])
-    return float(max(second, 0.0) / (first or 1.0))
+    first, second = np.sum((factor @ leading_right_vectors(factor, 2).T) ** 2, axis=0)
+    return float(second / (first or 1.0))
 
 
 def _relative_eigenvalues(F: npt.ArrayLike) -> Array:

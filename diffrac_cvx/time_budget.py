@@ -9,12 +9,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from diffrac_cvx.result import Status
 
 SPEED = 2e9  # floating-point operations a second that a decomposition makes at least, on a machine that is busy
 SHORTEST = 1e-3  # seconds that a solver gets where none are left
@@ -22,9 +19,9 @@ PATIENCE = 1.0  # seconds that a limit may be exceeded by
 
 
 class LeaveError(Exception):
-    """Raised inside a computation that has to leave, with the reason."""
+    """Raised inside a computation that has to leave, with the reason, a ``result.Status``."""
 
-    def __init__(self, status: "Status") -> None:
+    def __init__(self, status: Any) -> None:
         super().__init__(str(status))
         self.status = status
 

@@ -166,12 +166,12 @@ def test_without_a_start_one_coordinate_is_found_however_short_the_limit(solver)
 # Limits are kept
 
 
-@pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
-def test_the_set_up_of_many_rows_looks_at_the_clock(solver):
+@pytest.mark.parametrize("variant", ["accelerated", "published"])
+def test_the_set_up_of_many_rows_looks_at_the_clock(variant):
     X = np.random.default_rng(0).standard_normal((200_000, 20))
     started = time.perf_counter()
-    found = solver(X, lam=1e-3, ridge=0.3, tol=1e-12, time_limit=0.3)
-    assert time.perf_counter() - started < 2.0
+    found = dc.fista(X, lam=0.01, tol=1e-12, time_limit=0.3, variant=variant)
+    assert time.perf_counter() - started < 1.8
     assert found.status is dc.Status.TIME_LIMIT
 
 

@@ -21,6 +21,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
+    ["time_budget"],
     [
         "errors",
         "ranges",

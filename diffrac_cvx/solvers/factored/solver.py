@@ -85,7 +85,7 @@ def low_rank(
         stops the solver.
     start : Result or (d, d) array, optional
         A matrix of directions to start from, such as the solution for a nearby penalty.  Of a result with components
-        these are taken too; a matrix is started from as one block.
+        these are taken too; a matrix is started from as one block.  What is returned is never worse.
     working_set : bool
         Whether a sparse problem may be solved by components, or on a few coordinates first.  Where the optimum is not
         unique both favour sparse solutions of low rank; without them the solution is of generic rank, as an interior

@@ -67,11 +67,11 @@ def fista(
     max_iter : int
         Iterations, each with one eigendecomposition of size d (two when accelerated).
     time_limit : float, optional
-        Seconds.
+        Seconds, kept within about a second: no eigendecomposition is begun that would end long after it.
     callback : callable, optional
         Called with each `Progress`; a true return value stops the solver.
     start : Result or (d, d) array, optional
-        A matrix of directions to start from.
+        A matrix of directions to start from; what is returned is never worse.
 
     Returns
     -------

@@ -19,6 +19,8 @@ from diffrac_cvx.certificates.block_bounds import (
     Claim,
     attempt,
     block_matrix,
+    bracket_blocks,
+    check_pairs,
     matrices,
     prove,
     single_ratios,
@@ -273,7 +275,7 @@ def test_the_ratio_of_a_coordinate_alone_holds_where_unpenalised_columns_are_off
 
 def test_the_ratio_of_a_coordinate_alone_counts_the_sums_over_unpenalised_columns(monkeypatch):
     """A column that is nearly the unpenalised one: what is left of it is small, and is off by what it is left of."""
-    n = 12
+    n = 300
     rng = np.random.default_rng(0)
     f = rng.standard_normal(n)
     table = np.column_stack([f, f + 1e-2 * rng.standard_normal(n), rng.standard_normal(n)])
@@ -655,3 +657,18 @@ def test_no_proof_from_two_features_apart_is_above_the_optimum():
         claim = Claim(blocks.ratios(q, []), q, 1.0)
         lower = prove(blocks, claim, 3, quiet).lower
         assert lower is None or lower <= dc.low_rank(table, penalty=dc.Penalty(c=0.4), tol=1e-9).upper
+
+
+def test_the_bracket_by_blocks_is_what_is_proved_and_not_zero():
+    split = split_of(np.random.default_rng(0).standard_normal((40, 1)), c=0.1)
+    point = split.problem.best_scale(scipy.sparse.csc_array(np.eye(1)))
+    found = bracket_blocks(split.problem, point)
+    assert 0.0 < found.lower <= found.upper == point.value
+
+
+def test_whoever_waits_is_asked_at_each_component():
+    split = split_of(np.random.default_rng(0).standard_normal((20, 4)), c=0.2)
+    blocks, at = Blocks(split, Partition(np.arange(4))), eliminate(split, np.full(20, 0.5), 1.0)
+    beyond, asked = Pairs(np.array([0, 2]), np.array([1, 3]), np.full(2, 0.6), np.full(2, 0.5)), []
+    check_pairs(blocks, BlockRatios(np.full(20, 0.5), 1.0, np.zeros(0), [], []), at, beyond, lambda: asked.append(1))
+    assert len(asked) == 2

@@ -15,6 +15,7 @@ from diffrac_cvx.certificates import direction_bounds, row_bounds
 from diffrac_cvx.certificates.block_bounds import is_positive
 from diffrac_cvx.certificates.direction_bounds import (
     OF_MEANS,
+    Dual,
     bound_at,
     bracket_normalized,
     largest_ratio,
@@ -328,6 +329,13 @@ def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
     problem = direction_problem(as_rows(table), 1.0, dc.Penalty(c=0.2))
     row_bounds.look(problem, np.eye(2), None)
     assert min(said) >= OF_MEANS + BLOCK
+
+
+def test_poor_weights_of_a_solver_take_nothing_from_the_bound_of_many_rows():
+    problem = direction_problem(as_rows(np.random.default_rng(0).standard_normal((60, 1))), 1.0, dc.Penalty(c=0.05))
+    plain = row_bounds.bracket_rows(problem, ONE, Dual(C=0.0 * ONE)).lower
+    assert plain > 0.0
+    assert row_bounds.bracket_rows(problem, ONE, Dual(np.linspace(1.0, 9.0, 60), 0.0 * ONE)).lower >= plain
 
 
 def test_the_box_of_a_multiplier_is_inside_the_exact_one():

@@ -363,6 +363,12 @@ def test_the_bracket_of_labels_holds_in_rationals(nu):
     assert outside > 0
 
 
+@pytest.mark.filterwarnings("error")
+def test_labels_are_certified_without_a_warning_of_constant_columns():
+    X = np.column_stack([np.random.default_rng(0).standard_normal(12), np.ones(12)])
+    assert dc.certify_y(X, np.ones((12, 1))).upper > 0.0
+
+
 @pytest.mark.parametrize("alpha", [None, 0.0, 0.2])
 def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
     X = as_data(np.random.default_rng(0).standard_normal((12, 2)))

@@ -105,7 +105,7 @@ def with_rounding(problem: BlockProblem, u: Array, at: Elimination, magnified: f
     size = np.abs(at.tilt) @ problem.squares + magnified * np.sum(at.K**2, axis=0)
     if problem.shift.any():  # (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2
         size = magnified * (2.0 * size + 8.0 * float(np.abs(at.tilt).sum()) * problem.shift)
-    # What F is off changes S on it by at most 2 (t top)^1/2 times that, beside it by (max(t, top) |tilt| x_j^2)^1/2.
+    # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |tilt| x_j^2)^1/2.
     weight = 1.0 + 2.0 * (top / at.t) ** 0.5 if len(at.K) else 0.0
     roundings = gamma(n + len(at.K) + 32) + problem.whitened.off_right + weight * problem.whitened.off_data
     # Columns are off by their centring, which changes G_jk by at most this times their norms.

@@ -195,7 +195,7 @@ def test_the_ratio_of_a_sparse_column_alone_counts_the_row_that_is_added_to_it(m
 def test_pairs_of_sparse_columns_count_the_row_that_is_added_to_them(monkeypatch):
     monkeypatch.setattr(BlockProblem, "off_data", lambda problem, columns: np.zeros(len(problem.a[columns])))
     n, beyond = 1000, 0
-    for seed in range(2):
+    for seed in range(4):
         split = split_of(nearly_ones(n, seed), c=1e-3)
         u = np.random.default_rng(seed).uniform(0.5, 1.5, n)
         at = eliminate(split, u, 1.0)

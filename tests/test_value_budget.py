@@ -475,7 +475,7 @@ def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance
 
 def test_no_solution_is_called_optimal_by_a_solver_with_a_gap_above_the_tolerance():
     """At a tolerance near the rounding of doubles the value proved may be above the one computed by more than that."""
-    for seed in range(4):
+    for seed in range(2):
         X = np.random.default_rng(seed).standard_normal((40, 3)) @ np.diag([1.0, 1e3, 1e-3])
         for tol in (1e-13, 1e-14, 1e-15):
             found = dc.low_rank(X, tol=tol, max_iter=60)

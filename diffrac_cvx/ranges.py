@@ -1,8 +1,7 @@
 """Numbers that leave the range of double precision: how libraries say so, and how this package does."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from diffrac_cvx.errors import DataError
 OUT_OF_RANGE = (
     "numbers leave the range of double precision on the way: bring the columns of X, the penalties and V nearer to 1"
 )
-Parameters = ParamSpec("Parameters")
-Found = TypeVar("Found")
 
 
 def is_out_of_range(error: Exception) -> bool:
@@ -24,19 +21,15 @@ def is_out_of_range(error: Exception) -> bool:
     return type(error) is ValueError and "infs or NaNs" in str(error)  # from scipy.linalg
 
 
-def in_range(function: Callable[Parameters, Found]) -> Callable[Parameters, Found]:
-    """Return a function that says in words where numbers leave the range of double precision."""
-
-    @wraps(function)
-    def guarded(*arguments: Parameters.args, **options: Parameters.kwargs) -> Found:
-        try:
-            return function(*arguments, **options)
-        except (ArithmeticError, ValueError) as error:
-            if not is_out_of_range(error):
-                raise
-            raise DataError(OUT_OF_RANGE) from error
-
-    return guarded
+@contextmanager
+def in_range() -> Iterator[None]:
+    """Say in words where numbers leave the range of double precision inside."""
+    try:
+        yield
+    except (ArithmeticError, ValueError) as error:
+        if not is_out_of_range(error):
+            raise
+        raise DataError(OUT_OF_RANGE) from error
 
 
 def are_finite(*matrices: np.ndarray) -> bool:

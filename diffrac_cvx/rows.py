@@ -163,10 +163,13 @@ class Rows:
         return replace(self, table=None, gram=None, threads=1, meter=Meter())  # who asks counts the rows
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return where the parts begin and end: the chunks, or as many as there are threads."""
+        """Return where the parts begin and end: the chunks, or about as many parts as threads, of whole blocks.
+
+        So the blocks are the same with any number of threads.
+        """
         if isinstance(self.table, Chunks):
             return self.table.bounds
-        size = -(-len(self) // self.threads)
+        size = -(-len(self) // (self.threads * self.block)) * self.block
         return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
     def parts(self) -> list["Rows"]:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import dask
 import dask.array as da
@@ -158,6 +159,17 @@ def test_data_that_change_while_they_are_centred_prove_nothing(tmp_path):
 
     with pytest.raises(dc.DataError, match="changed"):
         as_rows(table, poll=poll)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_change_is_seen_with_any_number_of_threads(threads):
+    table = np.tile(X, (3, 1))
+    rows = replace(as_rows(table), threads=threads)
+    rows.second_moment()
+    np.testing.assert_allclose(rows.array(), table - table.mean(axis=0), atol=1e-12)
+    table[-1, 1] += 1e-12
+    with pytest.raises(dc.DataError, match=r"rows \d+ to 7199 are not"):
+        rows.array()
 
 
 CUT = """

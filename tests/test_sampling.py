@@ -78,7 +78,7 @@ def test_two_threads_give_the_sums_of_one():
     assert two.point.value == pytest.approx(one.point.value, abs=1e-14)
     np.testing.assert_allclose(two.M, one.M, rtol=1e-12, atol=1e-14)
     assert two.bounds.lower == pytest.approx(one.bounds.lower, abs=1e-13)
-    assert [len(part) for part in shared.X.parts()] == [3501, 3500]
+    assert [len(part) for part in shared.X.parts()] == [4000, 3001]
 
 
 def test_centring_in_blocks_is_as_accurate_as_in_one_piece():

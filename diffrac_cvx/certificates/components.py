@@ -39,7 +39,7 @@ class Weights(NamedTuple):
     gap: float
 
 
-@in_range
+@in_range()
 def find_components(
     X: npt.ArrayLike,
     V: npt.ArrayLike | Sparse | Result,

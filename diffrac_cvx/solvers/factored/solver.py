@@ -27,7 +27,6 @@ WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as
 MATRICES = 16  # of the size of V, that the solver holds where V is one block
 
 
-@in_range
 def low_rank(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -149,9 +148,10 @@ def low_rank(
         by_columns = penalty.has_l1 and not many
         return as_points(X, by_rows=many, by_columns=by_columns, depth=6, poll=stopping.poll)
 
-    return solve_by_iterates(
-        X, nu, penalty, iterates, stopping, "low_rank", start=start, weights=weights, read=None if weights else read
-    )
+    with in_range():
+        return solve_by_iterates(
+            X, nu, penalty, iterates, stopping, "low_rank", start=start, weights=weights, read=None if weights else read
+        )
 
 
 def fits(X: Rows) -> bool:

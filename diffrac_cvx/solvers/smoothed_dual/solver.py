@@ -20,7 +20,6 @@ from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, sol
 MATRICES = 16  # of the size of V, that it holds
 
 
-@in_range
 def fista(
     X: npt.ArrayLike,
     nu: float = 1.0,
@@ -108,4 +107,7 @@ def fista(
         )
 
     exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
-    return solve_by_iterates(X, nu, penalty, iterates, stopping, f"fista ({variant})", start=start, exhausted=exhausted)
+    with in_range():
+        return solve_by_iterates(
+            X, nu, penalty, iterates, stopping, f"fista ({variant})", start=start, exhausted=exhausted
+        )

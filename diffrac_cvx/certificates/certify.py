@@ -27,6 +27,7 @@ from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_o
 from diffrac_cvx.point_weights import PointWeights, mean_of, points_with_weight
 from diffrac_cvx.points import read_points
 from diffrac_cvx.proved_numbers import width_of
+from diffrac_cvx.ranges import in_range
 from diffrac_cvx.result import Bracket, Result
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Shifted
@@ -34,6 +35,7 @@ from diffrac_cvx.shifted import Shifted
 SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
 
 
+@in_range()
 def certify_v(
     X: npt.ArrayLike,
     V: npt.ArrayLike | Sparse | Result,
@@ -90,7 +92,7 @@ def certify_v(
     if isinstance(points.X, Shifted) and not is_sparse(U):
         problem = problem_in_rows(problem)
     point = problem.best_scale(U)
-    upper = min(proved_value(points.X, nu, penalty, problem.user_factor(point.U), points.shares), 1.0)
+    upper = min(1.0, proved_value(points.X, nu, penalty, problem.user_factor(point.U), points.shares))  # 1 for NaN
     if nu == 0.0:
         return Bracket(0.0, upper)
     lower = bracket_any(problem, point, dual).lower
@@ -119,6 +121,7 @@ def read_matrix(
     return (problem.from_user(dense(matrix)) if blocks is None else blocks), None
 
 
+@in_range()
 def certify_y(
     X: npt.ArrayLike,
     Y_or_F: npt.ArrayLike,
@@ -205,6 +208,7 @@ class LabelCertificate:
         return width_of(self.lower, self.objective)
 
 
+@in_range()
 def certify_labels(
     X: npt.ArrayLike,
     y: npt.ArrayLike,
@@ -284,6 +288,7 @@ class ClustersCertificate:
         return width_of(self.lower, self.objective)
 
 
+@in_range()
 def certify_clusters(
     X: npt.ArrayLike,
     labels: npt.ArrayLike,

@@ -183,7 +183,7 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     problem = posed.problem
     point = problem.best_scale(problem.from_user(V))
     G = problem.user_factor(point.U)
-    upper = min(proved_value(posed.X, posed.nu, posed.penalty, G, posed.shares), 1.0)
+    upper = min(1.0, proved_value(posed.X, posed.nu, posed.penalty, G, posed.shares))  # 1 for NaN
     lower = bracket(problem, point, dual).lower
     every = len(posed.X) == len(posed.points)
     F = problem.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, posed.points)

@@ -335,4 +335,4 @@ def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wron
     Y = np.ones((12, 1))
     assert dc.certify_y(noisy, Y).upper < 2.0
     monkeypatch.setattr(label_bounds, "rounding_of_whitening", lambda *arguments: Whitening(0.0, 0.6))
-    assert dc.certify_y(noisy, Y) == Bracket(0.0, np.inf)
+    assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)

@@ -204,9 +204,9 @@ def test_labels_of_noiseless_data_are_proved_optimal_and_a_flip_is_not():
     assert dc.certify_labels(X, y, lower).gap > 1e-3
 
 
-def test_a_bound_above_the_objective_is_cut_to_it():
-    certificate = dc.certify_labels(TALL, np.repeat([1.0, -1.0], 6), 5.0)
-    assert certificate.gap == 0.0
+def test_a_bound_above_the_objective_is_no_bound():
+    with pytest.raises(dc.ContradictionError, match=r"less than the lower bound 5\.0"):
+        dc.certify_labels(TALL, np.repeat([1.0, -1.0], 6), 5.0)
 
 
 # What is not usable

@@ -83,7 +83,10 @@ def is_own(function, module):
 
 
 FUNCTIONS, ROUNDINGS = functions_of("X"), functions_of("F")
-every_form = pytest.mark.parametrize("form", FORMS)
+QUICK = ("array", "csc matrix", "dask")  # one form each of what is in memory, sparse and read by parts
+every_form = pytest.mark.parametrize(
+    "form", [form if form in QUICK else pytest.param(form, marks=pytest.mark.slow) for form in FORMS]
+)
 
 
 def call(name, table):

@@ -146,7 +146,7 @@ def of_lost_cluster(lower, upper):
     problem = direction_problem(X - X.mean(axis=0), 1.0, dc.Penalty(lam=0.1))
     stopping = Stopping(1e-300, 10)
     try:
-        certify_until_stopped(problem, iterates(), stopping, "one", dc.Status.STALLED)
+        certify_until_stopped(problem, iterates(), None, stopping, "one", dc.Status.STALLED)
     except dc.LostError as lost:
         return *numbers(str(lost), "lies in [#, #]"), None
     return None, None, None  # a bracket of no width ends the search before

@@ -333,8 +333,9 @@ def test_what_a_whitening_for_labels_is_off_is_that_of_its_columns_and_ridge(mon
         label_bounds, "rounding_of_whitening", lambda *parts: given.append(parts) or Whitening(0.0, 0.0)
     )
     projection_of(X, np.array([0.1, 0.2]))
-    (table, W, Z, diagonal), scaled = given[0], scale_to_whiten(X, np.array([0.1, 0.2]))
-    np.testing.assert_allclose(W, scaled.W * 20**0.5)
+    (table, W, Z, diagonal, outside), scaled = given[0], scale_to_whiten(X, np.array([0.1, 0.2]))
+    np.testing.assert_allclose(W, scaled.found.W)
+    assert outside == 0.0
     np.testing.assert_allclose(Z, table @ W)
     np.testing.assert_allclose(diagonal, scaled.ridge**2)
     np.testing.assert_allclose(Z.T @ Z / 20 + W.T @ np.diag(diagonal) @ W, np.eye(2), atol=1e-12)

@@ -202,7 +202,7 @@ class Result:
         that of these data.
     contradiction : Contradiction or None
         Where labels rounded from F, with a direction found in the user's units, cost less than the lower bound, or the
-        value does: both numbers.  The bound is not valid, `lower` is 0 and the status says so.
+        value does: both numbers.  The bound is not valid, ``lower`` is 0 and the status says so.
     dimacs : DimacsErrors or None
         Of the point that CLARABEL or SCS returned, in the coordinates in which it solved the problem; None elsewhere.
     """

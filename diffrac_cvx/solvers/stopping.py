@@ -77,7 +77,7 @@ class Iterate(NamedTuple):
 class Start(NamedTuple):
     """A warm start in the problem's coordinates: the factor at its best scale and the multiplier, or None for both.
 
-    `point` is the factor with its value, where that has been computed.
+    ``point`` is the factor with its value, where that has been computed.
     """
 
     U: Factor | None = None

@@ -18,7 +18,7 @@ from experiments.stress.exact import DIGITS, best_labels_value, direction_value,
 from experiments.stress.instances import FAMILIES, WHOLE, Instance, make_instance
 
 BATCH = 25
-BATCHES = {"full": 40, "smoke": 1}  # of each family
+BATCHES = {"full": 12, "smoke": 1}  # of each family
 SECONDS = 1.0  # of one solve
 LABELLED = 8  # points up to which all labellings are tried
 LABELLED_WITH_L1 = 5  # the same with an l1 part

@@ -36,7 +36,7 @@ class Instance(NamedTuple):
         if self.form == "dask":
             import dask.array
 
-            return dask.array.from_array(self.X, chunks=(3, -1))  # type: ignore[no-any-return]
+            return dask.array.from_array(self.X, chunks=(3, -1))  # type: ignore[no-any-return, no-untyped-call]
         return self.X
 
 
@@ -146,7 +146,9 @@ def sparse_table(rng: Rng) -> Instance:
     n, d = int(rng.integers(3, MOST_POINTS + 1)), int(rng.integers(1, 12))
     X = np.where(rng.random((n, d)) < rng.uniform(0.1, 0.9, d), rng.standard_normal((n, d)), 0.0)
     X = (X + np.where(rng.random(d) < 0.2, 10.0 ** rng.uniform(0, 6, d), 0.0)) * 10.0 ** rng.uniform(-4, 4, d)
-    return Instance(X, draw_nu(rng), *draw_penalty(rng, X), form="sparse")
+    nu = draw_nu(rng)
+    a, c = draw_penalty(rng, X)
+    return Instance(X, nu, a, c, form="sparse")
 
 
 def read_by_chunks(rng: Rng) -> Instance:

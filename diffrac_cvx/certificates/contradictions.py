@@ -22,7 +22,8 @@ from diffrac_cvx.shifted import Points, Shifted
 
 POWER_STEPS = 20  # to the leading vector of Y
 QUICK = 1e6  # (n + d) d^2 up to which least squares are solved directly
-STEPS = 30  # of LSMR, elsewhere
+STEPS = 30  # of LSMR, elsewhere; three at least
+ENTRIES = 1.2e8  # of X that these steps read, so that they take about a second in all
 ROUNDS = 4  # in which the l1 part is replaced by a ridge
 
 
@@ -140,5 +141,6 @@ class Judged:
             rmatvec=lambda y: units * (np.asarray(self.X.T @ (s * y.ravel()[:n])) + ridge * y.ravel()[n:]),
             dtype=np.float64,
         )
-        found = scipy.sparse.linalg.lsmr(system, np.append(s * target, np.zeros(d)), maxiter=STEPS)[0]
+        steps = max(3, min(STEPS, int(ENTRIES / (n * d))))
+        found = scipy.sparse.linalg.lsmr(system, np.append(s * target, np.zeros(d)), maxiter=steps)[0]
         return np.asarray(found * units)

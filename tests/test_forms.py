@@ -84,6 +84,9 @@ def is_own(function, module):
 
 FUNCTIONS, ROUNDINGS = functions_of("X"), functions_of("F")
 QUICK = ("array", "csc matrix", "dask")  # one form each of what is in memory, sparse and read by parts
+every_penalty = pytest.mark.parametrize(
+    "penalty", [name if name == "l1" else pytest.param(name, marks=pytest.mark.slow) for name in PENALTIES]
+)
 every_form = pytest.mark.parametrize(
     "form", [form if form in QUICK else pytest.param(form, marks=pytest.mark.slow) for form in FORMS]
 )
@@ -123,7 +126,7 @@ def test_a_function_takes_a_form_or_says_what_to_pass(tmp_path, name, form):
 
 @every_form
 @pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("penalty", PENALTIES)
+@every_penalty
 def test_a_matrix_of_any_form_is_certified_or_refused_in_words(tmp_path, matrix, form, penalty):
     table, V, known = FORMS[form](tmp_path), MATRICES[matrix], PENALTIES[penalty]
     for nu in (1.0, 0.5):
@@ -138,7 +141,7 @@ def test_a_matrix_of_any_form_is_certified_or_refused_in_words(tmp_path, matrix,
 
 @every_form
 @pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize("penalty", PENALTIES)
+@every_penalty
 def test_a_solver_starts_from_a_matrix_of_any_form_or_refuses_it_in_words(tmp_path, matrix, form, penalty):
     table, start, known = FORMS[form](tmp_path), MATRICES[matrix], PENALTIES[penalty]
     expected = dc.low_rank(X, 1.0, known)

@@ -55,6 +55,7 @@ def test_the_objective_is_the_distance_of_the_lemma():
     assert fit.objective == pytest.approx(distance, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_no_other_labels_are_nearer_on_a_small_instance():
     """Brute force over all pairs of labellings of seven points, with the best weights and rotation for each."""
     rng = np.random.default_rng(5)

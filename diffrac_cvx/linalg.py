@@ -275,9 +275,8 @@ def whitener(M: Array, penalised: npt.NDArray[np.bool_] | None = None) -> Array:
     basis = without_constant_directions(M, penalised)
     singular, right = right_singular(M @ basis)
     # What is below is rounding; the bounds on the rounding of W, which is large there, are too.
-    return np.asarray(
-        basis @ (right.T / np.maximum(singular, EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)))
-    )
+    least = EPS / 8 * max(singular.max(initial=0.0), np.finfo(float).tiny)
+    return np.asarray(basis @ (right.T / np.maximum(singular, least)))
 
 
 def whitener_by_cholesky(M: Array) -> Array | None:
@@ -380,7 +379,7 @@ def whitener_with_ridge_rows(X: Array, a: Array) -> RidgeWhitener:
     basis = without_constant_directions(M, ~free)
     singular, right = right_singular(M @ basis)
     keep = is_above_rounding(singular, M.shape)
-    left_out = constant_directions(X[:, free]) if free.any() else 0
+    left_out = int(np.sum(X.any(axis=0) | ~free)) - basis.shape[1]  # columns of zeros are none
     return RidgeWhitener(basis @ (right[keep].T / singular[keep]), left_out, 0.0 if keep.all() else np.inf)
 
 

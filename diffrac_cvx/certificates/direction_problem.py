@@ -344,7 +344,18 @@ def direction_problem(
     problem = unit_problem(X, nu, penalty, shares)
     if problem.has_l1:
         return problem
-    X, a, scale, s = problem.X, problem.a, problem.scale, problem.s
+    return whitened(problem, problem.a)
+
+
+def without_l1(problem: DirectionProblem) -> DirectionProblem:
+    """Return the problem with c_j^2 added to the ridge in place of the l1 part, which is not below it on V >= 0."""
+    return whitened(problem, np.sqrt(problem.a**2 + problem.c**2) * (1.0 - 4.0 * UNIT))
+
+
+def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
+    """Return the problem of these unit columns and this ridge, without an l1 part, in whitened coordinates."""
+    X, scale = problem.X, problem.scale
+    n = len(X)
     found = whitener_with_ridge(X / n**0.5, a)
     Z, zeros = times(X, found.W), np.zeros(found.W.shape[1])
     return DirectionProblem(
@@ -352,12 +363,27 @@ def direction_problem(
         a=zeros,
         c=zeros,
         scale=scale,
-        has_offset=nu < 1.0,
+        has_offset=problem.has_offset,
         basis=scale[:, None] * found.W,
         whitened=rounding_of_whitening(X, found.W, Z, a**2, outside_of(found, n)),
         dropped=found.left_out,
-        s=s,
+        s=problem.s,
     )
+
+
+def gains_alone(problem: DirectionProblem) -> Array:
+    """Return 1 less the objective of each coordinate alone, at its best scale."""
+    gains = np.mean(np.abs(problem.X) if problem.s is None else problem.s[:, None] * np.abs(problem.X), axis=0)
+    costs = np.mean(problem.X**2, axis=0) + problem.a**2 + problem.c**2
+    costs = np.ones(len(gains)) if problem.basis is not None else costs
+    return np.asarray(gains**2 / np.maximum(costs, 1e-300))
+
+
+def best_alone(problem: DirectionProblem) -> Scaled:
+    """Return the point that uses the best coordinate alone: what there is without any step, in O(nD)."""
+    U = np.zeros((len(problem.c), 1))
+    U[np.argmax(gains_alone(problem))] = 1.0
+    return problem.best_scale(U)
 
 
 def unit_problem(X: Array | Shifted, nu: float, penalty: Penalty, shares: Array | None = None) -> DirectionProblem:

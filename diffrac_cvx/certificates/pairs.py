@@ -173,6 +173,26 @@ def scan(
     return Scan(kept.take(np.flatnonzero(np.abs(kept.G) > share * kept.side)), proved)
 
 
+def excess_pairs(problem: BlockProblem, at: Elimination, most: int, poll: Poll) -> Pairs | None:
+    """Return the pairs j < k with |G_jk| > t c_j c_k, as `scan` finds them; None where there are more than so many."""
+    columns = scaled_columns(problem, at)
+    m, parts, found = len(problem.c), [empty_pairs()], 0
+    step = min(COLUMNS, max(PRODUCTS // max(m, 1), 16))
+    for start in range(0, m, step):
+        poll()
+        block, rest = slice(start, min(start + step, m)), slice(start, m)
+        G = columns.products(block, rest)
+        np.fill_diagonal(G, 0.0)
+        j, k = np.nonzero(np.abs(G) > at.side - columns.rounding)
+        j, k = j[k > j], k[k > j]
+        found += len(j)
+        if found > most:
+            return None
+        parts.append(kept_pairs(problem, at, (block, rest), j, k, None if columns.rounding else G[j, k]))
+    kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
+    return kept.beyond()
+
+
 def kept_pairs(
     problem: BlockProblem, at: Elimination, ranges: tuple[slice, slice], j: Indices, k: Indices, scaled: Array | None
 ) -> Pairs:

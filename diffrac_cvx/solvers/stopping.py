@@ -17,6 +17,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.direction_problem import (
     DirectionProblem,
     Scaled,
+    best_alone,
     direction_problem,
     offset_only,
     unit_problem,
@@ -377,7 +378,7 @@ def certify_until_stopped(
     status = stopping.clock.status if status is None else status
     if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and isinstance(problem.X, np.ndarray):
         with spend(None):
-            best = best_coordinate(problem)
+            best = best_alone(problem)
     if status is None:
         status = Status.OPTIMAL if best.value - lower <= stopping.tol else exhausted
     with spend(None):  # what follows is needed, and short
@@ -397,16 +398,6 @@ def certify_until_stopped(
             components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
             left_out=problem.left_out,
         )
-
-
-def best_coordinate(problem: DirectionProblem) -> Scaled:
-    """Return the point that uses the best coordinate alone: what there is without any step, in O(nD)."""
-    gains = np.mean(np.abs(problem.X) if problem.s is None else problem.s[:, None] * np.abs(problem.X), axis=0)
-    costs = np.mean(problem.X**2, axis=0) + problem.a**2 + problem.c**2
-    costs = np.ones(len(gains)) if problem.basis is not None else costs
-    U = np.zeros((len(gains), 1))
-    U[np.argmax(gains**2 / np.maximum(costs, 1e-300))] = 1.0
-    return problem.best_scale(U)
 
 
 def with_bracket(error: DataError | LostError, lower: float, upper: float) -> DataError | LostError:

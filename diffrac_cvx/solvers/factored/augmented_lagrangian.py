@@ -102,7 +102,11 @@ class Lagrangian:
         """Choose sigma for a V whose entries are of the size of the units' products."""
         typical = np.outer(units, units)
         stiffness = min(STIFFNESS * len(units), STIFFEST / max((self.problem.box * typical).max(initial=0.0), 1e-300))
-        self.sigma = stiffness * self.problem.box / typical
+        self.stiffen(stiffness / typical)
+
+    def stiffen(self, stiffness: Array | float) -> None:
+        """Take this times c_i c_j for sigma."""
+        self.sigma = stiffness * self.problem.box
         self.inverse_sigma = np.where(self.sigma > 0, inverse_or_one(self.sigma), 0.0)
 
     def factor(self, unknown: Array) -> Array:

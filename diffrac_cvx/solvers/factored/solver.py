@@ -17,7 +17,7 @@ from diffrac_cvx.ranges import in_range
 from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rows import Rows
 from diffrac_cvx.shifted import Points, Shifted
-from diffrac_cvx.solvers.factored import augmented_lagrangian, components, sampling
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
 from diffrac_cvx.solvers.factored.working_set import extend_multiplier, with_small_entries
 from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
@@ -127,6 +127,13 @@ def low_rank(
             for iterate in iterates_on_all(problem, first, stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)
             return
+        if working_set and growing.pays(problem, first):
+            before = done
+            for iterate in growing.iterates(growing.in_memory(problem), tol, stopping.max_iter - done, first, stopping.poll):
+                done = before + iterate.n_iter
+                yield iterate._replace(n_iter=done)
+            if done > before:
+                return
         end: Iterate | None = None
         if working_set and components.pays(problem, first):
             before = done

@@ -1,0 +1,301 @@
+"""Lower bounds for (15) from a core of coordinates outwards: for many more columns than rows.
+
+At weights u and a number t, the bound 1 - t mean(1/u) holds if S = t (A + C + Diag(c)^2) - M is positive semidefinite
+for some C in its box.  On the core C is given.  Let P be S there and T = M - t A between the core and a coordinate j
+outside it.  Of the multipliers between them, those in the box t c_j c_k with the least e'P^-1 e, e = t C - T, are known
+from a lasso with the matrix P: e = -Pz at the minimum of z'Pz/2 - z'T + t c_j sum_k c_k |z_k|.
+
+P is eliminated then.  Among the coordinates outside, t C is what is left of M - t A clipped to its box, so that S is a
+diagonal less the sparse excess of correlated pairs.  It is positive definite if it is diagonally dominant; where some
+rows are not, they are factorised, with the Schur complement of the others bounded by their dominance.  No matrix of
+the size of all coordinates is made.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
+
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
+from diffrac_cvx.certificates.direction_bounds import bound_at
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.pairs import Elimination, Pairs, excess_pairs
+from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, succeeds, up
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import LARGE, cholesky, extreme_eigenpairs, symmetric
+from diffrac_cvx.ranges import are_finite
+from diffrac_cvx.shifted import dense_columns, row_of
+from diffrac_cvx.time_budget import poll
+
+SWEEPS = 8  # of coordinate descent over the lassos
+SETTLED = 1e-3  # change of a sweep, to the largest entry, below which they end
+MOST_PAIRS = 40  # beyond their box, for each coordinate: with more the bound fails anyway
+MOST_FACTORISED = 3000  # rows that are not diagonally dominant
+MOST_LACKING = 20  # coordinates that alone make the bound fail, beyond which no others are looked for
+VIOLATED = 12  # directions that are named where the bound fails
+
+LIGHT = 1e-3  # weight of a coordinate in violated directions, to the largest, below which it is not named
+SIDE = 1.0 - 8.0 * UNIT  # of a box, so that rounding leaves C inside it
+
+
+class Core:
+    """The coordinates from which a bound starts, C on them, and the coordinates outside.
+
+    Parameters
+    ----------
+    problem : DirectionProblem
+        The problem, its X an array or sparse columns.
+    chosen : (w,) array of int
+        The core, increasing; it holds every coordinate without an l1 weight.
+    C : (w, w) array
+        The multiplier on the core, 0 on its diagonal; clipped to its box here.
+    """
+
+    def __init__(self, problem: DirectionProblem, chosen: Indices, C: Array) -> None:
+        n, size = problem.X.shape
+        self.problem, self.chosen = problem, chosen
+        self.rest = np.setdiff1d(np.arange(size), chosen)
+        self.data = dense_columns(problem.X, chosen)
+        self.a, self.c = problem.a[chosen], problem.c[chosen]
+        box = np.outer(self.c, self.c) * SIDE
+        np.fill_diagonal(box, 0.0)
+        self.C = np.clip(symmetric(C), -box, box)
+        none = np.zeros((0, 0))
+        self.outside = BlockProblem(
+            X=problem.X[:, self.rest],
+            F=np.zeros((n, 0)),
+            a=problem.a[self.rest],
+            c=problem.c[self.rest],
+            basis=none,
+            penalised=self.rest,
+            free=np.zeros(0, dtype=np.intp),
+            problem=problem,
+            whitened=Whitening(0.0, 0.0),
+        )
+
+    def matrix(self, u: Array, t: float) -> Array:
+        """Return S on the core."""
+        P = self.data.T @ (self.data * ((t - u) / len(u))[:, None]) + t * self.C
+        P[np.diag_indices(len(P))] += t * (self.a**2 + self.c**2)
+        return symmetric(P)
+
+    def masses(self, u: Array, t: float) -> tuple[float, float]:
+        """Return h'h and o'o: S is computed up to gamma(k) h h' + h o' + o h' + o o', entry by entry.
+
+        h_j^2 = mean (u + t) x_j^2 + t (a_j^2 + 2 c_j^2), and o_j^2 is max u + t times the square of what column j is
+        off by its centring.  Sparse columns and their row are multiplied out: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
+        """
+        whole, weights = self.problem, u + t
+        squares = np.square(self.data).sum(axis=1) + self.outside.squares @ np.ones(len(self.rest))
+        penalties = float(np.sum(whole.a**2) + 2.0 * np.sum(whole.c**2))
+        shift = float(np.sum(row_of(whole.X) ** 2))
+        h = 2.0 * float(np.mean(weights * squares)) + 8.0 * float(np.mean(weights)) * shift + t * penalties
+        o = (float(u.max(initial=0.0)) + t) * (float(np.mean(squares)) + penalties) * gamma(len(u) + 16) ** 2
+        return h, o
+
+
+class Eliminated(NamedTuple):
+    """S outside the core after the core is eliminated, at t.
+
+    Attributes
+    ----------
+    at : Elimination
+        K, of which K'K is taken from S outside.
+    L : (w, w) array
+        Lower triangular, with LL' = S on the core, nearly.
+    diagonal : (m,) array
+        The diagonal of what is left.
+    slack : float
+        How far S and what is left may be off, all rounding included: it has to be above the slack.
+    """
+
+    at: Elimination
+    L: Array
+    diagonal: Array
+    slack: float
+
+
+class Look(NamedTuple):
+    """What a look from the core outwards found.
+
+    Attributes
+    ----------
+    lower : float or None
+        The bound, where it is proved.
+    needed : (k,) array of int
+        Coordinates whose joining the core may prove it, those needed most first.
+    directions : (D, v) array
+        Directions in which S is negative, of all coordinates.
+    """
+
+    lower: float | None
+    needed: Indices
+    directions: Array
+
+
+
+
+def look_outside(core: Core, u: Array, inverse_mean: float, t: float) -> Look:
+    """Try to prove 1 - t mean(1/u) as a bound, from the core outwards; say what is missing where it fails.
+
+    Parameters
+    ----------
+    core : Core
+        The core and its multiplier.
+    u : (n,) array
+        Weights of the rows, 0 for zero rows.
+    inverse_mean : float
+        mean(1/u).
+    t : float
+        The number tried; on the core M <= t (A + C + Diag(c)^2) should hold, or nothing is found.
+    """
+    nothing = nothing_found(core.problem)
+    found = eliminate_core(core, u, t)
+    if found is None:
+        return nothing
+    lacking = np.flatnonzero(found.diagonal <= found.slack)
+    lacking = lacking[np.argsort(found.diagonal[lacking], kind="stable")]
+    m = len(core.rest)
+    if len(lacking) > MOST_LACKING:
+        return failure(core, found, lacking, unit_vectors(m, lacking[:VIOLATED]))
+    pairs = excess_pairs(core.outside, found.at, MOST_PAIRS * max(m, 1), poll)
+    if pairs is None:
+        order = np.argsort(found.diagonal, kind="stable")[: m // 4 + 1]
+        return failure(core, found, order, unit_vectors(m, order[:VIOLATED]))
+    among = pairs.take(np.flatnonzero(~np.isin(pairs.j, lacking) & ~np.isin(pairs.k, lacking)))
+    violated = violated_directions(np.where(found.diagonal > found.slack, found.diagonal - found.slack, 1.0), among)
+    if violated is None and not len(lacking):
+        return nothing._replace(lower=bound_at(t, inverse_mean))
+    violated = np.zeros((m, 0)) if violated is None else violated
+    weight = np.sum(violated**2, axis=1)
+    order = np.argsort(-weight, kind="stable")
+    heavy = order[: int(np.sum(weight > LIGHT * weight.max(initial=0.0)))]
+    return failure(core, found, np.append(lacking, heavy), np.hstack([unit_vectors(m, lacking[:VIOLATED]), violated]))
+
+
+def nothing_found(problem: DirectionProblem) -> Look:
+    """Return a look that proves nothing and names nothing."""
+    return Look(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)))
+
+
+def failure(core: Core, found: Eliminated, needed: Indices, violated: Array) -> Look:
+    """Return what a failed look names: coordinates outside, and directions of all with the best part on the core."""
+    directions = np.zeros((len(core.problem.c), violated.shape[1]))
+    directions[core.rest] = violated
+    inner = found.at.K @ violated
+    directions[core.chosen] = -scipy.linalg.solve_triangular(found.L, inner, lower=True, trans="T", check_finite=False)
+    return Look(None, core.rest[needed], directions)
+
+
+def eliminate_core(core: Core, u: Array, t: float) -> Eliminated | None:
+    """Eliminate the core from S, with the multipliers between it and the others that leave the most of S."""
+    n, w, out = len(u), len(core.chosen), core.outside
+    tilt = (u - t) / n
+    P = core.matrix(u, t)
+    if not are_finite(P, tilt):
+        return None
+    h, o = core.masses(u, t)
+    off = up(gamma(n + w + 40) * h + 2.0 * (h * o) ** 0.5 + o)
+    trace = float(np.abs(np.diag(P)).sum())
+    lift = 4.0 * up(off + gamma(2 * w + 8) * trace)
+    try:
+        L = cholesky(P - lift * np.eye(w))
+    except np.linalg.LinAlgError:
+        return None
+    E = excess_of_core(core, P, tilt, t)
+    K = scipy.linalg.solve_triangular(L, E, lower=True, check_finite=False) if w else E
+    energies = np.einsum("kj,kj->j", K, K)
+    if not are_finite(L, K):
+        return None
+    # S >= [[lift - ..., R], [R', S outside - K'K]], with R = E - L K, for L L' is S on the core less the lift.
+    residual = float(np.linalg.norm(E - L @ K)) + gamma(w + 4) * float(np.linalg.norm(L) * np.linalg.norm(K))
+    off = up(off + gamma(n + w + 40) * float(energies.sum()))
+    left = lift - off - gamma(2 * w + 8) * trace
+    if not left > 0.0:
+        return None
+    M = u @ out.squares / n
+    return Eliminated(Elimination(t, tilt, K), L, t * out.diagonal - M - energies, up(off + residual**2 / left))
+
+
+def excess_of_core(core: Core, P: Array, tilt: Array, t: float) -> Array:
+    """Return t C - T between the core and the others, shape (w, m), with C from the lassos; 0 where C = T / t will do.
+
+    Any C in the box is allowed, so that the lassos may be inexact.
+    """
+    T = np.asarray((core.outside.X.T @ (core.data * tilt[:, None])).T)
+    side = t * SIDE * np.outer(core.c, core.outside.c)
+    E = np.clip(T, -side, side) - T
+    beyond = np.flatnonzero(E.any(axis=0))
+    if len(beyond):
+        some, box = np.ascontiguousarray(T[:, beyond]), np.ascontiguousarray(side[:, beyond])
+        E[:, beyond] = np.clip(some - P @ lassos(P, some, box), -box, box) - some
+    return E
+
+
+def lassos(P: Array, T: Array, box: Array) -> Array:
+    """Return about the minima of z'Pz/2 - z'T + sum_k box_k |z_k|, a column each, by coordinate descent on all.
+
+    Most z_k are 0: what a step costs is the residuals of the columns in which it changes one.
+    """
+    w, m = T.shape
+    Z, rest, sides = np.zeros((m, w)), np.ascontiguousarray(T.T), np.ascontiguousarray(box.T)
+    diagonal = np.diag(P)
+    for _ in range(SWEEPS):
+        poll()
+        change = 0.0
+        for k in range(w):
+            pull = rest[:, k] + diagonal[k] * Z[:, k]
+            step = np.sign(pull) * np.maximum(np.abs(pull) - sides[:, k], 0.0) / diagonal[k] - Z[:, k]
+            moved = np.flatnonzero(step)
+            if len(moved):
+                Z[moved, k] += step[moved]
+                rest[moved] -= np.outer(step[moved], P[k])
+                change = max(change, float(np.abs(step[moved]).max()))
+        if change <= SETTLED * float(np.abs(Z).max()):
+            break
+    return Z.T
+
+
+def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
+    """Return directions in which Diag(diagonal) less the pairs' excess is negative; None if it is proved positive.
+
+    Rows that are not diagonally dominant are factorised, after the others, bounded by their dominance, are eliminated.
+    """
+    m, excess = len(diagonal), pairs.excess
+    E = scipy.sparse.csr_array(
+        (np.tile(excess, 2), (np.concatenate([pairs.j, pairs.k]), np.concatenate([pairs.k, pairs.j]))), shape=(m, m)
+    )
+    size = abs(E)
+    rows = up(1.0, m) * np.asarray(size.sum(axis=1)).ravel()
+    weak = diagonal <= 2.0 * rows
+    if not np.any(diagonal <= rows):
+        return None
+    if int(weak.sum()) > MOST_FACTORISED:
+        weak = diagonal <= rows
+    strong = np.flatnonzero(~weak)
+    chosen = np.flatnonzero(weak)
+    # Among the strong rows alone, what is left of the diagonal bounds them from below.
+    left = diagonal[strong] - up(1.0, m) * np.asarray(size[strong][:, strong].sum(axis=1)).ravel()
+    between = E[chosen][:, strong]
+    S = np.diag(diagonal[chosen]) - E[chosen][:, chosen].toarray()
+    S -= (between @ scipy.sparse.diags_array(1.0 / left) @ between.T).toarray()
+    if len(chosen) > MOST_FACTORISED:
+        return unit_vectors(m, chosen[np.argsort((diagonal - rows)[chosen])[:VIOLATED]])
+    S = symmetric(S)
+    shift = up(gamma(2 * len(chosen) + m + 16) * float(np.abs(np.diag(S)).sum() + np.sum(diagonal[chosen])))
+    if succeeds(S - shift * np.eye(len(S))):
+        return None
+    values, vectors = np.linalg.eigh(S) if len(S) <= LARGE // 2 else extreme_eigenpairs(S, VIOLATED, "SA", 1e-2)
+    few = vectors[:, : max(1, min(VIOLATED, int(np.sum(values < 0.0))))]
+    directions = np.zeros((m, few.shape[1]))
+    directions[chosen] = few
+    return directions
+
+
+def unit_vectors(size: int, places: npt.NDArray[np.intp]) -> Array:
+    """Return the unit vectors of these coordinates, a column each."""
+    vectors = np.zeros((size, len(places)))
+    vectors[places, np.arange(len(places))] = 1.0
+    return vectors

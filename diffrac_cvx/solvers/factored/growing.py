@@ -1,0 +1,292 @@
+"""Solve a sparse problem from a few features outwards, where V is 0 on most: for many more columns than rows.
+
+The problem on a few features is solved first.  Those join that the certificate finds to be violated: features that
+would enter alone, then, by a look at all pairs, features and directions in which S is negative.  Features that are dead
+leave again while the value falls.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from diffrac_cvx.certificates.block_problem import Indices
+from diffrac_cvx.certificates.direction_bounds import (
+    Dual,
+    blended_ratio,
+    bracket,
+    candidate_weights,
+    closer_to_feasible,
+)
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
+from diffrac_cvx.certificates.outside import Core, Look, look_outside, nothing_found
+from diffrac_cvx.factors import Factor, dense
+from diffrac_cvx.inputs import Array
+from diffrac_cvx.linalg import moment, principal_columns, row_products, symmetric, times
+from diffrac_cvx.result import Bracket
+from diffrac_cvx.rows import Poll
+from diffrac_cvx.shifted import Shifted
+from diffrac_cvx.solvers.factored import augmented_lagrangian
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier
+from diffrac_cvx.solvers.factored.polishing import without_inactive
+from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.stopping import Iterate, Start
+
+LEAST = 200  # coordinates, below which the problem on all of them takes as long
+MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every core
+MOST_ENTRIES = 1e8  # of the data
+FIRST = 40  # features to start from
+LEAST_NEW, NEW = 20, 0.5  # features that join at once: so many, or a share of those there are
+RANK = 8  # columns of U beyond those that matter, so that it can grow
+NEGLIGIBLE = 1e-5  # squared norm of a column of U, to the largest, below which it is dropped when features join
+DEAD = 1e-7  # of the largest diagonal entry of V, below which a feature leaves
+SMALL, ALONG = 3e-3, 0.02  # sizes of the new entries of U, to the others: at random, and along violated directions
+STIFFNESS = 60.0  # of the augmented Lagrangian, times the number of features and c_i c_j
+STEPS = 40  # L-BFGS steps before the first certificate, then half of those there were
+MOST_STEPS = 800  # of a round
+FIRST_GAP = 0.03  # relative gap to which the problem on the first features is solved
+TARGET = 0.5  # of the tolerance, to which it is solved at last
+GOAL = 0.99  # of the tolerance, at which the bound on all features is tried
+FAR = 8.0  # times the tolerance: with a wider gap a weaker bound is tried too
+VIOLATED = 1.001  # what a feature gains over what it costs, from which it would enter alone
+STALL = 1e-3  # of the target: where nothing is violated, and the problem on the core is solved so far, that is all
+ROUGH, ENOUGH = 4, 0.1  # certified points of the problem without l1 part at most, and its relative gap
+
+
+@dataclass
+class Grown:
+    """The features there are, increasing, the factor on them, and its multiplier."""
+
+    chosen: Indices
+    U: Array
+    C: Array
+
+
+class CoreDual(NamedTuple):
+    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold."""
+
+    u: Array
+    inverse_mean: float
+    C: Array
+    t: float
+
+
+class Solved(NamedTuple):
+    """The factor and the multiplier on the core, the point made of them, its dual, the gap there, and the steps."""
+
+    U: Array
+    C: Array
+    point: Scaled
+    dual: CoreDual
+    gap: float
+    steps: int
+
+
+def pays(problem: DirectionProblem, first: Start) -> bool:
+    """Whether a solution from a few features outwards is tried."""
+    free = int(np.sum(problem.c == 0.0))
+    if free > MOST_FREE or len(problem.c) < LEAST or problem.X.shape[0] * problem.X.shape[1] > MOST_ENTRIES:
+        return False
+    return first.U is None or 4 * int(np.sum(used_rows(first.U))) <= len(problem.c)
+
+
+def in_memory(problem: DirectionProblem) -> DirectionProblem:
+    """Return the problem with its columns as an array."""
+    return replace(problem, X=problem.X.toarray()) if isinstance(problem.X, Shifted) else problem
+
+
+def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start, poll: Poll) -> Iterator[Iterate]:
+    """Yield points with proved brackets on all features; end where a diagonal V may be better, or nothing is gained.
+
+    No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2).
+    """
+    size = len(problem.c)
+    state = first_features(problem) if first.U is None else warm_start(problem, first)
+    floor = diagonal_floor(problem)
+    done, upper, lower, target, least = 0, 1.0, 0.0, FIRST_GAP, TARGET * tol
+    while done < max_iter:
+        found = solve_on(problem.restrict(state.chosen), state, target, max_iter - done, poll)
+        if done == 0:
+            if found.point.value >= floor and first.U is None:
+                return
+            start = best_alone(problem)
+            lower = bound_without_l1(problem)
+            yield Iterate(start.U, 1, Dual(), start, Bracket(lower, start.value))
+        done += found.steps
+        state = Grown(state.chosen, found.U, found.C)
+        point = spread(problem, state.chosen, found.point)
+        upper = min(upper, point.value)
+        yield Iterate(point.U, done, dual_on_all(state.chosen, found.dual, size), point, Bracket(lower, upper))
+        new = violated_alone(problem, state.chosen, dense(found.point.U))
+        most = max(LEAST_NEW, int(NEW * len(state.chosen)))
+        directions = np.zeros((size, 0))
+        if 2 * len(new) < most:
+            look = look_around(problem, state.chosen, found.dual, Bracket(lower, upper), tol)
+            lower = max(lower, look.lower or 0.0)
+            new = np.concatenate([new, look.needed[~np.isin(look.needed, new)]])
+            directions = look.directions
+            yield Iterate(point.U, done, dual_on_all(state.chosen, found.dual, size), point, Bracket(lower, upper))
+        least = least if len(new) else least / 3.0  # nothing is violated: what is missing is accuracy on the core
+        if least < STALL * tol:
+            return
+        target = max(target / 3.0, least)
+        state = grow(problem, state, new[:most], found.dual.u, directions)
+
+
+def diagonal_floor(problem: DirectionProblem) -> float:
+    """Return a number that the objective of no diagonal V is below; 1 where not every coordinate is penalised."""
+    squares = np.mean(problem.X**2, axis=0)
+    costs = squares + problem.a**2 + problem.c**2
+    return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if np.all(problem.c > 0.0) else 1.0
+
+
+def used_rows(U: Factor) -> npt.NDArray[np.bool_]:
+    """Return which rows of a factor are not zero."""
+    return np.asarray(abs(U).sum(axis=1)).ravel() > 0.0
+
+
+def first_features(problem: DirectionProblem) -> Grown:
+    """Return the features that split best alone, and all without an l1 weight, with a factor at random."""
+    free = problem.c == 0.0
+    order = np.argsort(-np.where(free, np.inf, gains_alone(problem)), kind="stable")
+    chosen = np.sort(order[: FIRST + int(free.sum())])
+    w, r = len(chosen), 2 * RANK
+    return Grown(chosen, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w)))
+
+
+def warm_start(problem: DirectionProblem, first: Start) -> Grown:
+    """Return the features that a warm start uses, with its factor and multiplier on them."""
+    chosen = np.flatnonzero(used_rows(first.U) | (problem.c == 0.0))
+    U = dense(scipy.sparse.csr_array(first.U)[chosen])
+    C = np.zeros((len(chosen), len(chosen)))
+    if first.C is not None:
+        C = dense(scipy.sparse.csr_array(first.C)[chosen][:, chosen])
+    box = np.outer(problem.c[chosen], problem.c[chosen])
+    state = Grown(chosen, U, np.clip(symmetric(C), -box, box))
+    return grow(problem, state, np.zeros(0, dtype=np.intp), np.ones(len(problem.X)), np.zeros((len(problem.c), 0)))
+
+
+def bound_without_l1(problem: DirectionProblem) -> float:
+    """Return the lower bound of the problem with the l1 part's diagonal as ridge: |V|_1 >= tr V; O(n^2 D)."""
+    ridge = without_l1(problem)
+    lower = 0.0
+    for iterate in islice(augmented_lagrangian.iterates(ridge, ROUGH * 100), ROUGH):
+        found = bracket(ridge, iterate.scaled or ridge.best_scale(iterate.U))
+        lower = max(lower, found.lower)
+        if found.gap <= ENOUGH * found.upper:
+            break
+    return lower
+
+
+def solve_on(small: DirectionProblem, state: Grown, target: float, max_iter: int, poll: Poll) -> Solved:
+    """Return the solution on the core up to a gap, or what there is after the most steps of a round."""
+    lagrangian, memory = Lagrangian(small, state.C), Memory()
+    lagrangian.stiffen(STIFFNESS * len(state.chosen))
+    start = small.best_scale(state.U).U
+    at, done = lagrangian.point(start if start.any() else state.U), 0
+    while True:
+        at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done // 2), max_iter - done), memory, poll)
+        done += max(taken, 1)
+        found = judge(small, at.U, lagrangian.multiplier(at.U), done)
+        if found.gap <= target or done >= min(max_iter, MOST_STEPS):
+            return found
+        at = lagrangian.update(at)
+
+
+def judge(small: DirectionProblem, U: Array, C: Array, steps: int) -> Solved:
+    """Return a factor and its multiplier with the better of its two points and the best dual near them."""
+    point = small.best_scale(U)
+    thresholded = without_inactive(small, point.U, C)
+    dual = dual_of(small, point.q, C)
+    best = thresholded if thresholded.value < point.value else point
+    return Solved(U, C, best, dual, best.value - (1.0 - dual.t * dual.inverse_mean), steps)
+
+
+def dual_of(small: DirectionProblem, q: Array, C: Array) -> CoreDual:
+    """Return the weights and the multiplier, of those near the given ones, that promise the largest bound."""
+    found = []
+    for u, inverse_mean in candidate_weights(small, q):
+        M = moment(small.X, u)
+        whitened = symmetric(times(small.W.T, times(M, small.W)))
+        for matrix in (C, closer_to_feasible(small, M, C)):
+            blend = blended_ratio(whitened, symmetric(times(small.W.T, times(matrix, small.W))))
+            found.append(CoreDual(u, inverse_mean, blend.share * matrix, blend.t))
+    return min(found, key=lambda dual: dual.t * dual.inverse_mean)
+
+
+def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indices:
+    """Return the features outside the core that would enter alone, the most violated first; O(n D r).
+
+    A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
+    """
+    XU = problem.X[:, chosen] @ U
+    roots = np.sqrt(row_products(XU, XU) if problem.s is None else row_products(XU, XU) / problem.s**2)
+    u = 1.0 / np.maximum(roots, 1e-6 * max(float(roots.mean()), 1e-300))
+    Z = np.linalg.svd(U, full_matrices=False)[2].T
+    limit = problem.c[chosen] @ np.abs(U @ Z)
+    used = limit > 1e-3 * limit.max(initial=0.0)
+    pull = np.abs(problem.X.T @ ((XU * ((u - 1.0) / len(u))[:, None]) @ Z[:, used])) / limit[used]
+    excess = pull.max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
+    excess[chosen] = 0.0
+    order = np.argsort(-excess, kind="stable")
+    return order[: int(np.sum(excess > VIOLATED))]
+
+
+def look_around(problem: DirectionProblem, chosen: Indices, dual: CoreDual, bounds: Bracket, tol: float) -> Look:
+    """Look from the core outwards at the t that is needed, and at a larger one where the gap is still wide.
+
+    What is needed and the directions are those at the first.
+    """
+    core = Core(problem, chosen, dual.C)
+    first: Look | None = None
+    for gap in (GOAL * tol, bounds.gap / 4.0):
+        t = (1.0 - bounds.upper + gap) / dual.inverse_mean
+        if t >= dual.t:
+            look = look_outside(core, dual.u, dual.inverse_mean, t)
+            first = look if first is None else first._replace(lower=look.lower)
+            if look.lower is not None:
+                break
+        if bounds.gap <= FAR * tol:
+            break
+    return nothing_found(problem) if first is None else first
+
+
+def grow(problem: DirectionProblem, state: Grown, new: Indices, u: Array, directions: Array) -> Grown:
+    """Return the state with features dropped that are dead, and new ones, with small entries of V."""
+    energies = np.sum(state.U**2, axis=1)
+    keep = (energies > DEAD * energies.max(initial=0.0)) | (problem.c[state.chosen] == 0.0)
+    both = np.concatenate([state.chosen[keep], new])
+    order = np.argsort(both, kind="stable")
+    w, kept = len(both), int(keep.sum())
+    data, c = problem.X[:, both], problem.c[both]
+    C = np.clip(data.T @ (data * ((u - 1.0) / len(u))[:, None]), -np.outer(c, c), np.outer(c, c))
+    np.fill_diagonal(C, 0.0)
+    C[:kept, :kept] = state.C[np.ix_(keep, keep)]
+    U = principal_columns(state.U[keep], rtol=NEGLIGIBLE)
+    size = float(np.linalg.norm(U))
+    along = directions[both] * (ALONG * size / np.maximum(np.linalg.norm(directions[both], axis=0), 1e-300))
+    r = U.shape[1] + along.shape[1] + RANK
+    wide = np.random.default_rng(0).standard_normal((w, r)) * (SMALL * size / (w * r) ** 0.5)
+    wide[:kept, : U.shape[1]] += U
+    wide[:, U.shape[1] : U.shape[1] + along.shape[1]] += along
+    return Grown(both[order], wide[order], C[np.ix_(order, order)])
+
+
+def spread(problem: DirectionProblem, chosen: Indices, point: Scaled) -> Scaled:
+    """Return a point of some features as one of all, its factor sparse."""
+    U = dense(point.U)
+    some = U.any(axis=1)
+    rows, r = chosen[some], U.shape[1]
+    triples = (U[some].ravel(), (np.repeat(rows, r), np.tile(np.arange(r), len(rows))))
+    return Scaled(scipy.sparse.csc_array(triples, shape=(len(problem.c), r)), point.value, point.q)
+
+
+def dual_on_all(chosen: Indices, dual: CoreDual, size: int) -> Dual:
+    """Return the multiplier of a core as one of all coordinates, 0 outside, sparse."""
+    w = len(chosen)
+    place = (np.repeat(chosen, w), np.tile(chosen, w))
+    return Dual(u=dual.u, C=scipy.sparse.csr_array((dual.C.ravel(), place), shape=(size, size)))

@@ -174,23 +174,44 @@ def scan(
 
 
 def excess_pairs(problem: BlockProblem, at: Elimination, most: int, poll: Poll) -> Pairs | None:
-    """Return the pairs j < k with |G_jk| > t c_j c_k, as `scan` finds them; None where there are more than so many."""
-    columns = scaled_columns(problem, at)
-    m, parts, found = len(problem.c), [empty_pairs()], 0
-    step = min(COLUMNS, max(PRODUCTS // max(m, 1), 16))
+    """Return the pairs j < k with |G_jk| > t c_j c_k, as `scan` finds them; None where there are more than so many.
+
+    Columns whose K is 0 come first: their products with the others are those of X alone.
+    """
+    X, K, c = problem.X, at.K, problem.c
+    n, m = X.shape
+    order = np.argsort(K.any(axis=0), kind="stable")
+    simple = m - int(K.any(axis=0).sum())
+    rounding = single_rounding(problem, at)
+    kind = np.float32 if rounding <= SINGLE_ROUNDING else np.float64
+    right = np.vstack([X[:, order] / c[order], K[:, order] / c[order]]).astype(kind)
+    tilt = np.append(at.tilt, np.ones(len(K))).astype(kind)[:, None]
+    least = at.side - (rounding if kind is np.float32 else 0.0)
+    step, found, parts = min(COLUMNS, max(PRODUCTS // max(m, 1), 16)), 0, [empty_pairs()]
     for start in range(0, m, step):
         poll()
-        block, rest = slice(start, min(start + step, m)), slice(start, m)
-        G = columns.products(block, rest)
-        np.fill_diagonal(G, 0.0)
-        j, k = np.nonzero(np.abs(G) > at.side - columns.rounding)
-        j, k = j[k > j], k[k > j]
+        stop = min(start + step, m)
+        rows = slice(0, n if stop <= simple else len(right))
+        G = (right[rows, start:stop] * tilt[rows]).T @ right[rows, start:]
+        j, k = np.nonzero(np.abs(G) > least)
+        j, k = order[j[k > j] + start], order[k[k > j] + start]
         found += len(j)
         if found > most:
             return None
-        parts.append(kept_pairs(problem, at, (block, rest), j, k, None if columns.rounding else G[j, k]))
-    kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
-    return kept.beyond()
+        some = Pairs(np.minimum(j, k), np.maximum(j, k), np.zeros(len(j)), np.zeros(len(j)))
+        parts.append(look_again(problem, at, some, poll).beyond())
+    return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
+
+
+def single_rounding(problem: BlockProblem, at: Elimination) -> float:
+    """Return what single precision may change of G_jk / (c_j c_k); infinite where there are too few columns to use it.
+
+    |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
+    """
+    if len(problem.c) < SINGLE_FROM:
+        return float("inf")
+    size = float(np.max((np.abs(at.tilt) @ problem.squares + np.sum(at.K**2, axis=0)) / problem.c**2, initial=0.0))
+    return 1.1 * (len(problem.X) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
 
 
 def kept_pairs(
@@ -219,10 +240,8 @@ def scaled_columns(problem: BlockProblem, at: Elimination) -> Columns:
     X, c = problem.X, problem.c
     if isinstance(X, Shifted):
         return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
-    # |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
-    size = float(np.max((np.abs(at.tilt) @ problem.squares + np.sum(at.K**2, axis=0)) / c**2, initial=0.0))
-    rounding = 1.1 * (len(X) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
-    if len(c) < SINGLE_FROM or rounding > SINGLE_ROUNDING:
+    rounding = single_rounding(problem, at)
+    if rounding > SINGLE_ROUNDING:
         return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X / c, at.K / c]).astype(np.float32)
     tilt = np.append(at.tilt, np.ones(len(at.K))).astype(np.float32)[:, None]

@@ -173,8 +173,9 @@ def warm_start(problem: DirectionProblem, first: Start) -> Grown:
 def bound_without_l1(problem: DirectionProblem) -> float:
     """Return the lower bound of the problem with the l1 part's diagonal as ridge: |V|_1 >= tr V; O(n^2 D)."""
     ridge = without_l1(problem)
-    lower = 0.0
-    for iterate in islice(augmented_lagrangian.iterates(ridge, ROUGH * 100), ROUGH):
+    lower, r = 0.0, ridge.X.shape[1]
+    start = np.random.default_rng(0).standard_normal((r, min(r, RANK))) / max(r, 1)
+    for iterate in islice(augmented_lagrangian.iterates(ridge, ROUGH * 100, start), ROUGH):
         found = bracket(ridge, iterate.scaled or ridge.best_scale(iterate.U))
         lower = max(lower, found.lower)
         if found.gap <= ENOUGH * found.upper:

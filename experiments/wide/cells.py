@@ -21,8 +21,8 @@ SHIFTS = (0.3, 0.6, 0.9, 1.2, 2.0)
 CURVES = (
     ("factors", 5), ("factors", K), ("factors", 60), ("factors", 200), ("independent", K), ("words", 60),
 )  # fmt: skip
-USUAL = {"n": N, "d": D, "k": K, "noise": "factors", "share": 0.5, "shift": SHIFT}
-VARIANTS = {  # of the usual table
+USUAL: dict[str, Any] = {"n": N, "d": D, "k": K, "noise": "factors", "share": 0.5, "shift": SHIFT}
+VARIANTS: dict[str, dict[str, Any]] = {  # of the usual table
     "3 of 10 in a group": {"share": 0.3},
     "15 of 100 in a group": {"share": 0.15},
     "heavy tails": {"noise": "heavy tails"},

@@ -32,6 +32,7 @@ ALL = Package("apt-get", "r-bioc-all", "1.40.0-1")
 BLADDER = Package("apt-get", "r-bioc-bladderbatch", "1.36.0-1")
 TM = Package("apt-get", "r-cran-tm", "0.7-11-1")
 R_LIBRARY = "usr/lib/R/site-library"
+BLADDERS = f"{R_LIBRARY}/bladderbatch/data"
 KNOWN = {  # the files read, and their sha256
     "ISLP/data/Khan_xtrain.csv": "12148ef490588eb8ac9de3edc89551962a0499bfe78f39726ad58d8d72fd8e90",
     "ISLP/data/Khan_xtest.csv": "f620e7c092bebd62697c48d0eb586a94533aea9cc98b2ecb65a8c8c2bfe2d05d",
@@ -41,7 +42,7 @@ KNOWN = {  # the files read, and their sha256
     "ISLP/data/NCI60labs.csv": "b1495c6b937d7f724de4e3065d4bd491e12c41da772a0665b596ae7b01ece16d",
     f"{R_LIBRARY}/multtest/data/golub.RData": "c49407449272725e6e02ef5f609115ee1f6854e8b19d7f477625af012a8e3e47",
     f"{R_LIBRARY}/ALL/data/ALL.rda": "ed394602065429adb06d2701924c91ee565921bfb4b0e85f80192767fcad51ae",
-    f"{R_LIBRARY}/bladderbatch/data/bladderdata.rda": "f53a2f19116f03c2f2c3b71bb8a8803c760116bea73cfb2abaa83b56bf22fd3e",
+    f"{BLADDERS}/bladderdata.rda": "f53a2f19116f03c2f2c3b71bb8a8803c760116bea73cfb2abaa83b56bf22fd3e",
     f"{R_LIBRARY}/tm/data/acq.rda": "930a141672b26507589b6c2101f4ae046e6cd07ab7b854d006f9b22913566725",
     f"{R_LIBRARY}/tm/data/crude.rda": "a16b0b0ade34a8eff48fbfb76437ced855b1df73a29adfa5937e221a119edd25",
 }
@@ -126,8 +127,8 @@ def read_expressions(package: Package, file: str, name: str) -> tuple[Array, pd.
 @cache
 def read_khan() -> Labelled:
     """Return Khan's small round blue-cell tumours, training and test rows: 83 x 2308."""
-    files = [io.BytesIO(read_known(ISLP, f"ISLP/data/Khan_{part}.csv")) for part in ("xtrain", "xtest", "ytrain", "ytest")]
-    first, second, *codes = (pd.read_csv(file).to_numpy() for file in files)
+    parts = (read_known(ISLP, f"ISLP/data/Khan_{part}.csv") for part in ("xtrain", "xtest", "ytrain", "ytest"))
+    first, second, *codes = (pd.read_csv(io.BytesIO(part)).to_numpy() for part in parts)
     names = np.array(["", "BL", "EWS", "NB", "RMS"])
     return Labelled(np.vstack([first, second]), names[np.vstack(codes).ravel()])
 

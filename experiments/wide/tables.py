@@ -34,9 +34,7 @@ class WideTable(NamedTuple):
     informative: npt.NDArray[np.intp]
 
 
-def make_wide(
-    n: int, d: int, k: int, noise: str, share: float, shift: float, *, rng: np.random.Generator
-) -> WideTable:
+def make_wide(n: int, d: int, k: int, noise: str, share: float, shift: float, *, rng: np.random.Generator) -> WideTable:
     """Return a made table; the columns that carry the groups are drawn, and so are the signs of their shifts.
 
     Parameters
@@ -74,7 +72,7 @@ def draw_noise(n: int, d: int, noise: str, rng: np.random.Generator) -> Array:
     else:
         own = rng.standard_normal((n, d))
     if noise == "independent":
-        return own
+        return np.asarray(own)
     if noise == "blocks":
         common = np.repeat(rng.standard_normal((n, -(-d // BLOCK))), BLOCK, axis=1)[:, :d]
     else:
@@ -83,12 +81,12 @@ def draw_noise(n: int, d: int, noise: str, rng: np.random.Generator) -> Array:
 
 
 def draw_words(log_rates: Array, rng: np.random.Generator) -> Array:
-    """Return which words are in which text, 0 or 1: independent Poisson counts, rates by Zipf's law times exp(log_rates)."""
+    """Return which words are in which text, 0 or 1, by Poisson counts: their rates are Zipf's times exp(log_rates)."""
     n, d = log_rates.shape
-    usual = 1.0 / np.arange(1.0, d + 1.0)
-    lengths = WORDS * rng.lognormal(0.0, 0.4, size=n)
-    rates = lengths[:, None] * rng.permutation(usual / usual.sum()) * np.exp(log_rates)
-    return (rng.poisson(rates) > 0).astype(float)
+    usual: Array = 1.0 / np.arange(1.0, d + 1.0)
+    lengths = WORDS * rng.lognormal(0.0, 0.4, size=(n, 1))
+    counts = rng.poisson(lengths * rng.permutation(usual / usual.sum()) * np.exp(log_rates))
+    return np.asarray(counts > 0, dtype=float)
 
 
 def keep_varying(X: Array, y: npt.ArrayLike, informative: npt.ArrayLike = ()) -> WideTable:

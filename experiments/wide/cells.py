@@ -17,7 +17,7 @@ from experiments.wide.sources import DESIGN, HELD_OUT, MOST_COLUMNS, PAIRS, SOUR
 from experiments.wide.tables import WideTable, make_wide
 
 N, D, K, SHIFT = 100, 2000, 20, 1.2
-SHIFTS = (0.3, 0.6, 0.9, 1.2, 2.0)
+SHIFTS = (0.4, 0.8, 1.2, 2.0)
 CURVES = (
     ("factors", 5), ("factors", K), ("factors", 60), ("factors", 200), ("independent", K), ("words", 60),
 )  # fmt: skip

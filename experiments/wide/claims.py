@@ -10,7 +10,7 @@ from diffrac_cvx.inputs import Array
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import Interval, bootstrap, mean_of
 from experiments.wide.cells import DRAWS, SHIFT, SHIFTS, USUAL, VARIANTS, D, K, N
-from experiments.wide.methods import FIXED, GOAL, OWN, RIDGE, RIVALS
+from experiments.wide.methods import FIXED, GOAL, OWN, RIDGE, RIVALS, SELECTING
 from experiments.wide.sources import MOST_COLUMNS
 
 TITLE = "Wide tables"
@@ -21,7 +21,6 @@ ABOUT = (
     "Intervals are of the mean, over draws."
 )
 CLEAR, NEAR, CHANCE, FOUND = 0.2, 0.05, 0.1, 0.8
-SELECTING = ("sparse k-means", "IF-PCA", "sparse component")  # rivals that choose columns
 LATEST = 30.0  # seconds
 
 

@@ -26,6 +26,7 @@ STYLES = {
     "sparse component": Style(SECOND, ":", "X"),
     "kurtosis": Style(GREEN, "-", "<"),
     "dip": Style(GREEN, "--", ">"),
+    "pursuit": Style(GREEN, "-.", "P"),
     "convex component": Style(GREEN, ":", "*"),
 }
 THIN = dict(zip(FIXED, (":", "--", "-."), strict=True))

@@ -13,7 +13,7 @@ BLOCK = 20  # columns that share one factor of their own
 COMMON = 0.5  # share of the variance that the factors have
 TAILS = 3  # degrees of freedom of the heavy-tailed noise
 NOISES = ("independent", "factors", "blocks", "heavy tails", "words")
-WORDS = 60.0  # of a text, in the mean; their rates fall as those of Zipf
+WORDS = 200.0  # of a text, in the mean; their rates fall as those of Zipf
 
 
 class WideTable(NamedTuple):

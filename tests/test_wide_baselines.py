@@ -1,5 +1,6 @@
 """The methods for tables with many more columns than rows: few columns, principal components, spectral clustering."""
 
+from functools import partial
 from itertools import product
 
 import cvxpy as cp
@@ -36,7 +37,7 @@ def two_valued_by(criterion):
 
 
 METHODS = {
-    "sparse_kmeans": lambda X, rng: sparse_kmeans(X, restarts=2, rng=rng),
+    "sparse_kmeans": lambda X, rng: sparse_kmeans(X, restarts=1, rng=rng),
     "sparse_kmeans at a bound": lambda X, rng: sparse_kmeans(X, bound=1.3, rng=rng),
     "ifpca": lambda X, rng: ifpca(X, rng=rng),
     "spectral": lambda X, rng: spectral(X, rng=rng),
@@ -44,7 +45,7 @@ METHODS = {
     "sparse_component": lambda X, rng: sparse_component(X, rng=rng),
 } | {criterion: two_valued_by(criterion) for criterion in CRITERIA}
 SELECTING = {
-    "sparse_kmeans": (sparse_kmeans, select_sparse_kmeans),
+    "sparse_kmeans": (partial(sparse_kmeans, restarts=1), partial(select_sparse_kmeans, restarts=1)),
     "ifpca": (ifpca, select_ifpca),
     "sparse_component": (sparse_component, select_sparse_component),
 }
@@ -61,11 +62,11 @@ def shifted_columns(n, d, informative, shift, rng=0):
     return X, y * y[0]
 
 
-def behind_factors(rng, shift=1.6):
-    """Twenty informative columns of a thousand, and ten common factors with half of the variance."""
-    X, y = shifted_columns(100, 1000, 20, shift, rng)
+def behind_factors(rng):
+    """Twenty informative columns of a thousand, and three common factors with half of the variance."""
+    X, y = shifted_columns(100, 1000, 20, 2.0, rng)
     rng = np.random.default_rng([rng, 1])
-    return X + rng.standard_normal((100, 10)) @ rng.standard_normal((10, 1000)) / 10**0.5, y
+    return X + rng.standard_normal((100, 3)) @ rng.standard_normal((3, 1000)) / 3**0.5, y
 
 
 # All of them
@@ -89,6 +90,7 @@ def test_labels_depend_on_the_data_and_the_seed_alone(method):
 
 
 @each
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")  # one component of two points
 @pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (4, 50), (30, 2)])
 def test_small_and_long_tables_have_two_clusters(method, n, d):
     found = method(np.random.default_rng(2).standard_normal((n, d)), 0)
@@ -145,6 +147,7 @@ def test_a_selection_has_the_labels_of_the_method_and_columns_that_vary(method, 
     X = np.column_stack([np.zeros(20), np.random.default_rng(4).standard_normal((20, 30))])
     with pytest.warns(DegenerateDataWarning):
         labels, features = select(X, rng=0)
+    with pytest.warns(DegenerateDataWarning):
         np.testing.assert_array_equal(labels, method(X, rng=0))
     assert len(np.unique(features)) == len(features) > 0
     assert features.min() > 0
@@ -290,10 +293,10 @@ def test_a_sparse_component_is_found_by_cross_validation_where_the_first_compone
 # A component with two values
 
 
-@pytest.mark.parametrize(("criterion", "shift"), [("kurtosis", 1.6), ("dip", 2.2), ("pursuit", 1.6)])
-def test_two_groups_behind_larger_factors_are_found_by_their_two_values(criterion, shift):
+@pytest.mark.parametrize("criterion", ["kurtosis", "dip", "pursuit"])
+def test_two_groups_behind_larger_factors_are_found_by_their_two_values(criterion):
     for seed in range(2):
-        X, y = behind_factors(seed, shift)
+        X, y = behind_factors(seed)
         assert clustering_error(y, two_valued_component(X, criterion=criterion, rng=0)) < 0.2
         assert clustering_error(y, first_component(X)) > 0.9
 
@@ -307,7 +310,7 @@ def test_a_planted_direction_that_is_no_component_is_found(criterion):
 
 def test_fewer_components_hide_what_comes_later():
     X, y = behind_factors(0)
-    errors = [clustering_error(y, two_valued_component(X, components=k, rng=0)) for k in (5, 20)]
+    errors = [clustering_error(y, two_valued_component(X, components=k, rng=0)) for k in (3, 20)]
     assert errors[0] > 0.9
     assert errors[1] < 0.2
 

@@ -44,8 +44,8 @@ def sparse_weights(a: Array, bound: float) -> Array:
     kept = np.maximum(size - threshold_for(size, bound), 0.0)
     if not 0.0 < l1_of_unit(kept) <= 1.001 * bound:
         largest = np.where(size >= size.max() * (1 - 1e-9), np.sign(a), 0.0)
-        return largest * bound / np.count_nonzero(largest)
-    return np.sign(a) * kept / np.linalg.norm(kept)
+        return np.asarray(largest * bound / np.count_nonzero(largest))
+    return np.asarray(np.sign(a) * kept / np.linalg.norm(kept))
 
 
 def threshold_for(size: Array, bound: float) -> float:

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array, as_scalar
@@ -40,14 +39,29 @@ def sparse_weights(a: Array, bound: float) -> Array:
     Source: Witten, Tibshirani and Hastie, Biostatistics 2009, lemma 2.2.
     """
     size = np.abs(a)
-    if _l1_of_unit(size) <= bound:
-        return a / np.linalg.norm(a)
-    threshold = scipy.optimize.brentq(lambda t: _l1_of_unit(np.maximum(size - t, 0.0)) - bound, 0.0, size.max())
-    kept = np.sign(a) * np.maximum(size - threshold, 0.0)
-    if _l1_of_unit(kept) <= 1e-6 or _l1_of_unit(kept) > 1.001 * bound:  # ties: no threshold has this l1 norm
+    if l1_of_unit(size) <= bound:
+        return np.asarray(a / np.linalg.norm(a))
+    kept = np.maximum(size - threshold_for(size, bound), 0.0)
+    if not 0.0 < l1_of_unit(kept) <= 1.001 * bound:
         largest = np.where(size >= size.max() * (1 - 1e-9), np.sign(a), 0.0)
-        return largest * bound / np.count_nonzero(largest)
-    return kept / np.linalg.norm(kept)
+        return np.asarray(largest * bound / np.count_nonzero(largest))
+    return np.asarray(np.sign(a) * kept / np.linalg.norm(kept))
+
+
+def threshold_for(size: Array, bound: float) -> float:
+    """Return the threshold at which what is left of entries >= 0 has, at norm 1, an l1 norm equal to the bound.
+
+    Above the threshold are the largest m, the fewest whose l1 norm exceeds the bound when the next one is taken off
+    them.  With their mean and variance the equation m (mean - t) = bound sqrt(m (variance + (mean - t)^2)) gives t.
+    """
+    ordered = -np.sort(-size)
+    following = np.append(ordered[1:], 0.0)
+    count, total, squares = np.arange(1, len(size) + 1), np.cumsum(ordered), np.cumsum(ordered**2)
+    l1 = total - count * following
+    l2_squared = squares - 2 * following * total + count * following**2
+    m = int(np.argmax(l1**2 > bound**2 * l2_squared * (1 + 1e-12))) + 1
+    largest = ordered[:m]
+    return float(largest.mean() - bound * (largest.var() / max(m - bound**2, 1e-12)) ** 0.5)
 
 
 def grid_of_bounds(d: int, size: int = 10) -> Array:
@@ -69,7 +83,7 @@ def as_bound(bound: float) -> float:
     return value
 
 
-def _l1_of_unit(w: Array) -> float:
+def l1_of_unit(w: Array) -> float:
     """Return the l1 norm of w scaled to norm 1; 0 of a zero vector."""
     norm = float(np.linalg.norm(w))
     return float(np.abs(w).sum()) / norm if norm > 0.0 else 0.0

@@ -44,7 +44,7 @@ def two_valued_component(
     criterion : {"kurtosis", "dip", "pursuit", "diffrac"}
         What is taken for a sign of two values.
     components : int
-        Number of components to search; all, where there are fewer.
+        Number of components to search: at most n/2, for along n - 1 of them every labelling is a direction.
     rng : Generator or int
         Of the random directions, or its seed.
 
@@ -58,7 +58,8 @@ def two_valued_component(
     components, random = positive_int(components, "components"), as_generator(rng)
     if not data.any():  # all points are equal
         return np.ones(len(data))
-    return search(leading_scores(data, components) * len(data) ** 0.5, random)
+    n = len(data)
+    return search(leading_scores(data, min(components, n // 2)) * n**0.5, random)
 
 
 def kurtosis(Z: Array) -> Array:

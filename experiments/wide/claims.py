@@ -199,12 +199,15 @@ def pairs_of(rows: pd.DataFrame, kind: str) -> Finding | None:
         wins, losses = int((ours > theirs + NEAR).sum()), int((ours < theirs - NEAR).sum())
         words.append(f"{name} {np.median(theirs):.2f}, {theirs.mean():.2f}, {wins} to {losses}")
     fixed = ", ".join(f"{name} {wide[name].median():.2f}, {wide[name].mean():.2f}" for name in FIXED if name in wide)
-    means = dict(rival_means(rows))
+    means, tuned = dict(rival_means(rows)), dict(rival_means(rows, "best"))
+    best_fixed = wide[[name for name in FIXED if name in wide]].max(axis=1).mean()
+    by_labels = ", ".join(f"{name} {mean:.2f}" for name, mean in tuned.items() if mean > means[name])
     below = median_less(ours, wide["k-means"].to_numpy(float))
     return ruled(
         f"{len(wide)} {kind} pairs of classes, at most {MOST_COLUMNS} columns",
         f"median and mean: {OWN} {np.median(ours):.2f}, {ours.mean():.2f}; {fixed}; rivals, and on how many pairs the relaxation "
-        f"is above and below by more than {NEAR:g}: {'; '.join(words)}. Its median less that of k-means: {below:.2f}.",
+        f"is above and below by more than {NEAR:g}: {'; '.join(words)}. Its median less that of k-means: {below:.2f}. Means at the best by the "
+        f"labels: the relaxation, of the fixed lambdas, {best_fixed:.2f}; {by_labels or 'no rival higher than above'}.",
         f"the median is not below that of k-means by more than {NEAR:g}, and the mean is not below the largest of a rival "
         f"({max(means, key=lambda name: means[name])})",
         bool(below.value >= -NEAR and ours.mean() >= max(means.values())),

@@ -60,19 +60,22 @@ def draw_made(made: pd.DataFrame, stem: Path) -> None:
         row[0].set_ylabel("adjusted Rand index")
     panels[0].set_ylim(-0.08, 1.05)
     lines = {line.get_label(): line for ax in panels for line in ax.lines if not str(line.get_label()).startswith("_")}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=6, frameon=False, handlelength=2.4)
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=6, frameon=False, columnspacing=1.2)
     save(figure, stem)
 
 
 def draw_curves(ax: Axes, rows: pd.DataFrame, column: str) -> None:
-    """Draw the mean of each method over the shift, with bands of two standard errors; thin lines are fixed lambdas."""
+    """Draw the mean of each method over the shift, the relaxation's with two standard errors; thin: fixed lambdas."""
     for method, dashes in THIN.items():
         means = rows[rows["method"] == method].groupby("shift")[column].mean()
         ax.plot(means.index, means, color=ACCENT, ls=dashes, lw=0.5)
     for method, style in STYLES.items():
         mine = rows[(rows["method"] == method) & rows[column].notna()]
-        if len(mine):
-            with_band(ax, mine, "shift", column, label=method, ms=2.2, **style._asdict())
+        if method == OWN:
+            with_band(ax, mine, "shift", column, label=method, ms=3.0, zorder=3, **style._asdict())
+        elif len(mine):
+            means = mine.groupby("shift")[column].mean()
+            ax.plot(means.index, means, label=method, ms=2.2, lw=0.7, **style._asdict())
 
 
 def draw_variants(ax: Axes, made: pd.DataFrame) -> None:
@@ -101,7 +104,7 @@ def draw_pairs(pairs: pd.DataFrame, stem: Path) -> None:
     ax.set_yticks(range(len(names)), [f"{name}{' (held out)' if name in held_out else ''}" for name in names])
     ax.set(xlabel="adjusted Rand index", ylim=(len(names) - 0.5, -0.5))
     ax.grid(axis="y", lw=0.3, color="0.9")
-    figure.legend(loc="outside upper center", ncols=6, frameon=False)
+    figure.legend(loc="outside upper center", ncols=6, frameon=False, columnspacing=1.2)
     save(figure, stem)
 
 

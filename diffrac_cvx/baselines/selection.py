@@ -10,14 +10,9 @@ from diffrac_cvx.inputs import Array, as_scalar
 
 
 class Selection(NamedTuple):
-    """Labels, and the columns of the data that they were found from.
+    """Labels (n,) in {-1, +1}, the first at +1, and the columns (k,) they are found from, the largest weight first.
 
-    Attributes
-    ----------
-    labels : (n,) array
-        In {-1, +1}, the first point at +1.
-    features : (k,) array of int
-        The columns, counted from 0, that of the largest weight first.
+    Columns are counted from 0.
     """
 
     labels: Array

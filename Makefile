@@ -31,7 +31,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence choice scale benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence choice wide scale benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -158,6 +158,10 @@ convergence: $(STAMP) ## what each solver solves to gaps of 1e-4 and 1e-8, by fa
 
 choice: $(STAMP) ## lambda and ridge chosen without labels, on labelled sets (GRID, JOBS; DIFFRAC_DATA_HOME)
 	$(RUN) experiments.choice --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
+
+wide: $(STAMP) ## tables with far more columns than rows, beside methods made for them (GRID, JOBS; pip, apt)
+	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"
+	$(RUN) experiments.wide --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 # One solve at a time: side by side they share caches and memory, and disturb each other's times.
 benchmark: JOBS := 1

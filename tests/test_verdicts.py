@@ -119,7 +119,7 @@ def sections():
 
 def test_a_committed_table_gives_claims_on_statements_of_the_paper_each_with_its_rule(sections):
     for section in sections:
-        assert section.found or section.stem == "choice", section.stem  # it is read from packages, and not measured yet
+        assert section.found or section.stem in ("choice", "wide"), section.stem  # read from packages, not measured yet
         for claim in section.claims:
             assert claim.statement in STATEMENTS
             assert re.search(r"\bagrees\b", claim.rule.lower()), claim.name

@@ -2,26 +2,47 @@
 
 Those of the paper are alternating optimisation, 2-means on whitened data and 2-means on each column.  The others are
 later: CURE, a spectral method and lattice reduction; and 2-means and a mixture of Gaussians on standardised columns.
-All but `kmeans_by_column` and these two depend on the data up to an invertible affine map only, as the relaxation
-without a penalty does.
+For wide tables, many more columns than rows, there are sparse k-means, influential-features PCA, spectral clustering,
+principal components, sparse ones and two-valued ones, all on standardised columns.  Those that choose columns have a
+second function, `select_sparse_kmeans`, `select_ifpca` and `select_sparse_component`, that returns a `Selection`: the
+same labels, and the columns.
+
+Those up to lattice reduction, but for `kmeans_by_column`, depend on the data up to an invertible affine map only, as
+the relaxation without a penalty does; the others on the data up to shifts and units of the columns.
 """
 
 from diffrac_cvx.baselines.alternating import alternating_optimisation, alternating_runs
 from diffrac_cvx.baselines.columns import kmeans_by_column
 from diffrac_cvx.baselines.fourth_moments import spectral_kurtosis
+from diffrac_cvx.baselines.influential import ifpca, select_ifpca
 from diffrac_cvx.baselines.lattice_labels import lattice
+from diffrac_cvx.baselines.neighbours import spectral
+from diffrac_cvx.baselines.principal import first_component, select_sparse_component, sparse_component
+from diffrac_cvx.baselines.selection import Selection
 from diffrac_cvx.baselines.standardised import gaussian_mixture, kmeans_standardised
+from diffrac_cvx.baselines.two_valued import two_valued_component
 from diffrac_cvx.baselines.uncoupled_regression import cure
+from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans, sparse_kmeans
 from diffrac_cvx.baselines.whitened import kmeans_whitened
 
 __all__ = [
+    "Selection",
     "alternating_optimisation",
     "alternating_runs",
     "cure",
+    "first_component",
     "gaussian_mixture",
+    "ifpca",
     "kmeans_by_column",
     "kmeans_standardised",
     "kmeans_whitened",
     "lattice",
+    "select_ifpca",
+    "select_sparse_component",
+    "select_sparse_kmeans",
+    "sparse_component",
+    "sparse_kmeans",
+    "spectral",
     "spectral_kurtosis",
+    "two_valued_component",
 ]

@@ -1,0 +1,84 @@
+"""What a method that chooses columns found, and the weights of the columns that such methods share."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.inputs import Array, as_scalar
+
+
+class Selection(NamedTuple):
+    """Labels (n,) in {-1, +1}, the first at +1, and the columns (k,) they are found from, the largest weight first.
+
+    Columns are counted from 0.
+    """
+
+    labels: Array
+    features: npt.NDArray[np.intp]
+
+
+def ranked_columns(weights: Array) -> npt.NDArray[np.intp]:
+    """Return the columns with a nonzero weight, that of the largest absolute value first."""
+    order = np.argsort(-np.abs(weights), kind="stable")
+    return order[: np.count_nonzero(weights)]
+
+
+def sparse_weights(a: Array, bound: float) -> Array:
+    r"""Maximise a'w over w with :math:`\|w\|_2 \le 1` and :math:`\|w\|_1 \le` bound: a soft-thresholded, of norm 1.
+
+    The threshold is 0 if that is feasible, else it makes the l1 norm equal to the bound.  Where several entries share
+    the largest absolute value and are too many for the bound, w is spread over them.
+
+    Source: Witten, Tibshirani and Hastie, Biostatistics 2009, lemma 2.2.
+    """
+    size = np.abs(a)
+    if l1_of_unit(size) <= bound:
+        return np.asarray(a / np.linalg.norm(a))
+    kept = np.maximum(size - threshold_for(size, bound), 0.0)
+    if not 0.0 < l1_of_unit(kept) <= 1.001 * bound:
+        largest = np.where(size >= size.max() * (1 - 1e-9), np.sign(a), 0.0)
+        return np.asarray(largest * bound / np.count_nonzero(largest))
+    return np.asarray(np.sign(a) * kept / np.linalg.norm(kept))
+
+
+def threshold_for(size: Array, bound: float) -> float:
+    """Return the threshold at which what is left of entries >= 0 has, at norm 1, an l1 norm equal to the bound.
+
+    Above the threshold are the largest m, the fewest whose l1 norm exceeds the bound when the next one is taken off
+    them.  With their mean and variance the equation m (mean - t) = bound sqrt(m (variance + (mean - t)^2)) gives t.
+    """
+    ordered = -np.sort(-size)
+    following = np.append(ordered[1:], 0.0)
+    count, total, squares = np.arange(1, len(size) + 1), np.cumsum(ordered), np.cumsum(ordered**2)
+    l1 = total - count * following
+    l2_squared = squares - 2 * following * total + count * following**2
+    m = int(np.argmax(l1**2 > bound**2 * l2_squared * (1 + 1e-12))) + 1
+    largest = ordered[:m]
+    return float(largest.mean() - bound * (largest.var() / max(m - bound**2, 1e-12)) ** 0.5)
+
+
+def grid_of_bounds(d: int, size: int = 10) -> Array:
+    """Return bounds on the l1 norm, evenly spaced in logarithms from 1.2 to 0.9 sqrt(d), the grid of R's sparcl."""
+    return np.geomspace(1.2, max(0.9 * d**0.5, 1.2), size)
+
+
+def as_bound(bound: float) -> float:
+    """Return a bound on the l1 norm of a vector of norm 1 as a float.
+
+    Raises
+    ------
+    ParameterError
+        If it is below 1.
+    """
+    value = as_scalar(bound, "bound")
+    if value < 1.0:
+        raise ParameterError(f"bound = {value:g} must be at least 1, which is a single column")
+    return value
+
+
+def l1_of_unit(w: Array) -> float:
+    """Return the l1 norm of w scaled to norm 1; 0 of a zero vector."""
+    norm = float(np.linalg.norm(w))
+    return float(np.abs(w).sum()) / norm if norm > 0.0 else 0.0

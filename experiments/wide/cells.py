@@ -1,0 +1,165 @@
+"""The cells of the experiment on wide tables: made ones, pairs of classes of real ones, and seconds to a proved gap."""
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+from experiments.data.loading import keep_loadable
+from experiments.harness.sweep import Cell, Row, cross
+from experiments.wide.methods import ALIVE, GOAL, LAMS, METHODS, RIDGE, SECONDS, SOLVERS, Found, Method
+from experiments.wide.sources import DESIGN, HELD_OUT, MOST_COLUMNS, PAIRS, SOURCES
+from experiments.wide.tables import WideTable, make_wide
+
+N, D, K, SHIFT = 100, 2000, 20, 1.2
+SHIFTS = (0.4, 0.8, 1.2, 2.0)
+CURVES = (
+    ("factors", 5), ("factors", K), ("factors", 60), ("factors", 200), ("independent", K), ("words", 60),
+)  # fmt: skip
+USUAL: dict[str, Any] = {"n": N, "d": D, "k": K, "noise": "factors", "share": 0.5, "shift": SHIFT}
+VARIANTS: dict[str, dict[str, Any]] = {  # of the usual table
+    "3 of 10 in a group": {"share": 0.3},
+    "15 of 100 in a group": {"share": 0.15},
+    "heavy tails": {"noise": "heavy tails"},
+    "blocks": {"noise": "blocks"},
+    "5000 columns": {"d": 5000},
+}
+DRAWS = 10
+SIZES = ((100, 1000), (100, 2000), (200, 2000), (100, 5000))  # rows and columns of the tables that are timed
+SMALL = (40, 60)  # those on which CVXPY and FISTA are
+PATIENCE = 60.0  # seconds for a timed solve
+SETTINGS = {"goal": GOAL, "seconds": SECONDS, "ridge": RIDGE, "alive": ALIVE, "columns": MOST_COLUMNS}
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid; the smoke grid downloads nothing."""
+    if grid == "full":
+        return [*made_cells(settings(), DRAWS), *pair_cells(), *time_cells(SIZES)]
+    small = [{**USUAL, "n": 40, "d": 150, "noise": noise, "shift": 2.0} for noise in ("factors", "words")]
+    return [*made_cells(small, 2), *time_cells(((40, 100),), lams=(0.2,))]
+
+
+def settings() -> list[dict[str, Any]]:
+    """Return what the made tables are made with: curves over the shift, and variants of one table."""
+    curves = [{**USUAL, "noise": noise, "k": k, "shift": s} for (noise, k), s in product(CURVES, SHIFTS)]
+    return curves + [{**USUAL, **changed} for changed in VARIANTS.values()]
+
+
+def made_cells(made: list[dict[str, Any]], draws: int) -> list[Cell]:
+    """Return the cells of made tables."""
+    return [
+        {"kind": "made", "method": method, **setting, "replication": replication}
+        for setting, method, replication in product(made, METHODS, range(draws))
+    ]
+
+
+def pair_cells() -> list[Cell]:
+    """Return the cells of the real pairs whose tables can be read; what is wrong with the others is printed."""
+    tables = keep_loadable(SOURCES, lambda name: SOURCES[name].read())
+    readable = {kind: [pair for pair in pairs if pair.split(",")[0] in tables] for kind, pairs in KINDS.items()}
+    return [cell for kind, pairs in readable.items() for cell in cross(kind=[kind], method=METHODS, name=pairs)]
+
+
+def time_cells(sizes: tuple[tuple[int, int], ...], lams: tuple[float, ...] = LAMS) -> list[Cell]:
+    """Return the cells of times: this package's solver on every size, all solvers on a small one."""
+    asked = [("low_rank", n, d) for n, d in sizes] + [(solver, *SMALL) for solver in SOLVERS]
+    return [
+        {"kind": "time", "method": solver, "n": n, "d": d, "lam": lam} for (solver, n, d), lam in product(asked, lams)
+    ]
+
+
+KINDS = {"design": DESIGN, "held-out": HELD_OUT}
+
+
+def measure(kind: str, method: str, **where: Any) -> Row:
+    """Measure a cell: cluster one table by one method, or solve it to the goal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return MEASURES[kind](method, **where)
+
+
+def measure_made(method: str, replication: int, **setting: Any) -> Row:
+    """Cluster a made table, the same one for all methods."""
+    return judge_method(METHODS[method], table_of(replication, **setting))
+
+
+def measure_pair(method: str, name: str) -> Row:
+    """Cluster the rows of two classes."""
+    return judge_method(METHODS[method], read_once(name))
+
+
+def measure_time(method: str, n: int, d: int, lam: float) -> Row:
+    """Return the seconds until the relative gap is proved to be the goal, and the gap."""
+    X = table_of(0, **{**USUAL, "n": n, "d": d}).X
+    started = time.perf_counter()
+    found = SOLVERS[method](X, lam, PATIENCE)
+    return {
+        "seconds": time.perf_counter() - started,
+        "gap": found.gap / found.upper,
+        "met": int(found.gap <= GOAL * found.upper),
+    }
+
+
+@cache
+def read_once(name: str) -> WideTable:
+    """Return a pair, kept by the process."""
+    return PAIRS[name]()
+
+
+def table_of(replication: int, *, n: int, d: int, k: int, noise: str, share: float, shift: float) -> WideTable:
+    """Return a made table: draws of the same noise differ in the shift alone."""
+    rng = np.random.default_rng([2017, 31, n, d, k, sum(noise.encode()), round(100 * share), replication])
+    return make_wide(n, d, k, noise, share, shift, rng=rng)
+
+
+def judge_method(method: Method, table: WideTable) -> Row:
+    """Return how good a method is on a table, at its own choice and at the best of what it is tuned over."""
+    started = time.perf_counter()
+    found = method.own(table.X, np.random.default_rng(0))
+    seconds = time.perf_counter() - started
+    tuned = [] if method.tuned is None else list(method.tuned(table.X, np.random.default_rng(0)))
+    index = score(table, found)
+    return {
+        "index": index,
+        "best": max([index, *(score(table, other) for other in tuned)]),
+        "seconds": seconds,
+        "gap": found.gap,
+        **judge_columns(found, table),
+    }
+
+
+MEASURES: dict[str, Callable[..., Row]] = {
+    "made": measure_made,
+    "design": measure_pair,
+    "held-out": measure_pair,
+    "time": measure_time,
+}
+
+
+def score(table: WideTable, found: Found) -> float:
+    """Return the adjusted Rand index."""
+    return float(adjusted_rand_score(table.y, found.labels))
+
+
+def judge_columns(found: Found, table: WideTable) -> Row:
+    """Return how many columns were chosen, and where it is known which ones carry the groups, how many are right.
+
+    ``top`` is the share of these among as many of the most important columns.
+    """
+    if found.columns is None:
+        return {}
+    chosen, k = found.columns, len(table.informative)
+    if k == 0:
+        return {"chosen": len(chosen)}
+    right = np.isin(chosen, table.informative)
+    return {
+        "chosen": len(chosen),
+        "precision": float(right.mean()) if len(chosen) else 0.0,
+        "recall": float(right.sum()) / k,
+        "top": float(right[:k].sum()) / k,
+    }

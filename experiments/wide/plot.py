@@ -1,0 +1,135 @@
+"""Draw the index over the shift, the variants and the columns found, and the real pairs; solves nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from diffrac_cvx.plotting.canvas import Style
+from diffrac_cvx.writing import write_text
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
+from experiments.wide.cells import CURVES, KINDS, SHIFT, USUAL, VARIANTS, K
+from experiments.wide.claims import at, by_method
+from experiments.wide.methods import FIXED, METHODS, OWN
+
+STYLES = {
+    OWN: Style(ACCENT, "-", "o"),
+    "k-means": Style(GREY, "--", "v"),
+    "mixture": Style(GREY, ":", "D"),
+    "first component": Style("#b8860b", "-.", "s"),
+    "spectral": Style("#b8860b", ":", "P"),
+    "sparse k-means": Style(SECOND, "-", "^"),
+    "IF-PCA": Style(SECOND, "--", "s"),
+    "sparse component": Style(SECOND, ":", "X"),
+    "kurtosis": Style(GREEN, "-", "<"),
+    "dip": Style(GREEN, "--", ">"),
+    "pursuit": Style(GREEN, "-.", "P"),
+    "convex component": Style(GREEN, ":", "*"),
+}
+THIN = dict(zip(FIXED, (":", "--", "-."), strict=True))
+ACROSS = 4  # panels in a row
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw the made tables, the pairs in a figure of their own, and write both tables in Markdown."""
+    write_text(stem.with_suffix(".md"), markdown(table))
+    with plt.rc_context({**STYLE, "lines.linewidth": 0.9, "font.size": 7}):
+        draw_made(table[table["kind"] == "made"], stem)
+        pairs = table[table["kind"].isin(KINDS)]
+        if len(pairs):
+            draw_pairs(pairs, stem.with_name(f"{stem.name}_pairs"))
+
+
+def draw_made(made: pd.DataFrame, stem: Path) -> None:
+    """Draw a panel for each curve, one for the variants of the usual table, one for the columns found."""
+    figure, grid = plt.subplots(2, ACROSS, figsize=(PAGE, 4.2), sharey=True)
+    *panels, varied, found = grid.ravel()
+    for ax, letter, (noise, k) in zip(panels, "abcdef", CURVES, strict=True):
+        rows = made[(made["noise"] == noise) & (made["k"] == k) & (made["share"] == USUAL["share"])]
+        draw_curves(ax, rows[rows["d"] == rows["d"].min()], "index")
+        ax.set(title=f"({letter}) {noise}, {k}", xlabel="shift")
+    draw_variants(varied, made)
+    varied.set_title(f"(g) factors, {K}, shift {SHIFT:g}")
+    rows = made[(made["noise"] == USUAL["noise"]) & (made["k"] == K) & (made["d"] == made["d"].min())]
+    draw_curves(found, rows[rows["share"] == USUAL["share"]], "top")
+    found.set(title=f"(h) share of the {K} found", xlabel="shift")
+    for row in grid:
+        row[0].set_ylabel("adjusted Rand index")
+    panels[0].set_ylim(-0.08, 1.05)
+    lines = {line.get_label(): line for ax in panels for line in ax.lines if not str(line.get_label()).startswith("_")}
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=6, frameon=False, columnspacing=1.2)
+    save(figure, stem)
+
+
+def draw_curves(ax: Axes, rows: pd.DataFrame, column: str) -> None:
+    """Draw the mean of each method over the shift, the relaxation's with two standard errors; thin: fixed lambdas."""
+    for method, dashes in THIN.items():
+        means = rows[rows["method"] == method].groupby("shift")[column].mean()
+        ax.plot(means.index, means, color=ACCENT, ls=dashes, lw=0.5)
+    for method, style in STYLES.items():
+        mine = rows[(rows["method"] == method) & rows[column].notna()]
+        if method == OWN:
+            with_band(ax, mine, "shift", column, label=method, ms=3.0, zorder=3, **style._asdict())
+        elif len(mine):
+            means = mine.groupby("shift")[column].mean()
+            ax.plot(means.index, means, label=method, ms=2.2, lw=0.7, **style._asdict())
+
+
+def draw_variants(ax: Axes, made: pd.DataFrame) -> None:
+    """Draw the mean index of each method on the usual table and on its variants, side by side."""
+    changes: dict[str, dict[str, Any]] = {"as (b)": {}, **VARIANTS}
+    for place, change in enumerate(changes.values()):
+        means = at(made, **change).groupby("method")["index"].mean()
+        for method, style in STYLES.items():
+            if method in means:
+                ax.plot(place, means[method], color=style.color, marker=style.marker, ms=3.0, ls="none")
+    ax.set_xticks(range(len(changes)), changes, rotation=60, ha="right", fontsize=6)
+
+
+def draw_pairs(pairs: pd.DataFrame, stem: Path) -> None:
+    """Draw a row for each pair: the index of every method, the relaxation's as a large mark."""
+    kinds = [kind for kind in KINDS if (pairs["kind"] == kind).any()]
+    names = [name for kind in kinds for name in pairs.loc[pairs["kind"] == kind, "name"].unique()]
+    figure, ax = plt.subplots(figsize=(PAGE, 0.9 + 0.2 * len(names)))
+    for method, style in reversed(STYLES.items()):
+        mine = pairs[pairs["method"] == method].set_index("name")["index"]
+        size = 6.0 if method == OWN else 3.5
+        if len(mine):
+            places = [names.index(name) for name in mine.index]
+            ax.plot(mine, places, color=style.color, marker=style.marker, ms=size, ls="none", alpha=0.8, label=method)
+    held_out = set(pairs.loc[pairs["kind"] == "held-out", "name"])
+    ax.set_yticks(range(len(names)), [f"{name}{' (held out)' if name in held_out else ''}" for name in names])
+    ax.set(xlabel="adjusted Rand index", ylim=(len(names) - 0.5, -0.5))
+    ax.grid(axis="y", lw=0.3, color="0.9")
+    figure.legend(loc="outside upper center", ncols=6, frameon=False, columnspacing=1.2)
+    save(figure, stem)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return the indices on the pairs and the seconds to a proved gap as tables in Markdown."""
+    parts = []
+    for kind in KINDS:
+        rows = table[table["kind"] == kind]
+        if len(rows):
+            wide = by_method(rows, "index")
+            wide = wide[[name for name in METHODS if name in wide]]
+            wide.loc["*median*"], wide.loc["*mean*"] = wide.median(), wide.mean()
+            parts.append(format_markdown(f"{kind} pairs", wide, "{:.2f}"))
+    timed = table[table["kind"] == "time"]
+    seconds = timed.pivot_table(index=["method", "n", "d"], columns="lam", values="seconds", sort=False)
+    seconds.index = pd.Index([f"{method}, {n:.0f} x {d:.0f}" for method, n, d in seconds.index])
+    seconds.columns = pd.Index([f"lambda {lam:g}" for lam in seconds.columns])
+    return "\n".join([*parts, format_markdown("seconds to the gap, or until stopped", seconds, "{:.3g}")])
+
+
+def format_markdown(title: str, table: pd.DataFrame, number: str) -> str:
+    """Return a table in Markdown."""
+    lines = [f"| {title} | {' | '.join(map(str, table.columns))} |", f"|---|{'---|' * len(table.columns)}"]
+    lines += [
+        f"| {name} | {' | '.join(number.format(value) if np.isfinite(value) else '-' for value in row)} |"
+        for name, row in zip(table.index, table.to_numpy(float), strict=True)
+    ]
+    return "\n".join([*lines, ""])

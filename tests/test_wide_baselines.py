@@ -202,10 +202,12 @@ def test_sparse_kmeans_errs_less_than_kmeans_where_50_of_500_columns_tell():
 
 
 def test_the_gap_statistic_keeps_the_columns_that_tell():
-    X, y = shifted_columns(60, 300, 30, 1.2)
+    X, y = shifted_columns(60, 300, 5, 2.0)
     labels, features = select_sparse_kmeans(X, restarts=4, rng=0)
     assert clustering_error(y, labels) == 0.0
-    assert set(features[:25]) <= set(range(30))
+    assert set(features[:5]) == set(range(5))
+    assert len(features) < 200
+    assert len(select_sparse_kmeans(X, bound=0.9 * 300**0.5, restarts=4, rng=0).features) == 300  # the widest tried
 
 
 # Influential-features PCA

@@ -27,9 +27,9 @@ def sparse_kmeans(
 
     with b_j the sum of squares of column j between the two clusters.  Given w it is 2-means of columns times
     :math:`\sqrt{w_j}`; given y, w is b soft-thresholded, at norm 1.  Six alternations from each start, and the best end
-    is taken.  Half of the starts are local optima of 2-means on all columns, half are random labels.  The authors start
-    from the best 2-means on all columns alone, which reaches less: where most columns tell nothing, that start often
-    does neither.
+    is taken.  Half of the starts are local optima of 2-means on all columns, half are random labels; and what was found
+    with the next smaller bound of those tried.  The authors start from the best 2-means on all columns alone, which
+    says little where most columns tell nothing.
 
     If the bound is None, it is the one of ten between 1.2 and :math:`0.9 \sqrt d` with the largest gap statistic,
     :math:`\log O(X, s) - \tfrac1B \sum_b \log O(X_b, s)`, with O the optimum and each of the B = 10 tables
@@ -95,9 +95,16 @@ def _best_by_gap(data: Array, restarts: int, random: np.random.Generator) -> _We
 
 
 def _optima(data: Array, bounds: Array, restarts: int, random: np.random.Generator) -> list[_Weighted]:
-    """Return for each bound the best of what alternation reaches from several starts."""
+    """Return for each bound, in increasing order, the best of what alternation reaches from several starts.
+
+    The labels found for one bound are a start for the next: the optimum does not decrease with the bound.
+    """
     starts = _starts(data, restarts, random)
-    return [max((_alternate(data, y, bound) for y in starts), key=lambda end: end.explained) for bound in bounds]
+    found: list[_Weighted] = []
+    for bound in bounds:
+        ends = [_alternate(data, y, bound) for y in [*starts, *(end.y for end in found[-1:])]]
+        found.append(max(ends, key=lambda end: end.explained))
+    return found
 
 
 def _starts(data: Array, count: int, random: np.random.Generator) -> list[Array]:

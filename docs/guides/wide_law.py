@@ -181,6 +181,10 @@ for name, labels in (("true", y), ("a coin's", coin)):
 # .. math:: \lambda \approx \mathrm{ridge} \cdot \sqrt{\log d / n}
 #
 # is a rule of thumb for d above n: 0.08 for 100 points and 1000 columns at the ridge 0.3, 0.11 for 60 and 5000.
+#
+# **Which ridge.** In :math:`c_k / \kappa` it stands in :math:`(1 - m^2 + \mathrm{ridge}) / \mathrm{ridge}` alone, if λ is in
+# proportion to it: a larger ridge helps against noise, and from 1 on little is left to gain. Against few factors a small one
+# helps, since there the misfit of scores that are not two-valued has to decide, and a large ridge outweighs it.
 
 for n_points, n_columns in ((100, 1000), (60, 5000), (200, 2000), (50, 20_000)):
     print(f"{n_points} points, {n_columns} columns: lambda = {0.3 * (np.log(n_columns) / n_points) ** 0.5:.3f}")
@@ -194,10 +198,11 @@ for n_points, n_columns in ((100, 1000), (60, 5000), (200, 2000), (50, 20_000)):
 # **Why variance follows them.** The variance along a factor is about :math:`\rho d / f`, that between the groups
 # :math:`k m^2`. The first component, and k-means, which follows variance, take the larger, and d is large.
 #
-# **Why this does not.** It pays by pairs, not by sums. V = ΣΣ over the factors costs about :math:`\lambda \sqrt{2 f / \pi} / \rho`, λ
-# over the mean correlation of two columns; the groups cost :math:`\lambda / m^2`, λ over the correlation of two informative ones.
-# Neither d nor k is in it. And scores on factors are not two-valued: *if x is normally distributed and V has rank f,*
-# :math:`C \ge J_f (1 + \kappa) - 1` *with* :math:`J_f = f / (\mathbb{E} \chi_f)^2`, which is π/2 for one factor, 1.27 for two, 1.03
+# **Why this does not.** It pays by pairs, not by sums. A V that holds all factors alike has
+# :math:`\lambda |V|_1 / \mathrm{tr}\, V S` of about :math:`\lambda \sqrt{2 f / \pi} / \rho`: λ over the size of the correlation of two
+# columns, :math:`\rho / \sqrt f`, but for a constant. The groups cost :math:`\lambda / m^2`, λ over the correlation of two
+# informative columns. Neither d nor k is in it. And scores on factors are not two-valued: *if x is normally distributed and V has rank f,*
+# :math:`C \ge J_f (1 + \kappa) - 1` *with* :math:`J_f = f / (\mathbb{E} \chi_f)^2`, which is π/2 for one factor, 1.27 for two, 1.05
 # for ten. *Proof.* :math:`x^\top V x = \sum_i w_i z_i^2` with independent normal z; the mean of its root is concave and
 # symmetric in w, so for a given sum of the w it is largest where they are equal. One factor is expensive however it is correlated; many
 # are not, and there the l1 norm has to decide.
@@ -206,13 +211,13 @@ for n_points, n_columns in ((100, 1000), (60, 5000), (200, 2000), (50, 20_000)):
 # P the projection on its columns. The direction :math:`v \propto (I - P) 1` knows nothing of the factors, and
 #
 # .. math:: c \le \frac{\lambda k + \sigma^2 + \mathrm{ridge}}{m^2\, |(I - P) 1|^2}, \qquad
-#           \mathbb{E} |(I - P) 1|^2 = k - f \ \text{for normal loadings},
+#           \mathbb{E} |(I - P) 1|^2 = k - f ,
 #
-# :math:`\sigma^2` being the variance of a column that is its own; :math:`|v|_1^2 \le k |v|^2` was used. So f factors cost as f
-# informative columns less. The l1 norm need not grow at all: a direction v ≥ 0 with :math:`a^\top v = 0` has the
-# :math:`|v|_1 = 1/m` of the flat one, and there is one if 0 is in the convex hull of the rows of a. For loadings with symmetric laws
-# that has the probability that k − 1 fair coins show at least f heads (Wendel, *Math. Scand.* 11, 1962): from k = 2f + 1 on it is at
-# least one half.
+# :math:`\sigma^2` being the variance of a column that is its own; :math:`|v|_1^2 \le k |v|^2` was used, and that loadings have
+# symmetric laws. So f factors cost at most what losing f informative columns would, and k / (k − f) times the l1 term. That term
+# need not grow at all: a direction v ≥ 0 with :math:`a^\top v = 0` has the :math:`|v|_1 = 1/m` of the flat one, and there is one
+# if 0 is in the convex hull of the rows of a. For loadings with symmetric laws that has the probability that k − 1 fair coins show
+# at least f heads (Wendel, *Math. Scand.* 11, 1962): from k = 2f + 1 on it is more than one half.
 #
 # What is not proved: theorem 3 uses Jensen's inequality within the groups too, so that it knows the factors by their κ alone, and
 # with few factors it says less than is true.

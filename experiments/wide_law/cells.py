@@ -55,7 +55,7 @@ def cells_of(grid: str) -> list[Cell]:
         noise = cross(n=(60, 100), d=(1000, 2000), lam=WEIGHTS, replication=range(2))
     else:
         groups = cross(k=[20], shift=(0.4, 1.2), lam=[0.2], rho=(0.0, 0.5), replication=[0])
-        noise = cross(n=[60], d=[300], lam=[0.2], replication=[0])
+        noise = cross(n=[60], d=[120], lam=[0.2], replication=[0])
     return [{"part": "groups", **cell} for cell in groups] + [{"part": "noise", **cell} for cell in noise]
 
 
@@ -78,7 +78,7 @@ def measure_groups(k: int, shift: float, lam: float, rho: float, replication: in
         "found": odds(result.upper),
         "gap": result.gap,
         "index": float(adjusted_rand_score(y, dc.rounding.kmeans_centered(result.F))),
-        "along": share_along(X, y, result.V),
+        "along": share_along(X, y, np.asarray(result.V)),
     }
 
 

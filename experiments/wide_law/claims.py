@@ -37,7 +37,7 @@ def claims(table: pd.DataFrame) -> list[Finding]:
 
 def finding(says: str, measured: str, verdict: Verdict, rule: str) -> Finding:
     """Return a finding whose comment is its rule and what the rule gives."""
-    return Finding(says, measured, f"Rule: {rule} It {verdict.value}.")
+    return Finding(says, measured, f"Rule: {rule} It says: {verdict.value}.")
 
 
 def ratio(rows: pd.DataFrame) -> pd.Series:

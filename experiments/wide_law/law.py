@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.optimize
-import scipy.sparse.linalg
 import scipy.special
 import scipy.stats
 
@@ -24,7 +23,8 @@ from diffrac_cvx.inputs import Array
 from experiments.sparse_regime.population import chi_squared
 
 RIDGE = 0.3
-HALVINGS = 10  # of the interval in which the cost of noise lies
+HALVINGS = 12  # of the interval in which the cost of noise lies
+ROUNDING = 1e-10  # added to a diagonal of numbers near 1
 
 
 def group_share(shift: float) -> float:
@@ -122,30 +122,33 @@ def suggested_lam(n: int, d: int, ridge: float = RIDGE) -> float:
 
 
 def lower_cost(S: Array, lam: float, ridge: float = RIDGE) -> float:
-    r"""Return a number that :math:`\kappa(S)` is not below, by entrywise soft thresholding.
+    r"""Return a number that :math:`\kappa(S)` is not below, by entrywise soft thresholding: a Cholesky factor decides.
 
-    With C the entries of :math:`\kappa S` clipped to the box, and lam on the diagonal, :math:`\mathrm{ridge}\, I + C -
-    \kappa S` is positive semidefinite up to the number returned.
+    With B the entries of :math:`\kappa S` clipped to the box, and lam on the diagonal, :math:`\mathrm{ridge}\, I + B -
+    \kappa S` is positive semidefinite at the number returned, up to rounding.
     """
     low, high = 0.0, ridge + lam
-    if largest_excess(S, high, lam) <= ridge:
+    if is_paid(S, high, lam, ridge):
         return high
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if largest_excess(S, middle, lam) <= ridge else (low, middle)
+        low, high = (middle, high) if is_paid(S, middle, lam, ridge) else (low, middle)
     return low
 
 
-def largest_excess(S: Array, kappa: float, lam: float) -> float:
-    """Return the largest eigenvalue of kappa S - C, C the nearest matrix of the box with lam on the diagonal."""
-    excess = kappa * S - np.clip(kappa * S, -lam, lam)
-    np.fill_diagonal(excess, kappa * np.diag(S) - lam)
-    start = np.ones(len(S))
-    return float(scipy.sparse.linalg.eigsh(excess, 1, which="LA", v0=start, return_eigenvectors=False)[0])
+def is_paid(S: Array, kappa: float, lam: float, ridge: float) -> bool:
+    """Whether ridge I + B - kappa S is positive semidefinite, B the nearest matrix of the box, lam on the diagonal."""
+    room = np.clip(kappa * S, -lam, lam) - kappa * S
+    np.fill_diagonal(room, ridge + lam - kappa * np.diag(S) + ROUNDING)
+    try:
+        scipy.linalg.cholesky(room, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return False
+    return True
 
 
 def label_cost(X: Array, y: Array, lam: float, ridge: float = RIDGE) -> float:
-    """Return c(y): these labels cost c / (1 + c) in Eq. (9), for y of mean 0 and linearly independent columns or a ridge.
+    """Return c(y): labels y of mean 0 cost c / (1 + c) in Eq. (9); the ridge, or independent columns, are needed.
 
     With v = p - q, p and q nonnegative, it is a nonnegative least-squares problem.
     """

@@ -28,7 +28,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
 
 def draw_population(ax: Axes, k: int = 20) -> None:
     """The optimum with infinitely many points, the flat direction and the diagonal, over m^2."""
-    shares = np.linspace(0.02, 0.9, 60)
+    shares = np.linspace(0.02, 0.9, 30)
     for lam in (0.05, 0.2):
         color = COLORS[lam]
         ax.plot(shares, [odds(solve_wide_population(k, m2**0.5, lam).value) for m2 in shares], color=color)
@@ -51,8 +51,12 @@ def draw_index(ax: Axes, groups: pd.DataFrame) -> None:
 
 def draw_noise(ax: Axes, noise: pd.DataFrame) -> None:
     """What noise costs, found and bounded, over the formula."""
-    ax.plot(noise["kappa_formula"], noise["found"], color=ACCENT, marker="^", ls="none", ms=3, mfc="none", label="found")
-    ax.plot(noise["kappa_formula"], noise["kappa"], color=SECOND, marker="o", ls="none", ms=3, mfc="none", label="bound")
+    ax.plot(
+        noise["kappa_formula"], noise["found"], color=ACCENT, marker="^", ls="none", ms=3, mfc="none", label="found"
+    )
+    ax.plot(
+        noise["kappa_formula"], noise["kappa"], color=SECOND, marker="o", ls="none", ms=3, mfc="none", label="bound"
+    )
     top = float(noise[["kappa_formula", "found"]].max().max()) * 1.05
     ax.plot([0, top], [0, top], color=GREY, lw=0.7)
     ax.set(xlabel=r"$\kappa$ by the formula", ylabel="cost of noise", title="(c) noise")

@@ -103,7 +103,8 @@ gives a rule for ``lam``.
 # looked at, and where it is negative a larger :math:`V_{jj}` is better. Since :math:`\mathbb{E}\, q^{-1/2} \ge 1 / \mathbb{E}
 # q^{1/2} = 1 + C`, it is necessary that C ≤ ridge + λ, and sufficient where V separates the groups without noise.
 #
-# **7. n points.** *Within the groups let the columns be independent and normally distributed. With probability 1 − η,*
+# **7. n points.** *Let the groups be of equal size, and the columns independent and normally distributed within them. With
+# probability at least 1 − η,*
 #
 # .. math:: \kappa(\tilde S) \ge \mathrm{ridge} + \lambda \quad \text{if} \quad \frac{\lambda}{\mathrm{ridge} + \lambda} \ge t
 #           = \Big(\frac{4 \log d + 2 \log (1/\eta)}{n - 2}\Big)^{1/2}, \qquad

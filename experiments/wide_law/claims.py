@@ -11,11 +11,12 @@ from experiments.wide_law.law import RIDGE, visible_share
 TITLE = "When a wide table shows its groups"
 ABOUT = (
     f"Two groups of n = {POINTS} points differ by a shift in k of {COLUMNS} columns; rho is the share of variance of "
-    f"{FACTORS} common factors. Ridge {RIDGE:g}, `low_rank` to {TOL:g}. c is what the true labels cost, kappa what "
-    "variance within the groups costs at least, both computed from the table and its true labels."
+    f"{FACTORS} common factors. Ridge {RIDGE:g}, `low_rank` to {TOL:g}. c is what the true labels cost by "
+    "a direction on the k columns, kappa what variance within the groups costs at least, by clipping; both are computed "
+    "from the table and its true labels."
 )
 RIGHT, NOTHING = 0.8, 0.2  # adjusted Rand index from which the groups count as found, below which as lost
-KEPT, LOST = 1.0, 2.5  # c / kappa: below the first is the theorem's side; the second is from pilot tables
+KEPT, LOST = 1.0, 2.5  # c / kappa: below the first is the theorem's side; the second was set on other tables
 LEAST = 12  # rows that a rule needs
 NEAR = 0.1  # relative error of a formula
 

@@ -31,7 +31,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory two-class multi-label many-clusters validate stress convergence choice wide scale benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law two-class multi-label many-clusters validate stress convergence choice wide scale benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -100,6 +100,9 @@ rivals: $(STAMP) ## other methods on noiseless data (GRID, JOBS)
 theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
 	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
+wide-law: $(STAMP) ## when a few informative columns of many show two groups (GRID, JOBS)
+	$(RUN) experiments.wide_law --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
+
 # Where diffrac_cvx.datasets.fetch puts its files, unless told otherwise.
 two-class multi-label many-clusters choice benchmark: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
 
@@ -141,6 +144,7 @@ figures: ## everything above, then docs/reproduction.md
 	$(MAKE) noise
 	$(MAKE) rivals
 	$(MAKE) theory
+	$(MAKE) wide-law
 	$(MAKE) two-class
 	$(MAKE) multi-label
 	$(MAKE) many-clusters

@@ -135,8 +135,6 @@ class Look(NamedTuple):
     directions: Array
 
 
-
-
 def look_outside(core: Core, u: Array, inverse_mean: float, t: float) -> Look:
     """Try to prove 1 - t mean(1/u) as a bound, from the core outwards; say what is missing where it fails.
 

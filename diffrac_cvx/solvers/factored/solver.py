@@ -129,7 +129,8 @@ def low_rank(
             return
         if working_set and growing.pays(problem, first):
             before = done
-            for iterate in growing.iterates(growing.in_memory(problem), tol, stopping.max_iter - done, first, stopping.poll):
+            whole, steps = growing.in_memory(problem), stopping.max_iter - done
+            for iterate in growing.iterates(whole, tol, steps, first, stopping.poll):
                 done = before + iterate.n_iter
                 yield iterate._replace(n_iter=done)
             if done > before:

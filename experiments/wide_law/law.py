@@ -1,0 +1,172 @@
+r"""When a few columns that carry two groups survive in a table of many: the law, and what it is held against.
+
+Columns are standardised, :math:`S = X^\top X / n`, and :math:`\mathrm{pen}(V) = \mathrm{ridge} \cdot \mathrm{tr} V +
+\lambda |V|_1`.  The proofs are on the page *When a wide table shows its groups*.  Two numbers decide:
+
+.. math:: c(y) = \min_{v :\ y^\top X v = n} v^\top \tilde S v + \mathrm{pen}(v v^\top), \qquad
+          \kappa(\tilde S) = \min_{V \succeq 0} \mathrm{pen}(V) / \mathrm{tr} V \tilde S,
+
+what the true labels cost, as c / (1 + c), and what variance within the groups, :math:`\tilde S = S - m m^\top` with
+:math:`m = X^\top y / n`, costs at least.  If V costs C / (1 + C), at least the share :math:`1 - C / \kappa` of
+:math:`\mathrm{tr} X V X^\top` is along y, and C is at most c(y).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+import scipy.special
+import scipy.stats
+
+from diffrac_cvx.inputs import Array
+from experiments.sparse_regime.population import chi_squared
+
+RIDGE = 0.3
+HALVINGS = 12  # of the interval in which the cost of noise lies
+ROUNDING = 1e-10  # added to a diagonal of numbers near 1
+
+
+def group_share(shift: float) -> float:
+    """Return m^2, the share of the variance of an informative column that lies between the groups."""
+    return shift**2 / (1.0 + shift**2)
+
+
+def visible_share(lam: float, ridge: float = RIDGE) -> float:
+    """Return the correlation up to which no V costs less than a diagonal one may; pairs of columns have m^2."""
+    return lam / (ridge + lam)
+
+
+def flat_cost(k: int, m: float, lam: float, ridge: float = RIDGE) -> float:
+    r"""Return c of the flat direction with infinitely many points; its value is c / (1 + c).
+
+    .. math:: c = \frac{1 + t^2 + (\mathrm{ridge} / k + \lambda) / m^2}{h(t)^2} - 1, \qquad t^2 = \frac{1 - m^2}{k m^2},
+              \qquad h(t) = \mathbb{E} |1 + t z| \ge 1
+    """
+    t = ((1.0 - m**2) / k) ** 0.5 / m
+    h = t * (2 / np.pi) ** 0.5 * np.exp(-1 / (2 * t**2)) + scipy.special.erf(1 / (t * 2**0.5))
+    return float((1.0 + t**2 + (ridge / k + lam) / m**2) / h**2 - 1.0)
+
+
+def noise_share_bound(k: int, m: float, lam: float, ridge: float = RIDGE) -> float:
+    """Return the bound on the variance within the groups over that between them, of every population optimum.
+
+    It is infinite where the true labels cost as much as a diagonal V.
+    """
+    c = lam / m**2 + (1.0 - m**2 + ridge) / (k * m**2)
+    room = ridge + lam - c
+    return (1.0 - m**2) * (1.0 + ridge + lam) / (k * m**2 * room) if room > 0 else float("inf")
+
+
+class WidePopulation(NamedTuple):
+    """The optimum V = w uu' + e (I_J - uu') on the informative columns, u flat, and s on infinitely many others."""
+
+    w: float
+    e: float
+    s: float
+    value: float
+
+
+def solve_wide_population(k: int, m: float, lam: float, ridge: float = RIDGE) -> WidePopulation:
+    r"""Return the optimum for n and d to infinity, independent columns: three unknowns, by symmetry.
+
+    .. math:: \min\ 1 - 2\, \mathbb{E} \sqrt{w (\sqrt k m + \sqrt{1 - m^2} z)^2 + e (1 - m^2) \chi^2_{k-1} + s}
+              + w (1 + (k-1) m^2 + \mathrm{ridge}) + e (k-1) (1 - m^2 + \mathrm{ridge})
+              + (1 + \mathrm{ridge} + \lambda) s + \lambda (w + (k-1) e + (k-1) |w - e|)
+    """
+    z, z_weights = np.polynomial.hermite_e.hermegauss(80)
+    chi, chi_weights = chi_squared(k - 1)
+    along, across = ((k**0.5 * m + (1 - m**2) ** 0.5 * z) ** 2)[:, None], (1 - m**2) * chi
+    weights = z_weights[:, None] * chi_weights / z_weights.sum()
+    linear = np.array([1 + (k - 1) * m**2 + ridge + lam * k, k + k * (ridge + lam), 1 + ridge + lam])  # w - e, e, s
+
+    def objective(x: Array) -> tuple[float, Array]:
+        gap, e, s = x
+        root = np.sqrt((gap + e) * along + e * across + s + 1e-300)
+        inverse = weights / root
+        slopes = np.array([np.sum(inverse * along), np.sum(inverse * (along + across)), np.sum(inverse)])
+        return float(1.0 - 2.0 * np.sum(weights * root) + linear @ x), linear - slopes
+
+    starts = np.array([[0.5 / (1 + k * m**2), 0.01 / k, 0.01], [0.01 / k, 0.1 / k, 0.5]])
+    bounds = scipy.optimize.Bounds(np.zeros(3), np.full(3, np.inf))
+    options: dict[str, Any] = {"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-10}
+    minimise: Any = scipy.optimize.minimize  # its stubs do not know jac=True
+    runs = [minimise(objective, x, jac=True, bounds=bounds, method="L-BFGS-B", options=options) for x in starts]
+    best = min(runs, key=lambda run: float(run.fun))
+    gap, e, s = (float(entry) for entry in best.x)
+    return WidePopulation(gap + e, e, s, float(best.fun))
+
+
+def noise_cost(n: int, d: int, lam: float, ridge: float = RIDGE) -> float:
+    r"""Return the predicted :math:`\kappa` of d independent columns of noise, n < d.
+
+    .. math:: \kappa - \lambda + 2 \kappa \sqrt{d / n}\, \sigma(\lambda \sqrt n / \kappa) = \mathrm{ridge}, \qquad
+              \sigma(\tau)^2 = \mathbb{E} (|z| - \tau)_+^2
+
+    The excess of :math:`\kappa S` over the box is taken for a symmetric matrix of independent entries, whose largest
+    eigenvalue is twice the root of d times their variance.
+    """
+
+    def excess(kappa: float) -> float:
+        tau = lam / kappa * n**0.5
+        variance = 2.0 * ((1.0 + tau**2) * scipy.stats.norm.sf(tau) - tau * scipy.stats.norm.pdf(tau))
+        return float(kappa - lam + 2.0 * kappa * (d * max(variance, 0.0) / n) ** 0.5 - ridge)
+
+    highest = ridge + lam
+    return highest if excess(highest) <= 0 else float(scipy.optimize.brentq(excess, 1e-9, highest))
+
+
+def suggested_lam(n: int, d: int, ridge: float = RIDGE) -> float:
+    """Return the l1 weight that the law suggests where d is above n: ridge sqrt(log d / n)."""
+    return float(ridge * (np.log(d) / n) ** 0.5)
+
+
+def lower_cost(S: Array, lam: float, ridge: float = RIDGE) -> float:
+    r"""Return a number that :math:`\kappa(S)` is not below, by entrywise soft thresholding: a Cholesky factor decides.
+
+    With B the entries of :math:`\kappa S` clipped to the box, and lam on the diagonal, :math:`\mathrm{ridge}\, I + B -
+    \kappa S` is positive semidefinite at the number returned, up to rounding.
+    """
+    low, high = 0.0, ridge + lam
+    if is_paid(S, high, lam, ridge):
+        return high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_paid(S, middle, lam, ridge) else (low, middle)
+    return low
+
+
+def is_paid(S: Array, kappa: float, lam: float, ridge: float) -> bool:
+    """Whether ridge I + B - kappa S is positive semidefinite, B the nearest matrix of the box, lam on the diagonal."""
+    room = np.clip(kappa * S, -lam, lam) - kappa * S
+    np.fill_diagonal(room, ridge + lam - kappa * np.diag(S) + ROUNDING)
+    try:
+        scipy.linalg.cholesky(room, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return False
+    return True
+
+
+def label_cost(X: Array, y: Array, lam: float, ridge: float = RIDGE) -> float:
+    """Return c(y): labels y of mean 0 cost c / (1 + c) in Eq. (9); the ridge, or independent columns, are needed.
+
+    With v = p - q, p and q nonnegative, it is a nonnegative least-squares problem.
+    """
+    m = X.T @ y / len(y)
+    R = scipy.linalg.cholesky(X.T @ X / len(y) - np.outer(m, m) + ridge * np.eye(len(m)))
+    signed = np.hstack([np.eye(len(m)), -np.eye(len(m))])
+    B = np.vstack([R @ signed, lam**0.5 * np.ones(2 * len(m))])
+    target = np.append(scipy.linalg.solve_triangular(R, m, trans=1), 0.0)
+    z, _ = scipy.optimize.nnls(B, target)
+    return float(1.0 / (m @ signed @ z))
+
+
+def share_along(X: Array, y: Array, V: Array) -> float:
+    """Return the share of tr X V X' that is along y."""
+    m = X.T @ y / len(y)
+    return float(m @ V @ m / np.mean(np.einsum("ij,ij->i", X @ V, X)))
+
+
+def odds(value: float) -> float:
+    """Return c of a value c / (1 + c)."""
+    return value / (1.0 - value)

@@ -1,0 +1,204 @@
+"""The law of wide tables: its theorems on random instances, its formulas, and every answer that its rules can give."""
+
+import cvxpy as cp
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from experiments.wide_law import cells, claims, law
+from experiments.wide_law.plot import draw
+
+
+def small_table(seed, n=40, d=12, k=4, shift=1.5):
+    rho = 0.5 * (seed % 2)
+    return cells.make_wide(n, d, k, shift, rho, np.random.default_rng(seed))
+
+
+def sparse_pca(S, lam, ridge):
+    """kappa by an interior point, from its definition."""
+    V = cp.Variable(S.shape, PSD=True)
+    penalty = ridge * cp.trace(V) + lam * cp.sum(cp.abs(V))
+    return cp.Problem(cp.Minimize(penalty), [cp.trace(S @ V) == 1]).solve(solver="CLARABEL")
+
+
+# The theorems
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("lam", [0.02, 0.2])
+def test_no_value_is_below_kappa_and_the_share_along_the_labels_is_bounded(seed, lam):
+    X, y = small_table(seed)
+    m = X.T @ y / len(y)
+    S = X.T @ X / len(y)
+    result = dc.low_rank(X, lam=lam, ridge=0.3, tol=1e-4)
+    C = law.odds(result.upper)
+    assert sparse_pca(S, lam, 0.3) <= C + 1e-6
+    assert law.odds(result.lower) <= law.label_cost(X, y, lam) + 1e-6
+    kappa = sparse_pca(S - np.outer(m, m), lam, 0.3)
+    assert law.share_along(X, y, result.V) >= 1 - C / kappa - 1e-6
+
+
+def test_few_points_are_on_the_wrong_side_of_the_first_singular_vector():
+    X, y = small_table(0, d=30, k=10, shift=2.0)
+    m = X.T @ y / len(y)
+    result = dc.low_rank(X, lam=0.1, ridge=1.0, tol=1e-3)
+    delta = law.odds(result.upper) / sparse_pca(X.T @ X / len(y) - np.outer(m, m), 0.1, 1.0)
+    assert delta < 0.5
+    _, vectors = np.linalg.eigh(X @ result.V @ X.T)
+    wrong = np.mean(np.sign(vectors[:, -1]) != y)
+    assert 1 - delta <= (vectors[:, -1] @ y) ** 2 / len(y) <= 1 - min(wrong, 1 - wrong)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kappa_is_that_of_a_column_exactly_where_all_correlations_are_small(seed):
+    X, _ = small_table(seed, shift=0.5)
+    S = X.T @ X / len(X)
+    largest = np.abs(S - np.eye(len(S))).max()
+    at = 0.3 * largest / (1 - largest)  # where the largest correlation is lam / (ridge + lam)
+    assert sparse_pca(S, 1.02 * at, 0.3) == pytest.approx(0.3 + 1.02 * at, abs=1e-6)
+    assert sparse_pca(S, 0.9 * at, 0.3) < 0.3 + 0.9 * at - 1e-4
+    assert law.lower_cost(S, 1.02 * at) == 0.3 + 1.02 * at
+
+
+@pytest.mark.parametrize("m", [0.2, 0.4, 0.6, 0.8])
+@pytest.mark.parametrize("k", [2, 5, 20, 60])
+def test_the_population_leaves_the_diagonal_at_its_threshold_and_keeps_the_bound_on_noise(m, k):
+    for lam in (0.01, 0.05, 0.1, 0.2):
+        found = law.solve_wide_population(k, m, lam)
+        diagonal = (0.3 + lam) / (1.3 + lam)
+        assert (found.value < diagonal - 1e-7) == (m**2 > law.visible_share(lam))
+        assert found.value <= law.flat_cost(k, m, lam) / (1 + law.flat_cost(k, m, lam)) + 1e-7
+        within = (1 - m**2) * (found.w + (k - 1) * found.e) + found.s
+        bound = law.noise_share_bound(k, m, lam)
+        assert np.isinf(bound) or within <= bound * k * m**2 * found.w * (1 + 1e-4)
+
+
+def test_the_populations_objective_is_that_of_a_large_sample():
+    k, m, lam = 5, 0.6, 0.1
+    found = law.solve_wide_population(k, m, lam)
+    rng = np.random.default_rng(0)
+    x = m * rng.choice([-1.0, 1.0], (400_000, 1)) + (1 - m**2) ** 0.5 * rng.standard_normal((400_000, k))
+    V = np.full((k, k), (found.w - found.e) / k) + found.e * np.eye(k)
+    q = np.einsum("ij,jk,ik->i", x, V, x) + found.s
+    value = 1 - 2 * np.sqrt(q).mean() + q.mean() + 0.3 * (np.trace(V) + found.s) + lam * (np.abs(V).sum() + found.s)
+    assert value == pytest.approx(found.value, abs=1e-3)
+    p = x.mean(axis=1)
+    flat = np.mean(p**2 + 0.3 / k + lam) / np.mean(np.abs(p)) ** 2 - 1
+    assert flat == pytest.approx(law.flat_cost(k, m, lam), abs=5e-3)
+
+
+# The numbers
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_cost_of_labels_is_that_of_eq_9_at_its_best_direction(seed):
+    X, y = small_table(seed, d=6)
+    v = cp.Variable(6)
+    penalty = 0.3 * cp.sum_squares(v) + 0.1 * cp.norm1(v) ** 2
+    cost = cp.Problem(cp.Minimize(cp.sum_squares(y - X @ v) / len(y) + penalty)).solve(solver="CLARABEL")
+    assert law.odds(cost) == pytest.approx(law.label_cost(X, y, 0.1), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("lam", [0.02, 0.2])
+def test_clipping_proves_less_than_kappa_and_not_nothing(seed, lam):
+    X, _ = small_table(seed)
+    S = X.T @ X / len(X)
+    exact = sparse_pca(S, lam, 0.3)
+    assert 0.5 * exact < law.lower_cost(S, lam) <= exact + 1e-6
+
+
+@pytest.mark.parametrize(("n", "d", "lam"), [(60, 600, 0.1), (60, 600, 0.2), (100, 800, 0.05)])
+def test_the_formula_of_noise_is_near_what_clipping_proves(n, d, lam):
+    X, _ = cells.make_wide(n, d, 0, 0.0, 0.0, np.random.default_rng(0))
+    assert law.noise_cost(n, d, lam) == pytest.approx(law.lower_cost(X.T @ X / n, lam), rel=0.1)
+
+
+def test_the_cost_of_noise_rises_to_that_of_a_column():
+    costs = [law.noise_cost(n, 1000, 0.1) for n in (20, 100, 500, 5000)]
+    assert costs == sorted(costs)
+    assert costs[-1] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(("n", "d", "k", "shift"), [(100, 1000, 20, 0.8), (60, 5000, 20, 0.8), (200, 2000, 10, 1.0)])
+def test_the_suggested_weight_is_near_the_best_ratio_of_the_law(n, d, k, shift):
+    m = law.group_share(shift) ** 0.5
+
+    def ratio(lam):
+        return law.flat_cost(k, m, lam) / law.noise_cost(n, d, lam)
+
+    best = min(ratio(lam) for lam in np.geomspace(0.005, 0.4, 60))
+    assert ratio(law.suggested_lam(n, d)) <= 1.05 * best
+    assert ratio(10 * law.suggested_lam(n, d)) > 1.2 * best
+
+
+def test_a_wide_table_is_standardised_and_its_shifts_are_in_its_first_columns():
+    X, y = cells.make_wide(2000, 30, 4, 1.0, 0.5, np.random.default_rng(0))
+    np.testing.assert_allclose(X.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose((X**2).mean(axis=0), 1.0)
+    assert y.sum() == 0
+    m = np.abs(X.T @ y / len(y))
+    np.testing.assert_allclose(m[:4] ** 2, law.group_share(1.0), atol=0.06)
+    assert m[4:].max() < 0.1
+
+
+# The rules: every answer on a made table
+
+
+def made(index, cost, right=40, m2=0.1, found=0.5, along=0.9):
+    """Forty tables, an index in the first of them and the opposite one in the others."""
+    indices = np.where(np.arange(40) < right, index, 1.0 - index)
+    return pd.DataFrame({"index": indices, "cost": cost, "kappa": 1.0}).assign(
+        rho=0.0, m2=m2, lam=0.2, found=found, along=along
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "table", "word"),
+    [
+        (claims.kept, made(1.0, 0.5), "agrees"),
+        (claims.kept, made(1.0, 0.5, right=35), "partly agrees"),
+        (claims.kept, made(0.5, 0.5), "differs"),
+        (claims.kept, made(1.0, 1.5), "not tested"),
+        (claims.lost, made(0.0, 3.0), "agrees"),
+        (claims.lost, made(1.0, 3.0), "differs"),
+        (claims.lost, made(0.0, 0.5), "not tested"),
+        (claims.inequality, made(1.0, 0.5), "agrees"),
+        (claims.inequality, made(1.0, 0.5, along=0.4), "differs"),
+        (claims.inequality, made(1.0, 0.5, found=2.0), "not tested"),
+        (claims.hidden, made(0.0, 3.0), "agrees"),
+        (claims.hidden, made(0.0, 3.0, right=24), "partly agrees"),
+        (claims.hidden, made(1.0, 3.0), "differs"),
+        (claims.hidden, made(1.0, 3.0, m2=0.9), "not tested"),
+    ],
+)
+def test_a_rule_gives_each_of_its_answers(rule, table, word):
+    assert rule(table).comment.endswith(f"It says: {word}.")
+
+
+@pytest.mark.parametrize(
+    ("off", "n", "word"),
+    [(1.05, 20, "agrees"), (0.85, 20, "partly agrees"), (1.5, 20, "differs"), (1.0, 4, "not tested")],
+)
+def test_the_formula_is_judged_by_its_largest_error(off, n, word):
+    table = pd.DataFrame({"kappa": np.full(n, 0.2), "kappa_formula": 0.2 * off})
+    assert claims.noise_formula(table).comment.endswith(f"It says: {word}.")
+
+
+@pytest.mark.parametrize("grid", ["full", "smoke"])
+def test_a_grid_has_no_cell_twice(grid):
+    found = [tuple(cell.items()) for cell in cells.cells_of(grid)]
+    assert len(set(found)) == len(found) > 0
+
+
+def test_the_smoke_grid_is_measured_judged_and_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "COLUMNS", 60)
+    monkeypatch.setattr(cells, "SECONDS", 2.0)
+    table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
+    assert claims.violations(table[table["part"] == "groups"]) == 0
+    assert len(claims.claims(table)) == 7
+    draw(table, tmp_path / "wide_law")
+    plt.close("all")
+    assert (tmp_path / "wide_law.png").stat().st_size > 10_000

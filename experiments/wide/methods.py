@@ -19,7 +19,7 @@ from diffrac_cvx.inputs import Array
 
 LAMS, RIDGE = (0.2, 0.1, 0.05), 0.3
 GOAL = 1e-2  # proved relative gap at which a solve ends
-SECONDS = 3.0  # for one solve
+SECONDS = 2.0  # for one solve
 CRITERIA = {"kurtosis": "kurtosis", "dip": "dip", "pursuit": "pursuit", "convex component": "diffrac"}
 KEPT = (5, 10, 20, 50, 100, 200, 500)  # columns, to tune IF-PCA
 COMPONENTS = (5, 10, 20, 40)  # to tune the search for one in two values

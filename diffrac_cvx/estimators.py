@@ -58,6 +58,7 @@ from diffrac_cvx.solvers.stopping import with_all_points
 from diffrac_cvx.time_budget import is_late, seconds_left, spend, within
 
 INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
+WIDE_GAP = 0.01  # proved, relative: enough where there are more features than points and an l1 part
 MOST_ROUNDS = 100  # of directions and splits
 STARTS = 10  # of k-means, for more than two clusters
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
@@ -139,6 +140,8 @@ class _AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 raise ParameterError(f"solver = {name!r} takes no sample_weight; use 'low_rank', which does")
             callback = self._watch or (Teller() if self.verbose else None)
             limits |= weights
+            if name == "low_rank" and X.shape[1] > X.shape[0] and np.any(penalty.c):
+                limits["rtol"] = WIDE_GAP
             result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
         else:
             result = solve(v_space(X, self.nu, penalty, **weights), name, **limits)
@@ -242,7 +245,8 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
     strategy : {"together", "splits"}
         How more than two clusters are found: all at once, or by repeated splits in two.
     tol : float
-        Proved gap at which the solver stops; values lie in [0, 1].
+        Proved gap at which the solver stops; values lie in [0, 1].  Where there are more features than points, and an
+        l1 part, a gap of one in a hundred of the upper bound is enough too.
     max_iter : int, optional
         Iterations of the solver; its own default if None.
     time_limit : float, optional

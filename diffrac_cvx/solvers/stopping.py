@@ -120,12 +120,12 @@ class Clock:
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop: the tolerance on the proved gap, the limits, and the user's callback.
+    """When to stop: the tolerances on the proved gap, absolute and relative, the limits, and the user's callback.
 
     Raises
     ------
     ParameterError
-        If tol, max_iter or time_limit is not positive.
+        If tol, max_iter or time_limit is not positive, or rtol not in [0, 1].
     """
 
     tol: float
@@ -133,12 +133,18 @@ class Stopping:
     time_limit: float | None = None
     callback: Callback | None = None
     clock: Clock = field(default_factory=Clock)
+    rtol: float = 0.0
 
     def __post_init__(self) -> None:
         positive(self.tol, "tol")
+        object.__setattr__(self, "rtol", in_unit_interval(self.rtol, "rtol"))
         object.__setattr__(self, "max_iter", positive_int(self.max_iter, "max_iter"))
         if self.time_limit is not None:
             positive(self.time_limit, "time_limit")
+
+    def is_met(self, lower: float, upper: float) -> bool:
+        """Whether a proved gap is within one of the tolerances."""
+        return upper - lower <= max(self.tol, self.rtol * upper)
 
     @property
     def seconds(self) -> float:
@@ -179,7 +185,7 @@ class Stopping:
         """Return why to stop now, or None to continue."""
         stop = bool(self.callback(progress)) if self.callback else False
         self.clock.progress, self.clock.told = progress, time.perf_counter()
-        if progress.upper - progress.lower <= self.tol:
+        if self.is_met(progress.lower, progress.upper):
             return Status.OPTIMAL
         if stop:
             return Status.STOPPED
@@ -303,7 +309,7 @@ def with_proved_value(
     """
     value = min(1.0, proved_value(data, nu, penalty, found.G, shares))  # in this order, 1 where the other is NaN
     status = found.status
-    if status is Status.OPTIMAL and value - found.lower > stopping.tol:
+    if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
         status = Status.STALLED
     F = found.__dict__["F"]  # it may be a function, which is not to be called yet
     found = replace(found, value=value, upper=value, F=F, status=status)
@@ -380,7 +386,7 @@ def certify_until_stopped(
         with spend(None):
             best = best_alone(problem)
     if status is None:
-        status = Status.OPTIMAL if best.value - lower <= stopping.tol else exhausted
+        status = Status.OPTIMAL if stopping.is_met(lower, best.value) else exhausted
     with spend(None):  # what follows is needed, and short
         return Result(
             value=best.value,

@@ -28,7 +28,7 @@ from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.stopping import Iterate, Start
+from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping
 
 LEAST = 200  # coordinates, below which the problem on all of them takes as long
 MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every core
@@ -45,6 +45,7 @@ MOST_STEPS = 800  # of a round
 FIRST_GAP = 0.03  # relative gap to which the problem on the first features is solved
 TARGET = 0.5  # of the gap to be proved next, to which it is solved then
 GOAL = 0.99  # of that gap, which is tried
+FIRST_GOAL = 0.3  # relative gap that is proved first
 CLOSER = 3.0  # by how much a smaller gap is tried where one is proved
 VIOLATED = 1.001  # what a feature gains over what it costs, from which it would enter alone
 STALL = 1e-3  # of that gap: where nothing is violated, and the core is solved so far, there is no more to be gained
@@ -84,7 +85,7 @@ def in_memory(problem: DirectionProblem) -> DirectionProblem:
     return replace(problem, X=problem.X.toarray()) if isinstance(problem.X, Shifted) else problem
 
 
-def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start, poll: Poll) -> Iterator[Iterate]:
+def iterates(problem: DirectionProblem, stopping: Stopping, max_iter: int, first: Start) -> Iterator[Iterate]:
     """Yield points with proved brackets on all features; end where a diagonal V may be better, or nothing is gained.
 
     No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2).
@@ -94,11 +95,11 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
     floor = diagonal_floor(problem)
     done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, FIRST_GAP, TARGET
     while done < max_iter:
-        found = solve_on(problem.restrict(state.chosen), state, target, max_iter - done, poll)
+        found = solve_on(problem.restrict(state.chosen), state, target, max_iter - done, stopping.poll)
         if done == 0:
             if found.point.value >= floor and first.U is None:
                 return
-            start, goal = best_alone(problem), max(tol, FIRST_GAP * found.point.value)
+            start, goal = best_alone(problem), max(stopping.tol, FIRST_GOAL * found.point.value)
             bounds = Bracket(bound_without_l1(problem), start.value)
             yield Iterate(start.U, 1, Dual(), start, bounds)
         done += found.steps
@@ -111,7 +112,7 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
         directions = np.zeros((size, 0))
         if 2 * len(new) < most:
             core = Core(problem, state.chosen, found.dual.C)
-            look, goal = look_closer(core, found.dual, bounds, goal, tol)
+            look, goal = look_closer(core, found.dual, bounds, goal, max(stopping.tol, stopping.rtol * bounds.upper))
             bounds = Bracket(max(bounds.lower, look.lower or 0.0), bounds.upper)
             yield Iterate(point.U, done, dual, point, bounds)
             new = np.concatenate([new, look.needed[~np.isin(look.needed, new)]])

@@ -41,17 +41,21 @@ def low_rank(
     start: Result | npt.ArrayLike | None = None,
     working_set: bool = True,
     sample_weight: npt.ArrayLike | None = None,
+    rtol: float = 0.0,
 ) -> Result:
     r"""Solve problem (15) to a proved gap: by components where V has some, else as one block, V = UU'.
 
     .. math::
         \min_{V \succeq 0}\ 1 - \tfrac2n \sum_i \sqrt{x_i^\top V x_i} + \tfrac1n \mathrm{tr}\, X^\top X V + \Gamma(V)
 
-    Where c > 0, V is diagonal at first, O(nd) a step.  The certificate looks at all pairs of features, O(n d^2), in
-    single precision where d is large, a few times in all, and those that have to act together are joined in blocks.
-    Memory is O(nd): d may be in the thousands, and V is given by a sparse factor, ``result.G``, for ``result.V`` is
-    d x d.  Where most features are in one component, and without l1 part, V is one block, U of d x r started at full
-    rank and reduced as it converges, O(ndr) a step and O(d^3) for each certificate, memory O(nd + d^2).
+    Where c > 0 and there are many features, a few are solved for first, and others join that the certificate finds to
+    be violated, as long as that is better than any diagonal V can be; the bracket is on all features, and no matrix of
+    their number squared is made.  Else V is diagonal at first, O(nd) a step.  The certificate looks at all pairs of
+    features, O(n d^2), in single precision where d is large, a few times in all, and those that have to act together
+    are joined in blocks.  Memory is O(nd): d may be in the thousands, and V is given by a sparse factor, ``result.G``,
+    for ``result.V`` is d x d.  Where most features are in one component, and without l1 part, V is one block, U of
+    d x r started at full rank and reduced as it converges, O(ndr) a step and O(d^3) for each certificate, memory
+    O(nd + d^2).
 
     Many rows (40 000 or more, and at least 40 d^2) are neither copied nor visited at every step: the problem is solved
     on a sample whose gradient one pass over all rows corrects, by as many threads as the linear algebra has, and the
@@ -92,6 +96,8 @@ def low_rank(
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
         All means are weighted, that by which X is centred too.  A point of weight 0 has a row in ``result.F``.
+    rtol : float
+        Proved gap, relative to the upper bound, at which to stop as well; in [0, 1].
 
     Returns
     -------
@@ -108,7 +114,7 @@ def low_rank(
         If a few copies of X, or without l1 part a factorisation of it, would not fit in memory: before they are made.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    stopping = Stopping(tol, max_iter, time_limit, callback)
+    stopping = Stopping(tol, max_iter, time_limit, callback, rtol=rtol)
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
         done = 0
@@ -130,7 +136,7 @@ def low_rank(
         if working_set and growing.pays(problem, first):
             before = done
             whole, steps = growing.in_memory(problem), stopping.max_iter - done
-            for iterate in growing.iterates(whole, tol, steps, first, stopping.poll):
+            for iterate in growing.iterates(whole, stopping, steps, first):
                 done = before + iterate.n_iter
                 yield iterate._replace(n_iter=done)
             if done > before:

@@ -161,10 +161,13 @@ def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
             lower = look_outside(core, dual.u, dual.inverse_mean, t).lower or 0.0
         if lower > 0.0:
             break
-    ridge = without_l1(problem)
-    return max(
-        lower, lower_bound(ridge, np.where(ridge.zero_rows, 0.0, 1.0), ridge.mean_inverse(np.ones(len(ridge.X))), None)
-    )
+    return max(lower, bound_at_equal_weights(without_l1(problem)))
+
+
+def bound_at_equal_weights(problem: DirectionProblem) -> float:
+    """Return the lower bound of a problem without an l1 part at u = 1: above 0 where there is a ridge on all columns."""
+    u = np.where(problem.zero_rows, 0.0, 1.0)
+    return lower_bound(problem, u, problem.mean_inverse(np.ones(len(u))), None)
 
 
 class Eliminated(NamedTuple):

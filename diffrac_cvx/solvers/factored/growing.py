@@ -17,7 +17,15 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
-from diffrac_cvx.certificates.outside import Core, CoreDual, Look, dual_of, look_outside, nothing_found
+from diffrac_cvx.certificates.outside import (
+    Core,
+    CoreDual,
+    Look,
+    bound_at_equal_weights,
+    dual_of,
+    look_outside,
+    nothing_found,
+)
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import principal_columns, row_products, symmetric
@@ -162,7 +170,7 @@ def warm_start(problem: DirectionProblem, first: Start) -> Grown:
 def bound_without_l1(problem: DirectionProblem) -> float:
     """Return the lower bound of the problem with the l1 part's diagonal as ridge: |V|_1 >= tr V; O(n^2 D)."""
     ridge = without_l1(problem)
-    lower, r = 0.0, ridge.X.shape[1]
+    lower, r = max(bound_at_equal_weights(ridge), 0.0), ridge.X.shape[1]
     start = np.random.default_rng(0).standard_normal((r, min(r, RANK))) / max(r, 1)
     for iterate in islice(augmented_lagrangian.iterates(ridge, ROUGH * 100, start), ROUGH):
         found = bracket(ridge, iterate.scaled or ridge.best_scale(iterate.U))

@@ -165,7 +165,7 @@ def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
 
 
 def bound_at_equal_weights(problem: DirectionProblem) -> float:
-    """Return the lower bound of a problem without an l1 part at u = 1: above 0 where there is a ridge on all columns."""
+    """Return the lower bound of a problem without an l1 part at u = 1: above 0 with a ridge on all columns."""
     u = np.where(problem.zero_rows, 0.0, 1.0)
     return lower_bound(problem, u, problem.mean_inverse(np.ones(len(u))), None)
 

@@ -15,18 +15,12 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
-from diffrac_cvx.certificates.direction_bounds import (
-    Dual,
-    blended_ratio,
-    bracket,
-    candidate_weights,
-    closer_to_feasible,
-)
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
-from diffrac_cvx.certificates.outside import Core, Look, look_outside, nothing_found
+from diffrac_cvx.certificates.outside import Core, CoreDual, Look, dual_of, look_outside, nothing_found
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, principal_columns, row_products, symmetric, times
+from diffrac_cvx.linalg import principal_columns, row_products, symmetric
 from diffrac_cvx.result import Bracket
 from diffrac_cvx.rows import Poll
 from diffrac_cvx.shifted import Shifted
@@ -64,15 +58,6 @@ class Grown:
     chosen: Indices
     U: Array
     C: Array
-
-
-class CoreDual(NamedTuple):
-    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold."""
-
-    u: Array
-    inverse_mean: float
-    C: Array
-    t: float
 
 
 class Solved(NamedTuple):
@@ -160,8 +145,9 @@ def first_features(problem: DirectionProblem) -> Grown:
 
 def warm_start(problem: DirectionProblem, first: Start) -> Grown:
     """Return the features that a warm start uses, with its factor and multiplier on them."""
-    chosen = np.flatnonzero(used_rows(first.U) | (problem.c == 0.0))
-    U = dense(scipy.sparse.csr_array(first.U)[chosen])
+    given = scipy.sparse.csr_array(first.U if first.U is not None else np.zeros((len(problem.c), 1)))
+    chosen = np.flatnonzero(used_rows(given) | (problem.c == 0.0))
+    U = dense(given[chosen])
     C = np.zeros((len(chosen), len(chosen)))
     if first.C is not None:
         C = dense(scipy.sparse.csr_array(first.C)[chosen][:, chosen])
@@ -202,21 +188,9 @@ def judge(small: DirectionProblem, U: Array, C: Array, steps: int) -> Solved:
     """Return a factor and its multiplier with the better of its two points and the best dual near them."""
     point = small.best_scale(U)
     thresholded = without_inactive(small, point.U, C)
-    dual = dual_of(small, point.q, C)
+    dual = dual_of(small, point.q, lambda M: (C, closer_to_feasible(small, M, C)))
     best = thresholded if thresholded.value < point.value else point
     return Solved(U, C, best, dual, best.value - (1.0 - dual.t * dual.inverse_mean), steps)
-
-
-def dual_of(small: DirectionProblem, q: Array, C: Array) -> CoreDual:
-    """Return the weights and the multiplier, of those near the given ones, that promise the largest bound."""
-    found = []
-    for u, inverse_mean in candidate_weights(small, q):
-        M = moment(small.X, u)
-        whitened = symmetric(times(small.W.T, times(M, small.W)))
-        for matrix in (C, closer_to_feasible(small, M, C)):
-            blend = blended_ratio(whitened, symmetric(times(small.W.T, times(matrix, small.W))))
-            found.append(CoreDual(u, inverse_mean, blend.share * matrix, blend.t))
-    return min(found, key=lambda dual: dual.t * dual.inverse_mean)
 
 
 def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indices:

@@ -312,7 +312,7 @@ def lassos(P: Array, T: Array, box: Array) -> Array:
     Most z_k are 0: what a step costs is the residuals of the columns in which it changes one.
     """
     w, m = T.shape
-    Z, rest, sides = np.zeros((m, w)), np.ascontiguousarray(T.T), np.ascontiguousarray(box.T)
+    Z, rest, sides = np.zeros((m, w)), np.array(T.T, order="C"), np.ascontiguousarray(box.T)  # T is kept
     diagonal = np.diag(P)
     for _ in range(SWEEPS):
         poll()

@@ -10,6 +10,7 @@ from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
 from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.certificates.rounding import gamma, up
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.result import Labels
 from diffrac_cvx.shifted import Shifted
 
@@ -43,7 +44,7 @@ class Pairs(NamedTuple):
 
     def beyond(self) -> "Pairs":
         """Return the pairs beyond their box."""
-        return self.take(np.flatnonzero(np.abs(self.G) > self.side))
+        return self.take(np.flatnonzero(~(np.abs(self.G) <= self.side)))
 
 
 def empty_pairs() -> Pairs:
@@ -160,17 +161,18 @@ def scan(
         np.fill_diagonal(G, 0.0)
         size = np.abs(G)
         most = float(size.max(initial=0.0))
-        if most > least:
-            j, k = np.nonzero(size > least)
+        # Where c_j c_k is too small a number to divide by, G_jk / (c_j c_k) may be none: such a pair is beyond its box.
+        if not most <= least:
+            j, k = np.nonzero(~(size <= least))
             apart = (k > j) & (labels[j + start] != labels[k + start])
             j, k = j[apart], k[apart]
             parts.append(kept_pairs(problem, at, (block, rest), j, k, None if columns.rounding else G[j, k]))
-        if proved is not None and spread is not None and most + largest >= 1.0:
-            j, k = np.nonzero(size + spread.between(block, rest, problem.c) + columns.rounding >= 1.0)
+        if proved is not None and spread is not None and not most + largest < 1.0:
+            j, k = np.nonzero(~(size + spread.between(block, rest, problem.c) + columns.rounding < 1.0))
             most_joined = len(j) > size.size // 4 and size.size > COLUMNS
             proved = None if most_joined else join_labels(proved, j + start, k + start)
     kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
-    return Scan(kept.take(np.flatnonzero(np.abs(kept.G) > share * kept.side)), proved)
+    return Scan(kept.take(np.flatnonzero(~(np.abs(kept.G) <= share * kept.side))), proved)
 
 
 def excess_pairs(problem: BlockProblem, at: Elimination, most: int, poll: Poll) -> Pairs | None:
@@ -194,7 +196,7 @@ def excess_pairs(problem: BlockProblem, at: Elimination, most: int, poll: Poll) 
         stop = min(start + step, m)
         rows = slice(0, n if stop <= simple else len(right))
         G = (right[rows, start:stop] * tilt[rows]).T @ right[rows, start:]
-        j, k = np.nonzero(np.abs(G) > least)
+        j, k = np.nonzero(~(np.abs(G) <= least))
         j, k = order[j[k > j] + start], order[k[k > j] + start]
         found += len(j)
         if found > most:
@@ -221,7 +223,7 @@ def kept_pairs(
     """Return the pairs at these places of two ranges of coordinates, G in double precision: one by one if few."""
     first, second = j + ranges[0].start, k + ranges[1].start
     side = at.side * problem.c[first] * problem.c[second]
-    if scaled is not None:
+    if scaled is not None and are_finite(scaled):
         return Pairs(first, second, scaled * problem.c[first] * problem.c[second], side)
     size = (ranges[0].stop - ranges[0].start) * (ranges[1].stop - ranges[1].start)
     if len(j) * GATHER <= size:

@@ -14,7 +14,7 @@ import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.certificates.outside import Core, excess_of_core, look_outside, violated_directions
+from diffrac_cvx.certificates.outside import Core, dual_of, excess_of_core, look_outside, violated_directions
 from diffrac_cvx.certificates.pairs import Pairs
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.solvers.factored import growing
@@ -362,3 +362,16 @@ def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
     ridge = dc.low_rank(X, penalty=dc.Penalty(0.3), tol=1e-6)
     assert found.lower <= ridge.upper + ROUNDING
     assert found.upper >= ridge.lower - ROUNDING
+
+
+def test_a_row_that_is_zero_on_the_core_alone_keeps_its_weight():
+    X = np.zeros((10, 6))
+    X[:8, :3] = np.where(np.arange(8) % 2, 1.0, -1.0)[:, None] + 0.1 * np.random.default_rng(0).standard_normal((8, 3))
+    X[:8] -= X[:8].mean(axis=0)
+    X[8:, 3] = [1.0, -1.0]
+    problem = direction_problem(X, 1.0, dc.Penalty(lam=0.1, ridge=0.3))
+    small, U = problem.restrict(np.arange(3)), np.eye(3, 1)
+    dual = dual_of(problem, small, small.best_scale(U).q, lambda _: [np.zeros((3, 3))])
+    assert small.zero_rows[8:].all() and not problem.zero_rows.any()
+    assert np.all(dual.u > 0.0)
+    assert dual.inverse_mean == pytest.approx(np.mean(1.0 / dual.u))

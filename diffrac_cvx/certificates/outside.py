@@ -117,13 +117,16 @@ class CoreDual(NamedTuple):
     t: float
 
 
-def dual_of(small: DirectionProblem, q: Array, candidates: Callable[[Array], Iterable[Array]]) -> CoreDual:
-    """Return the weights and the multiplier that promise the largest bound, of those that are read off energies.
+def dual_of(
+    problem: DirectionProblem, small: DirectionProblem, q: Array, candidates: Callable[[Array], Iterable[Array]]
+) -> CoreDual:
+    """Return the weights and the multiplier on a core that promise the largest bound, of those read off energies.
 
-    The candidates for the multiplier come from M = X' Diag(u) X / n.
+    The candidates for the multiplier come from M = X' Diag(u) X / n.  A row that is zero on the core alone has its
+    weight, for it is one of the problem on all coordinates.
     """
     found = []
-    for u, inverse_mean in candidate_weights(small, q):
+    for u, inverse_mean in candidate_weights(problem, q):
         M = moment(small.X, u)
         whitened = symmetric(times(small.W.T, times(M, small.W)))
         for C in candidates(M):
@@ -153,7 +156,7 @@ def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
             yield found
             yield closer_to_feasible(small, M, found)
 
-    dual = dual_of(small, point.q, candidates)
+    dual = dual_of(problem, small, point.q, candidates)
     core, lower = Core(problem, chosen, dual.C), 0.0
     for share in SHARES:
         t = (1.0 - point.value * (1.0 - share)) / dual.inverse_mean

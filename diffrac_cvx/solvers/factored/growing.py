@@ -103,7 +103,7 @@ def iterates(problem: DirectionProblem, stopping: Stopping, max_iter: int, first
     floor = diagonal_floor(problem)
     done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, FIRST_GAP, TARGET
     while done < max_iter:
-        found = solve_on(problem.restrict(state.chosen), state, target, max_iter - done, stopping.poll)
+        found = solve_on(problem, state, target, max_iter - done, stopping.poll)
         if done == 0:
             if found.point.value >= floor and first.U is None:
                 return
@@ -180,8 +180,9 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     return lower
 
 
-def solve_on(small: DirectionProblem, state: Grown, target: float, max_iter: int, poll: Poll) -> Solved:
+def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: int, poll: Poll) -> Solved:
     """Return the solution on the core up to a gap, or what there is after the most steps of a round."""
+    small = problem.restrict(state.chosen)
     lagrangian, memory = Lagrangian(small, state.C), Memory()
     lagrangian.stiffen(STIFFNESS * len(state.chosen))
     start = small.best_scale(state.U).U
@@ -189,17 +190,17 @@ def solve_on(small: DirectionProblem, state: Grown, target: float, max_iter: int
     while True:
         at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done // 2), max_iter - done), memory, poll)
         done += max(taken, 1)
-        found = judge(small, at.U, lagrangian.multiplier(at.U), done)
+        found = judge(problem, small, at.U, lagrangian.multiplier(at.U), done)
         if found.gap <= target or done >= min(max_iter, MOST_STEPS):
             return found
         at = lagrangian.update(at)
 
 
-def judge(small: DirectionProblem, U: Array, C: Array, steps: int) -> Solved:
+def judge(problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array, steps: int) -> Solved:
     """Return a factor and its multiplier with the better of its two points and the best dual near them."""
     point = small.best_scale(U)
     thresholded = without_inactive(small, point.U, C)
-    dual = dual_of(small, point.q, lambda M: (C, closer_to_feasible(small, M, C)))
+    dual = dual_of(problem, small, point.q, lambda M: (C, closer_to_feasible(small, M, C)))
     best = thresholded if thresholded.value < point.value else point
     return Solved(U, C, best, dual, best.value - (1.0 - dual.t * dual.inverse_mean), steps)
 

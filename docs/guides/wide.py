@@ -154,7 +154,7 @@ for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")
     )
 axes[0].set(yscale="log", xlabel="feature in use, by importance", ylabel=r"$V_{jj}$ over the largest")
 axes[0].legend(frameon=False)
-axes[1].set(yscale="log", xlabel="share of the halves on which a feature is in use", ylabel="features")
+axes[1].set(yscale="log", xlabel="share of the halves that use a feature", ylabel="features")
 plt.show()
 
 # %%

@@ -20,6 +20,7 @@ from diffrac_cvx.certificates.direction_bounds import (
     inverse_roots,
 )
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, problem_in_rows
+from diffrac_cvx.certificates.outside import bound_outwards
 from diffrac_cvx.certificates.pairs import (
     NEAR,
     Elimination,
@@ -44,6 +45,7 @@ from diffrac_cvx.shifted import Shifted, weighted_gram
 
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
 DENSE = 300  # coordinates up to which all eigenvectors are computed for one
+WIDE = 200  # coordinates from which on V, if it is 0 on most of them, is looked at from the others outwards
 LEAST_GAIN = 1e-12  # of a matrix that is not zero up to rounding
 STRETCH = 1.4  # of each step to a larger t after the first
 FLOORS = (1e-12, 1e-4, 1e-2)  # on q, over its mean
@@ -404,12 +406,21 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
     if point.value > 1.0 - LEAST_GAIN:
         return Bracket(0.0, float(point.value))
     split = block_problem(problem)
-    blocks = Blocks(split, split.partition_of(point.U))
+    partition = split.partition_of(point.U)
+    if isinstance(problem.X, np.ndarray) and is_concentrated(point.U):
+        return Bracket(bound_outwards(problem, point, C), float(point.value))
+    blocks = Blocks(split, partition)
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
     if C is None:
         ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
     lower = prove(blocks, Claim(ratios, point.q, point.value), 3, lambda: None).lower or 0.0
     return Bracket(float(max(lower, 0.0)), float(point.value))
+
+
+def is_concentrated(U: Sparse) -> bool:
+    """Whether a factor has many rows, three in four of them 0."""
+    used = int(np.sum(np.diff(scipy.sparse.csr_array(U).indptr) > 0))
+    return bool(U.shape[0] >= WIDE and 4 * used <= U.shape[0])
 
 
 def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:

@@ -11,6 +11,7 @@ rows are not, they are factorised, with the Schur complement of the others bound
 the size of all coordinates is made.
 """
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +20,21 @@ import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
-from diffrac_cvx.certificates.direction_bounds import bound_at
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.direction_bounds import (
+    blended_ratio,
+    bound_at,
+    candidate_weights,
+    clip_to_box,
+    closer_to_feasible,
+    fit_matrix,
+    lower_bound,
+)
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, without_l1
 from diffrac_cvx.certificates.pairs import Elimination, Pairs, excess_pairs
 from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, succeeds, up
+from diffrac_cvx.factors import Sparse, dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import LARGE, cholesky, extreme_eigenpairs, symmetric
+from diffrac_cvx.linalg import LARGE, cholesky, extreme_eigenpairs, moment, symmetric, times
 from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.shifted import dense_columns, row_of
 from diffrac_cvx.time_budget import poll
@@ -36,6 +46,8 @@ MOST_FACTORISED = 3000  # rows that are not diagonally dominant
 MOST_LACKING = 20  # coordinates that alone make the bound fail, beyond which no others are looked for
 VIOLATED = 12  # directions that are named where the bound fails
 
+SHARES = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps at which a bound is tried
+FAINT = 1e-4  # of the largest diagonal entry of V, and of an entry to its diagonal, below which it may be meant as 0
 LIGHT = 1e-3  # weight of a coordinate in violated directions, to the largest, below which it is not named
 SIDE = 1.0 - 8.0 * UNIT  # of a box, so that rounding leaves C inside it
 
@@ -94,6 +106,65 @@ class Core:
         h = 2.0 * float(np.mean(weights * squares)) + 8.0 * float(np.mean(weights)) * shift + t * penalties
         o = (float(u.max(initial=0.0)) + t) * (float(np.mean(squares)) + penalties) * gamma(len(u) + 16) ** 2
         return h, o
+
+
+class CoreDual(NamedTuple):
+    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold."""
+
+    u: Array
+    inverse_mean: float
+    C: Array
+    t: float
+
+
+def dual_of(small: DirectionProblem, q: Array, candidates: Callable[[Array], Iterable[Array]]) -> CoreDual:
+    """Return the weights and the multiplier that promise the largest bound, of those that are read off energies.
+
+    The candidates for the multiplier come from M = X' Diag(u) X / n.
+    """
+    found = []
+    for u, inverse_mean in candidate_weights(small, q):
+        M = moment(small.X, u)
+        whitened = symmetric(times(small.W.T, times(M, small.W)))
+        for C in candidates(M):
+            blend = blended_ratio(whitened, symmetric(times(small.W.T, times(C, small.W))))
+            found.append(CoreDual(u, inverse_mean, blend.share * C, blend.t))
+    return min(found, key=lambda dual: dual.t * dual.inverse_mean)
+
+
+def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> float:
+    """Return the best bound found from a sparse factor outwards, at a few numbers t; 0 where there is none.
+
+    The core is where the factor is not faint, or the multiplier not zero.
+    """
+    rows = scipy.sparse.csr_array(point.U)
+    energies = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    inside = (energies > FAINT * energies.max()) | (problem.c == 0.0)
+    if C is not None:
+        inside |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
+    chosen = np.flatnonzero(inside)
+    small, U = problem.restrict(chosen), dense(rows[chosen])
+    given = None if C is None else clip_to_box(small, dense(scipy.sparse.csr_array(C)[chosen][:, chosen]))
+
+    def candidates(M: Array) -> Iterator[Array]:
+        V = times(U, U.T)
+        size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
+        for found in [fit_matrix(small, M, V, np.abs(V) <= FAINT * size)] if given is None else [given]:
+            yield found
+            yield closer_to_feasible(small, M, found)
+
+    dual = dual_of(small, point.q, candidates)
+    core, lower = Core(problem, chosen, dual.C), 0.0
+    for share in SHARES:
+        t = (1.0 - point.value * (1.0 - share)) / dual.inverse_mean
+        if t >= dual.t:
+            lower = look_outside(core, dual.u, dual.inverse_mean, t).lower or 0.0
+        if lower > 0.0:
+            break
+    ridge = without_l1(problem)
+    return max(
+        lower, lower_bound(ridge, np.where(ridge.zero_rows, 0.0, 1.0), ridge.mean_inverse(np.ones(len(ridge.X))), None)
+    )
 
 
 class Eliminated(NamedTuple):
@@ -229,7 +300,7 @@ def excess_of_core(core: Core, P: Array, tilt: Array, t: float) -> Array:
     if len(beyond):
         some, box = np.ascontiguousarray(T[:, beyond]), np.ascontiguousarray(side[:, beyond])
         E[:, beyond] = np.clip(some - P @ lassos(P, some, box), -box, box) - some
-    return E
+    return np.asarray(E)
 
 
 def lassos(P: Array, T: Array, box: Array) -> Array:
@@ -253,7 +324,7 @@ def lassos(P: Array, T: Array, box: Array) -> Array:
                 change = max(change, float(np.abs(step[moved]).max()))
         if change <= SETTLED * float(np.abs(Z).max()):
             break
-    return Z.T
+    return np.asarray(Z.T)
 
 
 def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:

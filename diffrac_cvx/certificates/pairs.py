@@ -183,10 +183,11 @@ def excess_pairs(problem: BlockProblem, at: Elimination, most: int, poll: Poll) 
     order = np.argsort(K.any(axis=0), kind="stable")
     simple = m - int(K.any(axis=0).sum())
     rounding = single_rounding(problem, at)
-    kind = np.float32 if rounding <= SINGLE_ROUNDING else np.float64
-    right = np.vstack([X[:, order] / c[order], K[:, order] / c[order]]).astype(kind)
-    tilt = np.append(at.tilt, np.ones(len(K))).astype(kind)[:, None]
-    least = at.side - (rounding if kind is np.float32 else 0.0)
+    single = rounding <= SINGLE_ROUNDING
+    kind: type[np.floating[Any]] = np.float32 if single else np.float64
+    right: npt.NDArray[Any] = np.vstack([X[:, order] / c[order], K[:, order] / c[order]]).astype(kind)
+    tilt: npt.NDArray[Any] = np.append(at.tilt, np.ones(len(K))).astype(kind)[:, None]
+    least = at.side - (rounding if single else 0.0)
     step, found, parts = min(COLUMNS, max(PRODUCTS // max(m, 1), 16)), 0, [empty_pairs()]
     for start in range(0, m, step):
         poll()

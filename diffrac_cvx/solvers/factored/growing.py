@@ -15,18 +15,12 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
-from diffrac_cvx.certificates.direction_bounds import (
-    Dual,
-    blended_ratio,
-    bracket,
-    candidate_weights,
-    closer_to_feasible,
-)
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
-from diffrac_cvx.certificates.outside import Core, Look, look_outside, nothing_found
+from diffrac_cvx.certificates.outside import Core, CoreDual, Look, dual_of, look_outside, nothing_found
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, principal_columns, row_products, symmetric, times
+from diffrac_cvx.linalg import principal_columns, row_products, symmetric
 from diffrac_cvx.result import Bracket
 from diffrac_cvx.rows import Poll
 from diffrac_cvx.shifted import Shifted
@@ -49,11 +43,11 @@ STIFFNESS = 60.0  # of the augmented Lagrangian, times the number of features an
 STEPS = 40  # L-BFGS steps before the first certificate, then half of those there were
 MOST_STEPS = 800  # of a round
 FIRST_GAP = 0.03  # relative gap to which the problem on the first features is solved
-TARGET = 0.5  # of the tolerance, to which it is solved at last
-GOAL = 0.99  # of the tolerance, at which the bound on all features is tried
-FAR = 8.0  # times the tolerance: with a wider gap a weaker bound is tried too
+TARGET = 0.5  # of the gap to be proved next, to which it is solved then
+GOAL = 0.99  # of that gap, which is tried
+CLOSER = 3.0  # by how much a smaller gap is tried where one is proved
 VIOLATED = 1.001  # what a feature gains over what it costs, from which it would enter alone
-STALL = 1e-3  # of the target: where nothing is violated, and the problem on the core is solved so far, that is all
+STALL = 1e-3  # of that gap: where nothing is violated, and the core is solved so far, there is no more to be gained
 ROUGH, ENOUGH = 4, 0.1  # certified points of the problem without l1 part at most, and its relative gap
 
 
@@ -64,15 +58,6 @@ class Grown:
     chosen: Indices
     U: Array
     C: Array
-
-
-class CoreDual(NamedTuple):
-    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold."""
-
-    u: Array
-    inverse_mean: float
-    C: Array
-    t: float
 
 
 class Solved(NamedTuple):
@@ -107,33 +92,35 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
     size = len(problem.c)
     state = first_features(problem) if first.U is None else warm_start(problem, first)
     floor = diagonal_floor(problem)
-    done, upper, lower, target, least = 0, 1.0, 0.0, FIRST_GAP, TARGET * tol
+    done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, FIRST_GAP, TARGET
     while done < max_iter:
         found = solve_on(problem.restrict(state.chosen), state, target, max_iter - done, poll)
         if done == 0:
             if found.point.value >= floor and first.U is None:
                 return
-            start = best_alone(problem)
-            lower = bound_without_l1(problem)
-            yield Iterate(start.U, 1, Dual(), start, Bracket(lower, start.value))
+            start, goal = best_alone(problem), max(tol, FIRST_GAP * found.point.value)
+            bounds = Bracket(bound_without_l1(problem), start.value)
+            yield Iterate(start.U, 1, Dual(), start, bounds)
         done += found.steps
         state = Grown(state.chosen, found.U, found.C)
-        point = spread(problem, state.chosen, found.point)
-        upper = min(upper, point.value)
-        yield Iterate(point.U, done, dual_on_all(state.chosen, found.dual, size), point, Bracket(lower, upper))
+        point, dual = spread(problem, state.chosen, found.point), dual_on_all(state.chosen, found.dual, size)
+        bounds = Bracket(bounds.lower, min(bounds.upper, point.value))
+        yield Iterate(point.U, done, dual, point, bounds)
         new = violated_alone(problem, state.chosen, dense(found.point.U))
         most = max(LEAST_NEW, int(NEW * len(state.chosen)))
         directions = np.zeros((size, 0))
         if 2 * len(new) < most:
-            look = look_around(problem, state.chosen, found.dual, Bracket(lower, upper), tol)
-            lower = max(lower, look.lower or 0.0)
+            core = Core(problem, state.chosen, found.dual.C)
+            look, goal = look_closer(core, found.dual, bounds, goal, tol)
+            bounds = Bracket(max(bounds.lower, look.lower or 0.0), bounds.upper)
+            yield Iterate(point.U, done, dual, point, bounds)
             new = np.concatenate([new, look.needed[~np.isin(look.needed, new)]])
             directions = look.directions
-            yield Iterate(point.U, done, dual_on_all(state.chosen, found.dual, size), point, Bracket(lower, upper))
-        least = least if len(new) else least / 3.0  # nothing is violated: what is missing is accuracy on the core
-        if least < STALL * tol:
+        # Where nothing is violated, what is missing is accuracy on the core.
+        fraction = TARGET if len(new) else fraction / 3.0
+        if fraction < STALL:
             return
-        target = max(target / 3.0, least)
+        target = max(target / 3.0, fraction * goal)
         state = grow(problem, state, new[:most], found.dual.u, directions)
 
 
@@ -160,8 +147,9 @@ def first_features(problem: DirectionProblem) -> Grown:
 
 def warm_start(problem: DirectionProblem, first: Start) -> Grown:
     """Return the features that a warm start uses, with its factor and multiplier on them."""
-    chosen = np.flatnonzero(used_rows(first.U) | (problem.c == 0.0))
-    U = dense(scipy.sparse.csr_array(first.U)[chosen])
+    given = scipy.sparse.csr_array(first.U if first.U is not None else np.zeros((len(problem.c), 1)))
+    chosen = np.flatnonzero(used_rows(given) | (problem.c == 0.0))
+    U = dense(given[chosen])
     C = np.zeros((len(chosen), len(chosen)))
     if first.C is not None:
         C = dense(scipy.sparse.csr_array(first.C)[chosen][:, chosen])
@@ -202,21 +190,9 @@ def judge(small: DirectionProblem, U: Array, C: Array, steps: int) -> Solved:
     """Return a factor and its multiplier with the better of its two points and the best dual near them."""
     point = small.best_scale(U)
     thresholded = without_inactive(small, point.U, C)
-    dual = dual_of(small, point.q, C)
+    dual = dual_of(small, point.q, lambda M: (C, closer_to_feasible(small, M, C)))
     best = thresholded if thresholded.value < point.value else point
     return Solved(U, C, best, dual, best.value - (1.0 - dual.t * dual.inverse_mean), steps)
-
-
-def dual_of(small: DirectionProblem, q: Array, C: Array) -> CoreDual:
-    """Return the weights and the multiplier, of those near the given ones, that promise the largest bound."""
-    found = []
-    for u, inverse_mean in candidate_weights(small, q):
-        M = moment(small.X, u)
-        whitened = symmetric(times(small.W.T, times(M, small.W)))
-        for matrix in (C, closer_to_feasible(small, M, C)):
-            blend = blended_ratio(whitened, symmetric(times(small.W.T, times(matrix, small.W))))
-            found.append(CoreDual(u, inverse_mean, blend.share * matrix, blend.t))
-    return min(found, key=lambda dual: dual.t * dual.inverse_mean)
 
 
 def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indices:
@@ -237,23 +213,23 @@ def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indi
     return order[: int(np.sum(excess > VIOLATED))]
 
 
-def look_around(problem: DirectionProblem, chosen: Indices, dual: CoreDual, bounds: Bracket, tol: float) -> Look:
-    """Look from the core outwards at the t that is needed, and at a larger one where the gap is still wide.
+def look_closer(core: Core, dual: CoreDual, bounds: Bracket, goal: float, tol: float) -> tuple[Look, float]:
+    """Try to prove a gap from the core outwards, and smaller ones down to the tolerance where it is proved.
 
-    What is needed and the directions are those at the first.
+    Returns what the last look found, with the best bound, and the gap that is to be proved next.
     """
-    core = Core(problem, chosen, dual.C)
-    first: Look | None = None
-    for gap in (GOAL * tol, bounds.gap / 4.0):
-        t = (1.0 - bounds.upper + gap) / dual.inverse_mean
-        if t >= dual.t:
-            look = look_outside(core, dual.u, dual.inverse_mean, t)
-            first = look if first is None else first._replace(lower=look.lower)
-            if look.lower is not None:
-                break
-        if bounds.gap <= FAR * tol:
-            break
-    return nothing_found(problem) if first is None else first
+    found, lower = nothing_found(core.problem), None
+    while True:
+        t = (1.0 - bounds.upper + GOAL * goal) / dual.inverse_mean
+        if t < dual.t:
+            return found._replace(lower=lower), goal
+        found = look_outside(core, dual.u, dual.inverse_mean, t)
+        if found.lower is None:
+            return found._replace(lower=lower), goal
+        lower = found.lower
+        if goal <= tol:
+            return found, goal
+        goal = max(tol, goal / CLOSER)
 
 
 def grow(problem: DirectionProblem, state: Grown, new: Indices, u: Array, directions: Array) -> Grown:

@@ -40,6 +40,11 @@ def squared_norm(U: Factor) -> float:
     return float(np.sum(np.square(entries)))
 
 
+def diagonal(U: Factor) -> Array:
+    """Return the diagonal of UU', without a matrix of that size."""
+    return np.asarray(U.multiply(U).sum(axis=1) if is_sparse(U) else np.sum(np.square(U), axis=1)).ravel()
+
+
 def products(X: Array, U: Factor) -> Array:
     """Return X U, shape (n, r)."""
     if not is_sparse(U):

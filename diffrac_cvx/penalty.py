@@ -95,6 +95,14 @@ class Penalty:
         return bool(np.any(np.asarray(self.c) > 0))
 
 
+def suggested_lam(n: int, d: int, ridge: float) -> float:
+    """Return the l1 weight to begin with where there are more columns than rows, ridge sqrt(log d / n).
+
+    Columns at unit variance; a rule of thumb, see the guide on wide tables for what stands behind it.
+    """
+    return float(ridge * (np.log(d) / n) ** 0.5)
+
+
 def weights_of(penalty: Penalty, d: int) -> tuple[Array, Array]:
     """Return a and c of a penalty as (d,) arrays, or raise an error that says how to make one.
 

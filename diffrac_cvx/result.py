@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.factors import Factor, squared
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.factors import Factor, diagonal, squared
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.proved_numbers import format_bracket, format_gap, format_upper, width_of
 
@@ -132,6 +133,7 @@ class Progress(_Line):
 
 
 Labels = npt.NDArray[np.int64]
+IN_USE = 1e-3  # of the largest V_jj: what a feature in use has more of
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +163,32 @@ class Components:
         if len(proved) <= 1:
             return words
         return f"{words}; every optimal V is proved to have {len(proved)}, the largest of {proved.max()} at most"
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The features that V uses; as text, how many they are, and what any others could gain.
+
+    Attributes
+    ----------
+    used : (k,) array of int
+        Features in use, the largest V_jj first.
+    d : int
+        Number of features.
+    gap : float
+        Proved: no V, on whichever features, costs less by more than this.
+    """
+
+    used: Labels
+    d: int
+    gap: float
+
+    def __str__(self) -> str:
+        k = len(self.used)
+        return (
+            f"{k} of {self.d} features {'carries' if k == 1 else 'carry'} the answer; "
+            f"no other set can cost less by more than {format_upper(self.gap)}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +280,35 @@ class Result:
     def bracket(self) -> Bracket:
         """The proved bracket; as text, its ends are rounded outwards."""
         return Bracket(self.lower, self.upper)
+
+    def features(self, d: int | None = None, *, rtol: float = IN_USE) -> Features:
+        """Return the features in use: those j with V_jj above rtol times the largest one.
+
+        V_jj is in the units of X: bring the columns to unit variance first.
+
+        Parameters
+        ----------
+        d : int, optional
+            Number of features, to be given where nu < 1: V then has a last row for the offset, which is left out.
+        rtol : float
+            In [0, 1).
+
+        Raises
+        ------
+        ParameterError
+            If the result is of a relaxation in Y alone, or an input is out of its range.
+        """
+        if self.G is None:
+            raise ParameterError("the result has no V, and with it no features: solve a relaxation that has directions")
+        if not 0.0 <= rtol < 1.0:
+            raise ParameterError(f"rtol = {rtol} must be in [0, 1)")
+        rows = self.G.shape[0]
+        if d not in (None, rows, rows - 1):
+            raise ParameterError(f"d = {d} must be the number of features, {rows}, or {rows - 1} with an offset")
+        energies = diagonal(self.G)[:d]
+        order = np.argsort(-energies, kind="stable")
+        used = order[energies[order] > rtol * energies.max(initial=0.0)]
+        return Features(used.astype(np.int64), len(energies), self.gap)
 
     def judged_by(self, cost: float, trivial: float = 0.0) -> "Result":
         """Return the result with the trivial lower bound where its value, or the cost of labels, is below its own."""

@@ -4,7 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 
+from diffrac_cvx import low_rank
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.penalty import suggested_lam
 from diffrac_cvx.result import Bracket, Components, Result, Status
 
 
@@ -59,3 +63,67 @@ def test_the_words_of_a_result_name_the_rank_of_its_factor_and_what_was_left_out
     assert "components='V is diagonal'" in words
     assert result_of().V is None
     np.testing.assert_allclose(result_of(G=np.ones((2, 3))).V, np.full((2, 2), 3.0))
+
+
+def uneven():
+    """A result whose V has the diagonal 9, 0, 4, 0.04, 0.004."""
+    return result_of(G=np.diag([3.0, 0.0, 2.0, 0.2, 0.004**0.5]))
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csc_array])
+def test_features_in_use_are_ranked_by_the_diagonal_of_v(form):
+    result = result_of(G=form(uneven().G))
+    assert result.features().used.tolist() == [0, 2, 3]
+    assert result.features(rtol=0.0).used.tolist() == [0, 2, 3, 4]
+    assert result.features(rtol=0.01).used.tolist() == [0, 2]
+
+
+def test_the_offset_is_no_feature():
+    result = result_of(G=np.diag([1.0, 0.5, 100.0]))
+    assert result.features().used.tolist() == [2]
+    assert result.features(3).used.tolist() == [2]
+    assert result.features(2).used.tolist() == [0, 1]
+    assert result.features(2).d == 2
+
+
+def test_features_in_words_are_counted_with_what_others_could_gain():
+    words = str(result_of(lower=0.25, G=uneven().G).features())
+    assert words == "3 of 5 features carry the answer; no other set can cost less by more than 0.25"
+    assert str(result_of(lower=0.25, G=np.diag([1.0, 0.0])).features()).startswith("1 of 2 features carries the answer")
+    assert len(result_of(G=np.zeros((4, 1))).features().used) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "arguments", "says"),
+    [
+        ({}, {}, "no V"),
+        ({"G": np.eye(3)}, {"d": 5}, "d = 5"),
+        ({"G": np.eye(3)}, {"rtol": 1.0}, "rtol = 1.0"),
+        ({"G": np.eye(3)}, {"rtol": float("nan")}, "rtol = nan"),
+    ],
+)
+def test_features_that_cannot_be_counted_are_refused(fields, arguments, says):
+    with pytest.raises(ParameterError, match=says):
+        result_of(**fields).features(**arguments)
+
+
+def test_few_features_of_a_wide_table_carry_the_answer_and_their_order_is_that_of_v():
+    rng = np.random.default_rng(0)
+    y = np.repeat([1.0, -1.0], 20)
+    X = rng.standard_normal((40, 60))
+    X[:, [3, 7, 11, 50]] += 2.0 * y[:, None]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    lam = suggested_lam(40, 60, 0.3)
+    result = low_rank(X, lam=lam, ridge=0.3, tol=1e-3)
+    found = result.features()
+    assert set(found.used[:4].tolist()) == {3, 7, 11, 50}
+    weights = np.diag(result.V)[found.used]
+    assert np.all(np.diff(weights) <= 0.0)
+    assert len(found.used) < 60
+    assert found.gap == result.gap <= 1e-3
+
+
+def test_the_weight_to_begin_with_is_that_of_the_law():
+    assert suggested_lam(100, 1000, 0.3) == pytest.approx(0.0788, abs=1e-4)
+    assert suggested_lam(400, 1000, 0.3) == pytest.approx(suggested_lam(100, 1000, 0.3) / 2)
+    assert suggested_lam(60, 5000, 0.0) == 0.0

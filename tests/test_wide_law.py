@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.penalty import suggested_lam
 from experiments.wide_law import cells, claims, law
 from experiments.wide_law.plot import draw
 
@@ -130,8 +131,8 @@ def test_the_suggested_weight_is_near_the_best_ratio_of_the_law(n, d, k, shift):
         return law.flat_cost(k, m, lam) / law.noise_cost(n, d, lam)
 
     best = min(ratio(lam) for lam in np.geomspace(0.005, 0.4, 60))
-    assert ratio(law.suggested_lam(n, d)) <= 1.05 * best
-    assert ratio(10 * law.suggested_lam(n, d)) > 1.2 * best
+    assert ratio(suggested_lam(n, d, law.RIDGE)) <= 1.05 * best
+    assert ratio(10 * suggested_lam(n, d, law.RIDGE)) > 1.2 * best
 
 
 def test_a_wide_table_is_standardised_and_its_shifts_are_in_its_first_columns():

@@ -86,5 +86,5 @@ print(np.round(model.selection_frequencies_, 2))
 # - Clusters of very different sizes: ``nu`` prefers equal ones, the more the nearer it is to 1.
 # - Tables with many features of two values: such a feature is a perfect split by itself. Leave out those that cannot be
 #   the answer, such as sex or a sample's number.
-# - Fewer points than features, without ``lam`` or ``ridge``: noise can be split perfectly.
+# - Fewer points than features, without ``lam`` or ``ridge``: noise can be split perfectly. See :doc:`wide` for these tables.
 # - Labels that the features do not show: no method finds them; the sets above with an index near 0 are such.

@@ -14,8 +14,8 @@ from diffrac_cvx.baselines.influential import select_ifpca
 from diffrac_cvx.baselines.principal import select_sparse_component
 from diffrac_cvx.baselines.selection import Selection, grid_of_bounds
 from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans
-from diffrac_cvx.factors import dense
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.penalty import suggested_lam
 
 LAMS, RIDGE = (0.2, 0.1, 0.05), 0.3
 GOAL = 1e-2  # proved relative gap at which a solve ends
@@ -73,17 +73,14 @@ def is_narrow(progress: dc.Progress) -> bool:
 def relax(X: Array, lam: float) -> Found:
     """Cluster by the relaxation; the columns chosen are those of a V_jj that is not small beside the largest."""
     result = solve(X, lam)
-    assert result.G is not None
-    energies = np.square(dense(result.G)).sum(axis=1)
-    order = np.argsort(-energies, kind="stable")
-    alive = int((energies > ALIVE * energies.max()).sum())
-    return Found(dc.rounding.kmeans_centered(result.factor), order[:alive], result.gap / result.upper)
+    used = result.features(rtol=ALIVE).used
+    return Found(dc.rounding.kmeans_centered(result.factor), used, result.gap / result.upper)
 
 
 def own_choice(X: Array) -> Found:
     """Cluster by the relaxation at the l1 weight that its size alone suggests: ridge times sqrt(log d / n)."""
     n, d = X.shape
-    return relax(X, RIDGE * float(np.sqrt(np.log(d) / n)))
+    return relax(X, suggested_lam(n, d, RIDGE))
 
 
 def by_relaxation(X: Array, _: np.random.Generator, *, lam: float | None = None) -> Found:

@@ -116,11 +116,6 @@ def noise_cost(n: int, d: int, lam: float, ridge: float = RIDGE) -> float:
     return highest if excess(highest) <= 0 else float(scipy.optimize.brentq(excess, 1e-9, highest))
 
 
-def suggested_lam(n: int, d: int, ridge: float = RIDGE) -> float:
-    """Return the l1 weight that the law suggests where d is above n: ridge sqrt(log d / n)."""
-    return float(ridge * (np.log(d) / n) ** 0.5)
-
-
 def lower_cost(S: Array, lam: float, ridge: float = RIDGE) -> float:
     r"""Return a number that :math:`\kappa(S)` is not below, by entrywise soft thresholding: a Cholesky factor decides.
 

@@ -6,6 +6,7 @@ import typer
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.penalty import suggested_lam
 
 AUTO = "auto"
 NUS = (1.0, 0.5)  # that --nu auto chooses from
@@ -41,6 +42,17 @@ def require_two_clusters(count: int, *weights: Any) -> None:
     """Raise where weights are "auto" and something else than one split in two is asked for."""
     if count > 1 and AUTO in weights:
         raise ParameterError("auto chooses for one split in two; give numbers for several labels")
+
+
+def suggest(n: int, d: int, ridge: float) -> list[str]:
+    """Return a note that says which lambda to try where there are more columns than rows, or nothing."""
+    lam = suggested_lam(n, d, ridge)
+    if d <= n or lam == 0.0:
+        return []
+    return [
+        f"with more columns ({d}) than rows ({n}) an l1 weight finds groups that few columns carry; "
+        f"try the same command with --lambda {lam:.2g}"
+    ]
 
 
 class Chosen(NamedTuple):

@@ -88,6 +88,8 @@ def cluster(
             random_state=seed,
         )  # fmt: skip
         watch.say("judging what was found")
+        if labels_count == 1 and n_clusters == 2 and lam is None and c is None:
+            warned += automatic.suggest(len(table.X), table.X.shape[1], chosen.ridge)
         findings = summarise(table, model, warned)
         if report is not None:
             watch.say("writing the report")
@@ -162,6 +164,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
         "upper_bound": model.upper_bound_,
         "label_gap": gap,
         "sizes": np.bincount(labels, minlength=K).tolist() if labels.ndim == 1 else labels.sum(axis=0).tolist(),
+        "features_in_use": features_in_use(table, model),
         "scaled_coefficients": by_name(table, model.scaled_coef_),
         "coefficients": by_name(table, model.coef_),
         "intercept": model.intercept_,
@@ -176,6 +179,13 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
         "rows": table.rows,
         "labels": labels,
     }
+
+
+def features_in_use(table: Table, model: Any) -> list[str] | None:
+    """Return the names of the features in use, the first first; None where no l1 weight chose them for two clusters."""
+    if getattr(model, "n_clusters", 0) != 2 or not model._penalty.has_l1 or model.result_.G is None:
+        return None
+    return [table.names[j] for j in model.result_.features(table.X.shape[1]).used]
 
 
 def by_name(table: Table, values: Array) -> dict[str, list[float]]:

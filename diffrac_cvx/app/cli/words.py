@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.proved_numbers import format_ends, format_gap, format_lower
-from diffrac_cvx.result import Status
+from diffrac_cvx.result import Features, Status
 
 MOST_COEFFICIENTS = 8  # that are printed
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
@@ -48,7 +50,7 @@ def answer_of(found: dict[str, Any]) -> list[str]:
         return lines
     present = [size for size in sizes if size]
     clusters = f"Clusters of {list_words(present)} points." if len(present) > 1 else f"One cluster of {n} points."
-    return [*lines, clusters, proof_of(found), features_of(found)]
+    return [*lines, clusters, proof_of(found), *count_of(found), features_of(found)]
 
 
 def proof_of(found: dict[str, Any]) -> str:
@@ -59,6 +61,15 @@ def proof_of(found: dict[str, Any]) -> str:
     if cost - lower <= max(found["tol"], 1e-4):
         return f"{said} Proved: no {what} of these points costs less, up to {format_gap(lower, cost)}."
     return f"{said} Proved: no {what} of these points costs less than {least}."
+
+
+def count_of(found: dict[str, Any]) -> list[str]:
+    """Return how few features carry the answer, where an l1 weight chose them, and what any others could gain."""
+    used = found["features_in_use"]
+    if used is None or found["reservations"]:
+        return []
+    others = Features(np.arange(len(used)), found["d"], found["label_gap"])
+    return [f"{others}. Any other has at most a thousandth of the largest weight."]
 
 
 def features_of(found: dict[str, Any]) -> str:

@@ -25,13 +25,23 @@ from diffrac_cvx.choice import (
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators import DiffracClustering, _AffineClusterer, choose_seed
 from diffrac_cvx.inputs import Array, in_unit_interval, nonnegative, one_of, positive, positive_int
+from diffrac_cvx.penalty import suggested_lam
 from diffrac_cvx.point_weights import as_weights, points_with_weight, shares_of
 
+LAMS, RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
+WIDE_RIDGE, WIDE_SHARES = 0.3, (0.5, 1.0, 2.0)  # where there are more features than points; shares of `suggested_lam`
 REFIT = 0.1  # share of the time limit that is kept for the fit of the setting chosen
 FROM_BEST = (
     "labels_", "coef_", "intercept_", "scaled_coef_", "support_", "lower_bound_", "upper_bound_", "label_gap_",
     "reservations_", "result_", "n_iter_",
 )  # fmt: skip
+
+
+def default_grid(n: int, d: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the l1 weights and the ridges that are tried on a table of this shape."""
+    if d <= n:
+        return LAMS, RIDGES
+    return (0.0, *(share * suggested_lam(n, d, WIDE_RIDGE) for share in WIDE_SHARES)), (WIDE_RIDGE,)
 
 
 class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
@@ -44,8 +54,12 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
 
     Parameters
     ----------
-    lams, ridges, nus : sequence of float
-        The grid: weights of the squared l1 norm, of the ridge and of the imbalance, see `DiffracClustering`.
+    lams, ridges : sequence of float, optional
+        The grid: weights of the squared l1 norm and of the ridge, see `DiffracClustering`.  By default 0, 0.01 and 0.1
+        by 0.1, 0.3 and 1; where there are more features than points, ridge 0.3 with 0 and with a half, one and two
+        times the l1 weight that the guide on wide tables suggests.
+    nus : sequence of float
+        The grid: weights of the imbalance.
     criterion : {"consensus", "stability", "separation", "eigenvalue_ratio", "label_gap"}
         What chooses, as measured in the page on choosing:
 
@@ -110,8 +124,8 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
 
     def __init__(
         self,
-        lams: Sequence[float] = (0.0, 0.01, 0.1),
-        ridges: Sequence[float] = (0.1, 0.3, 1.0),
+        lams: Sequence[float] | None = None,
+        ridges: Sequence[float] | None = None,
         nus: Sequence[float] = (1.0,),
         *,
         criterion: str = "consensus",
@@ -152,7 +166,7 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         DegenerateDataWarning
             For each of ``reservations_``.
         """
-        settings = self._settings()
+        self._settings((2, 1))  # what is wrong with the grid is said before the table is read
         one_of(self.criterion, "criterion", tuple(CRITERIA))
         tol, limit = positive(self.tol, "tol"), self.time_limit
         clock = Clock(None if limit is None else (1.0 - REFIT) * positive(limit, "time_limit"))
@@ -160,7 +174,7 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         weights = as_weights(sample_weight, len(given))
         shares = shares_of(weights)
         data = self._scale(points_with_weight(given, weights), shares)
-        entries = follow_path(data.X, settings, tol=tol, clock=clock, shares=shares)
+        entries = follow_path(data.X, self._settings(data.X.shape), tol=tol, clock=clock, shares=shares)
         halves = self._judge_halves(data.X, entries, tol, clock, shares)
         self.cv_results_ = tabulate(entries, halves, self.criterion, shares)
         if weights is not None and weights.has_zeros:
@@ -174,12 +188,15 @@ class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         self._refit(X, rest, sample_weight)
         return self
 
-    def _settings(self) -> list[Setting]:
-        """Return the grid, checked."""
+    def _settings(self, shape: tuple[int, ...]) -> list[Setting]:
+        """Return the grid for a table of this shape, checked."""
+        lams, ridges = default_grid(*shape)
+        given = {"lams": lams if self.lams is None else self.lams}
+        given["ridges"] = ridges if self.ridges is None else self.ridges
         checks = (("lams", nonnegative), ("ridges", nonnegative), ("nus", in_unit_interval))
         grid: list[list[float]] = []
         for name, check in checks:
-            values = np.unique(np.asarray(getattr(self, name)))
+            values = np.unique(np.asarray(given.get(name, self.nus)))
             if values.size == 0:
                 raise ParameterError(f"{name} is empty; give at least one number")
             grid.append([check(value, name) for value in values])

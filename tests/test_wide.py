@@ -4,7 +4,6 @@ The judges are written here from (15) and its dual, in NumPy, in fractions and t
 no lower bound may pass, whatever the accuracy of the solver it came from.
 """
 
-import time
 from fractions import Fraction
 
 import cvxpy as cp
@@ -14,8 +13,7 @@ import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.certificates.outside import Core, dual_of, excess_of_core, look_outside, violated_directions
-from diffrac_cvx.certificates.pairs import Pairs
+from diffrac_cvx.certificates.outside import Core, dual_of, excess_of_core, look_outside
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.solvers.factored import growing
 
@@ -33,7 +31,7 @@ class Table:
 
     def __init__(self, X, nu, a, c, w=None):
         self.X, self.nu, self.a, self.c, self.w = X, nu, a, c, w
-        n, d = X.shape
+        n = len(X)
         self.p = np.full(n, 1.0 / n) if w is None else w / w.sum()
         data = X - self.p @ X
         data -= self.p @ data
@@ -372,6 +370,7 @@ def test_a_row_that_is_zero_on_the_core_alone_keeps_its_weight():
     problem = direction_problem(X, 1.0, dc.Penalty(lam=0.1, ridge=0.3))
     small, U = problem.restrict(np.arange(3)), np.eye(3, 1)
     dual = dual_of(problem, small, small.best_scale(U).q, lambda _: [np.zeros((3, 3))])
-    assert small.zero_rows[8:].all() and not problem.zero_rows.any()
+    assert small.zero_rows[8:].all()
+    assert not problem.zero_rows.any()
     assert np.all(dual.u > 0.0)
     assert dual.inverse_mean == pytest.approx(np.mean(1.0 / dual.u))

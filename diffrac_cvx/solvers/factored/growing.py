@@ -105,11 +105,11 @@ def iterates(problem: DirectionProblem, stopping: Stopping, max_iter: int, first
     while done < max_iter:
         found = solve_on(problem, state, target, max_iter - done, stopping.poll)
         if done == 0:
-            if found.point.value >= floor and first.U is None:
-                return
             start, goal = best_alone(problem), max(stopping.tol, FIRST_GOAL * found.point.value)
             bounds = Bracket(bound_without_l1(problem), start.value)
-            yield Iterate(start.U, 1, Dual(), start, bounds)
+            yield Iterate(start.U, 0, Dual(), start, bounds)
+            if found.point.value >= floor and first.U is None:
+                return
         done += found.steps
         state = Grown(state.chosen, found.U, found.C)
         point, dual = spread(problem, state.chosen, found.point), dual_on_all(state.chosen, found.dual, size)

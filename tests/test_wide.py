@@ -4,7 +4,6 @@ The judges are written here from (15) and its dual, in NumPy, in fractions and t
 no lower bound may pass, whatever the accuracy of the solver it came from.
 """
 
-import time
 from fractions import Fraction
 
 import cvxpy as cp
@@ -14,8 +13,7 @@ import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.certificates.outside import Core, excess_of_core, look_outside, violated_directions
-from diffrac_cvx.certificates.pairs import Pairs
+from diffrac_cvx.certificates.outside import Core, excess_of_core, look_outside
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.solvers.factored import growing
 
@@ -33,7 +31,7 @@ class Table:
 
     def __init__(self, X, nu, a, c, w=None):
         self.X, self.nu, self.a, self.c, self.w = X, nu, a, c, w
-        n, d = X.shape
+        n = len(X)
         self.p = np.full(n, 1.0 / n) if w is None else w / w.sum()
         data = X - self.p @ X
         data -= self.p @ data
@@ -334,6 +332,36 @@ def test_the_least_number_that_is_proved_is_feasible_in_fractions():
 @pytest.mark.slow
 def test_the_least_number_that_is_proved_is_feasible_in_fractions_for_all_cores():
     assert sum(hold_to_fractions(seed, (0.0, -1, 0.5, 0.9, 1.0)) for seed in range(60)) > 200
+
+
+@pytest.mark.parametrize("core", ["none", "one", "all"])
+def test_single_columns_are_proved_to_the_last_bit_and_no_further(core):
+    """Columns with rows of their own: S is diagonal, and its sign at the least number is that of a sum of fractions."""
+    below = 0
+    for seed in range(40):
+        rng = np.random.default_rng([2017, 34, seed])
+        D, rows = 3, 9
+        X = np.zeros((D * rows, D))
+        for j in range(D):
+            X[j * rows : (j + 1) * rows, j] = rng.standard_normal(rows)
+        problem = direction_problem(X, 1.0, dc.Penalty(1e-3, 1e-2))
+        u = rng.uniform(0.3, 2.0, len(X))
+        chosen = {"none": np.zeros(0, dtype=np.intp), "one": np.array([seed % D]), "all": np.arange(D)}[core]
+        within = Core(problem, chosen, np.zeros((len(chosen), len(chosen))))
+        squares = [[Fraction(x) ** 2 for x in column] for column in problem.X.T]
+        M = [sum(Fraction(v) * x for v, x in zip(u, column, strict=True)) / len(X) for column in squares]
+        penalty = [squared_exactly(a) + squared_exactly(c) for a, c in zip(problem.a, problem.c, strict=True)]
+        A = [sum(column) / len(X) + ridge for column, ridge in zip(squares, penalty, strict=True)]
+        edge = max(m / a for m, a in zip(M, A, strict=True))
+        t = float(edge)
+        for _ in range(12):
+            t = np.nextafter(t, 0.0)
+        for _ in range(24):
+            t = float(np.nextafter(t, np.inf))
+            assert Fraction(t) >= edge or look_outside(within, u, 1.0, t).lower is None, (seed, t)
+            below += Fraction(t) < edge
+        assert look_outside(within, u, 1.0, t * (1.0 + 1e-9)).lower is not None
+    assert below > 200
 
 
 def test_weights_whose_products_underflow_leave_no_pair_out():

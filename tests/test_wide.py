@@ -390,3 +390,44 @@ def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
     ridge = dc.low_rank(X, penalty=dc.Penalty(0.3), tol=1e-6)
     assert found.lower <= ridge.upper + ROUNDING
     assert found.upper >= ridge.lower - ROUNDING
+
+
+# Bad tables
+
+
+def bad_tables():
+    """Tables of thousands of columns that are equal up to sign, repeated, constant, in any units, with their weights."""
+    rng = np.random.default_rng(5)
+    X, x = rng.standard_normal((30, 2000)), rng.standard_normal(30)
+    plain = {"lam": 0.1, "ridge": 0.3}
+    some = np.where(np.arange(2000) % 2 == 0, 3.0, X)
+    alone = np.where(np.arange(2000) == 7, X, 2.0)
+    return {
+        "equal up to sign": (np.outer(x, rng.choice([-1.0, 1.0], 1000)), plain),
+        "repeated": (np.tile(X[:, :20], 50), plain),
+        "half of them constant": (some, plain),
+        "all but one constant": (alone, plain),
+        "ridge by column, some zero": (X, {"lam": 0.05, "ridge": rng.choice([0.0, 0.3, 1.0], 2000)}),
+        "all alive": (X, {"lam": 1e-6, "ridge": 0.3}),
+        "none alive": (X, {"lam": 1e6, "ridge": 0.3}),
+        "heavy tails": (rng.standard_t(1.2, (30, 2000)), plain),
+        "units": (X * 10.0 ** rng.uniform(-6, 6, 2000), plain),
+        "two points": (X[:2], plain),
+        "many": (rng.standard_normal((20, 50_000)), plain),
+    }
+
+
+@pytest.mark.parametrize("name", bad_tables())
+def test_a_short_time_leaves_a_valid_bracket_and_labels_to_read(name):
+    X, weights = bad_tables()[name]
+    result = dc.low_rank(X, **weights, tol=1e-3, time_limit=0.1)
+    assert result.contradiction is None
+    assert 0.0 <= result.lower <= result.upper <= 1.0 + ROUNDING
+    assert result.seconds <= 1.5
+    labels = dc.rounding.kmeans_centered(result.F)
+    assert set(labels) <= {-1.0, 1.0}
+    data, size = X - X.mean(axis=0), X.shape[1]
+    a, c = np.sqrt(np.broadcast_to(weights["ridge"], size)), np.sqrt(weights["lam"])
+    gains = np.mean(np.abs(data), axis=0) ** 2 / np.maximum(np.mean(data**2, axis=0) + a**2 + c**2, 1e-300)
+    assert result.upper <= 1.0 - gains.max() + 1e-8  # the rounding of 50 000 columns
+    assert result.lower <= 1.0 - gains.max() + ROUNDING

@@ -392,6 +392,17 @@ def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
     assert found.upper >= ridge.lower - ROUNDING
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_without_l1_part_is_the_optimum_where_no_two_columns_share_a_row(seed):
+    """There V is diagonal, |V|_1 is its trace, and the optimum is 1 - sum_j (mean |x_j|)^2 / (mean x_j^2 + a^2 + c^2)."""
+    rng = np.random.default_rng([2017, 35, seed])
+    X = np.kron(np.eye(12), rng.choice([-1.0, 1.0], (4, 1))) * rng.uniform(0.5, 2.0, 12)
+    a, c = rng.uniform(0.0, 0.3, 12), rng.uniform(0.1, 0.5, 12)
+    problem = direction_problem(X, 1.0, dc.Penalty(a, c))
+    optimum = 1.0 - np.sum(np.mean(np.abs(X), axis=0) ** 2 / (np.mean(X**2, axis=0) + a**2 + c**2))
+    assert optimum - 0.1 * optimum <= growing.bound_without_l1(problem) <= optimum + ROUNDING
+
+
 # Bad tables
 
 

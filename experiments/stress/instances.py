@@ -32,7 +32,7 @@ class Instance(NamedTuple):
     @property
     def has_many_columns(self) -> bool:
         """Whether a solution is sought from a few features outwards, where there is an l1 part."""
-        return self.X.shape[1] >= MANY
+        return int(self.X.shape[1]) >= MANY
 
     @property
     def given(self) -> npt.ArrayLike:

@@ -394,7 +394,7 @@ def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_bound_without_l1_part_is_the_optimum_where_no_two_columns_share_a_row(seed):
-    """There V is diagonal, |V|_1 is its trace, and the optimum is 1 - sum_j (mean |x_j|)^2 / (mean x_j^2 + a^2 + c^2)."""
+    """There V is diagonal, and the optimum is 1 - sum_j (mean |x_j|)^2 / (mean x_j^2 + a^2 + c^2)."""
     rng = np.random.default_rng([2017, 35, seed])
     X = np.kron(np.eye(12), rng.choice([-1.0, 1.0], (4, 1))) * rng.uniform(0.5, 2.0, 12)
     a, c = rng.uniform(0.0, 0.3, 12), rng.uniform(0.1, 0.5, 12)
@@ -407,7 +407,7 @@ def test_the_bound_without_l1_part_is_the_optimum_where_no_two_columns_share_a_r
 
 
 def bad_tables():
-    """Tables of thousands of columns that are equal up to sign, repeated, constant, in any units, with their weights."""
+    """Tables of thousands of columns that are equal up to sign, repeated, constant or in any units."""
     rng = np.random.default_rng(5)
     X, x = rng.standard_normal((30, 2000)), rng.standard_normal(30)
     plain = {"lam": 0.1, "ridge": 0.3}

@@ -334,6 +334,36 @@ def test_the_least_number_that_is_proved_is_feasible_in_fractions_for_all_cores(
     assert sum(hold_to_fractions(seed, (0.0, -1, 0.5, 0.9, 1.0)) for seed in range(60)) > 200
 
 
+@pytest.mark.parametrize("core", ["none", "one", "all"])
+def test_single_columns_are_proved_to_the_last_bit_and_no_further(core):
+    """Columns with rows of their own: S is diagonal, and its sign at the least number is that of a sum of fractions."""
+    below = 0
+    for seed in range(40):
+        rng = np.random.default_rng([2017, 34, seed])
+        D, rows = 3, 9
+        X = np.zeros((D * rows, D))
+        for j in range(D):
+            X[j * rows : (j + 1) * rows, j] = rng.standard_normal(rows)
+        problem = direction_problem(X, 1.0, dc.Penalty(1e-3, 1e-2))
+        u = rng.uniform(0.3, 2.0, len(X))
+        chosen = {"none": np.zeros(0, dtype=np.intp), "one": np.array([seed % D]), "all": np.arange(D)}[core]
+        within = Core(problem, chosen, np.zeros((len(chosen), len(chosen))))
+        squares = [[Fraction(x) ** 2 for x in column] for column in problem.X.T]
+        M = [sum(Fraction(v) * x for v, x in zip(u, column, strict=True)) / len(X) for column in squares]
+        penalty = [squared_exactly(a) + squared_exactly(c) for a, c in zip(problem.a, problem.c, strict=True)]
+        A = [sum(column) / len(X) + ridge for column, ridge in zip(squares, penalty, strict=True)]
+        edge = max(m / a for m, a in zip(M, A, strict=True))
+        t = float(edge)
+        for _ in range(12):
+            t = np.nextafter(t, 0.0)
+        for _ in range(24):
+            t = float(np.nextafter(t, np.inf))
+            assert Fraction(t) >= edge or look_outside(within, u, 1.0, t).lower is None, (seed, t)
+            below += Fraction(t) < edge
+        assert look_outside(within, u, 1.0, t * (1.0 + 1e-9)).lower is not None
+    assert below > 200
+
+
 def test_weights_whose_products_underflow_leave_no_pair_out():
     """G_jk / (c_j c_k) is no number where c_j c_k is 0, or where sums overflow: such a pair is beyond its box."""
     rng = np.random.default_rng(0)
@@ -360,6 +390,58 @@ def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
     ridge = dc.low_rank(X, penalty=dc.Penalty(0.3), tol=1e-6)
     assert found.lower <= ridge.upper + ROUNDING
     assert found.upper >= ridge.lower - ROUNDING
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_without_l1_part_is_the_optimum_where_no_two_columns_share_a_row(seed):
+    """There V is diagonal, and the optimum is 1 - sum_j (mean |x_j|)^2 / (mean x_j^2 + a^2 + c^2)."""
+    rng = np.random.default_rng([2017, 35, seed])
+    X = np.kron(np.eye(12), rng.choice([-1.0, 1.0], (4, 1))) * rng.uniform(0.5, 2.0, 12)
+    a, c = rng.uniform(0.0, 0.3, 12), rng.uniform(0.1, 0.5, 12)
+    problem = direction_problem(X, 1.0, dc.Penalty(a, c))
+    optimum = 1.0 - np.sum(np.mean(np.abs(X), axis=0) ** 2 / (np.mean(X**2, axis=0) + a**2 + c**2))
+    assert optimum - 0.1 * optimum <= growing.bound_without_l1(problem) <= optimum + ROUNDING
+
+
+# Bad tables
+
+
+def bad_tables():
+    """Tables of thousands of columns that are equal up to sign, repeated, constant or in any units."""
+    rng = np.random.default_rng(5)
+    X, x = rng.standard_normal((30, 2000)), rng.standard_normal(30)
+    plain = {"lam": 0.1, "ridge": 0.3}
+    some = np.where(np.arange(2000) % 2 == 0, 3.0, X)
+    alone = np.where(np.arange(2000) == 7, X, 2.0)
+    return {
+        "equal up to sign": (np.outer(x, rng.choice([-1.0, 1.0], 1000)), plain),
+        "repeated": (np.tile(X[:, :20], 50), plain),
+        "half of them constant": (some, plain),
+        "all but one constant": (alone, plain),
+        "ridge by column, some zero": (X, {"lam": 0.05, "ridge": rng.choice([0.0, 0.3, 1.0], 2000)}),
+        "all alive": (X, {"lam": 1e-6, "ridge": 0.3}),
+        "none alive": (X, {"lam": 1e6, "ridge": 0.3}),
+        "heavy tails": (rng.standard_t(1.2, (30, 2000)), plain),
+        "units": (X * 10.0 ** rng.uniform(-6, 6, 2000), plain),
+        "two points": (X[:2], plain),
+        "many": (rng.standard_normal((20, 50_000)), plain),
+    }
+
+
+@pytest.mark.parametrize("name", bad_tables())
+def test_a_short_time_leaves_a_valid_bracket_and_labels_to_read(name):
+    X, weights = bad_tables()[name]
+    result = dc.low_rank(X, **weights, tol=1e-3, time_limit=0.1)
+    assert result.contradiction is None
+    assert 0.0 <= result.lower <= result.upper <= 1.0 + ROUNDING
+    assert result.seconds <= 1.5
+    labels = dc.rounding.kmeans_centered(result.F)
+    assert set(labels) <= {-1.0, 1.0}
+    data, size = X - X.mean(axis=0), X.shape[1]
+    a, c = np.sqrt(np.broadcast_to(weights["ridge"], size)), np.sqrt(weights["lam"])
+    gains = np.mean(np.abs(data), axis=0) ** 2 / np.maximum(np.mean(data**2, axis=0) + a**2 + c**2, 1e-300)
+    assert result.upper <= 1.0 - gains.max() + 1e-8  # the rounding of 50 000 columns
+    assert result.lower <= 1.0 - gains.max() + ROUNDING
 
 
 def test_a_row_that_is_zero_on_the_core_alone_keeps_its_weight():

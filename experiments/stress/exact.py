@@ -44,6 +44,9 @@ def direction_value(X: Array, nu: float, a: Array, c: Array, G: Array, w: Array 
     """Return the objective of (15) at V = GG', the offset's row last where nu < 1."""
     with localcontext() as context:
         context.prec = DIGITS
+        used = np.flatnonzero(G[: X.shape[1]].any(axis=1) | (np.arange(X.shape[1]) == 0))  # V is 0 elsewhere
+        G = np.vstack([G[used], G[X.shape[1] :]])
+        X, a, c = X[:, used], np.asarray(a)[used], np.asarray(c)[used]
         data, factor, d, shares = centred(X, w), exact(G), X.shape[1], shares_of(X, w)
         scores = data @ factor[:d]
         offset = factor[d:]

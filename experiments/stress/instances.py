@@ -15,6 +15,7 @@ from diffrac_cvx.inputs import Array
 
 Rng = np.random.Generator
 MOST_POINTS, MOST_FEATURES = 12, 5
+MANY = 200  # columns, from which on a solution is sought from a few features outwards
 MOST_LABELLED = 7  # points of those whose labellings are all tried
 
 
@@ -27,6 +28,11 @@ class Instance(NamedTuple):
     c: Array
     w: Array | None = None
     form: str = "array"
+
+    @property
+    def has_many_columns(self) -> bool:
+        """Whether a solution is sought from a few features outwards, where there is an l1 part."""
+        return int(self.X.shape[1]) >= MANY
 
     @property
     def given(self) -> npt.ArrayLike:
@@ -135,6 +141,50 @@ def large_columns(rng: Rng) -> Instance:
     return Instance(X, draw_nu(rng), np.full(d, 10.0 ** rng.uniform(-2, 1)), np.zeros(d), draw_weights(rng, n))
 
 
+def many_columns(rng: Rng, X: Array) -> Instance:
+    """Many columns with an l1 part and a ridge, of any units: a solution is sought from a few features outwards."""
+    d = X.shape[1]
+    size = np.std(X, axis=0)
+    size = np.where(size > 1e-9, size, 1.0)
+    units = 10.0 ** rng.uniform(-4, 4, d) if rng.integers(4) == 0 else np.ones(d)
+    X, size = X * units, size * units
+    ridge = rng.choice([0.0, 0.3, 1.0], d) if rng.integers(2) else np.full(d, rng.choice([0.03, 0.3, 3.0]))
+    lam = 10.0 ** rng.uniform(-3, 0) * (rng.uniform(0.5, 1.5, d) if rng.integers(3) == 0 else np.ones(d))
+    if rng.integers(5) == 0:
+        lam[rng.integers(0, d, 2)] = 0.0
+    return Instance(X, draw_nu(rng), np.sqrt(ridge) * size, np.sqrt(lam) * size, draw_weights(rng, len(X)))
+
+
+def factors_outwards(rng: Rng) -> Instance:
+    """Columns correlated by a few common factors, some of them carrying two groups."""
+    n, d, k = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40)), int(rng.integers(1, 6))
+    X = rng.standard_normal((n, d)) + rng.uniform(0, 2) * rng.standard_normal((n, k)) @ rng.standard_normal((k, d))
+    X[:, : int(rng.integers(1, 30))] += rng.uniform(0, 2) * rng.choice([-1.0, 1.0], n)[:, None]
+    return many_columns(rng, X)
+
+
+def blocks_outwards(rng: Rng) -> Instance:
+    """The same block of columns again and again, up to signs, with a little noise or none."""
+    n, d, k = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40)), int(rng.integers(2, 30))
+    X = np.tile(rng.standard_normal((n, k)), d // k + 1)[:, :d] * rng.choice([-1.0, 1.0], d)
+    return many_columns(rng, X + rng.choice([0.0, 1e-9, 1e-3, 0.1]) * rng.standard_normal((n, d)))
+
+
+def signs_outwards(rng: Rng) -> Instance:
+    """Columns of a few values, many of them equal up to sign, some constant."""
+    n, d = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40))
+    X = np.asarray(rng.integers(-1, 2, (n, d)), dtype=float)
+    X = X[:, rng.integers(0, int(rng.integers(2, d)), d)] * rng.choice([-1.0, 1.0], d)
+    X[:, rng.random(d) < 0.1] = 3.0
+    return many_columns(rng, X)
+
+
+def tails_outwards(rng: Rng) -> Instance:
+    """Heavy tails: rows and entries far larger than the others."""
+    n, d = int(rng.integers(8, 21)), int(rng.integers(MANY, MANY + 40))
+    return many_columns(rng, rng.standard_t(rng.uniform(0.7, 3.0), (n, d)))
+
+
 def weighted(rng: Rng) -> Instance:
     """The families of arrays, with weights of the points."""
     made = make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))
@@ -167,8 +217,12 @@ def draw_weights(rng: Rng, n: int) -> Array | None:
 
 
 WHOLE: dict[str, Callable[[Rng], Instance]] = {
-    made.__name__: made for made in (wide, large_columns, weighted, sparse_table, read_by_chunks)
-}  # with their own penalties
+    made.__name__: made
+    for made in (
+        wide, large_columns, weighted, sparse_table, read_by_chunks,
+        factors_outwards, blocks_outwards, signs_outwards, tails_outwards,
+    )
+}  # with their own penalties  # fmt: skip
 
 
 def beside_time_stamps() -> Array:
@@ -189,12 +243,18 @@ NUS = (0.0, 1e-6, 0.25, 0.5, 0.75, 1.0 - 1e-6, 1.0)
 SIZES = (0.0, 1e-8, 1e-3, 0.1, 1.0, 1e3)  # of a weight, in units of its column
 
 
+def family_seed(family: str) -> int:
+    """Return a number of a family with its own penalties; a new family changes none of the others."""
+    first = ("large_columns", "read_by_chunks", "sparse_table", "weighted", "wide")
+    return first.index(family) if family in first else len(first) + sorted(set(WHOLE) - set(first)).index(family)
+
+
 def make_instance(family: str, number: int) -> Instance:
     """Return an instance of a family; its number is its seed."""
     if family in WHOLE:
         if family == "large_columns" and number < len(DROPPED):
             return DROPPED[number]
-        return WHOLE[family](np.random.default_rng([2017, 21, sorted(WHOLE).index(family), number]))
+        return WHOLE[family](np.random.default_rng([2017, 21, family_seed(family), number]))
     rng = np.random.default_rng([2017, 12, sorted(FAMILIES).index(family), number])
     n, d = int(rng.integers(2, MOST_POINTS + 1)), int(rng.integers(1, MOST_FEATURES + 1))
     X = FAMILIES[family](rng, n, d)

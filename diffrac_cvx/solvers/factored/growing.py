@@ -46,6 +46,7 @@ LEAST_NEW, NEW = 20, 0.5  # features that join at once: so many, or a share of t
 RANK = 8  # columns of U beyond those that matter, so that it can grow
 NEGLIGIBLE = 1e-5  # squared norm of a column of U, to the largest, below which it is dropped when features join
 DEAD = 1e-7  # of the largest diagonal entry of V, below which a feature leaves
+FAINT = 1e-4  # the same in a warm start
 SMALL, ALONG = 3e-3, 0.02  # sizes of the new entries of U, to the others: at random, and along violated directions
 STIFFNESS = 60.0  # of the augmented Lagrangian, times the number of features and c_i c_j
 STEPS = 40  # L-BFGS steps before the first certificate, then half of those there were
@@ -155,9 +156,10 @@ def first_features(problem: DirectionProblem) -> Grown:
 
 
 def warm_start(problem: DirectionProblem, first: Start) -> Grown:
-    """Return the features that a warm start uses, with its factor and multiplier on them."""
+    """Return the features on which a warm start is not faint, with its factor and multiplier on them."""
     given = scipy.sparse.csr_array(first.U if first.U is not None else np.zeros((len(problem.c), 1)))
-    chosen = np.flatnonzero(used_rows(given) | (problem.c == 0.0))
+    energies = np.asarray(given.multiply(given).sum(axis=1)).ravel()
+    chosen = np.flatnonzero((energies > FAINT * energies.max()) | (problem.c == 0.0))
     U = dense(given[chosen])
     C = np.zeros((len(chosen), len(chosen)))
     if first.C is not None:

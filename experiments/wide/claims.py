@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.inputs import Array
+from diffrac_cvx.proved_numbers import format_upper
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import Interval, bootstrap, mean_of
 from experiments.wide.cells import DRAWS, SHIFT, SHIFTS, USUAL, VARIANTS, D, K, N
@@ -227,7 +228,7 @@ def times(timed: pd.DataFrame) -> Finding | None:
         f"{method}, {n:.0f} x {d:.0f}: "
         + ", ".join(
             f"{row['seconds']:.3g} at lambda = {row['lam']:g}"
-            + ("" if row["met"] else f" (not met, gap {row['gap']:.2g})")
+            + ("" if row["met"] else f" (not met, gap {format_upper(row['gap'])})")
             for _, row in rows.iterrows()
         )
         for (method, n, d), rows in timed.groupby(["method", "n", "d"], sort=False)

@@ -137,7 +137,9 @@ def read_khan() -> Labelled:
 def read_nci60() -> Labelled:
     """Return the cell lines of the National Cancer Institute: 64 x 6830."""
     labels = pd.read_csv(io.BytesIO(read_known(ISLP, "ISLP/data/NCI60labs.csv")))["label"]
-    return Labelled(np.load(io.BytesIO(read_known(ISLP, "ISLP/data/NCI60data.npy"))), labels.to_numpy(str))
+    return Labelled(
+        np.load(io.BytesIO(read_known(ISLP, "ISLP/data/NCI60data.npy")), allow_pickle=False), labels.to_numpy(str)
+    )
 
 
 @cache

@@ -82,8 +82,10 @@ class Solved(NamedTuple):
 
 
 def pays(problem: DirectionProblem, first: Start) -> bool:
-    """Whether a solution from a few features outwards is tried."""
+    """Whether a solution from a few features outwards is tried: there has to be a ridge, or V is often diagonal."""
     free = int(np.sum(problem.c == 0.0))
+    if not np.any(problem.a[problem.c > 0.0]):
+        return False
     if free > MOST_FREE or len(problem.c) < LEAST or problem.X.shape[0] * problem.X.shape[1] > MOST_ENTRIES:
         return False
     return first.U is None or 4 * int(np.sum(used_rows(first.U))) <= len(problem.c)
@@ -97,19 +99,23 @@ def in_memory(problem: DirectionProblem) -> DirectionProblem:
 def iterates(problem: DirectionProblem, stopping: Stopping, max_iter: int, first: Start) -> Iterator[Iterate]:
     """Yield points with proved brackets on all features; end where a diagonal V may be better, or nothing is gained.
 
-    No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2).
+    No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2): where the first features do
+    no better, that is left to the solver that starts there.
     """
     size = len(problem.c)
     state = first_features(problem) if first.U is None else warm_start(problem, first)
     floor = diagonal_floor(problem)
     done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, FIRST_GAP, TARGET
     while done < max_iter:
-        found = solve_on(problem, state, target, max_iter - done, stopping.poll)
+        steps = STEPS if done == 0 and first.U is None else max_iter - done
+        found = solve_on(problem, state, target, steps, stopping.poll)
         if done == 0:
             start, goal = best_alone(problem), max(stopping.tol, FIRST_GOAL * found.point.value)
-            bounds = Bracket(bound_without_l1(problem), start.value)
+            left = found.point.value >= floor and first.U is None
+            lower = 0.0 if left and len(problem.X) >= size else bound_without_l1(problem)
+            bounds = Bracket(lower, start.value)
             yield Iterate(start.U, 0, Dual(), start, bounds)
-            if found.point.value >= floor and first.U is None:
+            if left:
                 return
         done += found.steps
         state = Grown(state.chosen, found.U, found.C)
@@ -135,10 +141,14 @@ def iterates(problem: DirectionProblem, stopping: Stopping, max_iter: int, first
 
 
 def diagonal_floor(problem: DirectionProblem) -> float:
-    """Return a number that the objective of no diagonal V is below; 1 where not every coordinate is penalised."""
+    """Return a number that the objective of no diagonal V is below, with an offset beside it or not.
+
+    The offset is orthogonal to the centred columns; other columns without an l1 weight are not, and then it is 0.
+    """
+    others = int(np.sum(problem.c == 0.0)) - int(problem.has_offset)
     squares = np.mean(problem.X**2, axis=0)
     costs = squares + problem.a**2 + problem.c**2
-    return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if np.all(problem.c > 0.0) else 1.0
+    return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if others == 0 else 0.0
 
 
 def used_rows(U: Factor) -> npt.NDArray[np.bool_]:

@@ -49,7 +49,7 @@ DEAD = 1e-7  # of the largest diagonal entry of V, below which a feature leaves
 FAINT = 1e-4  # the same in a warm start
 SMALL, ALONG = 3e-3, 0.02  # sizes of the new entries of U, to the others: at random, and along violated directions
 STIFFNESS = 60.0  # of the augmented Lagrangian, times the number of features and c_i c_j
-STEPS = 40  # L-BFGS steps before the first certificate, then half of those there were
+STEPS = 40  # L-BFGS steps before the first certificate, then as many as there were
 MOST_STEPS = 800  # of a round
 FIRST_GAP = 0.03  # relative gap to which the problem on the first features is solved
 TARGET = 0.5  # of the gap to be proved next, to which it is solved then
@@ -200,7 +200,7 @@ def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: i
     start = small.best_scale(state.U).U
     at, done = lagrangian.point(start if start.any() else state.U), 0
     while True:
-        at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done // 2), max_iter - done), memory, poll)
+        at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done), max_iter - done), memory, poll)
         done += max(taken, 1)
         found = judge(problem, small, at.U, lagrangian.multiplier(at.U), done)
         if found.gap <= target or done >= min(max_iter, MOST_STEPS):
@@ -212,7 +212,7 @@ def judge(problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array
     """Return a factor and its multiplier with the better of its two points and the best dual near them."""
     point = small.best_scale(U)
     thresholded = without_inactive(small, point.U, C)
-    dual = dual_of(problem, small, point.q, lambda M: (C, closer_to_feasible(small, M, C)))
+    dual = dual_of(problem, small, point.q, lambda M: (closer_to_feasible(small, M, C),))
     best = thresholded if thresholded.value < point.value else point
     return Solved(U, C, best, dual, best.value - (1.0 - dual.t * dual.inverse_mean), steps)
 

@@ -230,7 +230,7 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float) -> Look:
     found = eliminate_core(core, u, t)
     if found is None:
         return nothing
-    lacking = np.flatnonzero(found.diagonal <= found.slack)
+    lacking = np.flatnonzero(~(found.diagonal > found.slack))  # what is no number is lacking
     lacking = lacking[np.argsort(found.diagonal[lacking], kind="stable")]
     m = len(core.rest)
     if len(lacking) > MOST_LACKING:
@@ -344,11 +344,11 @@ def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
     )
     size = abs(E)
     rows = up(1.0, m) * np.asarray(size.sum(axis=1)).ravel()
-    weak = diagonal <= 2.0 * rows
-    if not np.any(diagonal <= rows):
+    weak = ~(diagonal > 2.0 * rows)
+    if np.all(diagonal > rows):
         return None
     if int(weak.sum()) > MOST_FACTORISED:
-        weak = diagonal <= rows
+        weak = ~(diagonal > rows)
     strong = np.flatnonzero(~weak)
     chosen = np.flatnonzero(weak)
     # Among the strong rows alone, what is left of the diagonal bounds them from below.

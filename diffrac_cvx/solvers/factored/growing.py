@@ -16,7 +16,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, best_alone, without_l1
 from diffrac_cvx.certificates.outside import (
     Core,
     CoreDual,
@@ -36,6 +36,7 @@ from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.working_set import most_promising
 from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping
 
 LEAST = 200  # coordinates, below which the problem on all of them takes as long
@@ -158,9 +159,7 @@ def used_rows(U: Factor) -> npt.NDArray[np.bool_]:
 
 def first_features(problem: DirectionProblem) -> Grown:
     """Return the features that split best alone, and all without an l1 weight, with a factor at random."""
-    free = problem.c == 0.0
-    order = np.argsort(-np.where(free, np.inf, gains_alone(problem)), kind="stable")
-    chosen = np.sort(order[: FIRST + int(free.sum())])
+    chosen = most_promising(problem, FIRST + int(np.sum(problem.c == 0.0)))
     w, r = len(chosen), 2 * RANK
     return Grown(chosen, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w)))
 

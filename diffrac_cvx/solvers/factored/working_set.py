@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, inverse_roots
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, gains_alone
 from diffrac_cvx.factors import dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import moment, psd_factor, times
@@ -25,9 +25,7 @@ Warm = tuple[Array | None, Array | None]  # U and C to start from
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
     """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
-    sizes = np.abs(problem.X) if problem.s is None else np.abs(problem.X) * problem.s[:, None]
-    alone = np.mean(sizes, axis=0) ** 2 / np.maximum(np.diag(problem.A) + problem.c**2, 1e-300)
-    alone[problem.c == 0.0] = np.inf
+    alone = np.where(problem.c == 0.0, np.inf, gains_alone(problem))
     size = max(size, int(np.sum(problem.c == 0.0)))
     return np.sort(np.argsort(-alone, kind="stable")[:size])
 

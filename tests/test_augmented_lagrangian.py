@@ -54,7 +54,7 @@ def test_the_lagrangian_is_the_maximum_over_the_multiplier():
     assert np.any(np.abs(best) < problem.box)
 
     def inner(C):
-        weights = np.where(problem.box > 0, lagrangian.sigma, 1.0)
+        weights = np.where(problem.box > 0, lagrangian.stiffness * problem.box, 1.0)
         smooth = 1 - 2 * problem.gain(U) + np.sum((problem.A + np.diag(problem.c**2)) * V)
         return smooth + np.sum(C * V) - np.sum(C**2 / weights) / 2
 
@@ -130,8 +130,9 @@ def test_the_update_of_the_multiplier_gives_the_value_and_the_gradient_there():
     lagrangian = Lagrangian(problem)
     U = 0.1 * gaussian(5, 3)
     at = lagrangian.update(lagrangian.point(U))
-    assert np.any(lagrangian.C0 != 0.0)
-    value, gradient = Lagrangian(problem, lagrangian.C0).value_and_gradient(U)
+    assert np.any(lagrangian.relative != 0.0)
+    C0 = lagrangian.relative * np.outer(problem.c, problem.c)
+    value, gradient = Lagrangian(problem, C0).value_and_gradient(U)
     assert at.value == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(at.gradient, gradient, atol=1e-12)
 

@@ -11,6 +11,7 @@ from diffrac_cvx.certificates import label_bounds
 from diffrac_cvx.certificates.block_problem import Partition
 from diffrac_cvx.certificates.components import join_labels, label_components, number_by_first, weights_at
 from diffrac_cvx.certificates.direction_bounds import (
+    Blend,
     Dual,
     blended_ratio,
     bound_at,
@@ -18,6 +19,7 @@ from diffrac_cvx.certificates.direction_bounds import (
     clip_to_box,
     closer_to_feasible,
     inverse_roots,
+    least_over_blends,
     skip_zero_rows,
 )
 from diffrac_cvx.certificates.direction_problem import direction_problem
@@ -336,3 +338,31 @@ def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wron
     assert dc.certify_y(noisy, Y).upper < 2.0
     monkeypatch.setattr(label_bounds, "rounding_of_whitening", lambda *arguments: Whitening(0.0, 0.6))
     assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)
+
+
+def test_a_blend_between_those_of_the_grid_is_found():
+    """I + C is singular at a blend of .03: the best one is a little above it, and .1 is far worse."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((30, 30)))[0]
+    C = (Q * np.append(rng.uniform(1.0, 2.0, 29), -1.0 / 0.97)) @ Q.T
+    M = (Q * np.append(rng.uniform(0.1, 1.0, 29), 1e-4)) @ Q.T
+    found, least = blended_ratio(M, C), np.inf
+    for blend in np.geomspace(0.0301, 1.0, 300):
+        right = np.eye(30) + (1.0 - blend) * C
+        least = min(least, np.linalg.eigvals(np.linalg.solve(right, M)).real.max())
+    at_a_tenth = np.linalg.eigvals(np.linalg.solve(np.eye(30) + 0.9 * C, M)).real.max()
+    assert least * (1.0 - 1e-2) <= found.t <= least + 0.3 * (at_a_tenth - least)
+    assert np.linalg.eigvalsh(np.eye(30) + found.share * C)[0] > 0.0
+
+
+def test_what_is_least_between_the_blends_is_found_by_sections():
+    for best in (2e-5, 3e-3, 0.04, 0.7, 1.0):
+        tried = []
+
+        def at(blend, best=best, tried=tried):
+            tried.append(blend)
+            t = abs(np.log(max(blend, 1e-12) / best))
+            return Blend(1.0 + t, 1.0 - blend, 0.0), 1.0 + t
+
+        assert least_over_blends(at).t < 1.3
+        assert len(tried) < 20

@@ -159,8 +159,8 @@ def test_the_metric_of_the_steps_is_the_inverse_of_the_shrunk_gram_matrix(penalt
     shrinkage = 1e-2 if penalty is PENALTY else 1e-1
     expected = Z @ np.linalg.inv(G / top_energy(G) + shrinkage * np.eye(3))
     np.testing.assert_allclose(lagrangian.metric(U)(Z), expected, rtol=1e-10)
-    lagrangian.left = np.diag(np.arange(1.0, size + 1.0))
-    np.testing.assert_allclose(lagrangian.metric(U)(Z), lagrangian.left @ expected, rtol=1e-10)
+    lagrangian.left = lambda Z: np.arange(1.0, size + 1.0)[:, None] * Z
+    np.testing.assert_allclose(lagrangian.metric(U)(Z), lagrangian.left(expected), rtol=1e-10)
 
 
 def test_steps_take_account_of_correlated_columns_and_only_of_these():
@@ -169,7 +169,16 @@ def test_steps_take_account_of_correlated_columns_and_only_of_these():
     together = direction_problem(as_data(rng.standard_normal((200, 1)) + 0.1 * apart.X), 1.0, dc.Penalty(c=0.1))
     assert Lagrangian(apart).left is None
     left = Lagrangian(together)
-    np.testing.assert_allclose(left.left @ (left.B + np.eye(6)), np.eye(6), atol=1e-10)
+    np.testing.assert_allclose(left.left(left.B + np.eye(6)), np.eye(6), atol=1e-10)
+
+
+def test_few_rows_give_the_same_metric_and_the_same_products():
+    rng = np.random.default_rng(1)
+    X = as_data(rng.standard_normal((8, 1)) + 0.1 * rng.standard_normal((8, 40)))
+    lagrangian = Lagrangian(direction_problem(X, 1.0, dc.Penalty(ridge=0.3, lam=0.1)))
+    U = rng.standard_normal((40, 3))
+    np.testing.assert_allclose(lagrangian.left(lagrangian.B + np.eye(40)), np.eye(40), atol=1e-10)
+    np.testing.assert_allclose(lagrangian.times_B(U), lagrangian.B @ U, atol=1e-12)
 
 
 def test_an_escape_is_the_direction_in_which_the_certificate_is_violated_most():

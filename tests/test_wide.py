@@ -12,8 +12,9 @@ import pytest
 import scipy.sparse
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.certificates.outside import Core, dual_of, excess_of_core, look_outside
+from diffrac_cvx.certificates.direction_bounds import candidate_weights
+from diffrac_cvx.certificates.direction_problem import direction_problem, largest_penalty
+from diffrac_cvx.certificates.outside import Core, blended, dual_of, excess_of_core, look_outside
 from diffrac_cvx.inputs import as_data
 from diffrac_cvx.solvers.factored import growing
 
@@ -127,8 +128,8 @@ def small_cores(monkeypatch):
     monkeypatch.setattr(growing, "LEAST_NEW", 3)
     sizes, whole = [], growing.look_outside
 
-    def watched(core, u, inverse_mean, t):
-        look = whole(core, u, inverse_mean, t)
+    def watched(core, u, inverse_mean, t, spent):
+        look = whole(core, u, inverse_mean, t, spent)
         if look.lower is not None:
             sizes.append(len(core.chosen) / len(core.problem.c))
         return look
@@ -243,6 +244,56 @@ def test_no_core_proves_more_than_the_semidefinite_program_on_three_hundred_tabl
     assert np.count_nonzero([hold_to_the_semidefinite_program(seed) for seed in range(300)]) > 200
 
 
+def hold_larger_penalties(seed):
+    """No bound with penalties times 1 + e, less what that can cost, is above the optimum; returns the gains."""
+    table = wide_table(seed, (8, 14), (12, 20))
+    problem = posed(table)
+    value, above = table.optimum()
+    rng, size, gains = np.random.default_rng([2017, 35, seed]), len(problem.c), []
+    chosen = np.arange(size)
+    result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-3, sample_weight=table.w, time_limit=10.0)
+    U = problem.from_result(result)
+    point = problem.best_scale(U.toarray() if scipy.sparse.issparse(U) else U)
+    C = problem.multiplier_of(result)
+    C = np.zeros((size, size)) if C is None else C.toarray() if scipy.sparse.issparse(C) else C
+    for u, inverse_mean in candidate_weights(problem, point.q):
+        usual = blended(problem, u, inverse_mean, C)
+        for excess in (1e-3, 0.01, 0.1, 1.0, 5.0):
+            dual = blended(problem, u, inverse_mean, C, excess, point.value)
+            assert dual.spent >= excess * value * (1.0 - value) * (1.0 - 1e-6), seed
+            assert dual.lower <= above + ROUNDING, (seed, excess)
+            gains.append(dual.lower - usual.lower)
+            for core in (chosen, np.sort(rng.permutation(size)[: size // 2])):
+                free = np.union1d(core, np.flatnonzero(problem.c == 0.0))
+                within = Core(problem, free, dual.C[np.ix_(free, free)], excess)
+                for tried in (dual.lower, above + 1e-4, above + 1e-2):
+                    lower = look_outside(within, *dual.at(tried)).lower
+                    assert lower is None or lower <= above + ROUNDING, (seed, excess, tried)
+    return max(gains, default=0.0)
+
+
+def test_larger_penalties_prove_no_more_than_the_optimum():
+    gains = [hold_larger_penalties(seed) for seed in range(10)]
+    assert max(gains) > 1e-4  # somewhere they prove more than without
+
+
+@pytest.mark.slow
+def test_larger_penalties_prove_no_more_than_the_optimum_on_a_hundred_tables():
+    assert max(hold_larger_penalties(seed) for seed in range(100)) > 1e-4
+
+
+def test_the_penalties_of_an_optimum_are_at_most_the_value_times_one_less_it():
+    for seed in range(6):
+        table = wide_table(seed, (8, 14), (12, 20))
+        problem = posed(table)
+        result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-6, sample_weight=table.w, time_limit=10.0)
+        U = problem.from_result(result)
+        point = problem.best_scale(U.toarray() if scipy.sparse.issparse(U) else U)
+        penalties = problem.cost(point.U, point.q) - float(np.mean(point.q))
+        assert penalties <= largest_penalty(point.value) + 1e-9
+        assert penalties >= 0.0
+
+
 def test_a_multiplier_between_the_core_and_one_column_stays_in_its_box():
     """One column beyond its box, or a core of one: arrays of one row, whose transpose is the same memory."""
     rng = np.random.default_rng(0)
@@ -252,10 +303,11 @@ def test_a_multiplier_between_the_core_and_one_column_stays_in_its_box():
     u, t = rng.uniform(0.2, 2.0, 12), 1.6
     for chosen in (np.arange(6), np.array([2]), np.array([0]), np.arange(3)):
         core = Core(problem, chosen, np.zeros((len(chosen), len(chosen))))
-        E = excess_of_core(core, core.matrix(u, t), (u - t) / 12, t)
+        E, C = excess_of_core(core, core.matrix(u, t), (u - t) / 12, t)
         T = problem.X[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X[:, core.rest])
         box = t * np.outer(problem.c[chosen], problem.c[core.rest])
         assert np.all(np.abs(E + T) <= box * (1 + 1e-12))
+        np.testing.assert_allclose(t * C, E + T, atol=1e-12)
         assert np.any(E != 0.0)
 
 
@@ -451,7 +503,7 @@ def test_a_row_that_is_zero_on_the_core_alone_keeps_its_weight():
     X[8:, 3] = [1.0, -1.0]
     problem = direction_problem(X, 1.0, dc.Penalty(lam=0.1, ridge=0.3))
     small, U = problem.restrict(np.arange(3)), np.eye(3, 1)
-    dual = dual_of(problem, small, small.best_scale(U).q, lambda _: [np.zeros((3, 3))])
+    dual = dual_of(problem, small, small.best_scale(U), lambda _: [np.zeros((3, 3))])
     assert small.zero_rows[8:].all()
     assert not problem.zero_rows.any()
     assert np.all(dual.u > 0.0)

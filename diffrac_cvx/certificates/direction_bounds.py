@@ -36,6 +36,9 @@ MOST_NEGATIVE = 40  # eigenvectors of a large matrix that is moved towards the p
 NEARLY = 1e-8  # relative error of an eigenvalue of a large matrix, where what is proved does not rest on it
 OF_MEANS = 400  # roundings that a mean by NumPy's pairwise sums may have
 BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+COARSE = 1e-5  # blend from which on one between these may be worth its time
+SECTIONS, GOLDEN = 5, 0.381966
+SINGULAR = 1e-9  # least eigenvalue of I + C below which nothing is tried
 
 
 class Dual(NamedTuple):
@@ -101,9 +104,9 @@ def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Arr
     return bound_at(largest_ratio(problem, M, C, problem.off_moment(M, float(u.max(initial=0.0)))), inverse_mean)
 
 
-def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS) -> float:
-    """Return what is not above 1 - t inverse_mean, for a mean of positive numbers computed with so many roundings."""
-    product = up(t * inverse_mean, roundings)
+def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: float = 0.0) -> float:
+    """Return what is not above 1 - t inverse_mean - spent, the mean of positive numbers computed with roundings."""
+    product = up(up(t * inverse_mean, roundings) + spent, 1 if spent else 0)
     return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
 
 
@@ -217,47 +220,75 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, off_right: float = 0.0
     """
     if not are_finite(M, C):
         return Blend(np.inf, 1.0, 0.0)
-    if len(C) > LARGE:
-        return blend_of_large(M, C, off_M, off_right)
+    off_M, off_right = off_M + gamma(2 * len(M)) * np.trace(M), off_right + gamma(2 * len(M)) * len(M)
+    ratio_at = ratios_of_large(M, C) if len(C) > LARGE else ratios(M, C)
+
+    def with_rounding(blend: float) -> tuple[Blend, float]:
+        found = ratio_at(blend)
+        return found, found.t + 2.0 * (off_M + found.t * off_right) / found.least
+
+    return least_over_blends(with_rounding)
+
+
+def least_over_blends(at: Callable[[float], tuple[Blend, float]]) -> Blend:
+    """Return the blend at which a quasiconvex number is least: by factors of ten, then by golden sections.
+
+    With s = t blend, M <= t (I + C) - s C is linear in t and s: the blends that reach a t are an interval.
+    """
+    best, least, place, last = Blend(np.inf, 1.0, 0.0), np.inf, 0, len(BLENDS) - 1
+    for i, blend in enumerate(BLENDS):
+        found, whole = at(blend)
+        if whole > least:
+            last = i
+            break
+        if whole < least:
+            best, least, place = found, whole, i
+        if found.least > WELL_CONDITIONED:
+            break
+    if BLENDS[place] < COARSE or not np.isfinite(least):
+        return best
+    low, high, middle = np.log([BLENDS[place - 1], BLENDS[min(place + 1, last)], BLENDS[place]])
+    for _ in range(SECTIONS):
+        # The longer side of the middle is cut.
+        left = middle - low > high - middle
+        tried = middle + GOLDEN * ((low if left else high) - middle)
+        found, whole = at(float(np.exp(tried)))
+        if whole < least:
+            best, least = found, whole
+            low, high, middle = (low, middle, tried) if left else (middle, high, tried)
+        else:
+            low, high = (tried, high) if left else (low, tried)
+    return best
+
+
+def ratios(M: Array, C: Array) -> Callable[[float], Blend]:
+    """Return the map from a blend to the least t with M <= t (I + (1 - blend) C), infinity where that is singular."""
     shifts, Q = np.linalg.eigh(C)
-    M = Q.T @ M @ Q
-    best, least_sum = Blend(np.inf, 1.0, 0.0), np.inf
-    off_M, off_right = off_M + gamma(2 * len(M)) * np.trace(M), off_right + gamma(2 * len(M)) * len(M)
-    for blend in BLENDS:
+    rotated = Q.T @ M @ Q
+
+    def ratio_at(blend: float) -> Blend:
         right = 1.0 + (1.0 - blend) * shifts
-        if right.min() < 1e-9:
-            continue
+        least = float(right.min())
+        if least < SINGULAR:
+            return Blend(np.inf, 1.0 - blend, SINGULAR)
         root = 1.0 / np.sqrt(right)
-        t, least = top_eigenvalue(M * np.outer(root, root)), float(right.min())
-        whole = t + 2.0 * (off_M + t * off_right) / least
-        if whole > least_sum:
-            break
-        best, least_sum = Blend(t, 1.0 - blend, least), whole
-        if right.min() > WELL_CONDITIONED:
-            break
-    return best
+        return Blend(top_eigenvalue(rotated * np.outer(root, root)), 1.0 - blend, least)
+
+    return ratio_at
 
 
-def blend_of_large(M: Array, C: Array, off_M: float, off_right: float) -> Blend:
-    """Return what `blended_ratio` does, without an eigendecomposition: by Lanczos steps and Cholesky factors."""
+def ratios_of_large(M: Array, C: Array) -> Callable[[float], Blend]:
+    """Return the same map without an eigendecomposition: by Lanczos steps and Cholesky factors."""
     lowest = float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0])
-    best, least_sum = Blend(np.inf, 1.0, 0.0), np.inf
-    off_M, off_right = off_M + gamma(2 * len(M)) * np.trace(M), off_right + gamma(2 * len(M)) * len(M)
-    for blend in BLENDS:
+
+    def ratio_at(blend: float) -> Blend:
         least = 1.0 + (1.0 - blend) * lowest - NEARLY
-        if least < 1e-9:
-            continue
-        try:
-            t = top_ratio(M, np.eye(len(C)) + (1.0 - blend) * C)
-        except np.linalg.LinAlgError:
-            continue
-        whole = t + 2.0 * (off_M + t * off_right) / least
-        if whole > least_sum:
-            break
-        best, least_sum = Blend(t, 1.0 - blend, least), whole
-        if least > WELL_CONDITIONED:
-            break
-    return best
+        if least >= SINGULAR:
+            with suppress(np.linalg.LinAlgError):
+                return Blend(top_ratio(M, np.eye(len(C)) + (1.0 - blend) * C), 1.0 - blend, least)
+        return Blend(np.inf, 1.0 - blend, SINGULAR)
+
+    return ratio_at
 
 
 def top_ratio(M: Array, right: Array) -> float:

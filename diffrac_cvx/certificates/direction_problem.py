@@ -214,6 +214,11 @@ class DirectionProblem:
             root=self.R[:, chosen] if known else None,
         )
 
+    def penalised_more(self, excess: float) -> "DirectionProblem":
+        """Return the problem with the ridge and the l1 part times 1 + excess; there has to be an l1 part."""
+        root = (1.0 + excess) ** 0.5
+        return replace(self, a=self.a * root, c=self.c * root, root=None, whitened=None) if excess else self
+
     def gain(self, U: Factor) -> float:
         """g(UU') = mean_i sqrt(x_i'UU'x_i)."""
         if isinstance(self.X, Rows):
@@ -322,6 +327,14 @@ class DirectionProblem:
         # Where directions are not determined, least squares drops exactly the part in the null space of
         # X'X/n + Diag(a)^2.
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
+
+
+def largest_penalty(upper: float) -> float:
+    """Return the most that the ridge and the l1 part are at an optimum not above a number.
+
+    At the best scale g = T = 1 - optimum, and mean q >= g^2 of T has no penalty: what is left is at most g - g^2.
+    """
+    return upper * (1.0 - upper) if upper < 0.5 else 0.25  # where it is largest
 
 
 def direction_problem(

@@ -21,15 +21,17 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
 from diffrac_cvx.certificates.direction_bounds import (
-    blended_ratio,
+    Blend,
     bound_at,
     candidate_weights,
     clip_to_box,
     closer_to_feasible,
     fit_matrix,
+    least_over_blends,
     lower_bound,
+    top_eigenvalue,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, without_l1
+from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, largest_penalty, without_l1
 from diffrac_cvx.certificates.pairs import Elimination, Pairs, excess_pairs
 from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, succeeds, up
 from diffrac_cvx.factors import Sparse, dense
@@ -44,6 +46,8 @@ SETTLED = 1e-3  # change of a sweep, to the largest entry, below which they end
 MOST_PAIRS = 40  # beyond their box, for each coordinate: with more the bound fails anyway
 MOST_FACTORISED = 3000  # rows that are not diagonally dominant
 MOST_LACKING = 20  # coordinates that alone make the bound fail, beyond which no others are looked for
+EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
+VALUES = 1e-9  # rounding of a value, and more
 VIOLATED = 12  # directions that are named where the bound fails
 
 SHARES = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps at which a bound is tried
@@ -63,10 +67,13 @@ class Core:
         The core, increasing; it holds every coordinate without an l1 weight.
     C : (w, w) array
         The multiplier on the core, 0 on its diagonal; clipped to its box here.
+    excess : float
+        By what part the ridge, the l1 part and C are made larger: bounds are of that problem.
     """
 
-    def __init__(self, problem: DirectionProblem, chosen: Indices, C: Array) -> None:
+    def __init__(self, problem: DirectionProblem, chosen: Indices, C: Array, excess: float = 0.0) -> None:
         n, size = problem.X.shape
+        problem, C = problem.penalised_more(excess), (1.0 + excess) * C
         self.problem, self.chosen = problem, chosen
         self.rest = np.setdiff1d(np.arange(size), chosen)
         self.data = dense_columns(problem.X, chosen)
@@ -109,30 +116,75 @@ class Core:
 
 
 class CoreDual(NamedTuple):
-    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold."""
+    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold.
+
+    They hold where the penalties are times 1 + excess; what is spent on that comes off the bound.
+    """
 
     u: Array
     inverse_mean: float
     C: Array
     t: float
+    excess: float = 0.0
+    spent: float = 0.0
+
+    @property
+    def lower(self) -> float:
+        """The bound on the core, but for rounding."""
+        return 1.0 - self.t * self.inverse_mean - self.spent
+
+    def at(self, lower: float) -> tuple[Array, float, float, float]:
+        """Return the weights, the mean, the t at which this bound is proved, and what is spent."""
+        return self.u, self.inverse_mean, (1.0 - lower - self.spent) / self.inverse_mean, self.spent
 
 
 def dual_of(
-    problem: DirectionProblem, small: DirectionProblem, q: Array, candidates: Callable[[Array], Iterable[Array]]
+    problem: DirectionProblem, small: DirectionProblem, point: Scaled, candidates: Callable[[Array], Iterable[Array]]
 ) -> CoreDual:
     """Return the weights and the multiplier on a core that promise the largest bound, of those read off energies.
 
     The candidates for the multiplier come from M = X' Diag(u) X / n.  A row that is zero on the core alone has its
     weight, for it is one of the problem on all coordinates.
     """
-    found = []
-    for u, inverse_mean in candidate_weights(problem, q):
-        M = moment(small.X, u)
-        whitened = symmetric(times(small.W.T, times(M, small.W)))
-        for C in candidates(M):
-            blend = blended_ratio(whitened, symmetric(times(small.W.T, times(C, small.W))))
-            found.append(CoreDual(u, inverse_mean, blend.share * C, blend.t))
-    return min(found, key=lambda dual: dual.t * dual.inverse_mean)
+    found = [
+        blended(small, u, inverse_mean, C)
+        for u, inverse_mean in candidate_weights(problem, point.q)
+        for C in candidates(moment(small.X, u))
+    ]
+    best = max(found, key=lambda dual: dual.lower)
+    gap = point.value - best.lower
+    if not 0.0 < gap < LARGEST_GAP:
+        return best
+    other = blended(small, best.u, best.inverse_mean, best.C, EXCESS * gap, point.value)
+    return max(best, other, key=lambda dual: dual.lower)
+
+
+def blended(
+    small: DirectionProblem, u: Array, inverse_mean: float, C: Array, excess: float = 0.0, upper: float = 1.0
+) -> CoreDual:
+    """Return the dual on a core with the share of a multiplier, and the t, that are best there."""
+    more = small.penalised_more(excess)
+    rows = small.X * (u / len(u))[:, None] ** 0.5
+    B = more.A + np.diag(more.c**2)
+
+    def at(blend: float) -> tuple[Blend, float]:
+        t = ratio_by_rows(rows, B + (1.0 - blend) * (1.0 + excess) * C)
+        return Blend(t, 1.0 - blend, 0.0), t
+
+    found = least_over_blends(at)
+    spent = up((excess + 16.0 * UNIT) * largest_penalty(upper + VALUES), 8) if excess else 0.0
+    return CoreDual(u, inverse_mean, found.share * C, found.t, excess, spent)
+
+
+def ratio_by_rows(rows: Array, right: Array) -> float:
+    """Return about the largest eigenvalue of right^-1 rows'rows; infinity where right is not positive definite."""
+    if not are_finite(rows, right):
+        return np.inf
+    try:
+        K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return np.inf
+    return top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
 
 
 def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> float:
@@ -156,12 +208,12 @@ def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
             yield found
             yield closer_to_feasible(small, M, found)
 
-    dual = dual_of(problem, small, point.q, candidates)
-    core, lower = Core(problem, chosen, dual.C), 0.0
+    dual = dual_of(problem, small, point, candidates)
+    core, lower = Core(problem, chosen, dual.C, dual.excess), 0.0
     for share in SHARES:
-        t = (1.0 - point.value * (1.0 - share)) / dual.inverse_mean
-        if t >= dual.t:
-            lower = look_outside(core, dual.u, dual.inverse_mean, t).lower or 0.0
+        tried = point.value * (1.0 - share)
+        if tried <= dual.lower:
+            lower = look_outside(core, *dual.at(tried)).lower or 0.0
         if lower > 0.0:
             break
     return max(lower, bound_at_equal_weights(without_l1(problem)))
@@ -182,6 +234,8 @@ class Eliminated(NamedTuple):
         K, of which K'K is taken from S outside.
     L : (w, w) array
         Lower triangular, with LL' = S on the core, nearly.
+    C : (w, m) array
+        The multiplier between the core and the others.
     diagonal : (m,) array
         The diagonal of what is left.
     slack : float
@@ -190,6 +244,7 @@ class Eliminated(NamedTuple):
 
     at: Elimination
     L: Array
+    C: Array
     diagonal: Array
     slack: float
 
@@ -205,14 +260,17 @@ class Look(NamedTuple):
         Coordinates whose joining the core may prove it, those needed most first.
     directions : (D, v) array
         Directions in which S is negative, of all coordinates.
+    C : (w + k, k) array
+        The multiplier that was tried between the core, then these coordinates, and these.
     """
 
     lower: float | None
     needed: Indices
     directions: Array
+    C: Array
 
 
-def look_outside(core: Core, u: Array, inverse_mean: float, t: float) -> Look:
+def look_outside(core: Core, u: Array, inverse_mean: float, t: float, spent: float = 0.0) -> Look:
     """Try to prove 1 - t mean(1/u) as a bound, from the core outwards; say what is missing where it fails.
 
     Parameters
@@ -225,6 +283,8 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float) -> Look:
         mean(1/u).
     t : float
         The number tried; on the core M <= t (A + C + Diag(c)^2) should hold, or nothing is found.
+    spent : float
+        What comes off the bound, where the core's penalties are larger.
     """
     nothing = nothing_found(core.problem)
     found = eliminate_core(core, u, t)
@@ -242,7 +302,7 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float) -> Look:
     among = pairs.take(np.flatnonzero(~np.isin(pairs.j, lacking) & ~np.isin(pairs.k, lacking)))
     violated = violated_directions(np.where(found.diagonal > found.slack, found.diagonal - found.slack, 1.0), among)
     if violated is None and not len(lacking):
-        return nothing._replace(lower=bound_at(t, inverse_mean))
+        return nothing._replace(lower=bound_at(t, inverse_mean, spent=spent))
     violated = np.zeros((m, 0)) if violated is None else violated
     weight = np.sum(violated**2, axis=1)
     order = np.argsort(-weight, kind="stable")
@@ -252,7 +312,7 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float) -> Look:
 
 def nothing_found(problem: DirectionProblem) -> Look:
     """Return a look that proves nothing and names nothing."""
-    return Look(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)))
+    return Look(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)), np.zeros((0, 0)))
 
 
 def failure(core: Core, found: Eliminated, needed: Indices, violated: Array) -> Look:
@@ -261,7 +321,11 @@ def failure(core: Core, found: Eliminated, needed: Indices, violated: Array) -> 
     directions[core.rest] = violated
     inner = found.at.K @ violated
     directions[core.chosen] = -scipy.linalg.solve_triangular(found.L, inner, lower=True, trans="T", check_finite=False)
-    return Look(None, core.rest[needed], directions)
+    data, K, t = dense_columns(core.outside.X, needed), found.at.K[:, needed], found.at.t
+    side = SIDE * np.outer(core.outside.c[needed], core.outside.c[needed])
+    np.fill_diagonal(side, 0.0)
+    among = np.clip((data.T @ (data * found.at.tilt[:, None]) + K.T @ K) / t, -side, side)
+    return Look(None, core.rest[needed], directions, np.vstack([found.C[:, needed], among]))
 
 
 def eliminate_core(core: Core, u: Array, t: float) -> Eliminated | None:
@@ -279,7 +343,7 @@ def eliminate_core(core: Core, u: Array, t: float) -> Eliminated | None:
         L = cholesky(P - lift * np.eye(w))
     except np.linalg.LinAlgError:
         return None
-    E = excess_of_core(core, P, tilt, t)
+    E, C = excess_of_core(core, P, tilt, t)
     K = scipy.linalg.solve_triangular(L, E, lower=True, check_finite=False) if w else E
     energies = np.einsum("kj,kj->j", K, K)
     if not are_finite(L, K):
@@ -291,11 +355,11 @@ def eliminate_core(core: Core, u: Array, t: float) -> Eliminated | None:
     if not left > 0.0:
         return None
     M = u @ out.squares / n
-    return Eliminated(Elimination(t, tilt, K), L, t * out.diagonal - M - energies, up(off + residual**2 / left))
+    return Eliminated(Elimination(t, tilt, K), L, C, t * out.diagonal - M - energies, up(off + residual**2 / left))
 
 
-def excess_of_core(core: Core, P: Array, tilt: Array, t: float) -> Array:
-    """Return t C - T between the core and the others, shape (w, m), with C from the lassos; 0 where C = T / t will do.
+def excess_of_core(core: Core, P: Array, tilt: Array, t: float) -> tuple[Array, Array]:
+    """Return t C - T between the core and the others, shape (w, m), and C from the lassos; 0 where C = T / t will do.
 
     Any C in the box is allowed, so that the lassos may be inexact.
     """
@@ -306,7 +370,7 @@ def excess_of_core(core: Core, P: Array, tilt: Array, t: float) -> Array:
     if len(beyond):
         some, box = np.ascontiguousarray(T[:, beyond]), np.ascontiguousarray(side[:, beyond])
         E[:, beyond] = np.clip(some - P @ lassos(P, some, box), -box, box) - some
-    return np.asarray(E)
+    return np.asarray(E), (T + E) / t
 
 
 def lassos(P: Array, T: Array, box: Array) -> Array:

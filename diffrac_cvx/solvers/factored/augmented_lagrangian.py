@@ -8,6 +8,7 @@ import scipy.linalg
 from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.certificates.rounding import UNIT
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import (
     LARGE,
@@ -39,6 +40,7 @@ ROUNDS = 2  # of them before the point is certified, and one more for each hundr
 STEPS_WITHOUT_L1 = 20  # before the point is certified, or a quarter of those that were done
 STALL = 8  # certificates without progress before the rank is allowed to grow again
 END = 60  # certificates without a narrower bracket before there is no more to be gained in double precision
+SIDE = 1.0 - 4.0 * UNIT  # of a box, so that rounding leaves C inside it
 SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric of the steps
 SHRINKAGE_WITHOUT_L1 = 1e-1
 CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
@@ -90,24 +92,23 @@ class Lagrangian:
         self.problem = problem
         self.B = problem.A + np.diag(problem.c**2)
         size = len(self.B)
-        self.C0 = np.zeros((size, size)) if C0 is None else C0
+        self.c = problem.c[:, None]
+        self.relative = np.zeros((size, size)) if C0 is None else C0 * inverse_or_one(self.c * problem.c)
         self.latest: Array | None = None  # the last unknown that a step led to
         self.set_stiffness(np.ones(size))
         # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
-        self.left = None
+        self.left: Metric | None = None
         if np.sum(self.B**2) > CORRELATED * np.trace(self.B):
-            self.left = inverse_of_positive(self.B + np.eye(size))
+            self.left = inverse_of_B_and_one(problem, self.B)
 
     def set_stiffness(self, units: Array) -> None:
         """Choose sigma for a V whose entries are of the size of the units' products."""
-        typical = np.outer(units, units)
-        stiffness = min(STIFFNESS * len(units), STIFFEST / max((self.problem.box * typical).max(initial=0.0), 1e-300))
-        self.stiffen(stiffness / typical)
+        largest = (self.problem.box * np.outer(units, units)).max(initial=0.0)
+        self.stiffen(min(STIFFNESS * len(units), STIFFEST / max(largest, 1e-300)), units)
 
-    def stiffen(self, stiffness: Array | float) -> None:
-        """Take this times c_i c_j for sigma."""
-        self.sigma = stiffness * self.problem.box
-        self.inverse_sigma = np.where(self.sigma > 0, inverse_or_one(self.sigma), 0.0)
+    def stiffen(self, stiffness: float, units: Array | float = 1.0) -> None:
+        """Take this times c_i c_j, over the units' products, for sigma."""
+        self.stiffness, self.inverse_units = stiffness, (1.0 / np.broadcast_to(units, len(self.c)))[:, None]
 
     def factor(self, unknown: Array) -> Array:
         """Return U of the unknown in which the steps are made."""
@@ -119,11 +120,16 @@ class Lagrangian:
 
     def multiplier(self, U: Array) -> Array:
         """Return the maximiser C at U."""
-        return self.clip(self.C0 + self.sigma * times(U, U.T))
+        return self.relative_multiplier(U) * self.c * self.problem.c
 
-    def clip(self, C: Array) -> Array:
-        """Return C inside its box."""
-        return np.asarray(np.clip(C, -self.problem.box, self.problem.box))
+    def relative_multiplier(self, U: Array) -> Array:
+        """Return the maximiser at U, relative to c_i c_j: one array that is passed over a few times."""
+        scaled = U * (self.stiffness**0.5 * self.inverse_units)
+        relative = times(scaled, scaled.T)
+        relative += self.relative
+        np.clip(relative, -SIDE, SIDE, out=relative)
+        np.fill_diagonal(relative, 0.0)
+        return relative
 
     def value_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return the value at U and its gradient 2 (A + C - M) U, M = X' Diag(1/sqrt(q)) X / n."""
@@ -133,15 +139,24 @@ class Lagrangian:
         if not self.problem.has_l1:
             BU = times(self.B, U)
             return float(1 - 2 * gain + np.sum(U * BU)), 2 * BU - (2 / n) * pull
-        C = self.multiplier(U)
-        KU = times(self.B + C, U)
-        value = 1 - 2 * gain + inner(U, KU) - self.distance(C)
+        relative = self.relative_multiplier(U)
+        KU = self.times_B(U) + self.c * times(relative, self.c * U)
+        value = 1 - 2 * gain + inner(U, KU) - self.distance(relative)
         return float(value), 2 * KU - (2 / n) * pull
 
-    def distance(self, C: Array) -> float:
-        """Return |C - C0|^2 / (2 sigma)."""
-        change = C - self.C0
-        return inner(change, change * self.inverse_sigma) / 2
+    def times_B(self, U: Array) -> Array:
+        """Return B U; by X where there are few rows."""
+        problem, n = self.problem, len(self.problem.X)
+        if isinstance(problem.X, Rows) or problem.root is not None or problem.basis is not None or 4 * n > len(self.B):
+            return times(self.B, U)
+        return times(problem.X.T, times(problem.X, U)) / n + (problem.a**2 + problem.c**2)[:, None] * U
+
+    def distance(self, relative: Array) -> float:
+        """Return sum_ij (C - C0)_ij^2 / (2 sigma_ij), of multipliers relative to c_i c_j."""
+        squares = relative - self.relative
+        np.square(squares, out=squares)
+        weights = self.problem.c / self.inverse_units.ravel()
+        return float(weights @ squares @ weights) / (2.0 * self.stiffness)
 
     def point(self, U: Array) -> Point:
         """Return U with the value and the gradient there."""
@@ -152,12 +167,12 @@ class Lagrangian:
 
         The products with X are not needed again.
         """
-        V = times(at.U, at.U.T)
-        C = self.clip(self.C0 + self.sigma * V)
-        before, self.C0 = self.distance(C), C
-        new = self.clip(C + self.sigma * V)
-        value = at.value + inner(new - C, V) - self.distance(new) + before
-        return Point(at.U, value, at.gradient + 2 * times(new - C, at.U))
+        old = self.relative_multiplier(at.U)
+        before, self.relative = self.distance(old), old
+        new = self.relative_multiplier(at.U)
+        change = self.c * times(new - old, self.c * at.U)
+        value = at.value + inner(at.U, change) - self.distance(new) + before
+        return Point(at.U, value, at.gradient + 2 * change)
 
     def metric(self, U: Array) -> Metric:
         """Return the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1, the first guess of the inverse of the Hessian.
@@ -170,7 +185,7 @@ class Lagrangian:
         shrinkage = SHRINKAGE if self.problem.has_l1 else SHRINKAGE_WITHOUT_L1
         right = inverse_of_positive(G / top + shrinkage * np.eye(len(G)))
         left = self.left
-        return (lambda Z: times(Z, right)) if left is None else (lambda Z: times(left, times(Z, right)))
+        return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
 
     def minimise(self, at: Point, steps: int, memory: Memory, poll: Poll = time_budget.poll) -> tuple[Point, int]:
         """Return the point after at most so many L-BFGS steps, and how many there were; ``poll`` may raise to leave."""
@@ -194,6 +209,19 @@ class Lagrangian:
         S = M - self.B - self.multiplier(U)
         _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE else np.linalg.eigh(S)
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
+
+
+def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
+    """Return the map Z -> (B + 1)^-1 Z, B = X'X/n + Diag(a)^2 + Diag(c)^2; by X where there are few rows (Woodbury)."""
+    n = len(problem.X)
+    if isinstance(problem.X, Rows) or 2 * n > len(B):
+        inverse = inverse_of_positive(B + np.eye(len(B)))
+        return lambda Z: times(inverse, Z)
+    diagonal = (problem.a**2 + problem.c**2 + 1.0)[:, None]
+    scaled = problem.X / (n**0.5 * diagonal.T)
+    L = cholesky(np.eye(n) + times(scaled, (problem.X / n**0.5).T))
+    F = scipy.linalg.solve_triangular(L, scaled, lower=True, check_finite=False)
+    return lambda Z: Z / diagonal - times(F.T, times(F, Z))
 
 
 class ScaledLagrangian(Lagrangian):
@@ -226,9 +254,9 @@ class ScaledLagrangian(Lagrangian):
         """Return the value at U = TY, and its gradient in Y."""
         n, U, RY = len(self.Z), self.T @ Y, self.root @ Y
         total, pull = roots_and_pull(self.Z, Y, self.problem.s)
-        C = self.multiplier(U)
-        CU = C @ U
-        value = 1 - 2 * total / n + inner(RY, RY) + inner(U, CU) - self.distance(C)
+        relative = self.relative_multiplier(U)
+        CU = self.c * times(relative, self.c * U)
+        value = 1 - 2 * total / n + inner(RY, RY) + inner(U, CU) - self.distance(relative)
         return float(value), 2 * (self.root.T @ RY + self.T.T @ CU) - (2 / n) * pull
 
     def update(self, at: Point) -> Point:
@@ -272,10 +300,10 @@ def top_energy(G: Array) -> float:
     return max(float(np.linalg.norm(z)), float(np.diag(G).max()), 1e-300)
 
 
-def rotation_to_fewer(U: Array) -> Array | None:
+def rotation_to_fewer(U: Array, rtol: float = NEGLIGIBLE) -> Array | None:
     """Return Q, with orthonormal columns, such that U Q has no negligible column; None if U has none."""
     G = times(U.T, U)
-    limit = NEGLIGIBLE * top_energy(G)
+    limit = rtol * top_energy(G)
     try:
         cholesky(G - limit * np.eye(len(G)))
         return None

@@ -33,7 +33,7 @@ from diffrac_cvx.result import Bracket
 from diffrac_cvx.rows import Poll
 from diffrac_cvx.shifted import Shifted
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier, rotation_to_fewer
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.working_set import most_promising
@@ -53,10 +53,12 @@ STIFFNESS = 60.0  # of the augmented Lagrangian, times the number of features an
 STEPS = 40  # L-BFGS steps before the first certificate, then as many as there were
 MOST_STEPS = 800  # of a round
 FIRST_GAP = 0.03  # relative gap to which the problem on the first features is solved
-TARGET = 0.5  # of the gap to be proved next, to which it is solved then
+TARGET = 0.8  # of the gap to be proved next, to which it is solved then
 GOAL = 0.99  # of that gap, which is tried
 FIRST_GOAL = 0.3  # relative gap that is proved first
 CLOSER = 3.0  # by how much a smaller gap is tried where one is proved
+LAST = 2.0  # times the tolerance, below which it is tried itself
+WORTHWHILE = 0.6  # of the gap that is proved, above which a gap is not tried
 VIOLATED = 1.001  # what a feature gains over what it costs, from which it would enter alone
 STALL = 1e-3  # of that gap: where nothing is violated, and the core is solved so far, there is no more to be gained
 ROUGH, ENOUGH = 4, 0.1  # certified points of the problem without l1 part at most, and its relative gap
@@ -125,20 +127,22 @@ def iterates(problem: DirectionProblem, stopping: Stopping, max_iter: int, first
         yield Iterate(point.U, done, dual, point, bounds)
         new = violated_alone(problem, state.chosen, dense(found.point.U))
         most = max(LEAST_NEW, int(NEW * len(state.chosen)))
-        directions = np.zeros((size, 0))
-        if 2 * len(new) < most:
-            core = Core(problem, state.chosen, found.dual.C)
-            look, goal = look_closer(core, found.dual, bounds, goal, max(stopping.tol, stopping.rtol * bounds.upper))
+        look, before, looked = nothing_found(problem), goal, 2 * len(new) < most
+        if looked:
+            core = Core(problem, state.chosen, found.dual.C, found.dual.excess)
+            tol = max(stopping.tol, stopping.rtol * bounds.upper)
+            look, goal = look_closer(core, found, bounds, goal, tol)
             bounds = Bracket(max(bounds.lower, look.lower or 0.0), bounds.upper)
             yield Iterate(point.U, done, dual, point, bounds)
             new = np.concatenate([new, look.needed[~np.isin(look.needed, new)]])
-            directions = look.directions
         # Where nothing is violated, what is missing is accuracy on the core.
-        fraction = TARGET if len(new) else fraction / 3.0
+        fraction = TARGET if len(new) or goal < before else fraction / 3.0
         if fraction < STALL:
             return
         target = max(target / 3.0, fraction * goal)
-        state = grow(problem, state, new[:most], found.dual.u, directions)
+        if not looked:
+            state = without_dead(problem, state)
+        state = grow(problem, state, new[:most], found.dual.u, look)
 
 
 def diagonal_floor(problem: DirectionProblem) -> float:
@@ -175,7 +179,7 @@ def warm_start(problem: DirectionProblem, first: Start) -> Grown:
         C = dense(scipy.sparse.csr_array(first.C)[chosen][:, chosen])
     box = np.outer(problem.c[chosen], problem.c[chosen])
     state = Grown(chosen, U, np.clip(symmetric(C), -box, box))
-    return grow(problem, state, np.zeros(0, dtype=np.intp), np.ones(len(problem.X)), np.zeros((len(problem.c), 0)))
+    return grow(problem, state, np.zeros(0, dtype=np.intp), np.ones(len(problem.X)), nothing_found(problem))
 
 
 def bound_without_l1(problem: DirectionProblem) -> float:
@@ -199,21 +203,25 @@ def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: i
     start = small.best_scale(state.U).U
     at, done = lagrangian.point(start if start.any() else state.U), 0
     while True:
-        at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done), max_iter - done), memory, poll)
+        at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done // 2), max_iter - done), memory, poll)
         done += max(taken, 1)
         found = judge(problem, small, at.U, lagrangian.multiplier(at.U), done)
         if found.gap <= target or done >= min(max_iter, MOST_STEPS):
             return found
         at = lagrangian.update(at)
+        Q = rotation_to_fewer(at.U, NEGLIGIBLE)
+        if Q is not None:
+            memory.rotate(Q)
+            at = lagrangian.point(at.U @ Q)
 
 
 def judge(problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array, steps: int) -> Solved:
     """Return a factor and its multiplier with the better of its two points and the best dual near them."""
     point = small.best_scale(U)
     thresholded = without_inactive(small, point.U, C)
-    dual = dual_of(problem, small, point.q, lambda M: (closer_to_feasible(small, M, C),))
+    dual = dual_of(problem, small, point, lambda M: (closer_to_feasible(small, M, C),))
     best = thresholded if thresholded.value < point.value else point
-    return Solved(U, C, best, dual, best.value - (1.0 - dual.t * dual.inverse_mean), steps)
+    return Solved(U, C, best, dual, best.value - dual.lower, steps)
 
 
 def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indices:
@@ -234,39 +242,56 @@ def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indi
     return order[: int(np.sum(excess > VIOLATED))]
 
 
-def look_closer(core: Core, dual: CoreDual, bounds: Bracket, goal: float, tol: float) -> tuple[Look, float]:
+def look_closer(core: Core, found: Solved, bounds: Bracket, goal: float, tol: float) -> tuple[Look, float]:
     """Try to prove a gap from the core outwards, and smaller ones down to the tolerance where it is proved.
 
-    Returns what the last look found, with the best bound, and the gap that is to be proved next.
+    Where the core is not solved so far, the gap that it admits is tried.  Returns what the last look found, with the
+    best bound, and the gap that is to be proved next.
     """
-    found, lower = nothing_found(core.problem), None
+    look, lower = nothing_found(core.problem), bounds.lower
     while True:
-        t = (1.0 - bounds.upper + GOAL * goal) / dual.inverse_mean
-        if t < dual.t:
-            return found._replace(lower=lower), goal
-        found = look_outside(core, dual.u, dual.inverse_mean, t)
-        if found.lower is None:
-            return found._replace(lower=lower), goal
-        lower = found.lower
-        if goal <= tol:
-            return found, goal
-        goal = max(tol, goal / CLOSER)
+        goal = min(goal, max(tol, (bounds.upper - lower) / CLOSER))
+        tried = max(goal, found.gap / TARGET)
+        if tried > WORTHWHILE * (bounds.upper - lower) and tried > goal:
+            return look._replace(lower=lower), goal
+        look = look_outside(core, *found.dual.at(bounds.upper - GOAL * tried))
+        if look.lower is None:
+            return look._replace(lower=lower), goal
+        lower = max(lower, look.lower)
+        if tried <= tol:
+            return look, goal
+        goal = tried / CLOSER if tried > LAST * CLOSER * tol else tol
 
 
-def grow(problem: DirectionProblem, state: Grown, new: Indices, u: Array, directions: Array) -> Grown:
-    """Return the state with features dropped that are dead, and new ones, with small entries of V."""
+def without_dead(problem: DirectionProblem, state: Grown) -> Grown:
+    """Return the state without the features that are dead: later on, their multipliers matter."""
     energies = np.sum(state.U**2, axis=1)
     keep = (energies > DEAD * energies.max(initial=0.0)) | (problem.c[state.chosen] == 0.0)
-    both = np.concatenate([state.chosen[keep], new])
+    return Grown(state.chosen[keep], state.U[keep], state.C[np.ix_(keep, keep)])
+
+
+def grow(problem: DirectionProblem, state: Grown, new: Indices, u: Array, look: Look) -> Grown:
+    """Return the state with new features, with small entries of V.
+
+    Their multipliers are those of the look that named them, or what makes S least at the weights u.
+    """
+    both = np.concatenate([state.chosen, new])
     order = np.argsort(both, kind="stable")
-    w, kept = len(both), int(keep.sum())
+    w, kept = len(both), len(state.chosen)
     data, c = problem.X[:, both], problem.c[both]
     C = np.clip(data.T @ (data * ((u - 1.0) / len(u))[:, None]), -np.outer(c, c), np.outer(c, c))
     np.fill_diagonal(C, 0.0)
-    C[:kept, :kept] = state.C[np.ix_(keep, keep)]
-    U = principal_columns(state.U[keep], rtol=NEGLIGIBLE)
+    C[:kept, :kept] = state.C
+    places = kept + np.flatnonzero(np.isin(new, look.needed))
+    if len(places):
+        named = kept + np.array([np.flatnonzero(look.needed == j)[0] for j in both[places]])
+        old = np.arange(kept)
+        C[np.ix_(np.append(old, places), places)] = look.C[np.ix_(np.append(old, named), named - kept)]
+        C[places, :kept] = C[:kept, places].T
+    U = principal_columns(state.U, rtol=NEGLIGIBLE)
     size = float(np.linalg.norm(U))
-    along = directions[both] * (ALONG * size / np.maximum(np.linalg.norm(directions[both], axis=0), 1e-300))
+    along = look.directions[both]
+    along *= ALONG * size / np.maximum(np.linalg.norm(along, axis=0), 1e-300)
     r = U.shape[1] + along.shape[1] + RANK
     wide = np.random.default_rng(0).standard_normal((w, r)) * (SMALL * size / (w * r) ** 0.5)
     wide[:kept, : U.shape[1]] += U

@@ -32,22 +32,22 @@ from diffrac_cvx.certificates.direction_bounds import (
     top_eigenvalue,
 )
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, largest_penalty, without_l1
+from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.pairs import Elimination, Pairs, excess_pairs
 from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, succeeds, up
 from diffrac_cvx.factors import Sparse, dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import LARGE, cholesky, extreme_eigenpairs, moment, symmetric, times
+from diffrac_cvx.linalg import cholesky, lanczos, moment, symmetric, times
 from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.shifted import dense_columns, row_of
 from diffrac_cvx.time_budget import poll
 
-SWEEPS = 8  # of coordinate descent over the lassos
-SETTLED = 1e-3  # change of a sweep, to the largest entry, below which they end
 MOST_PAIRS = 40  # beyond their box, for each coordinate: with more the bound fails anyway
 MOST_FACTORISED = 3000  # rows that are not diagonally dominant
 MOST_LACKING = 20  # coordinates that alone make the bound fail, beyond which no others are looked for
 EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
 VALUES = 1e-9  # rounding of a value, and more
+DENSE, ROUGHLY = 200, 1e-2  # rows up to which all eigenvectors are found, and accuracy of eigenvalues beyond
 VIOLATED = 12  # directions that are named where the bound fails
 
 SHARES = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps at which a bound is tried
@@ -317,6 +317,7 @@ def nothing_found(problem: DirectionProblem) -> Look:
 
 def failure(core: Core, found: Eliminated, needed: Indices, violated: Array) -> Look:
     """Return what a failed look names: coordinates outside, and directions of all with the best part on the core."""
+    needed = needed[: max(MOST_LACKING, len(core.chosen))]
     directions = np.zeros((len(core.problem.c), violated.shape[1]))
     directions[core.rest] = violated
     inner = found.at.K @ violated
@@ -373,34 +374,11 @@ def excess_of_core(core: Core, P: Array, tilt: Array, t: float) -> tuple[Array, 
     return np.asarray(E), (T + E) / t
 
 
-def lassos(P: Array, T: Array, box: Array) -> Array:
-    """Return about the minima of z'Pz/2 - z'T + sum_k box_k |z_k|, a column each, by coordinate descent on all.
-
-    Most z_k are 0: what a step costs is the residuals of the columns in which it changes one.
-    """
-    w, m = T.shape
-    Z, rest, sides = np.zeros((m, w)), np.array(T.T, order="C"), np.ascontiguousarray(box.T)  # T is kept
-    diagonal = np.diag(P)
-    for _ in range(SWEEPS):
-        poll()
-        change = 0.0
-        for k in range(w):
-            pull = rest[:, k] + diagonal[k] * Z[:, k]
-            step = np.sign(pull) * np.maximum(np.abs(pull) - sides[:, k], 0.0) / diagonal[k] - Z[:, k]
-            moved = np.flatnonzero(step)
-            if len(moved):
-                Z[moved, k] += step[moved]
-                rest[moved] -= np.outer(step[moved], P[k])
-                change = max(change, float(np.abs(step[moved]).max()))
-        if change <= SETTLED * float(np.abs(Z).max()):
-            break
-    return np.asarray(Z.T)
-
-
 def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
     """Return directions in which Diag(diagonal) less the pairs' excess is negative; None if it is proved positive.
 
     Rows that are not diagonally dominant are factorised, after the others, bounded by their dominance, are eliminated.
+    Where that fails, though no direction is found in which it is negative, those of the least dominant rows are named.
     """
     m, excess = len(diagonal), pairs.excess
     E = scipy.sparse.csr_array(
@@ -411,26 +389,32 @@ def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
     weak = ~(diagonal > 2.0 * rows)
     if np.all(diagonal > rows):
         return None
+    directions = negative_directions(diagonal, E)
+    if directions.shape[1]:
+        return directions
     if int(weak.sum()) > MOST_FACTORISED:
         weak = ~(diagonal > rows)
-    strong = np.flatnonzero(~weak)
-    chosen = np.flatnonzero(weak)
-    # Among the strong rows alone, what is left of the diagonal bounds them from below.
-    left = diagonal[strong] - up(1.0, m) * np.asarray(size[strong][:, strong].sum(axis=1)).ravel()
-    between = E[chosen][:, strong]
-    S = np.diag(diagonal[chosen]) - E[chosen][:, chosen].toarray()
-    S -= (between @ scipy.sparse.diags_array(1.0 / left) @ between.T).toarray()
-    if len(chosen) > MOST_FACTORISED:
-        return unit_vectors(m, chosen[np.argsort((diagonal - rows)[chosen])[:VIOLATED]])
-    S = symmetric(S)
-    shift = up(gamma(2 * len(chosen) + m + 16) * float(np.abs(np.diag(S)).sum() + np.sum(diagonal[chosen])))
-    if succeeds(S - shift * np.eye(len(S))):
-        return None
-    values, vectors = np.linalg.eigh(S) if len(S) <= LARGE // 2 else extreme_eigenpairs(S, VIOLATED, "SA", 1e-2)
-    few = vectors[:, : max(1, min(VIOLATED, int(np.sum(values < 0.0))))]
-    directions = np.zeros((m, few.shape[1]))
-    directions[chosen] = few
-    return directions
+    strong, chosen = np.flatnonzero(~weak), np.flatnonzero(weak)
+    if len(chosen) <= MOST_FACTORISED:
+        # Among the strong rows alone, what is left of the diagonal bounds them from below.
+        left = diagonal[strong] - up(1.0, m) * np.asarray(size[strong][:, strong].sum(axis=1)).ravel()
+        between = E[chosen][:, strong]
+        S = np.diag(diagonal[chosen]) - E[chosen][:, chosen].toarray()
+        S -= (between @ scipy.sparse.diags_array(1.0 / left) @ between.T).toarray()
+        S = symmetric(S)
+        shift = up(gamma(2 * len(chosen) + m + 16) * float(np.abs(np.diag(S)).sum() + np.sum(diagonal[chosen])))
+        if succeeds(S - shift * np.eye(len(S))):
+            return None
+    return unit_vectors(m, chosen[np.argsort((diagonal - rows)[chosen])[:VIOLATED]])
+
+
+def negative_directions(diagonal: Array, E: scipy.sparse.csr_array) -> Array:
+    """Return the directions in which Diag(diagonal) - E is most negative, orthogonal, shape (m, v); v may be 0."""
+    if len(diagonal) <= DENSE:
+        values, vectors = np.linalg.eigh(np.diag(diagonal) - E.toarray())
+    else:
+        values, vectors = lanczos(lambda x: diagonal * x - E @ x, len(diagonal), VIOLATED, "SA", ROUGHLY)
+    return np.asarray(vectors[:, : min(VIOLATED, int(np.sum(values < 0.0)))])
 
 
 def unit_vectors(size: int, places: npt.NDArray[np.intp]) -> Array:

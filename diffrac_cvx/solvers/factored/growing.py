@@ -56,7 +56,8 @@ FIRST_GAP = 0.03  # relative gap to which the problem on the first features is s
 TARGET = 0.8  # of the gap to be proved next, to which it is solved then
 GOAL = 0.99  # of that gap, which is tried
 FIRST_GOAL = 0.3  # relative gap that is proved first
-CLOSER = 3.0  # by how much a smaller gap is tried where one is proved
+CLOSER = 10.0  # by how much a smaller gap is tried where one is proved
+BACK = 3.0  # by how much a larger one is tried next where more is missing than can join
 LAST = 2.0  # times the tolerance, below which it is tried itself
 WORTHWHILE = 0.6  # of the gap that is proved, above which a gap is not tried
 VIOLATED = 1.001  # what a feature gains over what it costs, from which it would enter alone
@@ -256,7 +257,8 @@ def look_closer(core: Core, found: Solved, bounds: Bracket, goal: float, tol: fl
             return look._replace(lower=lower), goal
         look = look_outside(core, *found.dual.at(bounds.upper - GOAL * tried))
         if look.lower is None:
-            return look._replace(lower=lower), goal
+            few = len(look.needed) <= NEW * len(core.chosen)
+            return look._replace(lower=lower), goal if few else min(BACK * tried, WORTHWHILE * (bounds.upper - lower))
         lower = max(lower, look.lower)
         if tried <= tol:
             return look, goal

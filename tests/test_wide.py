@@ -525,4 +525,4 @@ def test_many_lassos_are_solved_as_one_by_one():
         z = cp.Variable(60)
         cost = cp.quad_form(z, cp.psd_wrap(P)) / 2 - T[:, j] @ z + box[:, j] @ cp.abs(z)
         least = cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL")
-        assert least - 1e-6 <= values[j] <= 0.98 * least + 1e-6
+        assert least - 1e-6 <= values[j] <= 0.95 * least + 1e-6

@@ -20,7 +20,7 @@ from diffrac_cvx.certificates.direction_bounds import (
     inverse_roots,
 )
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, problem_in_rows
-from diffrac_cvx.certificates.outside import bound_outwards
+from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.pairs import (
     NEAR,
     Elimination,
@@ -418,9 +418,9 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
 
 
 def is_concentrated(U: Sparse) -> bool:
-    """Whether a factor has many rows, three in four of them 0."""
+    """Whether a factor has many rows, half of them 0 or more."""
     used = int(np.sum(np.diff(scipy.sparse.csr_array(U).indptr) > 0))
-    return bool(U.shape[0] >= WIDE and 4 * used <= U.shape[0])
+    return bool(U.shape[0] >= WIDE and 2 * used <= U.shape[0])
 
 
 def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:

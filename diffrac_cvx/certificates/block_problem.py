@@ -255,7 +255,9 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
         columns.append(scatter(np.vstack([U, cross]), np.concatenate([penalised[group], free]), len(problem.c)))
     if len(free):
         columns.append(scatter(psd_factor(rest), free, len(problem.c)))
-    return scipy.sparse.csc_array(scipy.sparse.hstack(columns))
+    factor = scipy.sparse.csc_array(scipy.sparse.hstack(columns))
+    factor.eliminate_zeros()
+    return factor
 
 
 def scatter(U: Array, rows: Indices, size: int) -> Sparse:

@@ -159,17 +159,32 @@ def candidate_matrices(
             yield fit_matrix(problem, M, V, np.abs(V) <= threshold * size)
 
 
-def fit_matrix(problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
-    """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
+def fit_matrix(
+    problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[np.bool_], steps: int = FITTING_STEPS
+) -> Array:
+    """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M, the others being signs of V."""
+    fixed = problem.A + np.diag(problem.c**2) - M
+    start = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
+    return fit_from(problem, M, V, start, steps, free)
+
+
+def fit_from(
+    problem: DirectionProblem,
+    M: Array,
+    V: Array,
+    C: Array,
+    steps: int,
+    free: npt.NDArray[np.bool_] | bool = True,
+) -> Array:
+    """Fit the free entries of a multiplier to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 
     Accelerated projected gradient on the squared violations, an eigendecomposition a step; the result is inside the
     box, so the bound holds however accurate it is.
     """
     fixed = problem.A + np.diag(problem.c**2) - M
     V = V / max(top_eigenvalue(V), 1e-300)
-    C = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
     ahead, t = C, 1.0
-    for _ in range(FITTING_STEPS):
+    for _ in range(steps):
         poll()
         S = fixed + ahead
         SV = S @ V

@@ -11,7 +11,6 @@ rows are not, they are factorised, with the Schur complement of the others bound
 the size of all coordinates is made.
 """
 
-from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,23 +20,14 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
 from diffrac_cvx.certificates.direction_bounds import (
-    Blend,
     bound_at,
-    candidate_weights,
-    clip_to_box,
-    closer_to_feasible,
-    fit_matrix,
-    least_over_blends,
-    lower_bound,
-    top_eigenvalue,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, largest_penalty, without_l1
+from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.pairs import Elimination, Pairs, excess_pairs
 from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, succeeds, up
-from diffrac_cvx.factors import Sparse, dense
 from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import cholesky, lanczos, moment, symmetric, times
+from diffrac_cvx.linalg import cholesky, lanczos, symmetric
 from diffrac_cvx.ranges import are_finite
 from diffrac_cvx.shifted import dense_columns, row_of
 from diffrac_cvx.time_budget import poll
@@ -45,13 +35,9 @@ from diffrac_cvx.time_budget import poll
 MOST_PAIRS = 40  # beyond their box, for each coordinate: with more the bound fails anyway
 MOST_FACTORISED = 3000  # rows that are not diagonally dominant
 MOST_LACKING = 20  # coordinates that alone make the bound fail, beyond which no others are looked for
-EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
-VALUES = 1e-9  # rounding of a value, and more
 DENSE, ROUGHLY = 200, 1e-2  # rows up to which all eigenvectors are found, and accuracy of eigenvalues beyond
 VIOLATED = 12  # directions that are named where the bound fails
 
-SHARES = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps at which a bound is tried
-FAINT = 1e-4  # of the largest diagonal entry of V, and of an entry to its diagonal, below which it may be meant as 0
 LIGHT = 1e-3  # weight of a coordinate in violated directions, to the largest, below which it is not named
 SIDE = 1.0 - 8.0 * UNIT  # of a box, so that rounding leaves C inside it
 
@@ -113,116 +99,6 @@ class Core:
         h = 2.0 * float(np.mean(weights * squares)) + 8.0 * float(np.mean(weights)) * shift + t * penalties
         o = (float(u.max(initial=0.0)) + t) * (float(np.mean(squares)) + penalties) * gamma(len(u) + 16) ** 2
         return h, o
-
-
-class CoreDual(NamedTuple):
-    """Weights of the rows, the mean of their inverses, and a multiplier, with the least t at which they hold.
-
-    They hold where the penalties are times 1 + excess; what is spent on that comes off the bound.
-    """
-
-    u: Array
-    inverse_mean: float
-    C: Array
-    t: float
-    excess: float = 0.0
-    spent: float = 0.0
-
-    @property
-    def lower(self) -> float:
-        """The bound on the core, but for rounding."""
-        return 1.0 - self.t * self.inverse_mean - self.spent
-
-    def at(self, lower: float) -> tuple[Array, float, float, float]:
-        """Return the weights, the mean, the t at which this bound is proved, and what is spent."""
-        return self.u, self.inverse_mean, (1.0 - lower - self.spent) / self.inverse_mean, self.spent
-
-
-def dual_of(
-    problem: DirectionProblem, small: DirectionProblem, point: Scaled, candidates: Callable[[Array], Iterable[Array]]
-) -> CoreDual:
-    """Return the weights and the multiplier on a core that promise the largest bound, of those read off energies.
-
-    The candidates for the multiplier come from M = X' Diag(u) X / n.  A row that is zero on the core alone has its
-    weight, for it is one of the problem on all coordinates.
-    """
-    found = [
-        blended(small, u, inverse_mean, C)
-        for u, inverse_mean in candidate_weights(problem, point.q)
-        for C in candidates(moment(small.X, u))
-    ]
-    best = max(found, key=lambda dual: dual.lower)
-    gap = point.value - best.lower
-    if not 0.0 < gap < LARGEST_GAP:
-        return best
-    other = blended(small, best.u, best.inverse_mean, best.C, EXCESS * gap, point.value)
-    return max(best, other, key=lambda dual: dual.lower)
-
-
-def blended(
-    small: DirectionProblem, u: Array, inverse_mean: float, C: Array, excess: float = 0.0, upper: float = 1.0
-) -> CoreDual:
-    """Return the dual on a core with the share of a multiplier, and the t, that are best there."""
-    more = small.penalised_more(excess)
-    rows = small.X * (u / len(u))[:, None] ** 0.5
-    B = more.A + np.diag(more.c**2)
-
-    def at(blend: float) -> tuple[Blend, float]:
-        t = ratio_by_rows(rows, B + (1.0 - blend) * (1.0 + excess) * C)
-        return Blend(t, 1.0 - blend, 0.0), t
-
-    found = least_over_blends(at)
-    spent = up((excess + 16.0 * UNIT) * largest_penalty(upper + VALUES), 8) if excess else 0.0
-    return CoreDual(u, inverse_mean, found.share * C, found.t, excess, spent)
-
-
-def ratio_by_rows(rows: Array, right: Array) -> float:
-    """Return about the largest eigenvalue of right^-1 rows'rows; infinity where right is not positive definite."""
-    if not are_finite(rows, right):
-        return np.inf
-    try:
-        K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return np.inf
-    return top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
-
-
-def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> float:
-    """Return the best bound found from a sparse factor outwards, at a few numbers t; 0 where there is none.
-
-    The core is where the factor is not faint, or the multiplier not zero.
-    """
-    rows = scipy.sparse.csr_array(point.U)
-    energies = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-    inside = (energies > FAINT * energies.max()) | (problem.c == 0.0)
-    if C is not None:
-        inside |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
-    chosen = np.flatnonzero(inside)
-    small, U = problem.restrict(chosen), dense(rows[chosen])
-    given = None if C is None else clip_to_box(small, dense(scipy.sparse.csr_array(C)[chosen][:, chosen]))
-
-    def candidates(M: Array) -> Iterator[Array]:
-        V = times(U, U.T)
-        size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-        for found in [fit_matrix(small, M, V, np.abs(V) <= FAINT * size)] if given is None else [given]:
-            yield found
-            yield closer_to_feasible(small, M, found)
-
-    dual = dual_of(problem, small, point, candidates)
-    core, lower = Core(problem, chosen, dual.C, dual.excess), 0.0
-    for share in SHARES:
-        tried = point.value * (1.0 - share)
-        if tried <= dual.lower:
-            lower = look_outside(core, *dual.at(tried)).lower or 0.0
-        if lower > 0.0:
-            break
-    return max(lower, bound_at_equal_weights(without_l1(problem)))
-
-
-def bound_at_equal_weights(problem: DirectionProblem) -> float:
-    """Return the lower bound of a problem without an l1 part at u = 1: above 0 with a ridge on all columns."""
-    u = np.where(problem.zero_rows, 0.0, 1.0)
-    return lower_bound(problem, u, problem.mean_inverse(np.ones(len(u))), None)
 
 
 class Eliminated(NamedTuple):

@@ -50,15 +50,15 @@ def draw_made(made: pd.DataFrame, stem: Path) -> None:
     for ax, letter, (noise, k) in zip(panels, "abcdef", CURVES, strict=True):
         rows = made[(made["noise"] == noise) & (made["k"] == k) & (made["share"] == USUAL["share"])]
         draw_curves(ax, rows[rows["d"] == rows["d"].min()], "index")
-        ax.set(title=f"({letter}) {noise}, {k}", xlabel="shift")
+        ax.set(title=f"({letter}) {noise}, {k} columns", xlabel="shift")
     draw_variants(varied, made)
-    varied.set_title(f"(g) factors, {K}, shift {SHIFT:g}")
+    varied.set_title(f"(g) factors, {K} columns, shift {SHIFT:g}")
     rows = made[(made["noise"] == USUAL["noise"]) & (made["k"] == K) & (made["d"] == made["d"].min())]
     draw_curves(found, rows[rows["share"] == USUAL["share"]], "top")
     found.set(title=f"(h) share of the {K} found", xlabel="shift")
     for row in grid:
         row[0].set_ylabel("adjusted Rand index")
-    panels[0].set_ylim(-0.08, 1.05)
+    panels[0].set_ylim(-0.08, 1.08)
     lines = {line.get_label(): line for ax in panels for line in ax.lines if not str(line.get_label()).startswith("_")}
     figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=6, frameon=False, columnspacing=1.2)
     save(figure, stem)
@@ -68,7 +68,7 @@ def draw_curves(ax: Axes, rows: pd.DataFrame, column: str) -> None:
     """Draw the mean of each method over the shift, the relaxation's with two standard errors; thin: fixed lambdas."""
     for method, dashes in THIN.items():
         means = rows[rows["method"] == method].groupby("shift")[column].mean()
-        ax.plot(means.index, means, color=ACCENT, ls=dashes, lw=0.5)
+        ax.plot(means.index, means, color=ACCENT, ls=dashes, lw=0.5, label=f"fixed {method}")
     for method, style in STYLES.items():
         mine = rows[(rows["method"] == method) & rows[column].notna()]
         if method == OWN:

@@ -17,15 +17,8 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, best_alone, without_l1
-from diffrac_cvx.certificates.outside import (
-    Core,
-    CoreDual,
-    Look,
-    bound_at_equal_weights,
-    dual_of,
-    look_outside,
-    nothing_found,
-)
+from diffrac_cvx.certificates.outside import Core, Look, look_outside, nothing_found
+from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, dual_of, join
 from diffrac_cvx.factors import Factor, dense
 from diffrac_cvx.inputs import Array
 from diffrac_cvx.linalg import principal_columns, row_products, symmetric
@@ -273,32 +266,18 @@ def without_dead(problem: DirectionProblem, state: Grown) -> Grown:
 
 
 def grow(problem: DirectionProblem, state: Grown, new: Indices, u: Array, look: Look) -> Grown:
-    """Return the state with new features, with small entries of V.
-
-    Their multipliers are those of the look that named them, or what makes S least at the weights u.
-    """
-    both = np.concatenate([state.chosen, new])
-    order = np.argsort(both, kind="stable")
-    w, kept = len(both), len(state.chosen)
-    data, c = problem.X[:, both], problem.c[both]
-    C = np.clip(data.T @ (data * ((u - 1.0) / len(u))[:, None]), -np.outer(c, c), np.outer(c, c))
-    np.fill_diagonal(C, 0.0)
-    C[:kept, :kept] = state.C
-    places = kept + np.flatnonzero(np.isin(new, look.needed))
-    if len(places):
-        named = kept + np.array([np.flatnonzero(look.needed == j)[0] for j in both[places]])
-        old = np.arange(kept)
-        C[np.ix_(np.append(old, places), places)] = look.C[np.ix_(np.append(old, named), named - kept)]
-        C[places, :kept] = C[:kept, places].T
+    """Return the state with new features, with small entries of V."""
+    chosen, C, order = join(problem, state.chosen, state.C, new, u, look)
+    w, kept = len(chosen), len(state.chosen)
     U = principal_columns(state.U, rtol=NEGLIGIBLE)
     size = float(np.linalg.norm(U))
-    along = look.directions[both]
+    along = look.directions[np.append(state.chosen, new)]
     along *= ALONG * size / np.maximum(np.linalg.norm(along, axis=0), 1e-300)
     r = U.shape[1] + along.shape[1] + RANK
     wide = np.random.default_rng(0).standard_normal((w, r)) * (SMALL * size / (w * r) ** 0.5)
     wide[:kept, : U.shape[1]] += U
     wide[:, U.shape[1] : U.shape[1] + along.shape[1]] += along
-    return Grown(both[order], wide[order], C[np.ix_(order, order)])
+    return Grown(chosen, wide[order], C)
 
 
 def spread(problem: DirectionProblem, chosen: Indices, point: Scaled) -> Scaled:

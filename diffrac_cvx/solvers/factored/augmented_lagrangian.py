@@ -41,6 +41,7 @@ STEPS_WITHOUT_L1 = 20  # before the point is certified, or a quarter of those th
 STALL = 8  # certificates without progress before the rank is allowed to grow again
 END = 60  # certificates without a narrower bracket before there is no more to be gained in double precision
 SIDE = 1.0 - 4.0 * UNIT  # of a box, so that rounding leaves C inside it
+WORTH = 70.0  # L-BFGS steps, times columns of U to its rows, that take four times as long as fitting a multiplier
 SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric of the steps
 SHRINKAGE_WITHOUT_L1 = 1e-1
 CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
@@ -338,7 +339,7 @@ def iterates(
     start = problem.best_scale(lagrangian.factor(spread_start(problem)) if U is None else U).U
     at = lagrangian.point(lagrangian.unknown(start) if start.any() else spread_start(problem))
     lagrangian.latest = at.U
-    done, best, since = 0, np.inf, 0
+    done, best, since, saved = 0, np.inf, 0, 0.0
     progress = Narrowing()
     while done < max_iter:
         try:
@@ -358,7 +359,10 @@ def iterates(
         if Q is not None:
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
-        iterate = proposal(lagrangian, lagrangian.factor(at.U), done)
+        saved += taken * at.U.shape[1] / len(at.U)
+        fitted = saved >= WORTH and len(at.U) <= LARGE
+        saved = 0.0 if fitted else saved
+        iterate = proposal(lagrangian, lagrangian.factor(at.U), done, fitted=fitted)
         yield iterate
         if progress.ended(iterate, taken):
             return
@@ -400,7 +404,7 @@ def follow_multiplier(lagrangian: Lagrangian, at: Point, steps: int, memory: Mem
         at = lagrangian.update(at)
 
 
-def proposal(lagrangian: Lagrangian, U: Array, done: int) -> Iterate:
+def proposal(lagrangian: Lagrangian, U: Array, done: int, *, fitted: bool = False) -> Iterate:
     """Return what is proposed at U: where there is an l1 part, with a bracket that is narrower than U's alone."""
     problem = lagrangian.problem
     if isinstance(problem.X, Rows):  # certified by whoever asked, in one pass
@@ -409,5 +413,5 @@ def proposal(lagrangian: Lagrangian, U: Array, done: int) -> Iterate:
     if not problem.has_l1:
         return Iterate(U, done, Dual(), point)
     C = lagrangian.multiplier(U)
-    polished, bounds = polish(problem, point, C)
+    polished, bounds = polish(problem, point, C, fitted=fitted)
     return Iterate(U, done, Dual(u=inverse_roots(point.q, s=problem.s), C=C), polished, bounds)

@@ -8,6 +8,7 @@ from diffrac_cvx.certificates.direction_bounds import (
     candidate_weights,
     clip_to_box,
     closer_to_feasible,
+    fit_from,
     lower_bound,
 )
 from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
@@ -16,11 +17,14 @@ from diffrac_cvx.linalg import LARGE, cholesky, inverse_or_one, moment, psd_fact
 from diffrac_cvx.result import Bracket
 from diffrac_cvx.time_budget import LeaveError, is_late
 
+FITTED = 10  # steps in which a multiplier is fitted
 
-def polish(problem: DirectionProblem, point: Scaled, C: Array) -> tuple[Scaled, Bracket]:
+
+def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool = False) -> tuple[Scaled, Bracket]:
     """Return the better of a point and its thresholded form, and the bracket, for the multiplier C at the point.
 
-    The bound uses the energies of the point given: C belongs to them, and not to those of the thresholded one.
+    The bound uses the energies of the point given: C belongs to them, and not to those of the thresholded one.  Where
+    the multiplier is fitted, that takes an eigendecomposition a step.
     """
     thresholded = without_inactive(problem, point.U, C)
     better = thresholded if thresholded.value < point.value else point
@@ -29,8 +33,12 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array) -> tuple[Scaled, 
     with suppress(LeaveError):  # what was proved until then holds; the solver leaves at its next look at the clock
         for u, inverse_mean in candidate_weights(problem, point.q):
             lower = max(lower, lower_bound(problem, u, inverse_mean, C))
-            closer = closer_to_feasible(problem, moment(problem.X, u), C)
+            M = moment(problem.X, u)
+            closer = closer_to_feasible(problem, M, C)
             lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
+            if fitted:
+                closer = fit_from(problem, M, times(point.U, point.U.T), C, FITTED)
+                lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
     return better, Bracket(float(lower), float(better.value))
 
 

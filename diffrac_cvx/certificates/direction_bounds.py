@@ -36,7 +36,7 @@ MOST_NEGATIVE = 40  # eigenvectors of a large matrix that is moved towards the p
 NEARLY = 1e-8  # relative error of an eigenvalue of a large matrix, where what is proved does not rest on it
 OF_MEANS = 400  # roundings that a mean by NumPy's pairwise sums may have
 BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
-COARSE = 1e-5  # blend from which on one between these may be worth its time
+COARSE = 1e-4  # blend from which on one between these may be worth its time
 SECTIONS, GOLDEN = 5, 0.381966
 SINGULAR = 1e-9  # least eigenvalue of I + C below which nothing is tried
 

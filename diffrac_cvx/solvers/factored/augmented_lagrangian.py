@@ -42,6 +42,7 @@ STALL = 8  # certificates without progress before the rank is allowed to grow ag
 END = 60  # certificates without a narrower bracket before there is no more to be gained in double precision
 SIDE = 1.0 - 4.0 * UNIT  # of a box, so that rounding leaves C inside it
 WORTH = 70.0  # L-BFGS steps, times columns of U to its rows, that take four times as long as fitting a multiplier
+FEWEST = 100  # coordinates from which on that is so
 SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric of the steps
 SHRINKAGE_WITHOUT_L1 = 1e-1
 CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
@@ -360,7 +361,7 @@ def iterates(
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
         saved += taken * at.U.shape[1] / len(at.U)
-        fitted = saved >= WORTH and len(at.U) <= LARGE
+        fitted = saved >= WORTH and FEWEST <= len(at.U) <= LARGE
         saved = 0.0 if fitted else saved
         iterate = proposal(lagrangian, lagrangian.factor(at.U), done, fitted=fitted)
         yield iterate

@@ -130,9 +130,9 @@ docs: $(STAMP) ## the pages, every example run: docs/_build/index.html
 	$(RUN) sphinx -W --keep-going -q -b html docs docs/_build
 	@echo "wrote docs/_build/index.html"
 
-reproduction: $(STAMP) ## docs/reproduction.md and the README's benchmark from the tables
+reproduction: $(STAMP) ## docs/reproduction.md and the README's passages from the tables
 	$(RUN) experiments.harness.reproduction
-	$(RUN) experiments.benchmark.readme
+	$(RUN) experiments.readme
 
 # One after the other: each uses all JOBS, and the page comes last.
 figures: ## everything above, then docs/reproduction.md

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.benchmark.readme import TABLE, passage, with_benchmark
+from experiments.benchmark.readme import passage
+from experiments.readme import FIGURES, PASSAGES, with_passage, with_passages
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
@@ -48,12 +49,12 @@ def test_every_make_target_the_readme_names_exists():
             assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
-def test_what_the_readme_says_of_the_benchmark_is_what_its_table_says():
-    table = Path(__file__).parents[1] / TABLE
-    if table.exists():
-        assert with_benchmark(README, pd.read_csv(table)) == README
-    else:
-        assert "Not measured yet: `make benchmark`" in README
+def test_what_the_readme_says_of_experiments_is_what_their_tables_say():
+    figures = Path(__file__).parents[1] / FIGURES
+    assert with_passages(README, figures) == README
+    for name in PASSAGES:
+        assert (figures / f"{name}.csv").exists()
+        assert README.count(f"<!-- from figures/{name}.csv -->") == 1
 
 
 def test_the_passage_on_the_benchmark_is_replaced_and_nothing_else():
@@ -62,12 +63,13 @@ def test_the_passage_on_the_benchmark_is_replaced_and_nothing_else():
     times = {"seconds": 0.05, "time_to_1e-2": 0.01, "time_to_1e-4": [0.05, float("nan"), 0.05], "gram_seconds": 1e-4}
     gaps = {"own_lower": 0.1, "own_upper": 0.11, "relative_gap": 3e-5}
     table = table.assign(n=1000, d=50, peak_MB=7.0, data_MB=0.4, limit=15.0, **times, **gaps)
-    written = with_benchmark(README, table)
+    written = with_passage(README, "benchmark", passage(table))
     assert "| low_rank | 0.01; 0.05 | 3.1e-05 in 0.05 | 7 |\n| CVXPY + SCS | 0.01; no |" in written
     assert "On all 2 instances" in written
-    assert written.replace(passage(table), "") == with_benchmark(written, table).replace(passage(table), "")
-    assert written.split("<!-- from")[0] == README.split("<!-- from")[0]
-    assert written.split("<!-- end -->")[1] == README.split("<!-- end -->")[1]
+    assert written == with_passage(written, "benchmark", passage(table))
+    mark = "<!-- from figures/benchmark.csv -->"
+    assert written.split(mark)[0] == README.split(mark)[0]
+    assert written.split(mark)[1].split("<!-- end -->")[1] == README.split(mark)[1].split("<!-- end -->")[1]
 
 
 def test_make_uses_every_core_whatever_the_threads_of_a_process():

@@ -49,6 +49,23 @@ by which the graphical lasso splits (Witten, Friedman, Simon, *J. Comput. Graph.
 (Ndiaye, Fercoq, Gramfort, Salmon, *JMLR* 18, 2017). Nothing of size d × d is made: V is ``G @ G.T`` with a sparse
 ``result.G``, and ``result.V`` makes the dense matrix when it is read.
 
+**From a few features outwards**, where there are 200 features or more, a ridge beside the l1 part, and forty features that
+already cost less than any diagonal V can: that is :math:`1 - \max_j \mathrm{mean}(x_j^2) / (A_{jj} + c_j^2)`. The problem on these,
+the core, is solved as one block. Features join that would enter alone, then those without which the bound on all features
+fails. That bound needs :math:`S = t (A + C + \mathrm{Diag}(c)^2) - M \succeq 0`:
+
+- on the core, C is the solver's;
+- between the core and a feature outside, the C in its box that leaves the most of S is the dual of a lasso with the matrix of the
+  core;
+- the core is eliminated, and outside t C is what is left of M - t A and of the Schur complement, clipped to its box. S is then a
+  diagonal less the sparse excess of correlated pairs: it is positive where the diagonal dominates, and a Cholesky factorisation
+  decides about the other rows. Directions in which it is negative name the features that join.
+
+Nothing of size d × d is made. A multiplier that is not quite feasible costs little: at an optimum of value v the ridge and the l1
+part together are at most v (1 - v), for at the best scale g = T = 1 - v, and of T the mean of q, which is at least :math:`g^2`, is
+no penalty. So :math:`v \ge v_e - e\, v (1 - v)` with the value :math:`v_e` for penalties times 1 + e, and :math:`v_e` is easier to
+bound. Gaps of .3, .03, .003 of the value are proved in turn, so that a solve that is stopped has a bound.
+
 **One block**, where more than half of the features are in one component or will be, without l1 part, and with
 ``working_set=False``.
 

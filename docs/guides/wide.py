@@ -53,7 +53,7 @@ print(f"adjusted Rand index with the true groups: {dc.metrics.adjusted_rand_inde
 # ---------------------
 # The optimum of the relaxation lies in the bracket, and so does that of *all 2000 features*: the solver starts from a few features
 # and adds others, but the lower bound at the end is that of every V on every feature, those left out included. The bound
-# and its proof are in :doc:`components` and :doc:`reliability`. No split in two, along whichever direction, costs less than the
+# is that of :doc:`solvers`, and holds in floating point as all do (:doc:`reliability`). No split in two, along whichever direction, costs less than the
 # lower end (Eq. 9). What is *not* proved is that the groups mean anything, or that other groups would not cost about the same.
 
 print(f"proved: no split costs less than {dc.proved_numbers.format_lower(result.lower)}")

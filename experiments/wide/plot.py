@@ -128,8 +128,7 @@ def markdown(table: pd.DataFrame) -> str:
 def format_markdown(title: str, table: pd.DataFrame, number: str) -> str:
     """Return a table in Markdown."""
     lines = [f"| {title} | {' | '.join(map(str, table.columns))} |", f"|---|{'---|' * len(table.columns)}"]
-    lines += [
-        f"| {name} | {' | '.join(number.format(value) if np.isfinite(value) else '-' for value in row)} |"
-        for name, row in zip(table.index, table.to_numpy(float), strict=True)
-    ]
+    for name, row in zip(table.index, table.to_numpy(float), strict=True):
+        values = [number.format(value).replace("-0.00", "0.00") if np.isfinite(value) else "-" for value in row]
+        lines.append(f"| {name} | {' | '.join(values)} |")
     return "\n".join([*lines, ""])

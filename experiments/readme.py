@@ -1,0 +1,39 @@
+"""Write what the README says of experiments from their tables, between marks that name these.
+
+Run ``make reproduction`` after ``make benchmark`` or ``make wide``.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from diffrac_cvx.writing import write_text
+from experiments.benchmark import readme as benchmark
+from experiments.wide import readme as wide
+
+README, FIGURES = Path("README.md"), Path("figures")
+PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"benchmark": benchmark.passage, "wide": wide.passage}
+END = "<!-- end -->\n"
+
+
+def with_passage(text: str, name: str, passage: str) -> str:
+    """Return the README with what it says between the marks of a table made anew."""
+    begin = f"<!-- from figures/{name}.csv -->\n"
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(END)
+    return before + begin + passage + END + after
+
+
+def with_passages(text: str, figures: Path) -> str:
+    """Return the README with every passage made anew whose table is there."""
+    for name, passage in PASSAGES.items():
+        table = figures / f"{name}.csv"
+        if table.exists():
+            text = with_passage(text, name, passage(pd.read_csv(table)))
+    return text
+
+
+if __name__ == "__main__":
+    write_text(README, with_passages(README.read_text(encoding="utf-8"), FIGURES))
+    print(f"wrote {README}")

@@ -19,10 +19,10 @@ from diffrac_cvx.reservations import Reservation, find_reservations
 from diffrac_cvx.result import Result
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import low_rank
+from diffrac_cvx.solvers.stopping import WIDE_GAP
 from diffrac_cvx.time_budget import Budget, spend, within
 
 Indices = npt.NDArray[np.intp]
-WIDE_GAP = 0.05  # proved, relative: enough for a choice where there are more features than points
 TIE = 9  # decimals in which scores may differ
 
 

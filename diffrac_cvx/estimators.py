@@ -54,11 +54,10 @@ from diffrac_cvx.rows import Rows, as_rows
 from diffrac_cvx.shifted import Shifted
 from diffrac_cvx.solvers import solve
 from diffrac_cvx.solvers.factored.sampling import many_rows
-from diffrac_cvx.solvers.stopping import with_all_points
+from diffrac_cvx.solvers.stopping import WIDE_GAP, with_all_points
 from diffrac_cvx.time_budget import is_late, seconds_left, spend, within
 
 INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
-WIDE_GAP = 0.01  # proved, relative: enough where there are more features than points and an l1 part
 MOST_ROUNDS = 100  # of directions and splits
 STARTS = 10  # of k-means, for more than two clusters
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)

@@ -44,6 +44,8 @@ Callback = Callable[[Progress], object]
 TICK = 0.2  # seconds between calls of the user's callback while a point of large data is computed
 QUICK = 2e8  # n d^2 up to which a look at all pairs of features takes a tenth of a second
 
+WIDE_GAP = 0.1  # proved, relative: enough for labels where there are more features than points, and an l1 part
+
 NOTHING = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
 LATE = Budget(lambda: 0.0)  # what can end early does
 

@@ -41,8 +41,8 @@ def passage(table: pd.DataFrame) -> str:
     words = f"""![Adjusted Rand index over the shift, by method](figures/wide.png)
 
 Mean adjusted Rand index, every method at its own choice. Made tables are {usual},
-and two groups whose means differ by a shift of {USUAL["shift"]:g} in 20 columns, where nothing else is said, {draws} draws;
-real pairs are two classes of genes or texts, [each of them](figures/wide.md).
+and two groups whose means differ by a shift of {USUAL["shift"]:g} in 20 columns where nothing else is
+said, {draws} draws; real pairs are two classes of genes or texts, [each of them](figures/wide.md).
 
 """
     return words + format_markdown("columns that differ", means, "{:.2f}")

@@ -35,6 +35,7 @@ from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping
 LEAST = 200  # coordinates, below which the problem on all of them takes as long
 MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every core
 MOST_ENTRIES = 1e8  # of the data
+IN_VAIN = 60  # steps from a diagonal V without any bound, after which few features are tried whatever they promise
 FIRST = 40  # features to start from
 LEAST_NEW, NEW = 20, 0.5  # features that join at once: so many, or a share of those there are
 RANK = 8  # columns of U beyond those that matter, so that it can grow
@@ -93,11 +94,13 @@ def in_memory(problem: DirectionProblem) -> DirectionProblem:
     return replace(problem, X=problem.X.toarray()) if isinstance(problem.X, Shifted) else problem
 
 
-def iterates(problem: DirectionProblem, stopping: Stopping, max_iter: int, first: Start) -> Iterator[Iterate]:
+def iterates(
+    problem: DirectionProblem, stopping: Stopping, max_iter: int, first: Start, *, always: bool = False
+) -> Iterator[Iterate]:
     """Yield points with proved brackets on all features; end where a diagonal V may be better, or nothing is gained.
 
     No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2): where the first features do
-    no better, that is left to the solver that starts there.
+    no better, that is left to the solver that starts there, unless it has been tried.
     """
     size = len(problem.c)
     state = first_features(problem) if first.U is None else warm_start(problem, first)
@@ -108,7 +111,7 @@ def iterates(problem: DirectionProblem, stopping: Stopping, max_iter: int, first
         found = solve_on(problem, state, target, steps, stopping.poll)
         if done == 0:
             start, goal = best_alone(problem), max(stopping.tol, FIRST_GOAL * found.point.value)
-            left = found.point.value >= floor and first.U is None
+            left = found.point.value >= floor and first.U is None and not always
             lower = 0.0 if left and len(problem.X) >= size else bound_without_l1(problem)
             bounds = Bracket(lower, start.value)
             yield Iterate(start.U, 0, Dual(), start, bounds)

@@ -133,7 +133,8 @@ def low_rank(
             for iterate in iterates_on_all(problem, first, stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)
             return
-        if working_set and growing.pays(problem, first):
+        grows = working_set and growing.pays(problem, first)
+        if grows:
             before = done
             whole, steps = growing.in_memory(problem), stopping.max_iter - done
             for iterate in growing.iterates(whole, stopping, steps, first):
@@ -147,6 +148,11 @@ def low_rank(
             for end in components.iterates(problem, tol, stopping.max_iter - done, first, stopping.poll):
                 done = before + end.n_iter
                 yield end._replace(n_iter=done)
+                if grows and end.n_iter >= growing.IN_VAIN and end.bounds is not None and end.bounds.lower <= 0.0:
+                    steps = stopping.max_iter - done
+                    for iterate in growing.iterates(whole, stopping, steps, first, always=True):
+                        yield iterate._replace(n_iter=done + iterate.n_iter)
+                    return
         if isinstance(problem.X, Shifted):
             for iterate in iterates_by_passes(problem, first if end is None else Start(end.U), stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)

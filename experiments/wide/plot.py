@@ -50,12 +50,12 @@ def draw_made(made: pd.DataFrame, stem: Path) -> None:
     for ax, letter, (noise, k) in zip(panels, "abcdef", CURVES, strict=True):
         rows = made[(made["noise"] == noise) & (made["k"] == k) & (made["share"] == USUAL["share"])]
         draw_curves(ax, rows[rows["d"] == rows["d"].min()], "index")
-        ax.set(title=f"({letter}) {noise}, {k} columns", xlabel="shift")
+        ax.set(title=f"({letter}) {noise}, k = {k}", xlabel="shift")
     draw_variants(varied, made)
-    varied.set_title(f"(g) factors, {K} columns, shift {SHIFT:g}")
+    varied.set_title(f"(g) variants, shift {SHIFT:g}")
     rows = made[(made["noise"] == USUAL["noise"]) & (made["k"] == K) & (made["d"] == made["d"].min())]
     draw_curves(found, rows[rows["share"] == USUAL["share"]], "top")
-    found.set(title=f"(h) share of the {K} found", xlabel="shift")
+    found.set(title=f"(h) share found, k = {K}", xlabel="shift")
     for row in grid:
         row[0].set_ylabel("adjusted Rand index")
     panels[0].set_ylim(-0.08, 1.08)

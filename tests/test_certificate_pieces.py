@@ -356,7 +356,7 @@ def test_a_blend_between_those_of_the_grid_is_found():
 
 
 def test_what_is_least_between_the_blends_is_found_by_sections():
-    for best in (2e-5, 3e-3, 0.04, 0.7, 1.0):
+    for best in (2e-4, 3e-3, 0.04, 0.7, 1.0):
         tried = []
 
         def at(blend, best=best, tried=tried):

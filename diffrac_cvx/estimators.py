@@ -245,7 +245,7 @@ class DiffracClustering(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
         How more than two clusters are found: all at once, or by repeated splits in two.
     tol : float
         Proved gap at which the solver stops; values lie in [0, 1].  Where there are more features than points, and an
-        l1 part, a gap of one in a hundred of the upper bound is enough too.
+        l1 part, a gap of one in ten of the upper bound is enough too.
     max_iter : int, optional
         Iterations of the solver; its own default if None.
     time_limit : float, optional

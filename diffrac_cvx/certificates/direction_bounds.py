@@ -159,13 +159,11 @@ def candidate_matrices(
             yield fit_matrix(problem, M, V, np.abs(V) <= threshold * size)
 
 
-def fit_matrix(
-    problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[np.bool_], steps: int = FITTING_STEPS
-) -> Array:
+def fit_matrix(problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
     """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M, the others being signs of V."""
     fixed = problem.A + np.diag(problem.c**2) - M
     start = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
-    return fit_from(problem, M, V, start, steps, free)
+    return fit_from(problem, M, V, start, FITTING_STEPS, free)
 
 
 def fit_from(

@@ -149,7 +149,7 @@ class Lagrangian:
     def times_B(self, U: Array) -> Array:
         """Return B U; by X where there are few rows."""
         problem, n = self.problem, len(self.problem.X)
-        if isinstance(problem.X, Rows) or problem.root is not None or problem.basis is not None or 4 * n > len(self.B):
+        if not has_few_rows(problem):
             return times(self.B, U)
         return times(problem.X.T, times(problem.X, U)) / n + (problem.a**2 + problem.c**2)[:, None] * U
 
@@ -213,10 +213,16 @@ class Lagrangian:
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
 
 
+def has_few_rows(problem: DirectionProblem) -> bool:
+    """Whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X cost less than those with A."""
+    from_rows = not isinstance(problem.X, Rows) and problem.root is None and problem.basis is None
+    return from_rows and 4 * len(problem.X) <= len(problem.c)
+
+
 def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
     """Return the map Z -> (B + 1)^-1 Z, B = X'X/n + Diag(a)^2 + Diag(c)^2; by X where there are few rows (Woodbury)."""
     n = len(problem.X)
-    if isinstance(problem.X, Rows) or 2 * n > len(B):
+    if not has_few_rows(problem):
         inverse = inverse_of_positive(B + np.eye(len(B)))
         return lambda Z: times(inverse, Z)
     diagonal = (problem.a**2 + problem.c**2 + 1.0)[:, None]

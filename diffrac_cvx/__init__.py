@@ -22,7 +22,8 @@ from diffrac_cvx.errors import (
     ParameterError,
     ResourceError,
 )
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.result import Bracket, DimacsErrors, Progress, Result, Status
 from diffrac_cvx.relaxations import (
     Relaxation,
     constrained_alpha,
@@ -33,7 +34,6 @@ from diffrac_cvx.relaxations import (
     v_space,
     v_space_normalized,
 )
-from diffrac_cvx.result import Bracket, DimacsErrors, Progress, Result, Status
 from diffrac_cvx.solvers import fista, low_rank, solve
 
 __version__ = "0.1.0"
@@ -80,22 +80,19 @@ __all__ = [
     "v_space_normalized",
 ]
 
-# What needs an optional package is imported when it is asked for.
-_LAZY = {
-    "DiffracClustering": ("estimators", "scikit-learn"),
-    "DiffracClusteringCV": ("estimators_cv", "scikit-learn"),
-    "MultiLabelDiffrac": ("estimators", "scikit-learn"),
-}
+# What needs scikit-learn is imported when it is asked for.
+_LAZY = ("DiffracClustering", "DiffracClusteringCV", "MultiLabelDiffrac")
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'diffrac_cvx' has no attribute {name!r}")
-    module, package = _LAZY[name]
     try:
-        return getattr(import_module(f"diffrac_cvx.{module}"), name)
+        return getattr(import_module("diffrac_cvx.estimators"), name)
     except ModuleNotFoundError as error:
-        raise ImportError(f"{name} needs {package} ({error.name} is missing): pip install 'diffrac-cvx[app]'") from None
+        raise ImportError(
+            f"{name} needs scikit-learn ({error.name} is missing): pip install 'diffrac-cvx[app]'"
+        ) from None
 
 
 def __dir__() -> list[str]:

@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates import certify_y
-from diffrac_cvx.directions import align_signs, leading_direction, unit_columns
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_labels, in_unit_interval, nonnegative
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight
-from diffrac_cvx.points import as_points, root_mean_squares
-from diffrac_cvx.proved_numbers import width_of
+from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.points.reading import as_points, root_mean_squares
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
+from diffrac_cvx.problem.proved_numbers import width_of
+from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations import constrained_alpha
-from diffrac_cvx.reservations import Reservation, find_reservations, find_reservations_on_labels
-from diffrac_cvx.result import Result, Status
 from diffrac_cvx.rounding import kmeans_centered
+from diffrac_cvx.rounding.caveats import Reservation, find_reservations, find_reservations_on_labels
+from diffrac_cvx.rounding.directions import align_signs, leading_direction, unit_columns
 from diffrac_cvx.solvers import low_rank, solve
 
 __all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.baselines import alternating_optimisation, gaussian_mixture, kmeans_standardised, kmeans_whitened
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.relaxations import (
     Relaxation,
     constrained_alpha,
@@ -27,7 +28,6 @@ from diffrac_cvx.relaxations import (
     v_space,
     v_space_normalized,
 )
-from diffrac_cvx.result import Bracket, Result
 from diffrac_cvx.solvers import fista, low_rank
 from diffrac_cvx.solvers.reference import SMALL_ROWS, SMALL_SIDE
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import list_methods
-from diffrac_cvx.proved_numbers import format_upper
+from diffrac_cvx.problem.proved_numbers import format_upper
 from diffrac_cvx.solvers.reference import choose_solver, memory_needed
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.readme import INSTANCE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from diffrac_cvx.writing import write_text
+from diffrac_cvx.machine.writing import write_text
 from experiments.benchmark import readme as benchmark
 from experiments.wide import readme as wide
 

@@ -132,7 +132,9 @@ def solve(case: Case) -> dc.Result:
     X = table_of(case.table)
     n, d = X.shape
     ramps = {"ramp": np.linspace(0.02, 0.15, d), "some": np.where(np.arange(d) % 2, 0.3, 0.0)}
-    weights = {name: ramps[value] if isinstance(value, str) else value for name, value in PENALTIES[case.penalty].items()}
+    weights = {
+        name: ramps[value] if isinstance(value, str) else value for name, value in PENALTIES[case.penalty].items()
+    }
     given = {"sample_weight": 1.0 + np.arange(n) % 4} if case.weighted else {}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", dc.DegenerateDataWarning)

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
-from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import moment
-from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.result import Bracket, Status
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.linear_algebra import moment
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank, quasi_newton
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     END,

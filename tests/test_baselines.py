@@ -20,8 +20,8 @@ from diffrac_cvx.baselines.lattice_reduction import reduced_basis
 from diffrac_cvx.baselines.uncoupled_regression import INNER, OUTER, double_well, loss
 from diffrac_cvx.datasets import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.metrics import clustering_error, squared_correlation
+from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.rounding import refine
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.processes import OutOfTimeError, WorkerDiedError
+from diffrac_cvx.machine.processes import OutOfTimeError, WorkerDiedError
 from experiments.benchmark import cells, instances, methods, plot, table
 from experiments.benchmark.check import check_brackets
 from experiments.benchmark.claims import claims

@@ -12,7 +12,7 @@ import scipy.sparse
 from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, nearly_ones, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds, pairs, rounding
+from diffrac_cvx.certificates import block_bounds, pairs
 from diffrac_cvx.certificates.block_bounds import (
     BlockRatios,
     Blocks,
@@ -26,12 +26,13 @@ from diffrac_cvx.certificates.block_bounds import (
     single_ratios,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.pairs import Elimination, Pairs, Spread, eliminate, largest_safe_t, scan
-from diffrac_cvx.certificates.rounding import Whitening, gamma, proved_ratio
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import EPS
-from diffrac_cvx.shifted import as_shifted, weighted_gram
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.linear_algebra import EPS
+from diffrac_cvx.points.sparse import as_shifted, weighted_gram
+from diffrac_cvx.problem import floating_point as rounding
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.floating_point import Whitening, gamma, proved_ratio
 
 COARSE = 2.0**-18
 

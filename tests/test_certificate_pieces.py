@@ -22,9 +22,12 @@ from diffrac_cvx.certificates.direction_bounds import (
     least_over_blends,
     skip_zero_rows,
 )
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.pairs import Spread
-from diffrac_cvx.certificates.rounding import (
+from diffrac_cvx.metrics import factor_imbalance
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.streamed import BLOCK
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.floating_point import (
     LARGEST,
     UNIT,
     Pencil,
@@ -35,10 +38,7 @@ from diffrac_cvx.certificates.rounding import (
     summands,
     up,
 )
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.metrics import factor_imbalance
-from diffrac_cvx.result import Bracket
-from diffrac_cvx.rows import BLOCK
+from diffrac_cvx.problem.result import Bracket
 
 RNG = np.random.default_rng(77)
 

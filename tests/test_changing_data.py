@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse
 
 import diffrac_cvx as dc
-from diffrac_cvx.changes import mark, mark_chunk
-from diffrac_cvx.rows import as_rows
+from diffrac_cvx.points.changes import mark, mark_chunk
+from diffrac_cvx.points.streamed import as_rows
 from diffrac_cvx.solvers.factored import sampling
 
 N, D = 2400, 4

@@ -7,7 +7,16 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import diffrac_cvx as dc
-from diffrac_cvx.choice import CRITERIA, Clock, agreements, draw_halves, find_best, list_settings, rank, split_points
+from diffrac_cvx.estimators.choice import (
+    CRITERIA,
+    Clock,
+    agreements,
+    draw_halves,
+    find_best,
+    list_settings,
+    rank,
+    split_points,
+)
 from diffrac_cvx.plotting import ChoiceDisplay
 from experiments.choice import sets
 

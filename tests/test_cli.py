@@ -22,8 +22,8 @@ from diffrac_cvx import registry
 from diffrac_cvx.app.cli import progress
 from diffrac_cvx.app.cli.options import RIDGE
 from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.registry import BaselineRecord, SolverRecord
-from diffrac_cvx.result import Progress
 
 TEXT = "name,age,income,city\n" + "".join(
     f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11},{'Oslo' if i % 2 else 'Rome'}\n" for i in range(24)

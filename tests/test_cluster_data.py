@@ -18,10 +18,10 @@ import pytest
 from distributed import Client, LocalCluster
 
 import diffrac_cvx as dc
-from diffrac_cvx import chunks
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.row_bounds import look
-from diffrac_cvx.points import as_points
+from diffrac_cvx.points import chunks
+from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.rounding import kmeans_centered
 
 N, D, PARTS = 12_000, 6, 8

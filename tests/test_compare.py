@@ -14,7 +14,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import Method, Task, comparing, list_methods, worst_disagreement
-from diffrac_cvx.proved_numbers import format_lower
+from diffrac_cvx.problem.proved_numbers import format_lower
 from diffrac_cvx.registry import no_bound
 
 PLANTED = dc.datasets.make_planted(30, 3, noise=0.2, rng=0)

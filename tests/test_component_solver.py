@@ -10,11 +10,11 @@ from sparse_instances import KINDS, instance, optimum, random_multipliers, rando
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
-from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.factors import dense, is_sparse
-from diffrac_cvx.inputs import as_data
 from diffrac_cvx.paths import lambda_path
-from diffrac_cvx.result import Components
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.factors import dense, is_sparse
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.result import Components
 from diffrac_cvx.solvers.factored import components, solver
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
 
@@ -345,14 +345,14 @@ def test_v_is_not_called_diagonal_where_features_without_a_weight_take_part_in_i
 
 def test_the_matrix_that_would_not_fit_in_memory_is_refused_and_its_factor_is_there(monkeypatch):
     result = dc.low_rank(planted(), penalty=STRONG, tol=1e-4)
-    monkeypatch.setattr("diffrac_cvx.memory.available_memory", lambda: 1000.0)
+    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1000.0)
     with pytest.raises(dc.ResourceError, match="use the factor G of the result"):
         _ = result.V
     assert result.G.shape[0] == 30
 
 
 def test_a_problem_that_would_not_fit_in_memory_is_refused_at_once(monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.memory.available_memory", lambda: 1000.0)
+    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1000.0)
     with pytest.raises(dc.ResourceError, match="60 points and 30 features"):
         dc.low_rank(planted(), penalty=STRONG)
 

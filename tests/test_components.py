@@ -9,7 +9,7 @@ from diffrac_cvx.certificates.block_bounds import Blocks, Claim, spread_of
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx.problem.direction_problem import direction_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 

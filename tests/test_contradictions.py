@@ -8,13 +8,13 @@ import pytest
 import scipy.sparse
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import direction_problem as problems
 from diffrac_cvx.certificates import label_bounds
 from diffrac_cvx.certificates.contradictions import Judged
-from diffrac_cvx.directions import best_direction
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import EPS, RidgeWhitener
-from diffrac_cvx.result import Status
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
+from diffrac_cvx.problem import direction_problem as problems
+from diffrac_cvx.problem.result import Status
+from diffrac_cvx.rounding.directions import best_direction
 
 HUGE = np.array([[1e15, 3, 0, 0], [-1e15, 3, 0, 0], [0, -6, 0, 0]])
 

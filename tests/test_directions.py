@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx import directions
-from diffrac_cvx.directions import affine_functions, leading_direction
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.result import Result, Status
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.rounding import directions
+from diffrac_cvx.rounding.directions import affine_functions, leading_direction
 
 X = as_data(np.random.default_rng(12).standard_normal((15, 4)) * [1.0, 10.0, 0.1, 3.0])
 

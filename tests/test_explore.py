@@ -28,7 +28,7 @@ from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
 from diffrac_cvx.app.page.tables import comparison_table, rounding_table, table_figure
 from diffrac_cvx.app.page.views import VIEWS, arrange, views_for
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.processes import Call, StoppedError, Worker, never
+from diffrac_cvx.machine.processes import Call, StoppedError, Worker, never
 from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 
 WITHOUT_START = ("source", "name", "file", "label", "drop", "run", "automatic")  # which depend on the table, or look

@@ -6,7 +6,7 @@ import scipy.linalg
 import scipy.sparse
 
 import diffrac_cvx as dc
-from diffrac_cvx import factors
+from diffrac_cvx.points import factors
 
 RNG = np.random.default_rng(2017)
 DENSE = RNG.standard_normal((7, 5)) * (RNG.uniform(size=(7, 5)) < 0.5)
@@ -46,7 +46,7 @@ def test_the_squared_norm_is_the_trace_of_v(form):
 
 @each_form
 def test_products_with_the_data_are_alike(form, monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.linalg.BLOCK", 4)  # rows at a time
+    monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK", 4)  # rows at a time
     X = RNG.standard_normal((11, 7))
     for U in (DENSE, form(DENSE)):
         found = factors.products(X, U)
@@ -123,7 +123,7 @@ def test_v_is_the_factor_times_its_transpose(form):
 
 
 def test_a_matrix_too_large_for_the_memory_is_refused_with_words(monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.memory.available_memory", lambda: 100.0)
+    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 100.0)
     for U in (DENSE, scipy.sparse.csc_array(DENSE)):
         with pytest.raises(dc.ResourceError, match=r"a dense 7 x 7 matrix .* use the factor G"):
             factors.squared(U)

@@ -24,7 +24,7 @@ from diffrac_cvx.app.page.data import OwnTable, Planted
 from diffrac_cvx.app.page.ports import require_port
 from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
 from diffrac_cvx.datasets import make_planted, read_table
-from diffrac_cvx.directions import leading_direction
+from diffrac_cvx.rounding.directions import leading_direction
 from experiments.harness.log import open_log
 from experiments.harness.sweep import sweep
 

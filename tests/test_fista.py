@@ -5,7 +5,7 @@ import oracles
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.inputs import as_data
+from diffrac_cvx.points.checks import as_data
 
 NUS = [0.25, 0.5, 1.0]
 PENALTIES = {"none": dc.Penalty(), "l1": dc.Penalty(c=0.2), "both": dc.Penalty(a=0.1, c=[0.1, 0.3, 0.2, 0.0])}

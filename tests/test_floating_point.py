@@ -10,11 +10,12 @@ from rationals import fractions, is_semidefinite
 from test_contradictions import drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import direction_bounds, direction_problem, values
+from diffrac_cvx.certificates import direction_bounds, values
 from diffrac_cvx.certificates.label_bounds import projection_of
-from diffrac_cvx.certificates.rounding import Pencil, gamma, proved_ratio, proved_shift, rounding_of_whitening
 from diffrac_cvx.certificates.values import proved_value
-from diffrac_cvx.linalg import power_of_two, whitener
+from diffrac_cvx.points.linear_algebra import power_of_two, whitener
+from diffrac_cvx.problem import direction_problem
+from diffrac_cvx.problem.floating_point import Pencil, gamma, proved_ratio, proved_shift, rounding_of_whitening
 from experiments.stress import cells as stress_cells
 from experiments.stress import exact as exact_values
 from experiments.stress.cells import ROUNDED, check_instance, measure

@@ -187,7 +187,7 @@ def test_an_estimator_leaves_the_global_state_of_random_numbers(name):
 
 
 def test_an_estimator_without_a_seed_depends_on_the_global_state():
-    from diffrac_cvx.estimators import choose_seed
+    from diffrac_cvx.estimators.affine import choose_seed
 
     np.random.seed(0)  # noqa: NPY002  # this is what users do
     first = choose_seed(None)

@@ -23,8 +23,8 @@ import pytest
 
 import experiments.harness.command as command
 import experiments.harness.sweep as runner
-from diffrac_cvx.processes import Answer, WorkerDiedError
-from diffrac_cvx.writing import write_text
+from diffrac_cvx.machine.processes import Answer, WorkerDiedError
+from diffrac_cvx.machine.writing import write_text
 from experiments.harness.claims import Finding
 from experiments.harness.command import INTERRUPTED, REFUSED, Experiment
 from experiments.harness.log import SweepError, open_log, read_line

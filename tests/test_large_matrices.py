@@ -10,10 +10,10 @@ import pytest
 from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
-from diffrac_cvx import linalg
 from diffrac_cvx.certificates.direction_bounds import blended_ratio
-from diffrac_cvx.certificates.rounding import gamma, succeeds
-from diffrac_cvx.factors import dense
+from diffrac_cvx.points import linear_algebra as linalg
+from diffrac_cvx.points.factors import dense
+from diffrac_cvx.problem.floating_point import gamma, succeeds
 from experiments.stress.cells import ROUNDED
 from experiments.stress.exact import direction_value
 from experiments.stress.instances import make_instance
@@ -28,7 +28,7 @@ MODULES = [
 
 @pytest.fixture
 def small_is_large(monkeypatch):
-    for module in [linalg, importlib.import_module("diffrac_cvx.directions"), *MODULES]:
+    for module in [linalg, importlib.import_module("diffrac_cvx.rounding.directions"), *MODULES]:
         if hasattr(module, "LARGE"):
             monkeypatch.setattr(module, "LARGE", 3)
 

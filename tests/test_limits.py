@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx import paths, time_budget
-from diffrac_cvx.certificates.direction_problem import direction_problem
+from diffrac_cvx import paths
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.stopping import Stopping
 
 pytestmark = [

@@ -3,8 +3,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from diffrac_cvx import linalg, threads
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.machine import threads
+from diffrac_cvx.points import linear_algebra as linalg
+from diffrac_cvx.points.linear_algebra import standardise
 
 RNG = np.random.default_rng(31)
 
@@ -12,7 +13,7 @@ RNG = np.random.default_rng(31)
 @pytest.fixture(params=[4, 100], ids=["several blocks", "one block"])
 def rows(request, monkeypatch):
     """Eleven rows of three columns, read a few at a time or all at once."""
-    monkeypatch.setattr("diffrac_cvx.linalg.BLOCK", request.param)
+    monkeypatch.setattr("diffrac_cvx.points.linear_algebra.BLOCK", request.param)
     return RNG.standard_normal((11, 3))
 
 

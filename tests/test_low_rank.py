@@ -7,8 +7,8 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.inputs import as_data
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.factored import working_set
 
 NUS = [0.25, 0.5, 1.0]

@@ -9,7 +9,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.many_clusters import Halves, fit_scores, scores_of_splits, split_repeatedly
+from diffrac_cvx.rounding.affine_clusters import Halves, fit_scores, scores_of_splits, split_repeatedly
 
 PENALTIES = [{}, {"ridge": 0.2}, {"lam": 0.05}, {"ridge": 0.1, "lam": 0.02}]
 
@@ -344,7 +344,7 @@ def test_a_verbose_fit_says_what_it_solves_and_what_is_proved(three, model, caps
 
 
 def test_progress_is_a_line_a_second(capsys):
-    from diffrac_cvx.estimators import Teller
+    from diffrac_cvx.estimators.affine import Teller
 
     tell = Teller()
     for tenth in range(35):

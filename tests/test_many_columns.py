@@ -7,9 +7,9 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import components, pairs
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.components import label_components, weights_at
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.pairs import Spread, eliminate, scan
-from diffrac_cvx.inputs import as_data
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.problem.direction_problem import direction_problem
 
 MANY = 600  # columns, more than are multiplied at a time
 

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from diffrac_cvx import memory
 from diffrac_cvx.errors import ResourceError
+from diffrac_cvx.machine import memory
 
 MEMINFO = "MemTotal:  16000000 kB\nMemFree:  1000 kB\nMemAvailable:  2000000 kB\n"
 GROUP = {"/sys/fs/cgroup/memory.max": "900000000\n", "/sys/fs/cgroup/memory.current": "400000000\n"}

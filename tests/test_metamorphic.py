@@ -21,7 +21,7 @@ import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
-from diffrac_cvx.result import Bracket
+from diffrac_cvx.problem.result import Bracket
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 

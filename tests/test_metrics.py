@@ -3,7 +3,7 @@ import pytest
 
 from diffrac_cvx import metrics
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.linalg import psd_factor
+from diffrac_cvx.points.linear_algebra import psd_factor
 
 Y = np.array([1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
 

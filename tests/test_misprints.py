@@ -6,8 +6,8 @@ import pytest
 import scipy.optimize
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.linalg import column_basis
+from diffrac_cvx.points.linear_algebra import column_basis
+from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.smoothed_dual.dual import prox_inverse, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import published_dual
 

@@ -13,14 +13,14 @@ import scipy.sparse
 import diffrac_cvx as dc
 from diffrac_cvx import rounding
 from diffrac_cvx.certificates.values import proved_value
-from diffrac_cvx.directions import leading_direction
 from diffrac_cvx.errors import DegenerateDataWarning
-from diffrac_cvx.estimators import Teller
-from diffrac_cvx.factor_tables import FactorTable
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.points import as_points, moment_of_products, products_with, rank_of, second_moment
-from diffrac_cvx.rows import Rows, as_rows
-from diffrac_cvx.shifted import Shifted, as_shifted, weighted_gram, with_ones
+from diffrac_cvx.estimators.affine import Teller
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.label_factors import FactorTable
+from diffrac_cvx.points.reading import as_points, moment_of_products, products_with, rank_of, second_moment
+from diffrac_cvx.points.sparse import Shifted, as_shifted, weighted_gram, with_ones
+from diffrac_cvx.points.streamed import Rows, as_rows
+from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.solvers.factored import sampling
 from experiments.stress.exact import direction_value
 
@@ -419,7 +419,7 @@ def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(tmp_path
 
 
 def test_components_of_chunks_that_do_not_fit_in_memory_are_refused_before_they_are_read(monkeypatch):
-    monkeypatch.setattr("diffrac_cvx.memory.available_memory", lambda: 1e4)
+    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1e4)
     with pytest.raises(dc.ResourceError, match="components of 300 points and 6 features"):
         dc.find_components(as_dask(X), np.eye(D), penalty=dc.Penalty(lam=0.02))
 

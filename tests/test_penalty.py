@@ -5,7 +5,7 @@ import pytest
 from oracles import gamma
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.penalty import Penalty, ridge_of, weights_of
+from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
 
 A, C = np.array([0.0, 0.3, 2.0]), np.array([0.5, 0.0, 0.1])
 V = np.cov(np.random.default_rng(4).standard_normal((3, 9)))

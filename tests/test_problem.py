@@ -2,11 +2,11 @@ import numpy as np
 import oracles
 import pytest
 
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.factors import dense
-from diffrac_cvx.linalg import row_energies
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.points.factors import dense
+from diffrac_cvx.points.linear_algebra import row_energies
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.penalty import Penalty
 
 NUS = [0.25, 0.5, 1.0]
 RIDGE, SPARSE = np.array([0.3, 0.0, 0.1, 0.2]), np.array([0.2, 0.1, 0.0, 0.4])

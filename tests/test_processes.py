@@ -18,8 +18,17 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx import processes
-from diffrac_cvx.processes import PROGRAM, Answer, Call, OutOfTimeError, StoppedError, Worker, WorkerDiedError, pack
+from diffrac_cvx.machine import processes
+from diffrac_cvx.machine.processes import (
+    PROGRAM,
+    Answer,
+    Call,
+    OutOfTimeError,
+    StoppedError,
+    Worker,
+    WorkerDiedError,
+    pack,
+)
 
 MEGA = 1e6
 
@@ -224,7 +233,7 @@ def test_the_process_ends_when_its_caller_is_gone():
 
 
 def test_a_script_needs_no_guard(tmp_path):
-    script = "from diffrac_cvx.processes import Call, Worker\nprint(Worker().call(Call(abs, (-3,))).value)\n"
+    script = "from diffrac_cvx.machine.processes import Call, Worker\nprint(Worker().call(Call(abs, (-3,))).value)\n"
     (tmp_path / "script.py").write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(Path(dc.__file__).parents[1])}
     command = [sys.executable, "script.py"]

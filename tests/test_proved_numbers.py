@@ -17,18 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import diffrac_cvx as dc
-from diffrac_cvx import estimators
 from diffrac_cvx.app.cli import cluster_report, path, words
 from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.app.page import answer, computation
 from diffrac_cvx.app.page.tables import rounding_table
 from diffrac_cvx.app.report import render
-from diffrac_cvx.certificates.direction_problem import Scaled, direction_problem
 from diffrac_cvx.comparison import comparing, disagreements
 from diffrac_cvx.comparison.methods import Found, Task
 from diffrac_cvx.comparison.table import Table, format_cell
-from diffrac_cvx.proved_numbers import (
+from diffrac_cvx.estimators.affine import sentence_of
+from diffrac_cvx.problem.direction_problem import Scaled, direction_problem
+from diffrac_cvx.problem.proved_numbers import (
     Proved,
     format_bracket,
     format_ends,
@@ -153,7 +153,7 @@ def of_lost_cluster(lower, upper):
 
 
 def of_verbose_estimator(lower, upper):
-    return *numbers(estimators.sentence_of(lower, upper), "[#, #]"), None
+    return *numbers(sentence_of(lower, upper), "[#, #]"), None
 
 
 def of_warning_of_estimator(lower, upper):

@@ -253,7 +253,7 @@ def test_an_excel_file_that_unpacks_to_no_table_is_refused_before_it_is_unpacked
 
 def test_an_excel_file_larger_than_memory_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
     excel(tmp_path / "t.xlsx", s=pd.DataFrame(IRIS))
-    monkeypatch.setattr("diffrac_cvx.memory.available_memory", lambda: 1e5)
+    monkeypatch.setattr("diffrac_cvx.machine.memory.available_memory", lambda: 1e5)
     with pytest.raises(dc.ResourceError, match=r"t\.xlsx, unpacked, needs about"):
         read_table(tmp_path / "t.xlsx")
 

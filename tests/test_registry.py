@@ -12,7 +12,7 @@ from diffrac_cvx.app.cli.program import run
 from diffrac_cvx.app.page.data import Planted
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
 from diffrac_cvx.comparison import Task, list_methods
-from diffrac_cvx.processes import Worker
+from diffrac_cvx.machine.processes import Worker
 from diffrac_cvx.registry import BaselineRecord, Parameters, RelaxationRecord, SolverRecord
 
 PLANTED = dc.datasets.make_planted(20, 3, noise=0.1, rng=0)

@@ -8,8 +8,8 @@ import scipy.sparse
 
 from diffrac_cvx import low_rank
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.penalty import suggested_lam
-from diffrac_cvx.result import Bracket, Components, Result, Status
+from diffrac_cvx.problem.penalty import suggested_lam
+from diffrac_cvx.problem.result import Bracket, Components, Result, Status
 
 
 def result_of(**fields):

@@ -4,8 +4,8 @@ import pytest
 
 from diffrac_cvx import rounding
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.linalg import psd_factor
 from diffrac_cvx.metrics import separation
+from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, kmeans_centered, sign_centered, two_means
 
 

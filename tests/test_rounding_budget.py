@@ -22,8 +22,12 @@ from diffrac_cvx.certificates.direction_bounds import (
     lower_bound,
     normalized_multiplier,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem
-from diffrac_cvx.certificates.rounding import (
+from diffrac_cvx.certificates.row_bounds import ratio
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.linear_algebra import moment, symmetric
+from diffrac_cvx.points.streamed import BLOCK, as_rows
+from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem
+from diffrac_cvx.problem.floating_point import (
     UNIT,
     Pencil,
     Whitening,
@@ -35,10 +39,6 @@ from diffrac_cvx.certificates.rounding import (
     summands,
     up,
 )
-from diffrac_cvx.certificates.row_bounds import ratio
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import moment, symmetric
-from diffrac_cvx.rows import BLOCK, as_rows
 
 ONE = np.eye(1)
 

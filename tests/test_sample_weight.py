@@ -11,17 +11,26 @@ from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.certify import read_matrix
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket, candidate_weights
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.values import proved_labels_value, proved_value
-from diffrac_cvx.choice import Clock, Setting, agreements, follow_path, judge_half, split_points, squared_correlation
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.many_clusters import Halves, fit_scores, split_repeatedly
+from diffrac_cvx.estimators.choice import (
+    Clock,
+    Setting,
+    agreements,
+    follow_path,
+    judge_half,
+    split_points,
+    squared_correlation,
+)
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.point_weights import as_weights, root_weights
-from diffrac_cvx.points import read_points
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.streamed import BLOCK
+from diffrac_cvx.points.weights import as_weights, root_weights
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.result import Components
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
-from diffrac_cvx.reservations import find_reservations
-from diffrac_cvx.rows import BLOCK
+from diffrac_cvx.rounding.affine_clusters import Halves, fit_scores, split_repeatedly
+from diffrac_cvx.rounding.caveats import find_reservations
 from diffrac_cvx.solvers.factored import working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian, roots_and_pull
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian
@@ -231,7 +240,7 @@ def test_components_with_an_offset_are_those_of_repeated_rows():
         weighted = direction_problem(points.X, 0.5, penalty.times(multiple), points.shares)
         other = direction_problem(as_data(repeated(X, w)), 0.5, penalty.times(multiple))
         found = [
-            user_components(at, at.best_scale(at.from_user(V)), 0.0, dc.result.Components(np.zeros(len(V)))).proved
+            user_components(at, at.best_scale(at.from_user(V)), 0.0, Components(np.zeros(len(V)))).proved
             for at in (weighted, other)
         ]
         np.testing.assert_array_equal(found[0], found[1])

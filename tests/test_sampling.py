@@ -9,12 +9,12 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import moment, row_energies
-from diffrac_cvx.rows import Rows, as_rows
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.linear_algebra import moment, row_energies
+from diffrac_cvx.points.streamed import Rows, as_rows
+from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
 

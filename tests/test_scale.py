@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.processes import Call, Worker
+from diffrac_cvx.machine.processes import Call, Worker
 from experiments.scale import cells
 from experiments.scale.claims import check_sizes, claims
 from experiments.scale.data import make_rows, make_words, write_rows

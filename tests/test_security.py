@@ -29,7 +29,6 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx import memory
 from diffrac_cvx.app import report
 from diffrac_cvx.app.cli.program import run
 from diffrac_cvx.app.page import __main__ as launcher
@@ -46,8 +45,9 @@ from diffrac_cvx.datasets import download, files, real
 from diffrac_cvx.datasets.catalogue import SETS
 from diffrac_cvx.datasets.tables import read_table
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.machine import memory
+from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.plotting import DirectionDisplay, PathDisplay, ProjectionDisplay
-from diffrac_cvx.writing import write_csv
 from experiments.data.remake import read_member
 from experiments.harness.tables import write_table
 from experiments.multi_label.data import read_matrix
@@ -88,8 +88,8 @@ ALLOWED = {  # each with what keeps it harmless
     ("experiments/mutation/patching.py", "compile"),  # the package's own code with one place changed
     ("experiments/mutation/patching.py", "eval"),
     ("experiments/mutation/patching.py", "exec"),
-    ("diffrac_cvx/processes.py", "pickle.load"),  # from the pipe of a process of our own
-    ("diffrac_cvx/processes.py", "pickle.loads"),
+    ("diffrac_cvx/machine/processes.py", "pickle.load"),  # from the pipe of a process of our own
+    ("diffrac_cvx/machine/processes.py", "pickle.loads"),
     ("experiments/harness/cluster.py", "pickle.loads"),  # what the command itself sent to its workers
 }
 SOURCES = [path for folder in ("diffrac_cvx", "experiments") for path in sorted((ROOT / folder).rglob("*.py"))]

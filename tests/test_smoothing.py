@@ -3,10 +3,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from diffrac_cvx.certificates.direction_problem import direction_problem
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import momentum
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.linear_algebra import momentum
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import published_dual
 

@@ -7,16 +7,16 @@ import pytest
 import scipy.sparse
 
 import diffrac_cvx as dc
-from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import inverse_roots
-from diffrac_cvx.certificates.direction_problem import direction_problem
 from diffrac_cvx.certificates.pairs import Pairs
 from diffrac_cvx.certificates.row_bounds import look, sum_over_part
-from diffrac_cvx.chunks import add
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import moment
-from diffrac_cvx.result import Bracket
-from diffrac_cvx.rows import Rows, as_rows
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.chunks import add
+from diffrac_cvx.points.linear_algebra import moment
+from diffrac_cvx.points.streamed import Rows, as_rows
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start, top_energy
 from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint

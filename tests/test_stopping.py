@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
-from diffrac_cvx.factors import dense
+from diffrac_cvx.points.factors import dense
+from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers import Dual, Iterate, Stopping, solve_by_iterates
 
 L1 = dc.Penalty(c=0.2)

@@ -21,32 +21,16 @@ TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 # A module imports from its own layer and from those before it.
 LAYERS = [
-    ["time_budget"],
-    [
-        "errors",
-        "ranges",
-        "changes",
-        "inputs",
-        "threads",
-        "chunks",
-        "rows",
-        "shifted",
-        "memory",
-        "point_weights",
-        "processes",
-        "writing",
-    ],
-    ["linalg", "proved_numbers"],
-    ["factors"],
-    ["points", "factor_tables"],
-    ["penalty", "result", "metrics", "rounding.*"],
-    ["reservations"],
-    ["directions", "datasets.*", "tables"],
+    ["errors"],
+    ["machine.*"],
+    ["points.*", "metrics"],
+    ["problem.*"],
+    ["rounding.*", "datasets.*"],
     ["certificates.*"],
     ["relaxations.*", "solvers.*"],
     ["baselines.*"],
     ["registry"],
-    ["comparison.*", "paths", "many_clusters", "estimators", "choice", "estimators_cv"],
+    ["comparison.*", "paths", "estimators.*"],
     ["plotting.*"],
     ["app.*"],
 ]
@@ -54,17 +38,18 @@ NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerate
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
-    "dask": {"chunks"},
-    "distributed": {"chunks"},
+    "dask": {"points.chunks"},
+    "distributed": {"points.chunks"},
     "marimo": {"app.page.address", "app.page.cards", "app.page.controls", "app.page.notebook"},
-    "joblib": {"estimators_cv"},
+    "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.optional"},
     "pandas": {"datasets.optional"} | {f"datasets.{name}" for name in ("columns", "tables", "text_tables")},  # types
     "pooch": {"datasets.download"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
-    "sklearn": {"baselines.neighbours", "baselines.standardised", "estimators", "estimators_cv", "app.cli.cluster"},
+    "sklearn": {"baselines.neighbours", "baselines.standardised", "app.cli.cluster"}
+    | {f"estimators.{name}" for name in ("affine", "clustering", "clustering_cv", "multi_label")},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)

@@ -164,10 +164,3 @@ def test_a_column_that_numbers_the_rows_is_noted_and_others_are_not(tmp_path):
     (note,) = read_table(path).notes
     assert "'id' numbers the rows" in note
     assert read_table(path, drop=["id"]).notes == ()
-
-
-def test_the_former_place_of_read_table_still_has_it():
-    from diffrac_cvx.tables import Table, read_table
-
-    assert read_table is dc.datasets.read_table
-    assert Table is dc.datasets.Table

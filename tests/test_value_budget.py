@@ -9,7 +9,7 @@ import scipy.sparse
 from rationals import badly_centred_column, centred, fractions, is_semidefinite, nearly_ones, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_bounds, rounding, values
+from diffrac_cvx.certificates import label_bounds, values
 from diffrac_cvx.certificates.label_bounds import (
     FEASIBLE,
     Projection,
@@ -21,7 +21,6 @@ from diffrac_cvx.certificates.label_bounds import (
     of_values,
     projection_of,
 )
-from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma
 from diffrac_cvx.certificates.values import (
     RoundedFactor,
     bounds_of_blocks,
@@ -31,10 +30,12 @@ from diffrac_cvx.certificates.values import (
     proved_labels_value,
     proved_value,
 )
-from diffrac_cvx.inputs import as_data
-from diffrac_cvx.linalg import scale_to_whiten
-from diffrac_cvx.rows import as_rows
-from diffrac_cvx.shifted import as_shifted
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.linear_algebra import scale_to_whiten
+from diffrac_cvx.points.sparse import as_shifted
+from diffrac_cvx.points.streamed import as_rows
+from diffrac_cvx.problem import floating_point as rounding
+from diffrac_cvx.problem.floating_point import UNIT, Whitening, gamma
 from diffrac_cvx.solvers.stopping import Stopping, with_proved_value
 from experiments.stress.exact import direction_value, labels_value
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty
 
 X = dc.datasets.make_planted(20, 4, noise=0.3, rng=0).X
 BY_ROOTS = dc.Penalty(a=0.5, c=0.2)

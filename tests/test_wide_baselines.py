@@ -28,8 +28,8 @@ from diffrac_cvx.baselines.two_valued import CRITERIA, kurtosis, kurtosis_along
 from diffrac_cvx.baselines.unimodality import dip
 from diffrac_cvx.datasets import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.metrics import clustering_error
+from diffrac_cvx.points.linear_algebra import column_basis
 
 
 def two_valued_by(criterion):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.penalty import suggested_lam
+from diffrac_cvx.problem.penalty import suggested_lam
 from experiments.wide_law import cells, claims, law
 from experiments.wide_law.plot import draw
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diffrac_cvx.writing import printable, whole_file, write_text
+from diffrac_cvx.machine.writing import printable, whole_file, write_text
 
 
 def test_what_fails_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from diffrac_cvx.comparison.table import format_cell
+from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.plotting.canvas import pyplot
-from diffrac_cvx.writing import write_text
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, nothing from elsewhere
 

@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_data
 from diffrac_cvx.metrics import separation
+from diffrac_cvx.points.checks import Array, as_data
 from diffrac_cvx.rounding.two_clusters import two_means
 
 

@@ -7,8 +7,8 @@ from scipy.special import ndtr
 from diffrac_cvx.baselines.principal import leading_scores
 from diffrac_cvx.baselines.selection import Selection
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
+from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.rounding.two_clusters import two_means
 
 NULL = 100_000  # columns of normal numbers that p-values are taken from

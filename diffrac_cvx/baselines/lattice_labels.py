@@ -8,8 +8,8 @@ import scipy.linalg
 
 from diffrac_cvx.baselines.lattice_reduction import Integers, reduced_basis
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array, as_data, positive_int
-from diffrac_cvx.linalg import column_basis
+from diffrac_cvx.points.checks import Array, as_data, positive_int
+from diffrac_cvx.points.linear_algebra import column_basis
 
 MOST_DIMENSIONS = 64  # beyond, the reduction in Python takes minutes
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array
+from diffrac_cvx.points.checks import Array
 
 Integers = npt.NDArray[np.object_]
 DELTA = 0.99  # how much shorter the next orthogonal vector may be, squared; 3/4 in the source, and longer vectors

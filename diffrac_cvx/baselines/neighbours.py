@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_data, as_generator
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.points.checks import Array, as_data, as_generator
+from diffrac_cvx.points.linear_algebra import standardise
 
 NEIGHBOURS = 10  # of each point, itself among them
 

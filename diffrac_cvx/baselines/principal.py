@@ -5,8 +5,8 @@ import numpy.typing as npt
 import scipy.linalg
 
 from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
-from diffrac_cvx.inputs import Array, as_data, as_generator
-from diffrac_cvx.linalg import EPS, RANK, standardise
+from diffrac_cvx.points.checks import Array, as_data, as_generator
+from diffrac_cvx.points.linear_algebra import EPS, RANK, standardise
 from diffrac_cvx.rounding.two_clusters import two_means
 
 FOLDS = 5

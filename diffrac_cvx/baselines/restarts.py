@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from diffrac_cvx.inputs import positive
+from diffrac_cvx.points.checks import positive
 
 Run = TypeVar("Run")
 

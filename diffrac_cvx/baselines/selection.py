@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_scalar
+from diffrac_cvx.points.checks import Array, as_scalar
 
 
 class Selection(NamedTuple):

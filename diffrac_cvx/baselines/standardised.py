@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
 
-from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
+from diffrac_cvx.points.linear_algebra import standardise
 
 ROUNDS = 100  # of one run
 ENOUGH = 5  # points for each feature, above which the Gaussians have full covariances

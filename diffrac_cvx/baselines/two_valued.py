@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from diffrac_cvx.baselines.principal import leading_scores
 from diffrac_cvx.baselines.unimodality import dip
-from diffrac_cvx.inputs import Array, as_data, as_generator, one_of, positive_int
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.points.checks import Array, as_data, as_generator, one_of, positive_int
+from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.rounding.two_clusters import kmeans_centered, two_means
 from diffrac_cvx.solvers.factored.solver import low_rank
 

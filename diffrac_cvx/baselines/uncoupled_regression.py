@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
-from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
-from diffrac_cvx.linalg import column_basis
+from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
+from diffrac_cvx.points.linear_algebra import column_basis
 
 INNER, OUTER = 2.0, 4.0  # a and b of the loss: quartic up to a, linear from b = 2a on
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array
+from diffrac_cvx.points.checks import Array
 
 Indices = npt.NDArray[np.intp]
 

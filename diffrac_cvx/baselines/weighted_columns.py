@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
-from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
+from diffrac_cvx.points.linear_algebra import standardise
 
 ALTERNATIONS = 6
 SETTLED = 1e-4  # relative change of the weights

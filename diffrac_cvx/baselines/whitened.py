@@ -7,9 +7,9 @@ import numpy.typing as npt
 from scipy.cluster.vq import kmeans2
 
 from diffrac_cvx.baselines.restarts import until_late
-from diffrac_cvx.inputs import Array, as_data, as_generator, positive_int
-from diffrac_cvx.linalg import column_basis
 from diffrac_cvx.metrics import separation
+from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
+from diffrac_cvx.points.linear_algebra import column_basis
 
 
 def kmeans_whitened(

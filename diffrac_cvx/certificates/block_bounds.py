@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import (
@@ -19,7 +18,6 @@ from diffrac_cvx.certificates.direction_bounds import (
     candidate_matrices,
     inverse_roots,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, problem_in_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.pairs import (
     NEAR,
@@ -33,15 +31,26 @@ from diffrac_cvx.certificates.pairs import (
     look_again,
     scan,
 )
-from diffrac_cvx.certificates.rounding import Pencil, gamma, proved_ratio, succeeds, up
 from diffrac_cvx.certificates.row_bounds import bracket_rows
-from diffrac_cvx.factors import Sparse, dense, is_sparse
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import EPS, LARGE, eigh, extreme_eigenpairs, moment, symmetric, times, whitener_of_gram
-from diffrac_cvx.ranges import are_finite
-from diffrac_cvx.result import Bracket, Labels
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Shifted, weighted_gram
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.linear_algebra import (
+    EPS,
+    LARGE,
+    eigh,
+    extreme_eigenpairs,
+    moment,
+    symmetric,
+    times,
+    whitener_of_gram,
+)
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.sparse import Shifted, weighted_gram
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_in_rows
+from diffrac_cvx.problem.floating_point import Pencil, gamma, proved_ratio, succeeds, up
+from diffrac_cvx.problem.result import Bracket, Labels
 
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
 DENSE = 300  # coordinates up to which all eigenvectors are computed for one

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.certificates.components import join_labels
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
-from diffrac_cvx.certificates.rounding import Whitening, gamma, rounding_of_whitening, up
-from diffrac_cvx.factors import Sparse, dense
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import psd_factor, symmetric, whitener
-from diffrac_cvx.shifted import Points, Shifted, dense_columns, row_of, squared_entries, weighted_gram
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Sparse, dense
+from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
+from diffrac_cvx.points.sparse import Points, Shifted, dense_columns, row_of, squared_entries, weighted_gram
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.floating_point import Whitening, gamma, rounding_of_whitening, up
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 

@@ -14,23 +14,23 @@ from diffrac_cvx.certificates.direction_bounds import (
     bound_by_dual,
     bracket,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem, problem_in_rows
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, projection_of
 from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
-from diffrac_cvx.directions import best_direction, best_directions
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.factors import Factor, Sparse, dense, is_sparse
-from diffrac_cvx.inputs import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
-from diffrac_cvx.linalg import psd_factor
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
-from diffrac_cvx.point_weights import PointWeights, mean_of, points_with_weight
-from diffrac_cvx.points import read_points
-from diffrac_cvx.proved_numbers import width_of
-from diffrac_cvx.ranges import in_range
-from diffrac_cvx.result import Bracket, Result
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Shifted
+from diffrac_cvx.points.checks import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
+from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
+from diffrac_cvx.points.linear_algebra import psd_factor
+from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.sparse import Shifted
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.weights import PointWeights, mean_of, points_with_weight
+from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_in_rows
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
+from diffrac_cvx.problem.proved_numbers import width_of
+from diffrac_cvx.problem.result import Bracket, Result
+from diffrac_cvx.rounding.directions import best_direction, best_directions
 
 SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
 

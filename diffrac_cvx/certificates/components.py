@@ -8,23 +8,23 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.direction_problem import (
+from diffrac_cvx.certificates.row_bounds import look
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array, in_unit_interval
+from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.sparse import Points, Shifted, dense_columns, gram_between, squared_entries
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.problem.direction_problem import (
     COPIES,
     DirectionProblem,
     Scaled,
     direction_problem,
     problem_in_rows,
 )
-from diffrac_cvx.certificates.row_bounds import look
-from diffrac_cvx.factors import Sparse, dense, is_sparse
-from diffrac_cvx.inputs import Array, in_unit_interval
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
-from diffrac_cvx.points import read_points
-from diffrac_cvx.ranges import in_range
-from diffrac_cvx.result import Labels, Result
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Points, Shifted, dense_columns, gram_between, squared_entries
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
+from diffrac_cvx.problem.result import Labels, Result
 
 UNPENALISED = -1
 COLUMNS = 512  # of X that are multiplied with all others at a time

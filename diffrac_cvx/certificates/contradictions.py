@@ -11,14 +11,14 @@ import scipy.sparse.linalg
 
 from diffrac_cvx.certificates.values import column_sizes, proved_labels_value
 from diffrac_cvx.errors import ContradictionError
-from diffrac_cvx.factors import Factor, dense
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, with_ridge_rows
-from diffrac_cvx.penalty import Penalty, weights_of
-from diffrac_cvx.point_weights import mean_of, root_weights
-from diffrac_cvx.ranges import is_out_of_range
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Points, Shifted
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.linear_algebra import inverse_or_one, with_ridge_rows
+from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.points.sparse import Points, Shifted
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.weights import mean_of, root_weights
+from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 POWER_STEPS = 20  # to the leading vector of Y
 QUICK = 1e6  # (n + d) d^2 up to which least squares are solved directly

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.certificates.rounding import UNIT, Pencil, gamma, proved_ratio, proved_shift, up
-from diffrac_cvx.factors import Factor, dense
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import (
+from diffrac_cvx.machine.time_budget import LeaveError, poll
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.linear_algebra import (
     LARGE,
     cholesky,
     extreme_eigenpairs,
@@ -24,9 +23,10 @@ from diffrac_cvx.linalg import (
     symmetric,
     times,
 )
-from diffrac_cvx.ranges import are_finite
-from diffrac_cvx.result import Bracket
-from diffrac_cvx.time_budget import LeaveError, poll
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.problem.floating_point import UNIT, Pencil, gamma, proved_ratio, proved_shift, up
+from diffrac_cvx.problem.result import Bracket
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
 WELL_CONDITIONED = 0.05

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.optimize
 
-from diffrac_cvx.certificates.rounding import UNIT, gamma, outside_of, rounding_of_whitening, up
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import row_products, scale_to_whiten, unit_rows
 from diffrac_cvx.metrics import factor_imbalance
-from diffrac_cvx.result import Bracket
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten, unit_rows
+from diffrac_cvx.problem.floating_point import UNIT, gamma, outside_of, rounding_of_whitening, up
+from diffrac_cvx.problem.result import Bracket
 
 FEASIBLE = 1e-12  # in 1'Y1/n^2
 

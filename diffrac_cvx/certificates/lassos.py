@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.time_budget import poll
+from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.points.checks import Array
 
 ROUNDS = 6  # of coordinate descent on some entries, and of a look for those that are missing
 ADDED = 16  # entries for each lasso in a round, those that are furthest beyond their box

@@ -22,15 +22,15 @@ from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
 from diffrac_cvx.certificates.direction_bounds import (
     bound_at,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.pairs import Elimination, Pairs, excess_pairs
-from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, succeeds, up
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import cholesky, lanczos, symmetric
-from diffrac_cvx.ranges import are_finite
-from diffrac_cvx.shifted import dense_columns, row_of
-from diffrac_cvx.time_budget import poll
+from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import cholesky, lanczos, symmetric
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.sparse import dense_columns, row_of
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.floating_point import UNIT, Whitening, gamma, succeeds, up
 
 MOST_PAIRS = 40  # beyond their box, for each coordinate: with more the bound fails anyway
 MOST_FACTORISED = 3000  # rows that are not diagonally dominant

@@ -22,14 +22,14 @@ from diffrac_cvx.certificates.direction_bounds import (
     lower_bound,
     top_eigenvalue,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, largest_penalty, without_l1
 from diffrac_cvx.certificates.outside import Core, Look, look_outside
-from diffrac_cvx.certificates.rounding import UNIT, up
-from diffrac_cvx.factors import Sparse, dense
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import cholesky, moment, times
-from diffrac_cvx.ranges import are_finite
-from diffrac_cvx.shifted import dense_columns
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Sparse, dense
+from diffrac_cvx.points.linear_algebra import cholesky, moment, times
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.sparse import dense_columns
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, largest_penalty, without_l1
+from diffrac_cvx.problem.floating_point import UNIT, up
 
 EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
 VALUES = 1e-9  # rounding of a value, and more

@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
 from diffrac_cvx.certificates.components import join_labels
-from diffrac_cvx.certificates.rounding import gamma, up
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.ranges import are_finite
-from diffrac_cvx.result import Labels
-from diffrac_cvx.shifted import Shifted
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.sparse import Shifted
+from diffrac_cvx.problem.floating_point import gamma, up
+from diffrac_cvx.problem.result import Labels
 
 COLUMNS = 512  # of X that are multiplied with the others at a time, fewer where the others are many
 PRODUCTS = 5_000_000  # at a time

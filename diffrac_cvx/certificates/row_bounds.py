@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import (
     OF_MEANS,
     Dual,
@@ -17,12 +16,13 @@ from diffrac_cvx.certificates.direction_bounds import (
     lower_bound,
     skip_zero_rows,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.factors import is_sparse
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import row_products, symmetric
-from diffrac_cvx.result import Bracket
-from diffrac_cvx.rows import Poll, Rows
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import is_sparse
+from diffrac_cvx.points.linear_algebra import row_products, symmetric
+from diffrac_cvx.points.streamed import Poll, Rows
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.problem.result import Bracket
 
 FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) does not grow
 

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx import time_budget
-from diffrac_cvx.certificates.rounding import UNIT, gamma, up
-from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm, sum_of_absolute_products
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, power_of_two, row_blocks
-from diffrac_cvx.penalty import Penalty, weights_of
-from diffrac_cvx.rows import BLOCK, Poll, Rows
-from diffrac_cvx.shifted import Points, Shifted, row_sizes
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm, sum_of_absolute_products
+from diffrac_cvx.points.linear_algebra import inverse_or_one, power_of_two, row_blocks
+from diffrac_cvx.points.sparse import Points, Shifted, row_sizes
+from diffrac_cvx.points.streamed import BLOCK, Poll, Rows
+from diffrac_cvx.problem.floating_point import UNIT, gamma, up
+from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
 def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor, shares: Array | None = None) -> float:

@@ -17,12 +17,12 @@ from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt
 from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.inputs import Array, as_data, as_seed, in_unit_interval, positive
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
-from diffrac_cvx.proved_numbers import Proved, proved_lower, proved_upper, width_of
-from diffrac_cvx.reservations import Reservation, find_reservations, find_reservations_on_labels
-from diffrac_cvx.result import Progress, Result, Status
+from diffrac_cvx.points.checks import Array, as_data, as_seed, in_unit_interval, positive
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
+from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
+from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
+from diffrac_cvx.rounding.caveats import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.solvers import low_rank
 
 PROOFS = ("problem", "value", "lower", "upper", "gap", "rank", "eigenvalue_ratio", "seconds", "memory_MB", "iterations")

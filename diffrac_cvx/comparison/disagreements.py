@@ -8,8 +8,8 @@ import numpy as np
 
 from diffrac_cvx.comparison.methods import Found
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio
-from diffrac_cvx.proved_numbers import format_ends, format_lower, width_of
-from diffrac_cvx.result import Bracket, Result
+from diffrac_cvx.problem.proved_numbers import format_ends, format_lower, width_of
+from diffrac_cvx.problem.result import Bracket, Result
 
 SLACK = 1e-9  # of rounding, beyond the proved brackets
 RANK_ONE = 1e-2  # eigenvalue ratio of Y below which a solution counts as labels

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.inputs import Array, as_labels
-from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.processes import Call, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import Call, Worker, WorkerDiedError
+from diffrac_cvx.points.checks import Array, as_labels
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.registry import (
     BASELINES,
     BOTH,
@@ -28,7 +29,6 @@ from diffrac_cvx.registry import (
     refuse_penalty,
     same_value,
 )
-from diffrac_cvx.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import solve
 

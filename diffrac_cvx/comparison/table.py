@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from diffrac_cvx.proved_numbers import Proved
+from diffrac_cvx.problem.proved_numbers import Proved
 
 
 @dataclass(frozen=True)

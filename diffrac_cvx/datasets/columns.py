@@ -10,8 +10,8 @@ import numpy as np
 from diffrac_cvx.datasets.headers import MARKS
 from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.memory import require_memory
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array
 
 if TYPE_CHECKING:
     import pandas as pd

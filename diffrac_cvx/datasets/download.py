@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 from diffrac_cvx.datasets.catalogue import SETS
 from diffrac_cvx.datasets.files import HOME, cache_folder, explain_missing, is_known, possible_paths
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.inputs import one_of
+from diffrac_cvx.points.checks import one_of
 
 if TYPE_CHECKING:
     import requests

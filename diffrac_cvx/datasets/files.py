@@ -17,7 +17,7 @@ import numpy as np
 
 from diffrac_cvx.datasets.catalogue import DataSet
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array
+from diffrac_cvx.points.checks import Array
 
 HOME = "DIFFRAC_DATA_HOME"
 FOLDERS = ("", "libsvm")  # inside a data folder

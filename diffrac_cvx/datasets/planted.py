@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.inputs import Array, as_generator, in_unit_interval, nonnegative, one_of, positive_int
-from diffrac_cvx.linalg import inverse_or_one
+from diffrac_cvx.points.checks import Array, as_generator, in_unit_interval, nonnegative, one_of, positive_int
+from diffrac_cvx.points.linear_algebra import inverse_or_one
 
 LAWS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
     "gaussian": lambda rng, shape: rng.standard_normal(shape),

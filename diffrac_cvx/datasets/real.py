@@ -6,8 +6,8 @@ import numpy as np
 
 from diffrac_cvx.datasets.catalogue import SETS, DataSet
 from diffrac_cvx.datasets.files import parse, read_label_names, read_packed
-from diffrac_cvx.inputs import Array, one_of
-from diffrac_cvx.linalg import inverse_or_one, standardise
+from diffrac_cvx.points.checks import Array, one_of
+from diffrac_cvx.points.linear_algebra import inverse_or_one, standardise
 
 KINDS = ("two-class", "multi-label", "extra")
 

@@ -16,8 +16,8 @@ from diffrac_cvx.datasets.optional import pandas_or_error, require_openpyxl
 from diffrac_cvx.datasets.real import SCALINGS
 from diffrac_cvx.datasets.text_tables import SAMPLE, Reading, text_frame
 from diffrac_cvx.errors import DataError, ResourceError
-from diffrac_cvx.inputs import Array, one_of
-from diffrac_cvx.memory import require_memory
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array, one_of
 
 if TYPE_CHECKING:
     import pandas as pd

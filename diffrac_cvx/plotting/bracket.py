@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import one_of
-from diffrac_cvx.linalg import EPS
 from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style, short_legend
-from diffrac_cvx.result import Progress, Result
+from diffrac_cvx.points.checks import one_of
+from diffrac_cvx.points.linear_algebra import EPS
+from diffrac_cvx.problem.result import Progress, Result
 
 AGAINST = ("iteration", "seconds")
 FEW = 40  # points on a line, up to which each is marked

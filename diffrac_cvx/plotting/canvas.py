@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy
 
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.inputs import Array, one_of
-from diffrac_cvx.writing import printable
+from diffrac_cvx.machine.writing import printable
+from diffrac_cvx.points.checks import Array, one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

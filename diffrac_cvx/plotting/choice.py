@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from diffrac_cvx.inputs import Array
 from diffrac_cvx.plotting.canvas import (
     ACCENT,
     GREY,
@@ -17,6 +16,7 @@ from diffrac_cvx.plotting.canvas import (
     panels_for,
     scale_x,
 )
+from diffrac_cvx.points.checks import Array
 
 PANELS = {
     "consensus": "consensus",

@@ -5,9 +5,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.directions import leading_direction
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import as_data, as_matrix, in_unit_interval, one_of, positive_int
 from diffrac_cvx.plotting.canvas import (
     ACCENT,
     GREY,
@@ -20,7 +18,9 @@ from diffrac_cvx.plotting.canvas import (
     names_of,
     plain,
 )
-from diffrac_cvx.result import Result
+from diffrac_cvx.points.checks import as_data, as_matrix, in_unit_interval, one_of, positive_int
+from diffrac_cvx.problem.result import Result
+from diffrac_cvx.rounding.directions import leading_direction
 
 
 class DirectionDisplay:

@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.paths import Path, lambda_path, nu_path
-from diffrac_cvx.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.plotting.canvas import (
     GREY,
     PALE,
@@ -26,6 +25,7 @@ from diffrac_cvx.plotting.canvas import (
     plain,
     scale_x,
 )
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
 VISIBLE = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
 SYMBOLS = {"nu": r"$\nu$", "lambda": r"$\lambda$", "alpha": r"$\alpha$"}

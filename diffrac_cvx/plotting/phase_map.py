@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array
 from diffrac_cvx.plotting.canvas import ACCENT, PALE, Axes, axes_for, merge_style
+from diffrac_cvx.points.checks import Array
 
 
 class PhaseMapDisplay:

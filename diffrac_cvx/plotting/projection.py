@@ -5,12 +5,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.directions import best_direction
-from diffrac_cvx.directions import threshold as threshold_between
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array, as_data, as_labels, as_matrix
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, weights_of
 from diffrac_cvx.plotting.canvas import GREY, MOST_NAMED, Axes, axes_for, merge_style, plain, short_legend, style_of
+from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, weights_of
+from diffrac_cvx.rounding.directions import best_direction
+from diffrac_cvx.rounding.directions import threshold as threshold_between
 
 HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
 DISTINCT = len(HATCHES) ** 2  # colours with hatches

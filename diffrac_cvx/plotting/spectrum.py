@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.factors import eigenvalues
-from diffrac_cvx.inputs import Array
 from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style
-from diffrac_cvx.result import Result
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import eigenvalues
+from diffrac_cvx.problem.result import Result
 
 
 class SpectrumDisplay:

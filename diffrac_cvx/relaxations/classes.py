@@ -6,11 +6,11 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval, positive_int
-from diffrac_cvx.linalg import psd_factor, unit_rows
+from diffrac_cvx.points.checks import Array, as_data, in_unit_interval, positive_int
+from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.label_space import INSTEAD, label_misfit, require_label_memory
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
-from diffrac_cvx.result import Bracket
 
 
 def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:

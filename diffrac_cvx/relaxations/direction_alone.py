@@ -3,9 +3,9 @@
 import cvxpy as cp
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import in_unit_interval
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
-from diffrac_cvx.point_weights import as_weighted_data, points_with_weight, shares_of, weights_for
+from diffrac_cvx.points.checks import in_unit_interval
+from diffrac_cvx.points.weights import as_weighted_data, points_with_weight, shares_of, weights_for
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations.direction_space import (
     direction_size,
     direction_terms,

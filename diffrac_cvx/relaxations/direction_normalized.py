@@ -6,8 +6,9 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import as_data, in_unit_interval
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.points.checks import as_data, in_unit_interval
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.direction_space import (
     direction_size,
     direction_terms,
@@ -20,7 +21,6 @@ from diffrac_cvx.relaxations.direction_space import (
     user_matrix,
 )
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, value_of
-from diffrac_cvx.result import Bracket
 
 
 def v_space_normalized(

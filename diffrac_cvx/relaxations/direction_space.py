@@ -9,16 +9,16 @@ from cvxpy.expressions.constants.callback_param import CallbackParam
 
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, direction_problem, offset_only
-from diffrac_cvx.certificates.rounding import up
 from diffrac_cvx.certificates.values import proved_value
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, psd_factor, whitener_with_ridge
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.penalty import Penalty, weights_of
-from diffrac_cvx.point_weights import PointWeights, points_with_weight, shares_of, weigh_rows
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
+from diffrac_cvx.points.weights import PointWeights, points_with_weight, shares_of, weigh_rows
+from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only
+from diffrac_cvx.problem.floating_point import up
+from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Reading, Size, parameter, value_of
-from diffrac_cvx.result import Bracket
 
 INSTEAD = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
 

@@ -5,8 +5,8 @@ import numpy.typing as npt
 import scipy
 
 from diffrac_cvx.certificates.label_bounds import FEASIBLE, Projection, bracket_alpha, projection_of, with_imbalance
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval
-from diffrac_cvx.linalg import psd_factor
+from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
+from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.relaxations.label_space import (
     INSTEAD,
     diagonal_multiplier,

@@ -5,9 +5,9 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
-from diffrac_cvx.inputs import as_data, in_unit_interval
-from diffrac_cvx.linalg import psd_factor, unit_rows
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
+from diffrac_cvx.points.checks import as_data, in_unit_interval
+from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
 from diffrac_cvx.relaxations.label_space import (
     INSTEAD,
     diagonal_multiplier,

@@ -3,10 +3,10 @@
 import cvxpy as cp
 import numpy as np
 
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.memory import require_memory
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Reading
-from diffrac_cvx.result import Bracket
 
 INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
 

@@ -4,10 +4,10 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_data, in_unit_interval
-from diffrac_cvx.linalg import inverse_or_one, psd_factor
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
+from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations.direction_space import (
     dual_of,
     l1_part,

@@ -9,8 +9,8 @@ import numpy as np
 
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, in_unit_interval, nonnegative
-from diffrac_cvx.result import Bracket
+from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
+from diffrac_cvx.problem.result import Bracket
 
 UNIT = Bracket(0.0, 1.0)
 

@@ -4,11 +4,11 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_data
-from diffrac_cvx.linalg import column_basis, psd_factor, unit_rows
+from diffrac_cvx.points.checks import Array, as_data
+from diffrac_cvx.points.linear_algebra import column_basis, psd_factor, unit_rows
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.label_space import require_label_memory
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of
-from diffrac_cvx.result import Bracket
 
 INSTEAD = "use any of the other relaxations: this one is trivial whatever the data"
 

@@ -2,9 +2,9 @@
 
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_data, as_labels, positive_int
-from diffrac_cvx.linalg import EPS, column_basis
 from diffrac_cvx.metrics import separation
+from diffrac_cvx.points.checks import Array, as_data, as_labels, positive_int
+from diffrac_cvx.points.linear_algebra import EPS, column_basis
 from diffrac_cvx.rounding.two_clusters import two_means
 
 

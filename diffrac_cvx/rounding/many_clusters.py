@@ -3,10 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array, as_generator, as_matrix, positive_int
-from diffrac_cvx.linalg import row_products
-from diffrac_cvx.point_weights import mean_of, weigh_rows
-from diffrac_cvx.time_budget import is_late
+from diffrac_cvx.machine.time_budget import is_late
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int
+from diffrac_cvx.points.linear_algebra import row_products
+from diffrac_cvx.points.weights import mean_of, weigh_rows
 
 MOST_ROUNDS = 300
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from diffrac_cvx.inputs import Array, as_generator, as_matrix, list_some, positive_int, warn_degenerate
-from diffrac_cvx.linalg import leading_right_vectors
-from diffrac_cvx.time_budget import is_late
+from diffrac_cvx.machine.time_budget import is_late
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, list_some, positive_int, warn_degenerate
+from diffrac_cvx.points.linear_algebra import leading_right_vectors
 
 MOST_ROUNDS = 500
 PROGRESS = 1e-9  # relative gain at which the alternation stops

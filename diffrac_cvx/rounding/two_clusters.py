@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.chunks import is_chunked
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.factor_tables import FactorTable, StoredFactor
-from diffrac_cvx.inputs import Array, as_generator, as_matrix, as_scalar, positive_int
-from diffrac_cvx.linalg import EPS, leading_right_vectors, triangular_root
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.point_weights import mean_of, weigh_rows
-from diffrac_cvx.rows import as_rows
+from diffrac_cvx.points.checks import Array, as_generator, as_matrix, as_scalar, positive_int
+from diffrac_cvx.points.chunks import is_chunked
+from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
+from diffrac_cvx.points.linear_algebra import EPS, leading_right_vectors, triangular_root
+from diffrac_cvx.points.streamed import as_rows
+from diffrac_cvx.points.weights import mean_of, weigh_rows
 
 DENSE = 400  # rows or columns from which on the leading singular vectors are computed alone
 

@@ -1,7 +1,7 @@
 """Solvers: through CVXPY, by FISTA on the smoothed dual, and in a factor of V; and what a solver of (15) is made of."""
 
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
+from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored import low_rank
 from diffrac_cvx.solvers.reference import solve
 from diffrac_cvx.solvers.smoothed_dual import fista

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.result import DimacsErrors
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.result import DimacsErrors
 
 # The order in which a solver stacks the triangle of a semidefinite matrix, off-diagonal entries times sqrt(2).
 TRIANGLES = {"CLARABEL": np.tril_indices, "SCS": np.triu_indices}

@@ -11,11 +11,11 @@ import cvxpy as cp
 import numpy as np
 
 from diffrac_cvx.errors import ParameterError, ResourceError
-from diffrac_cvx.inputs import positive, positive_int
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.processes import Call, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.processes import Call, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.points.checks import positive, positive_int
+from diffrac_cvx.problem.result import DimacsErrors, Result, Status
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
-from diffrac_cvx.result import DimacsErrors, Result, Status
 from diffrac_cvx.solvers.dimacs import dimacs_errors
 
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side

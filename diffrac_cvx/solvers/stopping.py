@@ -14,7 +14,20 @@ from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.components import label_components, number_by_first, weights_at
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.direction_problem import (
+from diffrac_cvx.certificates.values import proved_value
+from diffrac_cvx.errors import DataError, LostError
+from diffrac_cvx.machine.threads import one_thread
+from diffrac_cvx.machine.time_budget import Budget, LeaveError, spend
+from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positive_int
+from diffrac_cvx.points.chunks import is_chunked, with_known_shape
+from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
+from diffrac_cvx.points.label_factors import LabelsFactor, SparseLabelsFactor
+from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.points.sparse import Points, Shifted
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.weights import PointWeights, as_weighted_data, points_with_weight, shares_of
+from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     Scaled,
     best_alone,
@@ -23,22 +36,9 @@ from diffrac_cvx.certificates.direction_problem import (
     unit_problem,
     warn_if_uninformative,
 )
-from diffrac_cvx.certificates.rounding import up
-from diffrac_cvx.certificates.values import proved_value
-from diffrac_cvx.chunks import is_chunked, with_known_shape
-from diffrac_cvx.errors import DataError, LostError
-from diffrac_cvx.factor_tables import LabelsFactor, SparseLabelsFactor
-from diffrac_cvx.factors import Factor, dense, is_sparse, scale_rows, squared_norm
-from diffrac_cvx.inputs import Array, in_unit_interval, positive, positive_int
-from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of
-from diffrac_cvx.points import as_points
-from diffrac_cvx.ranges import is_out_of_range
-from diffrac_cvx.result import Bracket, Components, Labels, Progress, Result, Status
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Points, Shifted
-from diffrac_cvx.threads import one_thread
-from diffrac_cvx.time_budget import Budget, LeaveError, spend
+from diffrac_cvx.problem.floating_point import up
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.result import Bracket, Components, Labels, Progress, Result, Status
 
 Callback = Callable[[Progress], object]
 TICK = 0.2  # seconds between calls of the user's callback while a point of large data is computed

@@ -9,7 +9,7 @@ the last sentence of each section says where the same goes inside.
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.proved_numbers import format_upper
+from diffrac_cvx.problem.proved_numbers import format_upper
 
 planted = dc.datasets.make_planted(30, 3, noise=0.1, rng=0)
 X = planted.X

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import ProjectionDisplay
-from diffrac_cvx.proved_numbers import format_upper
+from diffrac_cvx.problem.proved_numbers import format_upper
 
 X, y = dc.datasets.load("breast_cancer")
 model = dc.DiffracClustering(lam=0.01).fit(X)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 import diffrac_cvx as dc
-from diffrac_cvx.proved_numbers import format_lower, format_upper
+from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
 
 X, classes = load_iris(return_X_y=True)  # the classes are used to judge the answer, not to find it
 for strategy in ("together", "splits"):

@@ -33,7 +33,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 import diffrac_cvx as dc
-from diffrac_cvx.proved_numbers import format_upper
+from diffrac_cvx.problem.proved_numbers import format_upper
 
 METHODS = {
     "this, default": dc.DiffracClustering(),

@@ -21,6 +21,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx import baselines
+from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
 
 rng = np.random.default_rng(0)
 n, d, k, factors = 100, 2000, 20, 10
@@ -56,9 +57,9 @@ print(f"adjusted Rand index with the true groups: {dc.metrics.adjusted_rand_inde
 # is that of :doc:`solvers`, and holds in floating point as all do (:doc:`reliability`). No split in two, along whichever direction, costs less than the
 # lower end (Eq. 9). What is *not* proved is that the groups mean anything, or that other groups would not cost about the same.
 
-print(f"proved: no split costs less than {dc.proved_numbers.format_lower(result.lower)}")
+print(f"proved: no split costs less than {format_lower(result.lower)}")
 proof = dc.certify_labels(X, labels, result, lam=lam, ridge=ridge)
-print(f"this one costs {dc.proved_numbers.format_upper(proof.objective)}")
+print(f"this one costs {format_upper(proof.objective)}")
 
 # %%
 # Few features carry the answer

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
 from diffrac_cvx.plotting import BracketDisplay, DirectionDisplay, ProjectionDisplay
-from diffrac_cvx.proved_numbers import format_lower, format_upper
+from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
 
 planted = dc.datasets.make_planted(400, 30, sparsity=3, noise=0.1, rng=0)
 X, y = planted.X, planted.y

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import diffrac_cvx as dc
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.result import Result
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.result import Result
 from experiments.runtime.pymanopt_max_cut import solve_max_cut
 
 GOALS = (1e-2, 1e-4)  # relative gaps, (upper - lower) / upper

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from diffrac_cvx.writing import write_text
+from diffrac_cvx.machine.writing import write_text
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS
 from experiments.benchmark.table import SHORT, has_no_answer, label_of, markdown, stopped_by_limit

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.proved_numbers import format_upper
+from diffrac_cvx.problem.proved_numbers import format_upper
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS, METHODS
 

@@ -11,9 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import diffrac_cvx as dc
-from diffrac_cvx.choice import CRITERIA, rank
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.estimators.choice import CRITERIA, rank
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import standardise
 from experiments.choice.sets import DESIGN, HELD_OUT, MADE, Labelled, read_set
 from experiments.harness.sweep import Cell, Row, cross
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from diffrac_cvx.choice import CRITERIA
+from diffrac_cvx.estimators.choice import CRITERIA
 from experiments.choice.cells import FIXED, column_of
 from experiments.harness.claims import Finding
 

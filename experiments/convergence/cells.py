@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 import diffrac_cvx as dc
+from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import SOLVERS, SolverRecord
-from diffrac_cvx.result import Result, Status
 from experiments.convergence.instances import FAMILIES, SIZES, SMOKE, SMOKE_FAMILIES, Instance, make_instance
 from experiments.harness.sweep import Cell, Row
 

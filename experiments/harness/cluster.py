@@ -22,7 +22,7 @@ from distributed import Client, Future, KilledWorker, Security, as_completed, ge
 from distributed.comm.core import connect
 
 from diffrac_cvx import __version__
-from diffrac_cvx.processes import Worker
+from diffrac_cvx.machine.processes import Worker
 from experiments.harness.log import Row, SweepError
 from experiments.harness.sweep import Cell, Measured, measure_by
 

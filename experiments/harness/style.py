@@ -13,8 +13,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from diffrac_cvx.machine.writing import whole_file
 from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND
-from diffrac_cvx.writing import whole_file
 
 PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"

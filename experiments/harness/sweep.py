@@ -16,7 +16,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from diffrac_cvx.errors import ResourceError
-from diffrac_cvx.processes import Answer, Call, OutOfTimeError, Worker, WorkerDiedError
+from diffrac_cvx.machine.processes import Answer, Call, OutOfTimeError, Worker, WorkerDiedError
 from experiments.harness.log import Log, Row, SweepError
 
 __all__ = ["Cell", "Row", "cross", "sweep"]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.writing import as_text, whole_file
+from diffrac_cvx.machine.writing import as_text, whole_file
 
 DIGITS = 9  # significant digits kept in a table, fewer than rounding could disturb
 PROVED = {  # how a column with such a word in its name is rounded: proved bounds outwards

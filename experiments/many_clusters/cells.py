@@ -13,8 +13,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.mixture import GaussianMixture
 
 import diffrac_cvx as dc
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import standardise
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row
 

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.result import Result
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import LabelMixture
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross

@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[2]
 PARTS = {
     "rounding": ["diffrac_cvx/rounding/*.py"],
     "metrics": ["diffrac_cvx/metrics.py"],
-    "linear algebra": ["diffrac_cvx/linalg.py", "diffrac_cvx/factors.py"],
-    "penalty and result": ["diffrac_cvx/penalty.py", "diffrac_cvx/result.py"],
+    "linear algebra": ["diffrac_cvx/points/linear_algebra.py", "diffrac_cvx/points/factors.py"],
+    "penalty and result": ["diffrac_cvx/problem/penalty.py", "diffrac_cvx/problem/result.py"],
     "certificates": ["diffrac_cvx/certificates/*.py"],
     "low_rank": ["diffrac_cvx/solvers/factored/*.py"],
     "fista": ["diffrac_cvx/solvers/smoothed_dual/*.py"],

@@ -9,7 +9,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets import Planted
-from diffrac_cvx.result import Result
+from diffrac_cvx.problem.result import Result
 from experiments.benchmark.cells import TIMES, relative_gap, times_of
 from experiments.benchmark.methods import GOALS
 from experiments.benchmark.methods import METHODS as TO_RELATIVE_GAP

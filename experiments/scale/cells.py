@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.memory import reset_peak, resident
+from diffrac_cvx.machine.memory import reset_peak, resident
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.scale.data import make_rows, make_words, write_rows
 

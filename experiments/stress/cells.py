@@ -10,9 +10,9 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_bounds import projection_of
-from diffrac_cvx.directions import best_direction
-from diffrac_cvx.factors import dense
-from diffrac_cvx.inputs import as_data
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.factors import dense
+from diffrac_cvx.rounding.directions import best_direction
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.stress.exact import DIGITS, best_labels_value, direction_value, labels_value
 from experiments.stress.instances import FAMILIES, MANY, WHOLE, Instance, make_instance

@@ -3,8 +3,8 @@
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import psd_factor
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.rounding.many_labels import fits_from
 from experiments.harness.sweep import Row
 from experiments.theory.noise_columns import LAWS, balanced_points

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from diffrac_cvx.proved_numbers import format_upper
+from diffrac_cvx.problem.proved_numbers import format_upper
 from experiments.harness.claims import Claim, Finding, judge
 from experiments.harness.intervals import Interval, mean_of
 from experiments.two_class.cells import RELATIVE, SEARCHED, WIDER_READINGS

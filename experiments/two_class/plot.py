@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diffrac_cvx.writing import write_text
+from diffrac_cvx.machine.writing import write_text
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
 from experiments.two_class.claims import SAME
 from experiments.two_class.readings import MAIN, READINGS

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.proved_numbers import format_upper
+from diffrac_cvx.problem.proved_numbers import format_upper
 from experiments.harness.command import Outcome
 from experiments.validate.cells import ERRORS, LARGEST_ERROR, METHODS, RELATED, instance
 

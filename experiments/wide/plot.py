@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.plotting.canvas import Style
-from diffrac_cvx.writing import write_text
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save, with_band
 from experiments.wide.cells import CURVES, KINDS, SHIFT, USUAL, VARIANTS, K
 from experiments.wide.claims import at, by_method

@@ -5,8 +5,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.penalty import suggested_lam
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.penalty import suggested_lam
 
 AUTO = "auto"
 NUS = (1.0, 0.5)  # that --nu auto chooses from
@@ -80,7 +80,7 @@ def choose(X: Array, lam: Any, ridge: Any, nu: Any, *, seed: int, standardize: b
     seconds : float, optional
         Time limit of all that is done; a part of it is for the choice.
     """
-    from diffrac_cvx.estimators_cv import DiffracClusteringCV
+    from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
 
     given = {"lams": lam, "ridges": ridge, "nus": nu}
     if AUTO not in given.values():

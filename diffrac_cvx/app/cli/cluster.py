@@ -16,10 +16,10 @@ from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.app.cli.words import FINE, sentences, tell_status
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, as_seed
-from diffrac_cvx.linalg import standardise
-from diffrac_cvx.proved_numbers import sum_of
-from diffrac_cvx.writing import write_csv
+from diffrac_cvx.machine.writing import write_csv
+from diffrac_cvx.points.checks import Array, as_seed
+from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.problem.proved_numbers import sum_of
 
 
 def refuse_renamed(value: str | None) -> None:

@@ -9,7 +9,7 @@ from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli.data import Source
 from diffrac_cvx.app.cli.words import answer_of, crosstab_table, truth_of, warnings_of
 from diffrac_cvx.datasets.tables import Table
-from diffrac_cvx.proved_numbers import Proved, proved_lower, proved_upper, width_of
+from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
 
 MOST_FEATURES = 30  # rows of the table of coefficients
 

@@ -13,9 +13,9 @@ from diffrac_cvx.app.cli.console import DONE, INTERRUPTED, RESERVED, Console
 from diffrac_cvx.app.cli.data import Source, with_option
 from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison import Comparison
-from diffrac_cvx.linalg import standardise
-from diffrac_cvx.result import Progress
-from diffrac_cvx.writing import write_csv
+from diffrac_cvx.machine.writing import write_csv
+from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.problem.result import Progress
 
 
 @options.reads_a_table

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.writing import printable
+from diffrac_cvx.machine.writing import printable
 
 DONE, RESERVED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 

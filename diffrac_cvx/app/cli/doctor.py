@@ -13,7 +13,7 @@ import typer
 from diffrac_cvx import datasets, metrics, rounding
 from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
-from diffrac_cvx.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.solvers import fista, low_rank, solve
 from diffrac_cvx.solvers.reference import installed_solvers

@@ -15,12 +15,12 @@ from diffrac_cvx.app.cli.data import Source, with_option
 from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, one_of
-from diffrac_cvx.linalg import standardise
+from diffrac_cvx.machine.writing import whole_file, write_csv
 from diffrac_cvx.paths import Path
-from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.proved_numbers import proved_upper
-from diffrac_cvx.writing import whole_file, write_csv
+from diffrac_cvx.points.checks import Array, one_of
+from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.proved_numbers import proved_upper
 
 PICTURES = (".png", ".pdf", ".svg")
 SMALL = 1e-3  # of the largest coefficient, below which one is not counted

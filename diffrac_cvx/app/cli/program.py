@@ -16,7 +16,7 @@ from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.app.page.ports import require_port
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
-from diffrac_cvx.writing import printable
+from diffrac_cvx.machine.writing import printable
 
 ABOUT = """Split the rows of a table in two groups along a direction of the data, or in K groups (cluster --clusters K).
 

@@ -9,9 +9,9 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from diffrac_cvx.app.cli.console import Console
-from diffrac_cvx.inputs import positive
-from diffrac_cvx.proved_numbers import format_ends
-from diffrac_cvx.result import Progress
+from diffrac_cvx.points.checks import positive
+from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.problem.result import Progress
 
 FIRST, EVERY = 1.0, 5.0  # seconds to the first line and between lines, where there is no terminal
 

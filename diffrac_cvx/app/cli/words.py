@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.proved_numbers import format_ends, format_gap, format_lower
-from diffrac_cvx.result import Features, Status
+from diffrac_cvx.problem.proved_numbers import format_ends, format_gap, format_lower
+from diffrac_cvx.problem.result import Features, Status
 
 MOST_COEFFICIENTS = 8  # that are printed
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)

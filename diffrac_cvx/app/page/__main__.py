@@ -13,7 +13,7 @@ from typing import NoReturn
 from diffrac_cvx.app.page.computation import WAITING
 from diffrac_cvx.app.page.ports import HOST, require_port
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.processes import Worker
+from diffrac_cvx.machine.processes import Worker
 
 REFUSED = 2  # exit status
 PAGE = Path(__file__).with_name("notebook.py")

@@ -15,13 +15,13 @@ from diffrac_cvx.app.page.tables import stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.certify import ClustersCertificate, LabelCertificate
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.inputs import Array, as_data
+from diffrac_cvx.machine.writing import write_rows
 from diffrac_cvx.metrics import adjusted_rand_index, crosstab
-from diffrac_cvx.proved_numbers import format_ends, format_upper
+from diffrac_cvx.points.checks import Array, as_data
+from diffrac_cvx.problem.proved_numbers import format_ends, format_upper
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
-from diffrac_cvx.reservations import Reservation, find_reservations
 from diffrac_cvx.rounding import ROUNDINGS
-from diffrac_cvx.writing import write_rows
+from diffrac_cvx.rounding.caveats import Reservation, find_reservations
 
 MOST_NAMED = 6  # features
 VISIBLE = 1e-3  # of the largest coefficient: what is smaller is not used

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.inputs import Array
 from diffrac_cvx.plotting.canvas import axes_for, plain, short_legend, style_of
+from diffrac_cvx.points.checks import Array
 
 MOST_NAMED = 4  # features of a cluster
 VISIBLE = 1e-3  # of the largest coefficient of all: what is smaller is not used

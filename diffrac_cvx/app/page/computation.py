@@ -12,9 +12,9 @@ from diffrac_cvx.app.page.data import Data, Source
 from diffrac_cvx.app.page.solve_choice import Setting, Solve
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
-from diffrac_cvx.processes import Answer, Call, StoppedError, Worker, WorkerDiedError
-from diffrac_cvx.proved_numbers import format_ends
-from diffrac_cvx.result import Progress, Result
+from diffrac_cvx.machine.processes import Answer, Call, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.problem.result import Progress, Result
 
 READABLE = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
 EVERY = 0.25  # seconds between two lines of progress

@@ -10,7 +10,7 @@ import numpy as np
 from diffrac_cvx import datasets
 from diffrac_cvx.datasets.tables import read_frame, split_label
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array
+from diffrac_cvx.points.checks import Array
 
 MOST_UPLOADED = 50_000_000  # bytes
 MOST_GROUPS = 12  # whose names and sizes are listed

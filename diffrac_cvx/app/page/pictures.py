@@ -17,7 +17,7 @@ from diffrac_cvx.app.page.tables import stacked_html
 from diffrac_cvx.app.page.views import BY_NAME, View
 from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.plotting.canvas import apart_from_pyplot
-from diffrac_cvx.result import Status
+from diffrac_cvx.problem.result import Status
 from diffrac_cvx.rounding import ROUNDINGS
 
 DRAWING = RLock()  # matplotlib is not safe to use from several threads

@@ -7,11 +7,11 @@ import numpy as np
 
 from diffrac_cvx import registry
 from diffrac_cvx.app.page.data import Data
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.processes import Call
+from diffrac_cvx.machine.processes import Call
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.result import Result
 from diffrac_cvx.registry import MOST_ON_PAGE, Parameters, RelaxationRecord
-from diffrac_cvx.result import Result
 from diffrac_cvx.solvers import solve
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.inputs import Array
 from diffrac_cvx.metrics import clustering_error
-from diffrac_cvx.penalty import Penalty
 from diffrac_cvx.plotting.canvas import axes_for, plain
-from diffrac_cvx.proved_numbers import proved_upper
-from diffrac_cvx.result import Result
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.proved_numbers import proved_upper
+from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson, refine
 
 COLUMNS = ("method", "problem", "value", "lower", "upper", "gap", "eigenvalue_ratio", "error", "label_gap", "seconds")

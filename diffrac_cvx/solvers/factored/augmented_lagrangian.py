@@ -5,12 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.linalg
 
-from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
-from diffrac_cvx.certificates.rounding import UNIT
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import (
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine.time_budget import LeaveError
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import (
     LARGE,
     cholesky,
     eigh,
@@ -23,11 +22,12 @@ from diffrac_cvx.linalg import (
     row_products,
     times,
 )
-from diffrac_cvx.rows import Poll, Rows
+from diffrac_cvx.points.streamed import Poll, Rows
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.floating_point import UNIT
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, Point, inner, take_step
 from diffrac_cvx.solvers.stopping import Iterate
-from diffrac_cvx.time_budget import LeaveError
 
 STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
 STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c

@@ -6,8 +6,8 @@ import numpy as np
 
 from diffrac_cvx.certificates.block_bounds import Blocks, Claim
 from diffrac_cvx.certificates.pairs import Poll
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_of_positive, inverse_or_one, row_products, times
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import inverse_of_positive, inverse_or_one, row_products, times
 from diffrac_cvx.solvers.factored.augmented_lagrangian import top_energy
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, inner, take_step
 from diffrac_cvx.solvers.factored.quasi_newton import Point as Evaluated

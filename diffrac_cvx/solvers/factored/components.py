@@ -11,13 +11,13 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_bounds import BlockRatios, Blocks, Claim, Finding, attempt, larger_t, prove
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.certificates.pairs import Pairs, Poll, eliminate, empty_pairs, look_again
-from diffrac_cvx.factors import Sparse, dense, is_sparse
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
-from diffrac_cvx.result import Bracket, Components, Labels
-from diffrac_cvx.shifted import weighted_gram
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
+from diffrac_cvx.points.sparse import weighted_gram
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.problem.result import Bracket, Components, Labels
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
 from diffrac_cvx.solvers.stopping import Iterate, Start
 

@@ -16,15 +16,15 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled, best_alone, without_l1
 from diffrac_cvx.certificates.outside import Core, Look, look_outside, nothing_found
 from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, dual_of, join
-from diffrac_cvx.factors import Factor, dense
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import principal_columns, row_products, symmetric
-from diffrac_cvx.result import Bracket
-from diffrac_cvx.rows import Poll
-from diffrac_cvx.shifted import Shifted
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
+from diffrac_cvx.points.sparse import Shifted
+from diffrac_cvx.points.streamed import Poll
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, without_l1
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier, rotation_to_fewer
 from diffrac_cvx.solvers.factored.polishing import without_inactive

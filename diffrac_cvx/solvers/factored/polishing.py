@@ -11,11 +11,11 @@ from diffrac_cvx.certificates.direction_bounds import (
     fit_from,
     lower_bound,
 )
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import LARGE, cholesky, inverse_or_one, moment, psd_factor, times
-from diffrac_cvx.result import Bracket
-from diffrac_cvx.time_budget import LeaveError, is_late
+from diffrac_cvx.machine.time_budget import LeaveError, is_late
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, moment, psd_factor, times
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.problem.result import Bracket
 
 FITTED = 10  # steps in which a multiplier is fitted
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.inputs import Array
+from diffrac_cvx.points.checks import Array
 
 PAIRS = 10
 BACKTRACKS = 12

@@ -20,15 +20,15 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.certificates.rounding import Whitening
 from diffrac_cvx.certificates.row_bounds import FLOORS, Pass, look, ratio, rows_of
-from diffrac_cvx.factors import Factor, dense, scale_rows, squared_norm, sum_of_absolute_products
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, principal_columns, row_energies, symmetric
-from diffrac_cvx.rows import Poll
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense, scale_rows, squared_norm, sum_of_absolute_products
+from diffrac_cvx.points.linear_algebra import moment, principal_columns, row_energies, symmetric
+from diffrac_cvx.points.streamed import Poll
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.problem.floating_point import Whitening
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start
 from diffrac_cvx.solvers.factored.polishing import without_inactive

@@ -8,20 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.direction_problem import COPIES, DirectionProblem, problem_in_rows
-from diffrac_cvx.memory import available_memory
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
-from diffrac_cvx.point_weights import weights_for
-from diffrac_cvx.points import as_points
-from diffrac_cvx.ranges import in_range
-from diffrac_cvx.result import Result, Status
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Points, Shifted
+from diffrac_cvx.machine.memory import available_memory
+from diffrac_cvx.machine.time_budget import LeaveError
+from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.points.sparse import Points, Shifted
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.weights import weights_for
+from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, problem_in_rows
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
 from diffrac_cvx.solvers.factored.working_set import extend_multiplier, with_small_entries
 from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
-from diffrac_cvx.time_budget import LeaveError
 
 WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as long
 MATRICES = 16  # of the size of V, that the solver holds where V is one block

@@ -6,13 +6,13 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx import time_budget
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, inverse_roots
-from diffrac_cvx.certificates.direction_problem import DirectionProblem, gains_alone
-from diffrac_cvx.factors import dense
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import moment, psd_factor, times
-from diffrac_cvx.rows import Poll
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import dense
+from diffrac_cvx.points.linear_algebra import moment, psd_factor, times
+from diffrac_cvx.points.streamed import Poll
+from diffrac_cvx.problem.direction_problem import DirectionProblem, gains_alone
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.stopping import Iterate
 

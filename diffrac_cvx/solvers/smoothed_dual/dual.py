@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_bounds import top_eigenvalue
-from diffrac_cvx.certificates.direction_problem import as_if_array
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import LARGE, eigh, moment, psd_factor, row_energies, row_products, times
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.time_budget import poll
+from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import LARGE, eigh, moment, psd_factor, row_energies, row_products, times
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.problem.direction_problem import as_if_array
 
 
 class Smoothed(NamedTuple):

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.direction_problem import DirectionProblem
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.factors import is_sparse
-from diffrac_cvx.inputs import one_of, positive
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.penalty import NO_PENALTY, Penalty, Weight, penalty_of
-from diffrac_cvx.ranges import in_range
-from diffrac_cvx.result import Result, Status
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import one_of, positive
+from diffrac_cvx.points.factors import is_sparse
+from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
+from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 

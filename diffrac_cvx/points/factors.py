@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import principal_columns, row_blocks, times
-from diffrac_cvx.memory import require_memory
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import principal_columns, row_blocks, times
 
 Sparse = Any  # a scipy.sparse array; the types of SciPy's operations on them are too narrow to be of use
 Factor = Any  # an Array or a Sparse

@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx import time_budget
-from diffrac_cvx.chunks import is_chunked
-from diffrac_cvx.factors import Factor, dense
-from diffrac_cvx.inputs import Array, as_data
-from diffrac_cvx.linalg import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
-from diffrac_cvx.point_weights import PointWeights, as_weighted_data, points_with_weight, shares_of, weights_for
-from diffrac_cvx.rows import Poll, Rows, as_rows
-from diffrac_cvx.shifted import Points, Shifted, as_shifted, mean_squares, sparse_rows
-from diffrac_cvx.threads import allowed_threads, one_thread
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine.threads import allowed_threads, one_thread
+from diffrac_cvx.points.checks import Array, as_data
+from diffrac_cvx.points.chunks import is_chunked
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
+from diffrac_cvx.points.sparse import Points, Shifted, as_shifted, mean_squares, sparse_rows
+from diffrac_cvx.points.streamed import Poll, Rows, as_rows
+from diffrac_cvx.points.weights import PointWeights, as_weighted_data, points_with_weight, shares_of, weights_for
 
 
 def read_by_parts(X: Any) -> bool:

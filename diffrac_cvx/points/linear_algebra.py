@@ -10,12 +10,12 @@ import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.point_weights import mean_of
-from diffrac_cvx.rows import BLOCK, Rows
-from diffrac_cvx.shifted import Points, Shifted
-from diffrac_cvx.time_budget import is_late, poll
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.time_budget import is_late, poll
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.sparse import Points, Shifted
+from diffrac_cvx.points.streamed import BLOCK, Rows
+from diffrac_cvx.points.weights import mean_of
 
 RANK = 8.0  # times the size and the precision: singular values below, over the largest, are zero
 SMALL_RIDGE = 1e-4  # a_j, over the norm of its column and itself, below which it is small

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse.linalg
 
-from diffrac_cvx import time_budget
-from diffrac_cvx.factors import Factor, dense, order_columns
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import inverse_or_one, unit_rows
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.rows import Poll, Rows
-from diffrac_cvx.shifted import Shifted
-from diffrac_cvx.threads import one_thread
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.threads import one_thread
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense, order_columns
+from diffrac_cvx.points.linear_algebra import inverse_or_one, unit_rows
+from diffrac_cvx.points.sparse import Shifted
+from diffrac_cvx.points.streamed import Poll, Rows
 
 DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
 FEWER = "the roundings take F without making it: pass them the result's `factor`"

@@ -8,9 +8,11 @@ import scipy.optimize
 import scipy.sparse.linalg
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.factors import Factor, dense, products, scale_rows
-from diffrac_cvx.inputs import Array, as_matrix
-from diffrac_cvx.linalg import (
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.machine.time_budget import is_late
+from diffrac_cvx.points.checks import Array, as_matrix
+from diffrac_cvx.points.factors import Factor, dense, products, scale_rows
+from diffrac_cvx.points.linear_algebra import (
     EPS,
     LARGE,
     cholesky,
@@ -22,9 +24,7 @@ from diffrac_cvx.linalg import (
     triangular_root,
     with_ridge_rows,
 )
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.point_weights import weigh_rows
-from diffrac_cvx.points import (
+from diffrac_cvx.points.reading import (
     as_points,
     moment_of_products,
     products_with,
@@ -32,11 +32,11 @@ from diffrac_cvx.points import (
     scale_columns,
     second_moment,
 )
-from diffrac_cvx.result import Result
+from diffrac_cvx.points.sparse import Points, Shifted
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.weights import weigh_rows
+from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import two_means
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Points, Shifted
-from diffrac_cvx.time_budget import is_late
 
 DENSE = 400  # rows or columns of X G from which on one singular vector is computed, and not all
 FIRST_FEATURES = 300  # in which a sparse direction is looked for at first

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.points import rank_of
-from diffrac_cvx.result import Result
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.reading import rank_of
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.result import Result
 
 Counts = npt.NDArray[np.int64]
 NO_GAIN = 1e-4  # of the cost of one cluster: a relaxation that gains less has found no direction

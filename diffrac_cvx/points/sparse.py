@@ -9,8 +9,8 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import Array, as_sparse_table, find_constant, require_moderate, warn_constant
-from diffrac_cvx.rows import Rows
+from diffrac_cvx.points.checks import Array, as_sparse_table, find_constant, require_moderate, warn_constant
+from diffrac_cvx.points.streamed import Rows
 
 Mask = npt.NDArray[np.bool_]
 Points = Any  # an Array or a `Shifted`; both are multiplied by arrays with @

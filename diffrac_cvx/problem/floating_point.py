@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import RidgeWhitener, cholesky, moment, times
-from diffrac_cvx.ranges import are_finite
-from diffrac_cvx.rows import BLOCK
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import RidgeWhitener, cholesky, moment, times
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.streamed import BLOCK
 
 UNIT = 2.0**-53
 LARGEST = 1e100  # t beyond proves nothing

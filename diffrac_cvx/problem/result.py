@@ -11,9 +11,9 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.factors import Factor, diagonal, squared
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.proved_numbers import format_bracket, format_gap, format_upper, width_of
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, diagonal, squared
+from diffrac_cvx.problem.proved_numbers import format_bracket, format_gap, format_upper, width_of
 
 
 class Status(Enum):

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx import time_budget
-from diffrac_cvx.changes import changed_rows, map_of, mark, mark_chunk, require_file, require_length
-from diffrac_cvx.chunks import Chunks, add, as_chunks, is_chunked
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import (
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine.threads import one_thread
+from diffrac_cvx.points.changes import changed_rows, map_of, mark, mark_chunk, require_file, require_length
+from diffrac_cvx.points.checks import (
     Array,
     as_sparse_table,
     as_table,
@@ -23,7 +23,7 @@ from diffrac_cvx.inputs import (
     require_moderate,
     warn_constant,
 )
-from diffrac_cvx.threads import one_thread
+from diffrac_cvx.points.chunks import Chunks, add, as_chunks, is_chunked
 
 PATIENCE = 0.2  # seconds between looks at the clock while other threads read
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache

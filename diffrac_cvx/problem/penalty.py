@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.inputs import Array, nonnegative
+from diffrac_cvx.points.checks import Array, nonnegative
 
 Weight = float | npt.ArrayLike | None
 

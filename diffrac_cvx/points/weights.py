@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.inputs import (
+from diffrac_cvx.points.checks import (
     Array,
     as_data,
     as_matrix,

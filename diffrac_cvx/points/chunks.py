@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.changes import ChunkMark, changed_rows
 from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
+from diffrac_cvx.points.changes import ChunkMark, changed_rows
 
 PATIENCE = 0.2  # seconds between looks at the cluster
 SILENCE = 20.0  # seconds for which the scheduler may be out of reach

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from diffrac_cvx.memory import reset_peak, resident
+from diffrac_cvx.machine.memory import reset_peak, resident
 
 GRACE = 2.0  # seconds that a solver has to stop by its callback and return its point,
 PATIENCE = 0.7  # and that a call without one has to end by itself: a new process takes longer to start
@@ -31,7 +31,8 @@ POLL = 0.05
 IDLE = 1800.0  # seconds without a call after which a process ends by itself
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 PROGRAM = (  # only the caller handles Ctrl-C, so the process ignores it from its start
-    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from diffrac_cvx.processes import main; main()"
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "from diffrac_cvx.machine.processes import main; main()"
 )
 
 

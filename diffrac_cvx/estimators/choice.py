@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.directions import best_direction, threshold
-from diffrac_cvx.inputs import Array
+from diffrac_cvx.machine.time_budget import Budget, spend, within
 from diffrac_cvx.metrics import eigenvalue_ratio
-from diffrac_cvx.penalty import Penalty
-from diffrac_cvx.point_weights import mean_of, shares_within, weigh_rows
-from diffrac_cvx.reservations import Reservation, find_reservations
-from diffrac_cvx.result import Result
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.weights import mean_of, shares_within, weigh_rows
+from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
+from diffrac_cvx.rounding.caveats import Reservation, find_reservations
+from diffrac_cvx.rounding.directions import best_direction, threshold
 from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.stopping import WIDE_GAP
-from diffrac_cvx.time_budget import Budget, spend, within
 
 Indices = npt.NDArray[np.intp]
 TIE = 9  # decimals in which scores may differ

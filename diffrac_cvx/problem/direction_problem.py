@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.rounding import UNIT, Whitening, gamma, outside_of, rounding_of_whitening, summands, up
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.factors import (
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array, as_matrix, warn_degenerate
+from diffrac_cvx.points.factors import (
     Factor,
     Sparse,
     dense,
@@ -21,8 +22,7 @@ from diffrac_cvx.factors import (
     squared_norm,
     sum_of_absolute_products,
 )
-from diffrac_cvx.inputs import Array, as_matrix, warn_degenerate
-from diffrac_cvx.linalg import (
+from diffrac_cvx.points.linear_algebra import (
     LARGE,
     constant_directions,
     inverse_or_one,
@@ -37,12 +37,12 @@ from diffrac_cvx.linalg import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.memory import require_memory
-from diffrac_cvx.penalty import Penalty, weights_of
-from diffrac_cvx.point_weights import root_weights, weigh_rows
-from diffrac_cvx.result import Result
-from diffrac_cvx.rows import Rows
-from diffrac_cvx.shifted import Shifted, dense_columns, sparse_rows, with_ones
+from diffrac_cvx.points.sparse import Shifted, dense_columns, sparse_rows, with_ones
+from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.weights import root_weights, weigh_rows
+from diffrac_cvx.problem.floating_point import UNIT, Whitening, gamma, outside_of, rounding_of_whitening, summands, up
+from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.result import Result
 
 LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
 

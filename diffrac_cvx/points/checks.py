@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.changes import require_file
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
+from diffrac_cvx.points.changes import require_file
 
 Array = npt.NDArray[np.float64]
 

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.directions import best_directions
-from diffrac_cvx.factors import dense, products
-from diffrac_cvx.inputs import Array
-from diffrac_cvx.linalg import column_basis, row_products
-from diffrac_cvx.point_weights import mean_of, shares_within, sum_of_weights, weigh_rows
-from diffrac_cvx.points import deviations_of
-from diffrac_cvx.result import Result
+from diffrac_cvx.machine.time_budget import is_late
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import dense, products
+from diffrac_cvx.points.linear_algebra import column_basis, row_products
+from diffrac_cvx.points.reading import deviations_of
+from diffrac_cvx.points.weights import mean_of, shares_within, sum_of_weights, weigh_rows
+from diffrac_cvx.problem.result import Result
+from diffrac_cvx.rounding.directions import best_directions
 from diffrac_cvx.rounding.many_clusters import Clusters, kmeans_clusters, lloyd, means_of, renumber
-from diffrac_cvx.time_budget import is_late
 
 MOST_ROUNDS = 100  # of affine scores and clusters
 LEAST_SHARE = 1e-6  # of the variance within clusters

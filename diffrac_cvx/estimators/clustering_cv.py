@@ -9,7 +9,9 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import ClusterMixin
 
-from diffrac_cvx.choice import (
+from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
+from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed
+from diffrac_cvx.estimators.choice import (
     CRITERIA,
     Clock,
     HeldOut,
@@ -22,11 +24,10 @@ from diffrac_cvx.choice import (
     list_settings,
     tabulate,
 )
-from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators import DiffracClustering, _AffineClusterer, choose_seed
-from diffrac_cvx.inputs import Array, in_unit_interval, nonnegative, one_of, positive, positive_int
-from diffrac_cvx.penalty import suggested_lam
-from diffrac_cvx.point_weights import as_weights, points_with_weight, shares_of
+from diffrac_cvx.estimators.clustering import DiffracClustering
+from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, one_of, positive, positive_int
+from diffrac_cvx.points.weights import as_weights, points_with_weight, shares_of
+from diffrac_cvx.problem.penalty import suggested_lam
 
 LAMS, RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
 WIDE_RIDGE, WIDE_SHARES = 0.3, (0.5, 1.0, 2.0)  # where there are more features than points; shares of `suggested_lam`
@@ -44,7 +45,7 @@ def default_grid(n: int, d: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return (0.0, *(share * suggested_lam(n, d, WIDE_RIDGE) for share in WIDE_SHARES)), (WIDE_RIDGE,)
 
 
-class DiffracClusteringCV(ClusterMixin, _AffineClusterer):  # type: ignore[misc]
+class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     r"""Split points in two as `DiffracClustering` does, with lam, ridge and nu chosen without labels.
 
     All settings of a grid are solved on all points, each started from the one before, and again on halves of the

@@ -1,0 +1,351 @@
+"""Clustering in two or more, with a proved bracket."""
+
+import warnings
+from inspect import signature
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from diffrac_cvx import rounding as roundings
+from diffrac_cvx.certificates import certify_clusters, certify_labels
+from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
+from diffrac_cvx.estimators.affine import AffineClusterer, as_dense, as_seconds, choose_seed, require_flag
+from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
+from diffrac_cvx.points.checks import Array, one_of, positive_int
+from diffrac_cvx.points.chunks import is_chunked
+from diffrac_cvx.points.linear_algebra import Standardised
+from diffrac_cvx.points.reading import deviations_of
+from diffrac_cvx.points.weights import (
+    PointWeights,
+    as_weights,
+    points_with_weight,
+    shares_of,
+)
+from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.result import Result
+from diffrac_cvx.rounding.affine_clusters import (
+    Halves,
+    cluster_together,
+    explained_share,
+    last_directions,
+    scores_of_splits,
+    split_repeatedly,
+)
+from diffrac_cvx.rounding.directions import threshold
+from diffrac_cvx.solvers.factored.sampling import many_rows
+from diffrac_cvx.solvers.stopping import with_all_points
+
+MOST_ROUNDS = 100  # of directions and splits
+STARTS = 10  # of k-means, for more than two clusters
+STRATEGIES = ("together", "splits")
+
+
+class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
+    r"""Split points in two, or in more clusters, so that affine functions explain the clusters best.
+
+    Solves the relaxation (15), rounds it, takes the direction of the labels found,
+
+    .. math::
+        \min_v\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \Gamma(v v^\top),
+
+    and splits the projections on it by exact 2-means: what `fit` finds is an affine function, and ``predict`` on the
+    training data gives ``labels_``.  That split is one step of Eq. (2) from the rounded labels: it may
+    move points, and ``label_gap_``, which is about Eq. (9), is then usually, not always, below that of the rounding.
+
+    For more than two clusters the relaxation is the same, see `certify_clusters`.  From its solution all clusters are
+    found together: k-means on the points as the solution weighs them, then affine functions fitted to the clusters and
+    k-means on the fitted values in turn; or the points are split in two, and again the cluster where that gains most.
+
+    Source: Eq. (9), (15); sections 2, 3 and 4.
+
+    Parameters
+    ----------
+    nu : float
+        Weight of the imbalance of the clusters, in [0, 1].
+    a, c : float or (d,) array, optional
+        Roots of ``ridge`` and ``lam``, as the paper writes them; given, they go before these.
+    lam : float or (d,) array
+        Weight of the squared l1 norm, the paper's lambda: the larger, the fewer features are used.  From about 0.001
+        (all) to 1 (one or none) for standardised features.
+    ridge : float or (d,) array
+        Weight of the ridge: the larger, the more the split follows directions of large variance.  0 is the paper's
+        problem without it, which finds noise where there are many features for the points; ``make choice``
+        sets the default against others, see the page on choosing.
+    solver : {"auto", "low_rank", "fista", "fista published", "SCS", "CLARABEL"}
+        "auto" is "low_rank"; the last two go through CVXPY.  ``registry.SOLVERS`` holds them.
+    rounding : {"kmeans_centered", "sign_centered", "sign_leading", "sign_second", "goemans_williamson"}
+        From the relaxation to the labels of two clusters.
+    refine : bool
+        Whether directions and splits in two alternate until nothing changes.
+    n_clusters : int
+        Number of clusters; 1 splits nothing, and is there because scikit-learn's tools may ask for it.
+    strategy : {"together", "splits"}
+        How more than two clusters are found: all at once, or by repeated splits in two.
+    tol : float
+        Proved gap at which the solver stops; values lie in [0, 1].  Where there are more features than points, and an
+        l1 part, a gap of one in ten of the upper bound is enough too.
+    max_iter : int, optional
+        Iterations of the solver; its own default if None.
+    time_limit : float, optional
+        Seconds for everything: what the solver leaves is for rounding and directions, which take little after it.
+    standardize : bool
+        Whether features are brought to unit variance first, which the penalty then weighs alike.
+    random_state : int, RandomState or None
+        Seed of the rounding "goemans_williamson" and of the starts of k-means for more than two clusters; nothing else
+        is random.  A whole number is passed on as it is; with None the seed depends on NumPy's global state, which no
+        call changes.
+    verbose : bool
+        Whether the proved bounds are written to standard error, a line a second.
+
+    Attributes
+    ----------
+    labels_ : (n,) array of int
+        Clusters 0 and 1; 1 has the larger projections.  More than two are 0 to K - 1, in their order along the
+        direction that separates their centres most, or in that of the splits.  There are fewer than K clusters where
+        no more could be found, and ``reservations_`` says so.
+    coef_, intercept_ : (d,) array, float; (K, d) array, (K,) array for more than two clusters
+        The direction, in the units of X, and minus the threshold: for `predict`.  With more than two clusters a point
+        belongs to the one with the largest value of its function; by "splits" they are the functions of the splits
+        that set each cluster apart last.
+    scaled_coef_ : (d,) array or (K, d) array
+        The direction per standard deviation of each feature: these can be compared with each other.  The largest is
+        positive, where there are two clusters.
+    splits_ : tuple of Split
+        By "splits", for more than two clusters: the splits in their order, which `predict` follows.
+    support_ : array of int
+        Features with a nonzero coefficient.
+    lower_bound_, upper_bound_ : float
+        Proved bracket on the optimum of the relaxation.
+    reservations_ : tuple of Reservation
+        Why the split may be no answer (one cluster, a few points, too few points for a proof); empty if it may be one.
+    label_gap_ : float
+        Proved distance of ``labels_`` from the best partition into K clusters: of Eq. (9), the combinatorial problem,
+        for two, of the cost in `certify_clusters` for more.  It is there for all K and n, for the lower bound of the
+        relaxation holds for every K.
+    result_ : Result
+        The relaxation's solution.
+    n_iter_, n_features_in_ : int
+        Iterations of the solver; d.
+    feature_names_in_ : (d,) array of str
+        Names of the features, where X has them.
+
+    Examples
+    --------
+    >>> import diffrac_cvx as dc
+    >>> planted = dc.datasets.make_planted(100, 5, rng=0)
+    >>> model = dc.DiffracClustering().fit(planted.X)
+    >>> dc.metrics.clustering_error(planted.y, 2.0 * model.labels_ - 1.0)
+    0.0
+    """
+
+    intercept_: float | Array
+
+    def __init__(
+        self,
+        nu: float = 1.0,
+        a: float | Array | None = None,
+        c: float | Array | None = None,
+        *,
+        lam: float | Array = 0.0,
+        ridge: float | Array = 0.3,
+        solver: str = "auto",
+        rounding: str = "kmeans_centered",
+        refine: bool = False,
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        time_limit: float | None = None,
+        standardize: bool = True,
+        random_state: Any = None,
+        n_clusters: int = 2,
+        strategy: str = "together",
+        verbose: bool = False,
+    ) -> None:
+        self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
+        self.n_clusters, self.strategy, self.verbose = n_clusters, strategy, verbose
+        self.solver, self.rounding, self.refine = solver, rounding, refine
+        self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
+        self.standardize, self.random_state = standardize, random_state
+
+    def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Find the directions and the clusters.
+
+        Parameters
+        ----------
+        X : (n, d) array, data frame or sparse matrix
+            At least as many points as clusters.  For two clusters a sparse matrix, a dask array and a memory map with
+            many rows are read by parts and never made one array; for more they are, and have to fit in memory.
+        y : ignored
+        sample_weight : (n,) array, optional
+            Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, and one of
+            weight 0 plays no part but for its label.  Taken by the solvers "low_rank", "SCS" and "CLARABEL".
+
+        Raises
+        ------
+        DataError, ParameterError
+            Both are ValueErrors; the message names the value and the remedy.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the solver stopped before the proved gap was at most tol.
+        DegenerateDataWarning
+            For each of ``reservations_``.
+        """
+        with spend(within(as_seconds(self.time_limit))):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
+        """Find the directions and the clusters; after the time limit only what is needed is computed, and is short."""
+        one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
+        one_of(self.strategy, "strategy", STRATEGIES)
+        require_flag(self.refine, "refine")
+        K = positive_int(self.n_clusters, "n_clusters")
+        table = self._read_table(X, ensure_min_samples=2)
+        if table.shape[0] < K:
+            n = table.shape[0]
+            raise ParameterError(f"n_clusters = {K} is more than the {n} points: ask for fewer clusters")
+        weights = as_weights(sample_weight, table.shape[0], least=max(K, 2))
+        shares = shares_of(weights)
+        if K == 2 and weights is None and self._by_parts(table):
+            given = points = table
+            data = self._scale_by_parts(table)
+        else:
+            given = as_dense(table)
+            points = points_with_weight(given, weights)
+            data = self._scale(points, shares)
+        if K == 1:
+            self._solve(data.X, "low_rank", shares)
+            self.coef_: Array = np.zeros(points.shape[1])
+            self.intercept_: float | Array = 0.0
+        elif K > 2 and self.strategy == "splits":
+            self._split_repeatedly(points, K, shares)
+        elif K > 2:
+            self._cluster_together(data, K, shares)
+        else:
+            result = self._solve(data.X, "low_rank", shares)
+            self.coef_, self.intercept_ = self._function(data, result, shares)
+        self.scaled_coef_ = self.coef_ * deviations_of(data.X, shares) / data.unit
+        self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
+        self.labels_ = self.predict(X)
+        labels: Any = points_with_weight(self.labels_, weights)
+        self.label_gap_ = certify_clusters(
+            data.X, labels, self.result_, max(K, 2), nu=self.nu, penalty=self._penalty, sample_weight=shares
+        ).gap
+        self.reservations_ = ()
+        if K > 1:
+            self._reserve(data.X, labels, shares)
+        self._add_points_without_weight(given, data, weights)
+        return self
+
+    def fit_predict(
+        self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Find the clusters, and return them as in ``labels_``; parameters, errors and warnings are those of `fit`."""
+        return np.asarray(self.fit(X, sample_weight=sample_weight).labels_)
+
+    def _add_points_without_weight(self, given: Array, data: Standardised, weights: PointWeights | None) -> None:
+        """Give the points of weight 0 a row in the result's F."""
+        if weights is None or not weights.has_zeros:
+            return
+        problem = direction_problem(data.X, float(self.nu), self._penalty, weights.shares)
+        every = np.where(data.X.any(axis=0), (given - data.mean) * data.unit, 0.0)
+        self.result_ = with_all_points(self.result_, problem, every, weights)
+
+    def _cluster_together(self, data: Standardised, K: int, shares: Array | None) -> None:
+        """Keep the scores of more than two clusters, found together."""
+        result = self._solve(data.X, "low_rank", shares)
+        a, c = self._penalty.weights(data.X.shape[1])
+        seed = choose_seed(self.random_state)
+        found = cluster_together(data.X, result, K, a=a, c=c, restarts=STARTS, seed=seed, shares=shares)
+        self.coef_ = found.coef * data.unit
+        self.intercept_ = found.intercept - self.coef_ @ data.mean
+
+    def _split_repeatedly(self, points: Array, K: int, shares: Array | None) -> None:
+        """Keep the splits that lead to more than two clusters."""
+        results: list[Result] = []
+
+        def halve(part: Array, shares: Array | None) -> Halves | None:
+            if results and not np.ptp(part, axis=0).any():
+                return None
+            data = self._scale(part, shares)
+            with warnings.catch_warnings():
+                if results:  # features may be constant in a part
+                    warnings.simplefilter("ignore", DegenerateDataWarning)
+                results.append(self._relax(data.X, "low_rank", seconds_left(), shares))
+                found = self._halves(data, part, results[-1], shares)
+            return found if 0 < np.sum(part @ found.coef + found.intercept > 0.0) < len(part) else None
+
+        self.splits_ = split_repeatedly(points, K, halve, float(self.nu), shares)
+        self._keep(results)
+        self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
+
+    def _function(self, data: Standardised, result: Result, shares: Array | None) -> tuple[Array, float]:
+        """Return the function x'coef + intercept that splits points in two."""
+        v = self._find_direction(data.X, self._round(result.factor, shares), shares)
+        v = v if v[np.argmax(np.abs(v) * deviations_of(data.X, shares))] >= 0 else -v
+        coef = v * data.unit
+        return coef, -float(np.dot(coef, data.mean)) - threshold(data.X @ v, shares)
+
+    def _halves(self, data: Standardised, part: Array, result: Result, shares: Array | None) -> Halves:
+        """Return the function that splits some points in two, and the cost of its split."""
+        coef, intercept = self._function(data, result, shares)
+        labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
+        proof = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty, sample_weight=shares)
+        return Halves(coef, intercept, proof.objective)
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """Return ``X @ coef_ + intercept_``: (n,), positive where the label is 1, or (n, K), largest at the label.
+
+        For more than two clusters by "splits" it is the least of the values of the splits on the way to each cluster,
+        with the sign that leads there.
+        """
+        if self._by_splits:
+            check_is_fitted(self)
+            return scores_of_splits(as_dense(self._read_table(X, reset=False)), self.splits_)
+        return super().decision_function(X)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the clusters of points, shape (n,)."""
+        values = self.decision_function(X)
+        return np.asarray(values > 0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
+
+    def score(self, X: npt.ArrayLike, y: object = None) -> float:
+        """Return how well the clusters are separated: the share of their variance that the projections explain.
+
+        It lies in [0, 1], needs no labels, and ``GridSearchCV`` can use it; 0 where all points fall in one cluster.
+        With two clusters it is the squared correlation of labels and projections.
+        """
+        return explained_share(self.transform(X), self.predict(X))
+
+    def _by_parts(self, X: Any) -> bool:
+        """Whether a table is kept as it is: CVXPY takes arrays only."""
+        large = isinstance(X, np.memmap) and many_rows(*X.shape)
+        return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
+
+    @property
+    def _by_splits(self) -> bool:
+        return self.n_clusters > 2 and self.strategy == "splits"
+
+    def _round(self, F: Array, shares: Array | None) -> Array:
+        """Return labels in {-1, +1}."""
+        if self.rounding in roundings.ROUNDINGS:
+            known = roundings.ROUNDINGS[self.rounding]
+            if shares is not None and "shares" not in signature(known).parameters:
+                raise ParameterError(f"rounding = {self.rounding!r} takes no weights; use 'kmeans_centered'")
+            return known(F) if shares is None else known(F, shares)
+        return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), shares=shares)
+
+    def _find_direction(self, X: Array, labels: Array, shares: Array | None) -> Array:
+        """Return the direction of labels; with ``refine``, of the labels at which the alternation with splits ends."""
+        v = self._direction(X, labels, shares)
+        for _ in range(MOST_ROUNDS if self.refine else 0):
+            if is_late():
+                break
+            split = roundings.two_means(X @ v, shares)
+            if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
+                break
+            labels, v = split, self._direction(X, split, shares)
+        return v

@@ -1,0 +1,1 @@
+"""The machine: time, memory, threads, processes and files."""

@@ -12,8 +12,8 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     END,
     STALL,
     Lagrangian,
-    Narrowing,
     ScaledLagrangian,
+    StallDetector,
     lagrangian_of,
     rotation_to_fewer,
 )
@@ -266,7 +266,7 @@ def test_it_ends_where_the_bracket_no_longer_narrows_and_says_so():
 
 def test_the_end_is_noticed_after_long_without_a_narrower_bracket_or_a_step():
     def after(taken, gaps):
-        narrowing = Narrowing()
+        narrowing = StallDetector()
         iterates = (Iterate(np.zeros((1, 1)), 0, bounds=Bracket(0.5, 0.5 + gap)) for gap in gaps)
         return next((k for k, iterate in enumerate(iterates, 1) if narrowing.ended(iterate, taken)), None)
 

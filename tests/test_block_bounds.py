@@ -19,8 +19,8 @@ from sparse_instances import (
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import block_bounds, pairs
 from diffrac_cvx.certificates.block_bounds import (
+    BlockCertificate,
     Blocks,
-    Claim,
     bracket_blocks,
     larger_t,
     prove,
@@ -70,7 +70,7 @@ def points(seed):
 def full_pairs(split, at):
     """G = M - t A + K'K and its box, all m x m, from their definition."""
     X, F, n, t = split.X, split.F, len(split.X), at.t
-    u = n * at.tilt + t
+    u = n * at.gram_weights + t
     A = X.T @ X / n + np.diag(split.a**2)
     G = X.T @ (u[:, None] * X) / n - t * A
     if F.shape[1]:
@@ -252,7 +252,7 @@ def solved_in_part(lam, max_iter):
     ratios = blocks.ratios(q, [np.zeros((len(block), len(block))) for block in blocks.partition.blocks])
     G = split.X.T @ ((1.0 / np.sqrt(q_best) - 1.0)[:, None] * split.X) / len(split.X)
     np.fill_diagonal(G, 0.0)
-    return split, blocks, Claim(ratios, q, result.value), G
+    return split, blocks, BlockCertificate(ratios, q, result.value), G
 
 
 @pytest.mark.parametrize("max_iter", [1, 3, 8, 15, 20, 30])
@@ -403,7 +403,7 @@ def test_a_claim_says_what_its_bound_would_be():
     split, partition, point, C = next(points(3))
     _, claim, _ = blocks_and_claim(split, partition, point, C)
     assert claim.gap == pytest.approx(claim.value - 1.0 + claim.ratios.largest * np.mean(1.0 / claim.ratios.u))
-    assert Claim(claim.ratios, claim.q, 1.0).bound(claim.ratios.largest) == pytest.approx(claim.ratios.bound)
+    assert BlockCertificate(claim.ratios, claim.q, 1.0).bound(claim.ratios.largest) == pytest.approx(claim.ratios.bound)
 
 
 def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that_were_kept(monkeypatch):
@@ -411,7 +411,7 @@ def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that
     split = instance(seed).split
     blocks = Blocks(split, Partition(np.arange(len(split.c))))
     q = np.mean(split.squares, axis=1) + 0.1
-    claim = Claim(blocks.ratios(q, []), q, 1.0)
+    claim = BlockCertificate(blocks.ratios(q, []), q, 1.0)
     looks, first = [], claim.least_t
     ts = iter([1.5 * first, 2.5 * first, 3.5 * first])
     for name in ("scan", "look_again"):

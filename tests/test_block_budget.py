@@ -14,9 +14,9 @@ from rationals import badly_centred_column, centred, fractions, gram, lossy_colu
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import block_bounds, pairs
 from diffrac_cvx.certificates.block_bounds import (
+    BlockCertificate,
     BlockRatios,
     Blocks,
-    Claim,
     attempt,
     block_matrix,
     bracket_blocks,
@@ -26,13 +26,13 @@ from diffrac_cvx.certificates.block_bounds import (
     single_ratios,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
-from diffrac_cvx.certificates.pairs import Elimination, Pairs, Spread, eliminate, largest_safe_t, scan
+from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, ScreeningRadius, eliminate, largest_safe_t, scan
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.sparse import as_shifted, weighted_gram
 from diffrac_cvx.problem import floating_point as rounding
 from diffrac_cvx.problem.direction_problem import direction_problem
-from diffrac_cvx.problem.floating_point import Whitening, gamma, proved_ratio
+from diffrac_cvx.problem.floating_point import Whitening, proved_ratio, sum_error
 
 COARSE = 2.0**-18
 
@@ -81,10 +81,10 @@ def test_centring_in_the_worst_order_is_counted_column_by_column():
     table = np.column_stack([x, -4.0 * x])
     split = split_of(table, c=1e-3)
     exact = exact_columns(split, table) - fractions(split.X)
-    said = split.off_data(slice(None))
+    said = split.data_error(slice(None))
     for j in range(2):
         assert said[j] / 100 <= size(exact[:, j]) / 3000**0.5 <= said[j]
-    np.testing.assert_allclose(said, gamma(3016) * np.sqrt(split.diagonal), rtol=1e-12)
+    np.testing.assert_allclose(said, sum_error(3016) * np.sqrt(split.diagonal), rtol=1e-12)
 
 
 def test_the_moment_of_a_block_that_is_summed_badly_is_off_by_nearly_what_is_said():
@@ -93,7 +93,7 @@ def test_the_moment_of_a_block_that_is_summed_badly_is_off_by_nearly_what_is_sai
         block, u = np.array([0, 1]), np.ones(n)
         M = weighted_gram(split.data_of(block), u) / n
         lost = size(gram(fractions(split.X), fractions(u)) - fractions(M))
-        assert split.off_moment(block, M, 1.0) / 100 <= lost <= split.off_moment(block, M, 1.0)
+        assert split.moment_error(block, M, 1.0) / 100 <= lost <= split.moment_error(block, M, 1.0)
 
 
 def test_unpenalised_columns_that_are_off_as_far_as_is_said_have_moments_off_as_far_as_is_said():
@@ -101,14 +101,14 @@ def test_unpenalised_columns_that_are_off_as_far_as_is_said_have_moments_off_as_
     n, off, top = 12, 0.1, 3.0
     split = replace(
         split_of(np.random.default_rng(0).standard_normal((n, 2)), nu=0.5),
-        whitened=Whitening(off_data=off, off_right=0),
+        whitened=Whitening(data_error=off, right_error=0),
     )
     for f in (np.ones(n), 2.0 * np.eye(n)[0]):
         u = np.where(f > 0.0, top, 1.0)
         moved = f * (1.0 + off / np.mean(f**2) ** 0.5)
         none, M = np.zeros(0, dtype=int), np.array([[np.mean(u * f**2)]])
         worst = float(np.mean(u * moved**2) - M[0, 0])
-        assert worst <= split.off_moment(none, M, top) <= worst * (1.0 + 1e-9)
+        assert worst <= split.moment_error(none, M, top) <= worst * (1.0 + 1e-9)
 
 
 def test_columns_of_a_block_that_are_off_have_moments_off_as_far_as_is_said(monkeypatch):
@@ -119,11 +119,11 @@ def test_columns_of_a_block_that_are_off_have_moments_off_as_far_as_is_said(monk
     split = split_of(table)
     u, block = np.where(table[:, 0] != 0.0, top, 1.0), np.array([0])
     M = np.array([[np.mean(u * split.X[:, 0] ** 2)]])
-    off = top**0.5 * split.off_data(block)[0]
+    off = top**0.5 * split.data_error(block)[0]
     worst = (M[0, 0] ** 0.5 + off) ** 2 - M[0, 0]
-    said = split.off_moment(block, M, top)
-    assert worst + gamma(n) * M[0, 0] <= said <= (worst + gamma(n + 10) * M[0, 0]) * (1.0 + 10 * COARSE)
-    both = split.off_moment(np.array([0, 1]), M, top)
+    said = split.moment_error(block, M, top)
+    assert worst + sum_error(n) * M[0, 0] <= said <= (worst + sum_error(n + 10) * M[0, 0]) * (1.0 + 10 * COARSE)
+    both = split.moment_error(np.array([0, 1]), M, top)
     assert both - said == pytest.approx((2.0**0.5 - 1.0) * 2.0 * M[0, 0] ** 0.5 * off, rel=1e-2)
 
 
@@ -131,11 +131,11 @@ def test_the_right_side_of_a_block_counts_its_moment_and_its_unpenalised_columns
     split = split_of(np.random.default_rng(0).standard_normal((12, 3)), nu=0.5)
     block = np.array([0, 2])
     right = split.right_of(block, split.data_of(block))
-    moment = split.off_moment(block, right, 1.0)
-    assert moment > gamma(12) * np.trace(right)
-    aside = replace(split, whitened=split.whitened._replace(off_right=0.5))
-    assert aside.off_right(block, right) == pytest.approx(moment + 0.5)
-    assert split.off_right(block, right) > moment
+    moment = split.moment_error(block, right, 1.0)
+    assert moment > sum_error(12) * np.trace(right)
+    aside = replace(split, whitened=split.whitened._replace(right_error=0.5))
+    assert aside.right_error(block, right) == pytest.approx(moment + 0.5)
+    assert split.right_error(block, right) > moment
 
 
 def test_the_ratio_of_a_block_counts_what_both_of_its_sides_may_be_off(monkeypatch):
@@ -147,8 +147,8 @@ def test_the_ratio_of_a_block_counts_what_both_of_its_sides_may_be_off(monkeypat
     ratios = blocks.ratios_at(u, 0.7, [C])
     (pencil,) = found
     M = weighted_gram(blocks.data[0], u) / 20
-    assert pencil.off_M == split.off_moment(blocks.partition.blocks[0], pencil.M, 2.0) > 0.0
-    assert pencil.off_right == split.off_right(blocks.partition.blocks[0], blocks.right[0]) > 0.0
+    assert pencil.off_M == split.moment_error(blocks.partition.blocks[0], pencil.M, 2.0) > 0.0
+    assert pencil.right_error == split.right_error(blocks.partition.blocks[0], blocks.right[0]) > 0.0
     np.testing.assert_allclose(pencil.M, M, rtol=1e-12)
     right = blocks.right[0].copy()
     right[:2, :2] += ratios.C[0]
@@ -165,20 +165,20 @@ def exact_shifted(X):
 
 def test_the_moment_of_sparse_columns_counts_the_row_that_is_added_to_them(monkeypatch):
     """What their sums lose is in proportion to the row, and not to the little that is left of it."""
-    monkeypatch.setattr(BlockProblem, "off_data", lambda problem, columns: np.zeros(len(problem.a[columns])))
+    monkeypatch.setattr(BlockProblem, "data_error", lambda problem, columns: np.zeros(len(problem.a[columns])))
     n = 1000
     split = split_of(nearly_ones(n), c=1e-3)
     block, u = np.array([0, 1]), np.ones(n)
     M = weighted_gram(split.data_of(block), u) / n
     lost = size(gram(exact_shifted(split.X), fractions(u)) - fractions(M))
-    assert gamma(n + 8) * np.trace(M) < lost <= split.off_moment(block, M, 1.0)
-    said = split.off_moment(block, M, 3.0) - split.off_moment(block, M, 1.0)
-    assert said == pytest.approx(2.0 * 8.0 * gamma(n + 8) * split.shift.sum(), rel=1e-9)
-    assert split.off_moment(block, 3.0 * M, 0.0) == pytest.approx(6.0 * gamma(n + 8) * np.trace(M), rel=1e-9)
+    assert sum_error(n + 8) * np.trace(M) < lost <= split.moment_error(block, M, 1.0)
+    said = split.moment_error(block, M, 3.0) - split.moment_error(block, M, 1.0)
+    assert said == pytest.approx(2.0 * 8.0 * sum_error(n + 8) * split.shift.sum(), rel=1e-9)
+    assert split.moment_error(block, 3.0 * M, 0.0) == pytest.approx(6.0 * sum_error(n + 8) * np.trace(M), rel=1e-9)
 
 
 def test_the_ratio_of_a_sparse_column_alone_counts_the_row_that_is_added_to_it(monkeypatch):
-    monkeypatch.setattr(BlockProblem, "off_data", lambda problem, columns: np.zeros(len(problem.a[columns])))
+    monkeypatch.setattr(BlockProblem, "data_error", lambda problem, columns: np.zeros(len(problem.a[columns])))
     n, wrong = 1000, 0
     for seed in range(3):
         split = split_of(nearly_ones(n, seed), c=1e-3)
@@ -188,25 +188,27 @@ def test_the_ratio_of_a_sparse_column_alone_counts_the_row_that_is_added_to_it(m
         for j in range(2):
             M, B = sum(fractions(u) * X[:, j] ** 2) / n, sum(X[:, j] ** 2) / n + Fraction(split.c[j]) ** 2
             assert Fraction(found[j]) * B >= M
-            plain = (u @ split.squares / n)[j] * (1.0 + gamma(n + 8)) / (split.diagonal[j] * (1.0 - gamma(n + 8)))
+            plain = (
+                (u @ split.squares / n)[j] * (1.0 + sum_error(n + 8)) / (split.diagonal[j] * (1.0 - sum_error(n + 8)))
+            )
             wrong += Fraction(plain) * B < M
     assert wrong > 0
 
 
 def test_pairs_of_sparse_columns_count_the_row_that_is_added_to_them(monkeypatch):
-    monkeypatch.setattr(BlockProblem, "off_data", lambda problem, columns: np.zeros(len(problem.a[columns])))
+    monkeypatch.setattr(BlockProblem, "data_error", lambda problem, columns: np.zeros(len(problem.a[columns])))
     n, beyond = 1000, 0
     for seed in range(4):
         split = split_of(nearly_ones(n, seed), c=1e-3)
         u = np.random.default_rng(seed).uniform(0.5, 1.5, n)
         at = eliminate(split, u, 1.0)
         X = exact_shifted(split.X)
-        exact = sum(fractions(at.tilt) * X[:, 0] * X[:, 1])
+        exact = sum(fractions(at.gram_weights) * X[:, 0] * X[:, 1])
         G = pairs.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
         off = abs(float(Fraction(G) - exact)) / (split.c[0] * split.c[1])
         assert off <= at.box
-        beyond += off > float(np.max(at.roundings * (np.abs(at.tilt) @ split.squares) / split.c**2))
-        least = at.roundings * 8.0 * float(np.abs(at.tilt).sum() * np.max(split.shift / split.c**2))
+        beyond += off > float(np.max(at.roundings * (np.abs(at.gram_weights) @ split.squares) / split.c**2))
+        least = at.roundings * 8.0 * float(np.abs(at.gram_weights).sum() * np.max(split.shift / split.c**2))
         assert at.box >= least
     assert beyond > 0
 
@@ -244,15 +246,15 @@ def test_the_ratio_of_a_coordinate_alone_counts_sums_data_and_weights(monkeypatc
     split = split_of(table, c=0.2)
     u = np.where(table[:, 0] != 0.0, top, 1.0)
     found = single_ratios(split, u, np.array([1]))[0]
-    M, B, off = np.mean(u * split.X[:, 1] ** 2), split.diagonal[1], split.off_data(np.array([1]))[0]
-    worst = ((M * (1.0 + gamma(n))) ** 0.5 + top**0.5 * off) ** 2 / ((B**0.5 - off) ** 2 - gamma(n) * B)
+    M, B, off = np.mean(u * split.X[:, 1] ** 2), split.diagonal[1], split.data_error(np.array([1]))[0]
+    worst = ((M * (1.0 + sum_error(n))) ** 0.5 + top**0.5 * off) ** 2 / ((B**0.5 - off) ** 2 - sum_error(n) * B)
     assert worst <= found * (1.0 + 1e-6)
-    assert found <= worst * (1.0 + 4.0 * gamma(10))
+    assert found <= worst * (1.0 + 4.0 * sum_error(10))
     each = [
-        np.array([M]) * (1.0 + gamma(n)) / B,  # the sums of M alone
-        np.array([M]) / (B * (1.0 - gamma(n))),  # those of B alone
+        np.array([M]) * (1.0 + sum_error(n)) / B,  # the sums of M alone
+        np.array([M]) / (B * (1.0 - sum_error(n))),  # those of B alone
     ]
-    assert found > max(float(ratio[0]) for ratio in each) * (1.0 + gamma(n))
+    assert found > max(float(ratio[0]) for ratio in each) * (1.0 + sum_error(n))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -264,11 +266,11 @@ def test_the_ratio_of_a_coordinate_alone_holds_where_unpenalised_columns_are_off
         split = split_of(table, nu=0.5, whitened=exact)
         u = rng.uniform(0.5, 2.0, n)
         found = single_ratios(split, u, np.arange(3))
-        F = split.F * (1.0 + exact.off_data / np.mean(split.F**2) ** 0.5)
+        F = split.F * (1.0 + exact.data_error / np.mean(split.F**2) ** 0.5)
         for j in range(3):
             data = np.column_stack([split.X[:, j], F])
             right = data.T @ data / n
-            right[0, 0], right[1, 1] = split.diagonal[j], 1.0 - exact.off_right
+            right[0, 0], right[1, 1] = split.diagonal[j], 1.0 - exact.right_error
             M = data.T @ (u[:, None] * data) / n
             worst = np.linalg.eigvals(np.linalg.solve(right, M)).real.max()
             assert worst <= found[j] <= worst * (1.0 + 500 * off)
@@ -282,7 +284,7 @@ def test_the_ratio_of_a_coordinate_alone_counts_the_sums_over_unpenalised_column
     table = np.column_stack([f, f + 1e-2 * rng.standard_normal(n), rng.standard_normal(n)])
     table -= table.mean(axis=0)
     u = rng.uniform(1.0, 2.0, n)
-    monkeypatch.setattr(BlockProblem, "off_data", lambda problem, columns: np.zeros(len(problem.a[columns])))
+    monkeypatch.setattr(BlockProblem, "data_error", lambda problem, columns: np.zeros(len(problem.a[columns])))
     split = split_of(table, c=np.array([0.0, 1e-3, 0.3]), whitened=Whitening(0.0, 0.0))
     fine = single_ratios(split, u, np.arange(2))
     monkeypatch.setattr(rounding, "UNIT", 2.0**-30)
@@ -291,10 +293,10 @@ def test_the_ratio_of_a_coordinate_alone_counts_the_sums_over_unpenalised_column
     least = split.diagonal - split.cross[:, 0] ** 2
     assert least[0] < 1e-3 < 0.1 < least[1]
     for j in range(2):
-        inflated = 2.0 * gamma(n + 8) * M[j] / least[j]  # what M and A themselves, made larger and smaller, explain
+        inflated = 2.0 * sum_error(n + 8) * M[j] / least[j]  # what M and A themselves, made larger and smaller, explain
         mass = (M[j] + MF) / least[j]
-        assert found[j] - fine[j] >= 8.0 * gamma(n) * ((M[j] + MF) * (1.0 + split.diagonal[j] / least[j]) + fine[j])
-        assert found[j] - fine[j] <= 8.0 * gamma(n + 40) * 4.0 * mass + 4.0 * inflated
+        assert found[j] - fine[j] >= 8.0 * sum_error(n) * ((M[j] + MF) * (1.0 + split.diagonal[j] / least[j]) + fine[j])
+        assert found[j] - fine[j] <= 8.0 * sum_error(n + 40) * 4.0 * mass + 4.0 * inflated
     assert found[0] - fine[0] > 100.0 * (found[1] - fine[1])
 
 
@@ -306,7 +308,7 @@ def test_with_a_sparse_column_and_an_offset_the_row_is_counted_too(monkeypatch):
     u = np.full(20, 2.0)
     more = single_ratios(split, u, np.array([0]))[0] - single_ratios(dense, u, np.array([0]))[0]
     share = split.shift[0] * (1.0 + split.diagonal[0] / (split.diagonal[0] - split.cross[0] @ split.cross[0]))
-    assert more >= 8.0 * gamma(20) * 8.0 * 3.0 * share
+    assert more >= 8.0 * sum_error(20) * 8.0 * 3.0 * share
 
 
 # Pairs, and where F is eliminated
@@ -338,13 +340,13 @@ def test_a_box_is_narrowed_by_sums_and_by_what_columns_may_be_off(monkeypatch):
     u = np.full(n, 0.25)
     u[0] = 3.0
     at = eliminate(split, u, 2.0)
-    sums = gamma(n) * (np.abs(at.tilt) @ split.squares + at.magnified * np.sum(at.K**2, axis=0))
-    moved = 2.0 * (2.0 + 3.0) * split.off_data(slice(None)) * np.sqrt(split.diagonal)
+    sums = sum_error(n) * (np.abs(at.gram_weights) @ split.squares + at.condition * np.sum(at.K**2, axis=0))
+    moved = 2.0 * (2.0 + 3.0) * split.data_error(slice(None)) * np.sqrt(split.diagonal)
     least = float(np.max((sums + moved) / split.c**2))
     assert least <= at.box <= 2.0 * least
-    assert at.roundings >= gamma(n) + split.whitened.off_right + split.whitened.off_data
+    assert at.roundings >= sum_error(n) + split.whitened.right_error + split.whitened.data_error
     steady = eliminate(split, np.full(n, 2.0), 2.0)  # nothing is summed: what is left is what columns are off
-    alone = 2.0 * 4.0 * split.off_data(slice(None)) * np.sqrt(split.diagonal) / split.c**2
+    alone = 2.0 * 4.0 * split.data_error(slice(None)) * np.sqrt(split.diagonal) / split.c**2
     assert steady is None or steady.box >= float(np.max(alone))
 
 
@@ -374,8 +376,8 @@ def test_nothing_is_eliminated_that_could_be_indefinite_where_it_is_off(exact):
     split = split_of(np.random.default_rng(0).standard_normal((n, 2)), nu=0.5, whitened=exact)
     u = np.full(n, 0.5)
     for above in (0.5, 1.0):
-        largest = 0.5 * float(np.mean(split.F**2)) * (1.0 + above * exact.off_data) ** 2
-        t = largest / (1.0 - above * exact.off_right)
+        largest = 0.5 * float(np.mean(split.F**2)) * (1.0 + above * exact.data_error) ** 2
+        t = largest / (1.0 - above * exact.right_error)
         assert eliminate(split, u, t) is None
     assert eliminate(split, u, 0.8 * float(np.mean(split.F**2))) is not None
     assert eliminate(split, u, np.inf) is None
@@ -394,7 +396,7 @@ def test_what_unpenalised_columns_are_off_counts_with_the_weight_of_its_row(top)
     at = eliminate(split, u, 1.0)
     for sign in (1.0, -1.0):
         F = split.F[:, 0] + sign * off * n**0.5 * np.eye(n)[0]
-        S = (at.tilt * F) @ split.X
+        S = (at.gram_weights * F) @ split.X
         moved = abs(at.K[:, 0] @ at.K[:, 1] - S[0] * S[1] / (1.0 - np.mean(u * F**2)))
         assert moved <= at.box * split.c[0] * split.c[1]
 
@@ -412,8 +414,8 @@ def test_what_is_eliminated_is_positive_definite_beyond_the_rounding_of_its_sums
     split = split_of(np.random.default_rng(0).standard_normal((20, 2)), nu=0.5, whitened=Whitening(0.0, 0.0))
     u = np.random.default_rng(1).uniform(0.5, 2.0, 20)
     largest = float(np.mean(u * split.F[:, 0] ** 2))
-    assert eliminate(split, u, largest * (1.0 + 30 * gamma(52))) is None
-    assert eliminate(split, u, largest * (1.0 + 100 * gamma(52))) is not None
+    assert eliminate(split, u, largest * (1.0 + 30 * sum_error(52))) is None
+    assert eliminate(split, u, largest * (1.0 + 100 * sum_error(52))) is not None
 
 
 def two_pairs(G, c=(0.5, 0.5)):
@@ -423,7 +425,7 @@ def two_pairs(G, c=(0.5, 0.5)):
 
 
 def test_a_pair_is_beyond_its_box_where_rounding_may_have_put_it_inside():
-    at = Elimination(1.0, np.zeros(1), np.zeros((0, 2)), box=0.1)
+    at = SchurComplement(1.0, np.zeros(1), np.zeros((0, 2)), box=0.1)
     assert at.side == pytest.approx(0.9)
     found = two_pairs(0.95 * 0.25)(at)
     assert len(found.beyond().j) == 1
@@ -491,7 +493,7 @@ def test_no_pair_is_separated_by_single_precision(monkeypatch):
     for j, k in np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.05) & (G < 1.0), 1)):
         near = np.zeros(8)
         near[j] = near[k] = (1.0 - G[j, k] * (1 - 1e-12)) ** 0.5
-        spread = Spread(near * split.c, np.zeros(8), 0.0)
+        spread = ScreeningRadius(near * split.c, np.zeros(8), 0.0)
         proved = scan(split, np.arange(8), at, 0.7, spread, quiet).proved
         assert proved[j] == proved[k]
         tried += 1
@@ -510,7 +512,7 @@ def test_no_block_of_columns_is_passed_over_that_only_double_precision_joins(mon
         single = abs(float(pairs.scaled_columns(split, at).products(every, every)[0, 1]))
         if single < G * (1 - 1e-9) < 0.9:
             near = (1.0 - G * (1 - 1e-12)) ** 0.5 * split.c
-            proved = scan(split, np.arange(2), at, 0.7, Spread(near, np.zeros(2), 0.0), quiet).proved
+            proved = scan(split, np.arange(2), at, 0.7, ScreeningRadius(near, np.zeros(2), 0.0), quiet).proved
             assert proved[0] == proved[1]
             tried += 1
     assert tried > 0
@@ -520,7 +522,7 @@ def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_b
     monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
     split, u = wide_split(6)
     at = eliminate(split, u, 3.0)
-    length = float(np.max((np.abs(at.tilt) @ split.squares) / split.c**2))
+    length = float(np.max((np.abs(at.gram_weights) @ split.squares) / split.c**2))
     said = pairs.scaled_columns(split, at).rounding
     eps = float(np.finfo(np.float32).eps)
     assert 50 * eps * length <= said <= 70 * eps * length  # fifty terms, and a few roundings each
@@ -578,14 +580,14 @@ def test_the_matrix_of_a_component_counts_all_that_its_diagonal_is_made_of(monke
     u = np.random.default_rng(1).uniform(0.5, 2.0, n)
     found, _ = component(split, table, u, 2.0, Partition(np.arange(2)), [])
     at = eliminate(split, u, 2.0)
-    whole = 2.0 * split.diagonal + u @ split.squares / n + at.magnified * np.sum(at.K**2, axis=0)
+    whole = 2.0 * split.diagonal + u @ split.squares / n + at.condition * np.sum(at.K**2, axis=0)
     least = at.roundings * float(np.sum(whole))  # M, A and K'K each, and they are added up
-    assert at.roundings > gamma(n)
+    assert at.roundings > sum_error(n)
     assert 3.0 * least <= found.off <= 6.0 * least
 
 
 def test_the_matrix_of_a_component_of_sparse_columns_counts_the_row_that_is_added_to_them(monkeypatch):
-    monkeypatch.setattr(BlockProblem, "off_data", lambda problem, columns: np.zeros(len(problem.a[columns])))
+    monkeypatch.setattr(BlockProblem, "data_error", lambda problem, columns: np.zeros(len(problem.a[columns])))
     n = 1000
     split = split_of(nearly_ones(n), c=1e-3)
     u, m = np.random.default_rng(0).uniform(0.5, 1.5, n), 2
@@ -606,11 +608,11 @@ def test_a_bound_is_proved_only_where_its_matrix_is_positive_beyond_what_it_may_
     u = np.full(20, 0.5)
     blocks, at = Blocks(split, Partition(np.arange(2))), eliminate(split, u, 1.0)
     ratios = BlockRatios(u, 1.0, np.zeros(0), [], [])
-    claim, one = Claim(ratios, np.ones(20), 1.0), np.zeros(1, dtype=int)
+    claim, one = BlockCertificate(ratios, np.ones(20), 1.0), np.zeros(1, dtype=int)
     chosen = Pairs(one, one + 1, np.array([1.0]), np.array([0.5]))
     least = []
     for off, proves in ((0.09, True), (0.11, False)):
-        together = block_bounds.Together(np.arange(2), np.diag([0.1, 1.0]), off)
+        together = block_bounds.ComponentMatrix(np.arange(2), np.diag([0.1, 1.0]), off)
         monkeypatch.setattr(block_bounds, "matrices", lambda *_, together=together: iter([together]))
         found = attempt(blocks, claim, at, chosen, None, quiet)
         assert (found.lower is not None) == proves
@@ -655,7 +657,7 @@ def test_no_proof_from_two_features_apart_is_above_the_optimum():
         split = split_of(table, c=0.4)
         blocks = Blocks(split, Partition(np.arange(2)))
         q = np.mean(split.squares, axis=1)
-        claim = Claim(blocks.ratios(q, []), q, 1.0)
+        claim = BlockCertificate(blocks.ratios(q, []), q, 1.0)
         lower = prove(blocks, claim, 3, quiet).lower
         assert lower is None or lower <= dc.low_rank(table, penalty=dc.Penalty(c=0.4), tol=1e-9).upper
 

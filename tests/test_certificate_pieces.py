@@ -22,7 +22,7 @@ from diffrac_cvx.certificates.direction_bounds import (
     least_over_blends,
     skip_zero_rows,
 )
-from diffrac_cvx.certificates.pairs import Spread
+from diffrac_cvx.certificates.pairs import ScreeningRadius
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.streamed import BLOCK
@@ -32,11 +32,11 @@ from diffrac_cvx.problem.floating_point import (
     UNIT,
     Pencil,
     Whitening,
-    gamma,
     proved_ratio,
     proved_shift,
+    round_up,
+    sum_error,
     summands,
-    up,
 )
 from diffrac_cvx.problem.result import Bracket
 
@@ -80,9 +80,9 @@ def test_where_no_shift_is_enough_there_is_none():
 
 
 def test_a_number_computed_by_a_few_operations_is_raised_by_more_than_their_rounding():
-    assert 1.0 + 4 * UNIT < up(1.0) < 1.0 + 16 * UNIT
-    assert up(2.0, 100) > 2.0 * (1.0 + gamma(100))
-    assert up(0.0) == 0.0
+    assert 1.0 + 4 * UNIT < round_up(1.0) < 1.0 + 16 * UNIT
+    assert round_up(2.0, 100) > 2.0 * (1.0 + sum_error(100))
+    assert round_up(0.0) == 0.0
 
 
 @pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 3])
@@ -252,9 +252,9 @@ def test_the_largest_group_of_a_partition_and_the_largest_spread_of_its_pairs():
     c = rng.uniform(0.1, 0.9, 6)
     for off in (0.0, 0.3):
         for scale in (0.1, 3.0):
-            spread = Spread(0.01 * rng.uniform(size=6), scale * rng.uniform(size=6), off)
+            spread = ScreeningRadius(0.01 * rng.uniform(size=6), scale * rng.uniform(size=6), off)
             assert spread.between(every, every, c).max() <= spread.largest(c) * (1.0 + 1e-12)
-            both = Spread(spread.near, spread.near, off)
+            both = ScreeningRadius(spread.near, spread.near, off)
             assert both.between(every, every, c).max() == pytest.approx(both.largest(c))
 
 

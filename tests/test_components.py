@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.block_bounds import Blocks, Claim, spread_of
+from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks, spread_of
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket
@@ -106,7 +106,7 @@ def test_the_solver_allows_at_least_the_distance_to_the_optimum_that_the_gap_lea
     split = block_problem(problem)
     point = problem.best_scale(np.eye(X.shape[1]))
     blocks = Blocks(split, Partition(np.arange(X.shape[1])))
-    claim = Claim(blocks.ratios(point.q, []), point.q, point.value)
+    claim = BlockCertificate(blocks.ratios(point.q, []), point.q, point.value)
     u, w, gap = weights_at(point.q, claim.gap)
     squares = problem.X**2
     least = np.sqrt(gap * (squares.T @ (w[:, None] * squares)) / len(X))

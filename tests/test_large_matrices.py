@@ -13,7 +13,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import blended_ratio
 from diffrac_cvx.points import linear_algebra as linalg
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.problem.floating_point import gamma, succeeds
+from diffrac_cvx.problem.floating_point import succeeds, sum_error
 from experiments.stress.cells import ROUNDED
 from experiments.stress.exact import direction_value
 from experiments.stress.instances import make_instance
@@ -59,7 +59,7 @@ def test_a_factorisation_by_blocks_that_succeeds_proves_as_much_as_one_of_lapack
         S = (S + S.T) / 2
         decided.append(succeeds(S))
         if decided[-1]:
-            moved = S + gamma(size + 1) / (1 - gamma(size + 1)) * np.trace(S) * np.eye(size)
+            moved = S + sum_error(size + 1) / (1 - sum_error(size + 1)) * np.trace(S) * np.eye(size)
             assert is_semidefinite(fractions(moved))
     assert len(set(decided)) == 2  # both happen
 

@@ -7,7 +7,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import components, pairs
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.components import label_components, weights_at
-from diffrac_cvx.certificates.pairs import Spread, eliminate, scan
+from diffrac_cvx.certificates.pairs import ScreeningRadius, eliminate, scan
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import direction_problem
 
@@ -55,7 +55,7 @@ def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns
     at = eliminate(split, np.full(60, 2.0), 1.0)
     if at is None:  # with an offset t has to be above the weights
         at = eliminate(split, np.where(np.arange(60) < 30, 0.1, 0.3), 2.2)
-    spread = Spread(np.zeros(MANY), np.zeros(MANY), 0.0)
+    spread = ScreeningRadius(np.zeros(MANY), np.zeros(MANY), 0.0)
     found = scan(split, np.arange(MANY), at, 0.8 if nu == 1.0 else 1.0, spread, quiet)
     G = pairs.block_of(split, at, slice(0, MANY), slice(0, MANY)) / np.outer(split.c, split.c)
     expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.side, 1))
@@ -73,7 +73,7 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
     at = eliminate(split, np.full(400, 2.0), 1.0)
     near = np.zeros(MANY)
     near[[530, 590]] = 0.8  # their pair alone may reach its box
-    found = scan(split, np.arange(MANY), at, 0.9, Spread(near, np.zeros(MANY), 0.0), quiet)
+    found = scan(split, np.arange(MANY), at, 0.9, ScreeningRadius(near, np.zeros(MANY), 0.0), quiet)
     G = np.abs(pairs.block_of(split, at, slice(0, MANY), slice(0, MANY)))
     np.fill_diagonal(G, 0.0)
     reached = (G + np.outer(near, near)) / np.outer(split.c, split.c) >= 1.0

@@ -18,8 +18,8 @@ from diffrac_cvx.estimators.affine import Teller
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.reading import as_points, moment_of_products, products_with, rank_of, second_moment
-from diffrac_cvx.points.sparse import Shifted, as_shifted, weighted_gram, with_ones
-from diffrac_cvx.points.streamed import Rows, as_rows
+from diffrac_cvx.points.sparse import SparseColumns, as_shifted, weighted_gram, with_ones
+from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.solvers.factored import sampling
 from experiments.stress.exact import direction_value
@@ -445,7 +445,7 @@ def shifted(n=40, d=5, size=1.0, seed=0):
     r = size * rng.standard_normal(d)
     r[1] = 0.0
     S[3] = 0.0
-    return Shifted(scipy.sparse.csc_array(S), r), S + r
+    return SparseColumns(scipy.sparse.csc_array(S), r), S + r
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e4])
@@ -501,10 +501,10 @@ def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
 def test_entries_that_the_row_cancels_are_zeros():
     M = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     r = np.array([-2.0, 0.0, 0.0])
-    X = Shifted(scipy.sparse.csc_array(M), r)
+    X = SparseColumns(scipy.sparse.csc_array(M), r)
     np.testing.assert_array_equal(X.any(axis=0), [True, True, False])
     np.testing.assert_array_equal(X.any(axis=1), [True, False, True])
-    full = Shifted(scipy.sparse.csc_array(np.full((3, 1), 2.0)), np.array([-2.0]))
+    full = SparseColumns(scipy.sparse.csc_array(np.full((3, 1), 2.0)), np.array([-2.0]))
     assert not full.any()
     np.testing.assert_array_equal(full.mean_squares(), [0.0])
 
@@ -562,7 +562,7 @@ def test_a_value_of_sparse_rows_is_not_below_the_exact_one_however_far_the_row(s
     exact = direction_value(points, 0.5, a, c, G)
     for given in (scipy.sparse.csc_array(G), G):
         for X in (as_shifted(scipy.sparse.csr_array(points)), as_rows(scipy.sparse.csr_array(points))):
-            if isinstance(X, Rows) and scipy.sparse.issparse(given):
+            if isinstance(X, StreamedRows) and scipy.sparse.issparse(given):
                 continue
             found = Fraction(proved_value(X, 0.5, dc.Penalty(a, c), given))
             assert 0.0 <= found - Fraction(exact) <= 1e-11 * size * max(float(exact), 1.0)
@@ -643,19 +643,19 @@ def test_points_are_what_they_were():
     points = as_points(X)
     assert isinstance(points, np.ndarray)
     for table, by_columns, kind in (
-        (scipy.sparse.csr_array(X), True, Shifted),
-        (scipy.sparse.csr_array(X), False, Rows),
+        (scipy.sparse.csr_array(X), True, SparseColumns),
+        (scipy.sparse.csr_array(X), False, StreamedRows),
     ):
         found = as_points(table, by_columns=by_columns)
         assert isinstance(found, kind)
         assert as_points(found, by_columns=by_columns) is found
     turned = as_points(as_points(scipy.sparse.csr_array(X), by_columns=True))
-    assert isinstance(turned, Rows)
+    assert isinstance(turned, StreamedRows)
     np.testing.assert_allclose(turned.array(), as_data(X), atol=1e-14)
 
 
 def test_rows_of_sparse_columns_have_moments_that_are_summed_by_blocks():
-    """What `Rows` proves counts on the rounding of such sums, which is not that of sparse products."""
+    """What `StreamedRows` proves counts on the rounding of such sums, which is not that of sparse products."""
     columns = as_shifted(scipy.sparse.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)))
     rows = as_points(columns)
     np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(D)).second_moment())

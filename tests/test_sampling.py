@@ -13,7 +13,7 @@ from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import moment, row_energies
-from diffrac_cvx.points.streamed import Rows, as_rows
+from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
@@ -57,7 +57,7 @@ def factor(problem, seed=0):
 @every_penalty
 def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     dense, rows = both_problems(nu, penalty)
-    assert isinstance(rows.X, Rows)
+    assert isinstance(rows.X, StreamedRows)
     V = dense.directions(factor(dense))
     one, other = (problem.best_scale(problem.from_user(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)

@@ -14,7 +14,7 @@ from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add
 from diffrac_cvx.points.linear_algebra import moment
-from diffrac_cvx.points.streamed import Rows, as_rows
+from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, sampling, working_set
@@ -307,11 +307,11 @@ def test_the_strongest_pairs_are_those_furthest_beyond_their_box_where_the_certi
 
 def test_components_are_tried_where_there_are_enough_penalised_coordinates_and_the_start_is_no_single_block():
     start = components.Start
-    for d, c, pays in ((5, 0.1, True), (3, 0.1, False), (4, 0.1, True), (14, [0.1] * 5 + [0.0] * 9, False)):
+    for d, c, is_worth_trying in ((5, 0.1, True), (3, 0.1, False), (4, 0.1, True), (14, [0.1] * 5 + [0.0] * 9, False)):
         problem = problem_of(penalty=dc.Penalty(c=c if isinstance(c, float) else np.array(c)), d=d)
-        assert components.pays(problem, start()) is pays
-        assert not components.pays(problem, start(U=np.eye(d)))
-        assert components.pays(problem, start(U=scipy.sparse.csc_array(np.eye(d)))) is pays
+        assert components.is_worth_trying(problem, start()) is is_worth_trying
+        assert not components.is_worth_trying(problem, start(U=np.eye(d)))
+        assert components.is_worth_trying(problem, start(U=scipy.sparse.csc_array(np.eye(d)))) is is_worth_trying
 
 
 def test_negligible_columns_of_a_block_are_dropped():
@@ -351,7 +351,7 @@ def test_sums_at_several_floors_are_those_of_all_rows_at_once():
     q = np.sum((X @ U) ** 2, axis=1)
     floors = np.array([1e-3, 0.1, 0.5]) * q.mean()
     unit, none = np.ones(3), np.zeros(3)
-    parts = [Rows(part, none, none, unit) for part in (X[:12], X[12:])]
+    parts = [StreamedRows(part, none, none, unit) for part in (X[:12], X[12:])]
     sums = [sum_over_part(part, time_budget.poll, U, floors) for part in parts]
     moments, inverses, roots, squares = add(*sums)
     assert (roots, squares) == (pytest.approx(np.sqrt(q).sum()), pytest.approx(q.sum()))

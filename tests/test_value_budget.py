@@ -35,7 +35,7 @@ from diffrac_cvx.points.linear_algebra import scale_to_whiten
 from diffrac_cvx.points.sparse import as_shifted
 from diffrac_cvx.points.streamed import as_rows
 from diffrac_cvx.problem import floating_point as rounding
-from diffrac_cvx.problem.floating_point import UNIT, Whitening, gamma
+from diffrac_cvx.problem.floating_point import UNIT, Whitening, sum_error
 from diffrac_cvx.solvers.stopping import Stopping, with_proved_value
 from experiments.stress.exact import direction_value, labels_value
 
@@ -95,7 +95,7 @@ def test_the_sum_of_the_roots_counts_a_centring_in_the_worst_order():
     # Without what a centring may change, the small entries, which are too large, would make a root too large.
     i = n // 2
     entry = centred(table)[i, 0]
-    assert Fraction(float(X[i, 0])) - abs(entry) > Fraction(gamma(30))
+    assert Fraction(float(X[i, 0])) - abs(entry) > Fraction(sum_error(30))
     assert Fraction(bounds_of_blocks(iter([X[i : i + 1]]), rounded_factor(G, offset, n))[0]) <= abs(entry)
 
 
@@ -107,12 +107,12 @@ def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(monkeypat
     factor = rounded_factor(G, offset, n)
     gain, energy = bounds_of_blocks(iter([row]), factor)
     length = float(np.linalg.norm(row @ G + offset))
-    products = gamma(d + r) * (np.linalg.norm(row) + 1.0) * factor.norm
-    centring = 4.0 * gamma(n) * factor.norm * d**0.5
+    products = sum_error(d + r) * (np.linalg.norm(row) + 1.0) * factor.norm
+    centring = 4.0 * sum_error(n) * factor.norm * d**0.5
     below, above = length - gain, energy**0.5 - length
-    least = products + centring + gamma(r) * length
+    least = products + centring + sum_error(r) * length
     for changed in (below, above):
-        assert least <= changed <= least + 2.0 * gamma(12) * ((np.linalg.norm(row) + 1.0) * factor.norm + length)
+        assert least <= changed <= least + 2.0 * sum_error(12) * ((np.linalg.norm(row) + 1.0) * factor.norm + length)
     counted = bounds_of_blocks(iter([row]), factor, np.array([3.0]))
     np.testing.assert_allclose(counted, (3.0 * gain, 3.0 * energy))
 
@@ -122,7 +122,7 @@ def test_the_norm_of_a_row_is_rounded_even_where_its_products_are_zero(monkeypat
     r = 30
     factor = RoundedFactor(np.zeros((2, r)), np.ones(r), np.ones(2), r**0.5, 1)
     gain, energy = bounds_of_blocks(iter([np.zeros((1, 2))]), factor)
-    least = (gamma(2 + r) + gamma(r)) * r**0.5
+    least = (sum_error(2 + r) + sum_error(r)) * r**0.5
     assert least <= r**0.5 - gain <= 2.0 * least
     assert least <= energy**0.5 - r**0.5 <= 2.0 * least
 
@@ -131,7 +131,7 @@ def test_the_cost_of_a_factor_counts_the_terms_of_its_entries(monkeypatch):
     G = np.ones((2, 200))
     monkeypatch.setattr(rounding, "UNIT", COARSE)
     raised = proved_value(np.zeros((3, 2)), 1.0, dc.Penalty(a=1.0), G) - 401.0
-    assert gamma(200) * 400.0 <= raised <= gamma(280) * 400.0
+    assert sum_error(200) * 400.0 <= raised <= sum_error(280) * 400.0
 
 
 def test_a_row_whose_energy_is_hidden_by_rounding_has_a_root_of_zero_at_least():
@@ -169,8 +169,8 @@ def test_each_term_of_the_energies_of_sparse_rows_is_as_large_as_its_sum_needs(m
     rows = X.toarray() @ G + offset
     q, row = np.sum(rows**2, axis=1), float(np.sum((X.r @ G + offset) ** 2))
     norms = np.linalg.norm(X.toarray(), axis=1) + 1.0
-    products = gamma(d + r) * norms * 5.0 + 4.0 * gamma(n) * 5.0 * d**0.5
-    least = gamma(2 * r) * (q + 2.0 * row) + 2.0 * np.sqrt(q) * products + products**2
+    products = sum_error(d + r) * norms * 5.0 + 4.0 * sum_error(n) * 5.0 * d**0.5
+    least = sum_error(2 * r) * (q + 2.0 * row) + 2.0 * np.sqrt(q) * products + products**2
     assert np.all(upper - q >= least)
     assert np.all(upper - q <= 8.0 * least)
     np.testing.assert_allclose(lower, np.maximum(2.0 * q - upper, 0.0), atol=1e-12)
@@ -190,10 +190,10 @@ def test_a_value_is_raised_by_what_each_of_its_sums_may_change(monkeypatch, nu, 
     gain = float(np.mean(np.linalg.norm(XG, axis=1)))
     cost = (fine - 1.0) + 2.0 * gain
     norm = float(np.linalg.norm(G[:d]) + np.linalg.norm(offset))
-    off = gamma(d + r + 8) * (np.linalg.norm(X, axis=1) + 1.0) * norm + 4.0 * gamma(n) * norm * d**0.5
-    rows = 2.0 * float(np.mean(off + gamma(r) * np.linalg.norm(XG, axis=1)))
-    rows += 2.0 * float(np.mean(np.linalg.norm(XG, axis=1) * off)) + 2.0 * gamma(r) * float(np.mean(XG**2)) * r
-    least = rows + 2.0 * gamma(n) * gain + gamma(n + d + r) * cost
+    off = sum_error(d + r + 8) * (np.linalg.norm(X, axis=1) + 1.0) * norm + 4.0 * sum_error(n) * norm * d**0.5
+    rows = 2.0 * float(np.mean(off + sum_error(r) * np.linalg.norm(XG, axis=1)))
+    rows += 2.0 * float(np.mean(np.linalg.norm(XG, axis=1) * off)) + 2.0 * sum_error(r) * float(np.mean(XG**2)) * r
+    least = rows + 2.0 * sum_error(n) * gain + sum_error(n + d + r) * cost
     assert least <= raised <= 1.6 * least
     if nu == 1.0:
         rowwise = proved_value(as_rows(X, warn=False), nu, penalty, G) - fine
@@ -250,8 +250,8 @@ def test_each_term_of_a_misfit_is_as_large_as_its_sum_needs(monkeypatch):
     X, v, target = rng.standard_normal((2, d)), rng.standard_normal(d), np.array([0.7, -1.3])
     units, length = np.array([1.0, 0.5, 2.0]), 2.0
     found = np.sqrt(misfits(X, target, v, units, length, n)) - np.abs(target - X @ v)
-    products = gamma(d) * np.linalg.norm(X * units, axis=1) * length
-    centring = 4.0 * gamma(n) * d**0.5 * length
+    products = sum_error(d) * np.linalg.norm(X * units, axis=1) * length
+    centring = 4.0 * sum_error(n) * d**0.5 * length
     assert np.all(products + centring <= found)
     assert np.all(found <= centring + products * (d + 20) / d)
 
@@ -266,7 +266,7 @@ def test_the_cost_of_labels_counts_the_terms_of_its_sums(monkeypatch):
     assert 32.0 * UNIT <= weighted - fine <= 80.0 * UNIT
     monkeypatch.setattr(rounding, "UNIT", COARSE)
     raised = proved_labels_value(X, y, v, 1.0, a, c) - fine
-    assert gamma(n) * fine <= raised <= gamma(n + 60) * fine
+    assert sum_error(n) * fine <= raised <= sum_error(n + 60) * fine
     monkeypatch.setattr(values, "UNIT", COARSE)
     once = proved_labels_value(X, y, v, 1.0, a, c, shares) - proved_labels_value(X, y, v, 1.0, a, c)
     assert once >= 32.0 * COARSE
@@ -279,7 +279,7 @@ def test_the_cost_of_labels_counts_the_columns_and_the_shares(monkeypatch):
     assert proved_labels_value(nothing, y, zeros, 0.0, zeros, zeros, np.full(n, 0.25)) >= 32.0 * UNIT
     monkeypatch.setattr(rounding, "UNIT", COARSE)
     raised = proved_labels_value(nothing, y, zeros, 1.0, zeros, zeros) - 1.0
-    assert gamma(n + 2 * d) <= raised <= gamma(n + 2 * d + 50)
+    assert sum_error(n + 2 * d) <= raised <= sum_error(n + 2 * d + 50)
 
 
 def test_no_clusters_cost_more_than_is_said():
@@ -303,8 +303,8 @@ def test_the_cost_of_clusters_is_raised_by_what_its_sum_may_change(monkeypatch, 
     fine = (K**2 - 0.5 * (K - 2) ** 2) / (4.0 * (K - 1))
     raised = proved_clusters_value(np.zeros((K, 1)), np.eye(K), np.zeros((K, 1)), 0.5, np.zeros(1), np.zeros(1)) - fine
     differences = 8.0 * COARSE * 2.0 * K**2  # of the sum and nu (K - 2)^2
-    least = (gamma(K) * K**2 + differences) / (4.0 * (K - 1)) + 4.0 * COARSE * fine
-    assert least <= raised <= least + gamma(8) * K**2 / (4.0 * (K - 1))
+    least = (sum_error(K) * K**2 + differences) / (4.0 * (K - 1)) + 4.0 * COARSE * fine
+    assert least <= raised <= least + sum_error(8) * K**2 / (4.0 * (K - 1))
 
 
 # The space of labels
@@ -358,7 +358,7 @@ def test_the_bracket_of_labels_holds_in_rationals(nu):
         assert Fraction(found.upper) >= exact
         plain = objective(H.Q, y[:, None]) + nu * float(np.mean(y)) ** 2
         outside += Fraction(plain) < exact
-        assert found.upper - plain >= gamma(4 * n)
+        assert found.upper - plain >= sum_error(4 * n)
         best = bracket_nu(H, np.sign(as_data(table)), 1.0)
         least = 1 - (sum(abs(X)) / n) ** 2 / (sum(X**2) / n)  # of (8) at nu = 1 with one column
         assert Fraction(best.lower) <= least
@@ -388,8 +388,8 @@ def test_a_bracket_of_labels_is_wider_by_what_its_projection_is_off(alpha):
 
 def test_the_value_of_labels_counts_the_terms_of_its_sums():
     H = Projection(np.zeros((20, 2)), 0.0, 0)
-    assert gamma(80) <= of_values(H, np.ones((20, 3))) <= gamma(80 + 120)
-    assert of_values(H._replace(off=0.1), np.ones((20, 3))) >= 0.1 + gamma(80)
+    assert sum_error(80) <= of_values(H, np.ones((20, 3))) <= sum_error(80 + 120)
+    assert of_values(H._replace(off=0.1), np.ones((20, 3))) >= 0.1 + sum_error(80)
 
 
 def test_an_imbalance_that_is_met_nearly_is_counted():
@@ -406,7 +406,7 @@ def test_a_mean_is_not_above_the_exact_one():
     assert Fraction(float(np.mean(x))) > sum(fractions(x)) / 128  # what is lost is negative
     assert Fraction(mean_of(x)) <= sum(fractions(x)) / 128
     y = np.array([1.0, -1.0, 0.5])
-    assert gamma(3) * np.mean(np.abs(y)) <= np.mean(y) - mean_of(y) + UNIT <= gamma(20) * np.mean(np.abs(y))
+    assert sum_error(3) * np.mean(np.abs(y)) <= np.mean(y) - mean_of(y) + UNIT <= sum_error(20) * np.mean(np.abs(y))
 
 
 def test_the_least_eigenvalue_is_not_below_what_is_said_in_rationals_at_any_scale():
@@ -426,8 +426,8 @@ def test_a_sign_that_rounding_may_have_changed_counts_as_negative(monkeypatch):
     assert min_eigenvalue(D, q, 0.0) == -1e-13
     monkeypatch.setattr(rounding, "UNIT", COARSE)
     mass = 2.0 + 1.0  # of the bordered matrix: its corner, and q'D^-1 q
-    assert min_eigenvalue(D, q, 0.0) <= -gamma(64 * 2) * mass / float(np.sum(q[:, 0] ** 2 / D**2)) / 1.1
-    assert min_eigenvalue(D * (1.0 + 4 * gamma(64 * 2 + 7) * mass), q, 0.0) == -1e-13
+    assert min_eigenvalue(D, q, 0.0) <= -sum_error(64 * 2) * mass / float(np.sum(q[:, 0] ** 2 / D**2)) / 1.1
+    assert min_eigenvalue(D * (1.0 + 4 * sum_error(64 * 2 + 7) * mass), q, 0.0) == -1e-13
 
 
 def test_a_trial_value_on_the_diagonal_proves_nothing_of_the_rest():

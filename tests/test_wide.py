@@ -322,10 +322,10 @@ def least_t_of_pairs(problem, u, t):
     t, n = Fraction(t), len(u)
     for k in range(0, len(problem.c), 2):
         x, y = ([Fraction(v) for v in problem.X[:, j]] for j in (k, k + 1))
-        tilt = [(t - Fraction(v)) / n for v in u]
-        first = sum(w * v * v for w, v in zip(tilt, x, strict=True))
-        second = sum(w * v * v for w, v in zip(tilt, y, strict=True))
-        cross = sum(w * v * z for w, v, z in zip(tilt, x, y, strict=True))
+        gram_weights = [(t - Fraction(v)) / n for v in u]
+        first = sum(w * v * v for w, v in zip(gram_weights, x, strict=True))
+        second = sum(w * v * v for w, v in zip(gram_weights, y, strict=True))
+        cross = sum(w * v * z for w, v, z in zip(gram_weights, x, y, strict=True))
         first += t * (squared_exactly(problem.a[k]) + squared_exactly(problem.c[k]))
         second += t * (squared_exactly(problem.a[k + 1]) + squared_exactly(problem.c[k + 1]))
         excess = max(abs(cross) - t * Fraction(problem.c[k]) * Fraction(problem.c[k + 1]), Fraction(0))

@@ -21,10 +21,10 @@ from diffrac_cvx.certificates.direction_bounds import (
 from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.pairs import (
     NEAR,
-    Elimination,
     Pairs,
     Poll,
-    Spread,
+    SchurComplement,
+    ScreeningRadius,
     eliminate,
     empty_pairs,
     largest_safe_t,
@@ -46,10 +46,10 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
 )
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.sparse import Shifted, weighted_gram
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.sparse import SparseColumns, weighted_gram
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_in_rows
-from diffrac_cvx.problem.floating_point import Pencil, gamma, proved_ratio, succeeds, up
+from diffrac_cvx.problem.floating_point import Pencil, proved_ratio, round_up, succeeds, sum_error
 from diffrac_cvx.problem.result import Bracket, Labels
 
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
@@ -136,16 +136,16 @@ class Blocks:
         """
         time_budget.poll()
         W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
-        off_M = self.problem.off_moment(block, M, top)
-        off_right = self.problem.off_right(block, self.right[i])
+        off_M = self.problem.moment_error(block, M, top)
+        right_error = self.problem.right_error(block, self.right[i])
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
         inside = symmetric(times(W[:s].T, times(C, W[:s])))
-        found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, size * off_M, size * off_right)
+        found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, size * off_M, size * right_error)
         right = self.right[i].copy()
         right[:s, :s] += found.share * C
         values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
         least = float(values[0])
-        return proved_ratio(Pencil(M, right, off_M, off_right), found.t, least), found.share * C
+        return proved_ratio(Pencil(M, right, off_M, right_error), found.t, least), found.share * C
 
 
 def whiten(right: Array) -> Array:
@@ -165,12 +165,12 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
     Rounding is covered: each is a little too large.
     """
     n, top = len(u), float(u.max(initial=0.0))
-    off = problem.off_data(singles)
+    off = problem.data_error(singles)
     M = (u @ problem.squares / n)[singles]
-    lost = 4 * gamma(n + 8) * float(np.mean(u)) * problem.shift[singles]  # where x^2 - r^2 and r^2 are added apart
-    M = (np.sqrt(M * (1 + gamma(n + 8)) + lost) + top**0.5 * off) ** 2
+    lost = 4 * sum_error(n + 8) * float(np.mean(u)) * problem.shift[singles]  # where x^2 - r^2 and r^2 are added apart
+    M = (np.sqrt(M * (1 + sum_error(n + 8)) + lost) + top**0.5 * off) ** 2
     least = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
-    right = least * (1 - gamma(n + 8)) - 2 * np.sqrt(least) * off
+    right = least * (1 - sum_error(n + 8)) - 2 * np.sqrt(least) * off
     if problem.F.shape[1] == 0:
         return np.asarray(M / right) * (1 + 8 * EPS)
     uF = u[:, None] * problem.F
@@ -187,11 +187,11 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
     # Sparse columns and their row are multiplied out: |s| + |r| <= |s + r| + 2 |r|.
     mass += 8.0 * (1.0 + float(np.mean(u))) * problem.shift[singles] * (1.0 + least / right)
     found = np.linalg.eigvalsh(pencil)[:, -1]
-    off_F = problem.whitened.off_right + 2 * top**0.5 * problem.whitened.off_data
-    return np.asarray(found + 8 * (gamma(n + 32) + off_F) * mass)
+    off_F = problem.whitened.right_error + 2 * top**0.5 * problem.whitened.data_error
+    return np.asarray(found + 8 * (sum_error(n + 32) + off_F) * mass)
 
 
-def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
+def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> ScreeningRadius | None:
     r"""Return the distance to the optimal G that the gap at t leaves; None with unpenalised coordinates.
 
     As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
@@ -204,10 +204,10 @@ def spread_of(problem: BlockProblem, claim: "Claim", t: float) -> Spread | None:
     used = np.where(zero, 0.0, weights.w)
     fourth = problem.fourth_moments(used)
     floored = np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)) @ problem.squares / len(used)
-    return Spread(np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal), abs(t - 1.0))
+    return ScreeningRadius(np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal), abs(t - 1.0))
 
 
-class Together(NamedTuple):
+class ComponentMatrix(NamedTuple):
     """A component of groups and leftover pairs: its coordinates, S on them, and how far S may be off."""
 
     members: Indices
@@ -215,7 +215,7 @@ class Together(NamedTuple):
     off: float
 
 
-def matrices(blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs) -> Iterator[Together]:
+def matrices(blocks: Blocks, ratios: BlockRatios, at: SchurComplement, pairs: Pairs) -> Iterator[ComponentMatrix]:
     """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
 
     The bound on its rounding comes with it.
@@ -227,7 +227,7 @@ def matrices(blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs)
     excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
     M = ratios.u @ problem.squares / len(ratios.u)
     diagonal = at.t * problem.diagonal - M - np.sum(at.K**2, axis=0)
-    mass = 4.0 * at.roundings * (at.t * problem.diagonal + M + at.magnified * np.sum(at.K**2, axis=0))
+    mass = 4.0 * at.roundings * (at.t * problem.diagonal + M + at.condition * np.sum(at.K**2, axis=0))
     mass += 32.0 * at.roundings * (at.t + float(np.mean(ratios.u))) * problem.shift
     number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
     for group in involved_groups(joined, pairs):
@@ -241,7 +241,7 @@ def matrices(blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs)
         inside = joined.labels[pairs.j] == joined.labels[group[0]]
         j, k = position[pairs.j[inside]], position[pairs.k[inside]]
         S[j, k] = S[k, j] = -excess[inside]
-        yield Together(group, S, float(mass[group].sum()))
+        yield ComponentMatrix(group, S, float(mass[group].sum()))
 
 
 def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
@@ -249,7 +249,7 @@ def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
     return [joined.groups[label] for label in np.unique(joined.labels[pairs.j])]
 
 
-def block_matrix(blocks: Blocks, ratios: BlockRatios, at: Elimination, i: int) -> Array:
+def block_matrix(blocks: Blocks, ratios: BlockRatios, at: SchurComplement, i: int) -> Array:
     """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
     block, data = blocks.partition.blocks[i], blocks.data[i]
     s = len(block)
@@ -260,7 +260,7 @@ def block_matrix(blocks: Blocks, ratios: BlockRatios, at: Elimination, i: int) -
 
 def is_positive(S: Array, off: float) -> bool:
     """Whether every matrix at most so far from a symmetric one, in the spectral norm, is positive definite."""
-    shift = up(off + gamma(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
+    shift = round_up(off + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
     return succeeds(S - shift * np.eye(len(S)))
 
 
@@ -318,7 +318,7 @@ class Finding(NamedTuple):
         return np.concatenate(groups) if groups else np.zeros(0, dtype=np.intp)
 
 
-class Claim(NamedTuple):
+class BlockCertificate(NamedTuple):
     """A point of value `value` and energies q, and the ratios of its certificate."""
 
     ratios: BlockRatios
@@ -340,7 +340,7 @@ class Claim(NamedTuple):
         return self.ratios.largest * (1.0 + 1e-10)
 
 
-def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll) -> Finding:
+def prove(blocks: Blocks, claim: BlockCertificate, tries: int, poll: Poll) -> Finding:
     """Prove a lower bound from one look at all pairs in different groups, at the least t at which that succeeds.
 
     Pairs near their boxes are kept, those with |G_jk| > NEAR t c_j c_k, so that larger t, up to so many, need no other
@@ -368,7 +368,9 @@ def prove(blocks: Blocks, claim: Claim, tries: int, poll: Poll) -> Finding:
     return first._replace(lower=finding.lower, proved=finding.proved)
 
 
-def attempt(blocks: Blocks, claim: Claim, at: Elimination, pairs: Pairs, proved: Labels | None, poll: Poll) -> Finding:
+def attempt(
+    blocks: Blocks, claim: BlockCertificate, at: SchurComplement, pairs: Pairs, proved: Labels | None, poll: Poll
+) -> Finding:
     """Return the bound at t if S is positive semidefinite there, or where it is not."""
     failures, too_large = check_pairs(blocks, claim.ratios, at, pairs, poll)
     if failures or too_large:
@@ -390,7 +392,7 @@ def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failu
 
 
 def check_pairs(
-    blocks: Blocks, ratios: BlockRatios, at: Elimination, pairs: Pairs, poll: Poll
+    blocks: Blocks, ratios: BlockRatios, at: SchurComplement, pairs: Pairs, poll: Poll
 ) -> tuple[list[Failure], list[Indices]]:
     """Return where S is not positive semidefinite on the components that pairs beyond their box make, and the rest.
 
@@ -422,7 +424,7 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
     if C is None:
         ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
-    lower = prove(blocks, Claim(ratios, point.q, point.value), 3, lambda: None).lower or 0.0
+    lower = prove(blocks, BlockCertificate(ratios, point.q, point.value), 3, lambda: None).lower or 0.0
     return Bracket(float(max(lower, 0.0)), float(point.value))
 
 
@@ -448,9 +450,9 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
 
 def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (15): block by block where the factor is sparse, else at once; many rows in one pass."""
-    if isinstance(problem.X, Shifted) and not is_sparse(point.U):
+    if isinstance(problem.X, SparseColumns) and not is_sparse(point.U):
         problem = problem_in_rows(problem)
-    if isinstance(problem.X, Rows):
+    if isinstance(problem.X, StreamedRows):
         return bracket_rows(problem, dense(point.U), dual)
     if not is_sparse(point.U):
         return bracket(problem, point, dual)

@@ -12,9 +12,9 @@ from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
-from diffrac_cvx.points.sparse import Points, Shifted, dense_columns, row_of, squared_entries, weighted_gram
+from diffrac_cvx.points.sparse import Points, SparseColumns, dense_columns, row_of, squared_entries, weighted_gram
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.floating_point import Whitening, gamma, rounding_of_whitening, up
+from diffrac_cvx.problem.floating_point import Whitening, round_up, rounding_of_whitening, sum_error
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 
@@ -62,7 +62,7 @@ class BlockProblem:
 
     Attributes
     ----------
-    X : (n, m) array, or Shifted
+    X : (n, m) array, or SparseColumns
         The penalised columns.
     F : (n, f) array
         The unpenalised ones, in coordinates in which A is the identity on them.
@@ -88,21 +88,21 @@ class BlockProblem:
     problem: DirectionProblem
     whitened: Whitening
 
-    def off_data(self, columns: Indices | slice) -> Array:
+    def data_error(self, columns: Indices | slice) -> Array:
         """Return how far columns may be from the exact ones, in the Euclidean norm over sqrt(n), shape (m,)."""
-        return np.asarray(gamma(len(self.X) + 16) * np.sqrt(self.diagonal[columns]))
+        return np.asarray(sum_error(len(self.X) + 16) * np.sqrt(self.diagonal[columns]))
 
-    def off_moment(self, block: Indices, M: Array, top: float) -> float:
+    def moment_error(self, block: Indices, M: Array, top: float) -> float:
         """Return how far X'Diag(u)X/n, computed on a block and F, may be from the exact one; u is top at most."""
         # What a sparse matrix and its row are multiplied out to: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
         shift = float(self.shift[block].sum())
         mass = float(np.trace(M)) if shift == 0.0 else 2.0 * float(np.trace(M)) + 8.0 * top * shift
-        off = top**0.5 * (float(np.linalg.norm(self.off_data(block))) + self.whitened.off_data)
-        return up(gamma(len(self.X) + 8) * mass + (2.0 * mass**0.5 + off) * off)
+        off = top**0.5 * (float(np.linalg.norm(self.data_error(block))) + self.whitened.data_error)
+        return round_up(sum_error(len(self.X) + 8) * mass + (2.0 * mass**0.5 + off) * off)
 
-    def off_right(self, block: Indices, right: Array) -> float:
+    def right_error(self, block: Indices, right: Array) -> float:
         """Return how far A + Diag(c)^2, computed on a block and F, may be from the exact one."""
-        return up(self.off_moment(block, right, 1.0) + self.whitened.off_right)
+        return round_up(self.moment_error(block, right, 1.0) + self.whitened.right_error)
 
     @cached_property
     def cross(self) -> Array:
@@ -112,7 +112,7 @@ class BlockProblem:
     @cached_property
     def diagonal(self) -> Array:
         """A_jj + c_j^2, shape (m,): 1 but for columns of zeros."""
-        if isinstance(self.X, Shifted):
+        if isinstance(self.X, SparseColumns):
             return np.asarray(self.X.mean_squares() + self.a**2 + self.c**2)
         return np.asarray(np.einsum("ij,ij->j", self.X, self.X) / len(self.X) + self.a**2 + self.c**2)
 
@@ -123,7 +123,7 @@ class BlockProblem:
 
     def fourth_moments(self, weights: Array) -> Array:
         """Return mean_i weights_i x_ij^4, shape (m,)."""
-        if isinstance(self.X, Shifted):
+        if isinstance(self.X, SparseColumns):
             return np.asarray(weights @ self.X.power(4)) / len(weights)
         return np.asarray(np.einsum("ij,i,ij->j", self.squares, weights, self.squares) / len(weights))
 
@@ -134,7 +134,7 @@ class BlockProblem:
 
     def data_of(self, block: Indices) -> Points:
         """Return the columns of a block and those of F, shape (n, s + f)."""
-        if isinstance(self.X, Shifted):
+        if isinstance(self.X, SparseColumns):
             return self.X[:, block].beside(self.F)
         return np.hstack([self.X[:, block], self.F])
 
@@ -142,7 +142,7 @@ class BlockProblem:
         """Return A + Diag(c)^2 on a block and F, shape (s + f, s + f)."""
         right = (
             weighted_gram(data, np.ones(len(data))) / len(data)
-            if isinstance(data, Shifted)
+            if isinstance(data, SparseColumns)
             else data.T @ data / len(data)
         )
         s = len(block)

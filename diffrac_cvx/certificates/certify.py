@@ -23,8 +23,8 @@ from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.points.sparse import Shifted
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.sparse import SparseColumns
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.points.weights import PointWeights, mean_of, points_with_weight
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_in_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
@@ -89,16 +89,16 @@ def certify_v(
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
     problem = direction_problem(points.X, nu, penalty, points.shares)
     U, dual = read_matrix(problem, V, points.weights)
-    if isinstance(points.X, Shifted) and not is_sparse(U):
+    if isinstance(points.X, SparseColumns) and not is_sparse(U):
         problem = problem_in_rows(problem)
     point = problem.best_scale(U)
     upper = min(1.0, proved_value(points.X, nu, penalty, problem.user_factor(point.U), points.shares))  # 1 for NaN
     if nu == 0.0:
         return Bracket(0.0, upper)
     lower = bracket_any(problem, point, dual).lower
-    if not is_sparse(U) or isinstance(problem.X, Rows):
+    if not is_sparse(U) or isinstance(problem.X, StreamedRows):
         lower = lower if dual is None else max(lower, bound_by_dual(problem, dual))
-    elif len(problem.c) <= SMALL and isinstance(points.X, Shifted):
+    elif len(problem.c) <= SMALL and isinstance(points.X, SparseColumns):
         lower = max(lower, look(problem_in_rows(problem), dense(U), None, guess=True).bounds.lower)
     elif len(problem.c) <= SMALL:
         lower = max(lower, bracket(problem, point._replace(U=dense(U)), None).lower)

@@ -14,8 +14,8 @@ from diffrac_cvx.points.checks import Array, in_unit_interval
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.points.sparse import Points, Shifted, dense_columns, gram_between, squared_entries
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.sparse import Points, SparseColumns, dense_columns, gram_between, squared_entries
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.problem.direction_problem import (
     COPIES,
     DirectionProblem,
@@ -115,7 +115,7 @@ def find_components(
 
 def bound_of_matrix(problem: DirectionProblem, point: Scaled) -> float:
     """Return the lower bound that a matrix of directions proves; of sparse columns, from a pass over the rows."""
-    if isinstance(problem.X, Shifted):
+    if isinstance(problem.X, SparseColumns):
         return look(problem_in_rows(problem), dense(point.U), None, guess=True).bounds.lower
     return bracket(problem, point).lower
 
@@ -128,7 +128,7 @@ def in_memory(X: Points) -> Points:
     ResourceError
         If they do not fit.
     """
-    if not isinstance(X, Rows):
+    if not isinstance(X, StreamedRows):
         return X
     n, d = X.shape
     require_memory(8.0 * COPIES * n * d, f"the components of {n} points and {d} features", "take fewer of either")
@@ -165,9 +165,9 @@ def label_components(
     u, w = weights.u[~problem.zero_rows], weights.w[~problem.zero_rows]
     X, F, c = used[:, penalised], dense_columns(used, np.flatnonzero(problem.c == 0.0)), problem.c[penalised]
     squares, everything = squared_entries(X), slice(None)
-    tilt = (u - 1.0) / n  # G off the diagonal: A and X'X/n differ on the diagonal only
+    gram_weights = (u - 1.0) / n  # G off the diagonal: A and X'X/n differ on the diagonal only
     spread = w * (weights.gap / n)
-    K = (tilt[:, None] * F).T @ X
+    K = (gram_weights[:, None] * F).T @ X
     right = F.T @ F / n + np.diag(problem.a[problem.c == 0.0] ** 2)
     values, vectors = np.linalg.eigh(right - F.T @ (u[:, None] * F) / n)
     error = np.sqrt((F**2).T @ (spread[:, None] * F**2)).sum() if rtol is None else 0.0  # of the eigenvalues
@@ -180,7 +180,7 @@ def label_components(
     labels = np.arange(m)
     for start in range(0, m, COLUMNS):
         block = slice(start, start + COLUMNS)
-        G = gram_between(X, tilt, block, everything) + root[:, block].T @ root
+        G = gram_between(X, gram_weights, block, everything) + root[:, block].T @ root
         box = np.outer(c[block], c)
         if rtol is None:
             off = np.sqrt(np.maximum(gram_between(squares, spread, block, everything), 0.0))

@@ -15,8 +15,8 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import inverse_or_one, with_ridge_rows
 from diffrac_cvx.points.ranges import is_out_of_range
-from diffrac_cvx.points.sparse import Points, Shifted
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.sparse import Points, SparseColumns
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.points.weights import mean_of, root_weights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
@@ -50,7 +50,7 @@ class Judged:
 
     Attributes
     ----------
-    X : (n, d) array or Shifted
+    X : (n, d) array or SparseColumns
         Centred data.
     nu : float
         Weight of the imbalance.
@@ -72,7 +72,7 @@ class Judged:
         range of double precision.
         """
         F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
-        if isinstance(self.X, Rows) or (F is None and G is None):
+        if isinstance(self.X, StreamedRows) or (F is None and G is None):
             return np.inf
         try:
             y = self.labels(F, G)
@@ -131,7 +131,7 @@ class Judged:
         s = root_weights(self.shares)
         s = np.full(n, n**-0.5) if s is None else s / n**0.5
         units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
-        if not isinstance(self.X, Shifted) and (n + d) * d**2 <= QUICK:
+        if not isinstance(self.X, SparseColumns) and (n + d) * d**2 <= QUICK:
             stacked = with_ridge_rows(self.X * units * s[:, None], ridge * units)
             found = np.linalg.lstsq(stacked, np.append(s * target, np.zeros(len(stacked) - n)))[0]
             return np.asarray(found * units)

@@ -25,7 +25,7 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.problem.floating_point import UNIT, Pencil, gamma, proved_ratio, proved_shift, up
+from diffrac_cvx.problem.floating_point import UNIT, Pencil, proved_ratio, proved_shift, round_up, sum_error
 from diffrac_cvx.problem.result import Bracket
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
@@ -101,12 +101,12 @@ def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
 def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:
     """Return 1 - t mean(1/u), for weights u of the rows, 0 for zero rows, and mean(1/u)."""
     M = moment(problem.Z, u)
-    return bound_at(largest_ratio(problem, M, C, problem.off_moment(M, float(u.max(initial=0.0)))), inverse_mean)
+    return bound_at(largest_ratio(problem, M, C, problem.moment_error(M, float(u.max(initial=0.0)))), inverse_mean)
 
 
 def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: float = 0.0) -> float:
     """Return what is not above 1 - t inverse_mean - spent, the mean of positive numbers computed with roundings."""
-    product = up(up(t * inverse_mean, roundings) + spent, 1 if spent else 0)
+    product = round_up(round_up(t * inverse_mean, roundings) + spent, 1 if spent else 0)
     return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
 
 
@@ -209,11 +209,11 @@ def largest_ratio(problem: DirectionProblem, Mz: Array, C: Array | None, off_M: 
     """
     if Mz.size == 0:
         return 0.0
-    Mz, identity, off = symmetric(Mz), np.eye(len(Mz)), problem.rounding.off_right
+    Mz, identity, off = symmetric(Mz), np.eye(len(Mz)), problem.rounding.right_error
     if C is None:
         return proved_ratio(Pencil(Mz, identity, off_M, off), top_eigenvalue(Mz), 1.0)
     Cw = symmetric(times(problem.W.T, times(C, problem.W)))
-    off = up(off + gamma(2 * len(C) + 8) * float(np.sum(problem.W**2) * np.linalg.norm(C)))
+    off = round_up(off + sum_error(2 * len(C) + 8) * float(np.sum(problem.W**2) * np.linalg.norm(C)))
     found = blended_ratio(Mz, Cw, off_M, off)
     return proved_ratio(Pencil(Mz, identity + found.share * Cw, off_M, off), found.t, found.least)
 
@@ -226,19 +226,19 @@ class Blend(NamedTuple):
     least: float
 
 
-def blended_ratio(M: Array, C: Array, off_M: float = 0.0, off_right: float = 0.0) -> Blend:
+def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0.0) -> Blend:
     """Return the least t with M <= t (I + share C) and its share, less than 1 where I + C is nearly singular.
 
     What makes t least is chosen with what has to be added for rounding, see `proved_ratio`.
     """
     if not are_finite(M, C):
         return Blend(np.inf, 1.0, 0.0)
-    off_M, off_right = off_M + gamma(2 * len(M)) * np.trace(M), off_right + gamma(2 * len(M)) * len(M)
+    off_M, right_error = off_M + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
     ratio_at = ratios_of_large(M, C) if len(C) > LARGE else ratios(M, C)
 
     def with_rounding(blend: float) -> tuple[Blend, float]:
         found = ratio_at(blend)
-        return found, found.t + 2.0 * (off_M + found.t * off_right) / found.least
+        return found, found.t + 2.0 * (off_M + found.t * right_error) / found.least
 
     return least_over_blends(with_rounding)
 
@@ -340,18 +340,19 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
     l1 = problem.cost(U) - 1.0
     n, off = len(problem.X), problem.rounding
     upper = l1 - problem.gain(U)
-    upper += up((gamma(4 * n + 4 * len(U)) + 2.0 * off.off_data) * (1.0 + l1))
+    upper += round_up((sum_error(4 * n + 4 * len(U)) + 2.0 * off.data_error) * (1.0 + l1))
     lower = -1.0 - 4 * UNIT
     given = [] if dual is None or dual.C is None else [clip_to_box(problem, dual.C)]
     for u, inverse_mean in candidate_weights(problem, row_energies(problem.X, U)):
         half = moment(problem.X, u) / 2
         theta = problem.gain(U) / 2 - l1
         slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
-        off_M = problem.off_moment(moment(problem.Z, u), float(u.max(initial=0.0))) / 2
+        off_M = problem.moment_error(moment(problem.Z, u), float(u.max(initial=0.0))) / 2
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
             found = normalized_multiplier(problem, half, C, off_M)
             lower = max(
-                lower, -up(up(inverse_mean / 2, OF_MEANS) + max(found, 0.0), 4) - min(found, 0.0) * (1 - 4 * UNIT)
+                lower,
+                -round_up(round_up(inverse_mean / 2, OF_MEANS) + max(found, 0.0), 4) - min(found, 0.0) * (1 - 4 * UNIT),
             )
     return Bracket(float(max(lower, -1.0)), float(upper))
 
@@ -381,8 +382,8 @@ def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_
             reduced = reduced - cross.T @ np.linalg.solve(corner, cross)
         theta = top_eigenvalue(-(reduced + reduced.T) / 2)
         rest = symmetric(W.T @ (shrunk - half) @ W)
-        off = off_M + gamma(4 * len(C) + 16) * float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
-        best = min(best, proved_shift(rest, A, off, problem.rounding.off_right, theta))
+        off = off_M + sum_error(4 * len(C) + 16) * float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
+        best = min(best, proved_shift(rest, A, off, problem.rounding.right_error, theta))
         if not null.any():
             break
     return best

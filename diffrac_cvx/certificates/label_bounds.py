@@ -8,7 +8,7 @@ import scipy.optimize
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten, unit_rows
-from diffrac_cvx.problem.floating_point import UNIT, gamma, outside_of, rounding_of_whitening, up
+from diffrac_cvx.problem.floating_point import UNIT, outside_of, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.problem.result import Bracket
 
 FEASIBLE = 1e-12  # in 1'Y1/n^2
@@ -38,9 +38,11 @@ def projection_of(X: Array, ridge: Array | None = None) -> Projection:
     Z = X @ found.W
     Q = Z / len(X) ** 0.5
     rounding = rounding_of_whitening(X, found.W, Z, ridge**2, outside_of(found, len(X)))
-    if not rounding.off_right <= 0.5:
+    if not rounding.right_error <= 0.5:
         return Projection(Q, np.inf, found.left_out)
-    return Projection(Q, up(rounding.off_right / (1.0 - rounding.off_right) + 3.0 * rounding.off_data), found.left_out)
+    return Projection(
+        Q, round_up(rounding.right_error / (1.0 - rounding.right_error) + 3.0 * rounding.data_error), found.left_out
+    )
 
 
 def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> Bracket:
@@ -58,12 +60,12 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
 def of_values(H: Projection, F: Array) -> float:
     """Return how far the objective at unit rows may be from the exact one."""
     n, r = F.shape
-    return float(up(H.off + gamma(4 * n + H.Q.shape[1] + r + 64)))
+    return float(round_up(H.off + sum_error(4 * n + H.Q.shape[1] + r + 64)))
 
 
 def mean_of(x: Array) -> float:
     """Return a lower bound of the exact mean; the numbers themselves may be off by two roundings."""
-    return float(np.mean(x)) - up(gamma(len(x) + 4) * float(np.mean(np.abs(x))))
+    return float(np.mean(x)) - round_up(sum_error(len(x) + 4) * float(np.mean(np.abs(x))))
 
 
 def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None) -> Bracket:
@@ -134,7 +136,7 @@ def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
             return False
         values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
         mass = len(middle) + float(np.sum(squares / np.abs(shifted)))
-        off = gamma(len(D) + 64 * len(middle)) * mass
+        off = sum_error(len(D) + 64 * len(middle)) * mass
         return int(np.sum(shifted < 0) + np.sum(values < off)) <= expected
 
     bad, good = 0.0, 1e-13

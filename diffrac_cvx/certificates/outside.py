@@ -23,14 +23,14 @@ from diffrac_cvx.certificates.direction_bounds import (
     bound_at,
 )
 from diffrac_cvx.certificates.lassos import lassos
-from diffrac_cvx.certificates.pairs import Elimination, Pairs, excess_pairs
+from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, excess_pairs
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import cholesky, lanczos, symmetric
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.points.sparse import dense_columns, row_of
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.floating_point import UNIT, Whitening, gamma, succeeds, up
+from diffrac_cvx.problem.floating_point import UNIT, Whitening, round_up, succeeds, sum_error
 
 MOST_PAIRS = 40  # beyond their box, for each coordinate: with more the bound fails anyway
 MOST_FACTORISED = 3000  # rows that are not diagonally dominant
@@ -87,7 +87,7 @@ class Core:
         return symmetric(P)
 
     def masses(self, u: Array, t: float) -> tuple[float, float]:
-        """Return h'h and o'o: S is computed up to gamma(k) h h' + h o' + o h' + o o', entry by entry.
+        """Return h'h and o'o: S is computed up to sum_error(k) h h' + h o' + o h' + o o', entry by entry.
 
         h_j^2 = mean (u + t) x_j^2 + t (a_j^2 + 2 c_j^2), and o_j^2 is max u + t times the square of what column j is
         off by its centring.  Sparse columns and their row are multiplied out: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
@@ -97,7 +97,7 @@ class Core:
         penalties = float(np.sum(whole.a**2) + 2.0 * np.sum(whole.c**2))
         shift = float(np.sum(row_of(whole.X) ** 2))
         h = 2.0 * float(np.mean(weights * squares)) + 8.0 * float(np.mean(weights)) * shift + t * penalties
-        o = (float(u.max(initial=0.0)) + t) * (float(np.mean(squares)) + penalties) * gamma(len(u) + 16) ** 2
+        o = (float(u.max(initial=0.0)) + t) * (float(np.mean(squares)) + penalties) * sum_error(len(u) + 16) ** 2
         return h, o
 
 
@@ -106,7 +106,7 @@ class Eliminated(NamedTuple):
 
     Attributes
     ----------
-    at : Elimination
+    at : SchurComplement
         K, of which K'K is taken from S outside.
     L : (w, w) array
         Lower triangular, with LL' = S on the core, nearly.
@@ -118,7 +118,7 @@ class Eliminated(NamedTuple):
         How far S and what is left may be off, all rounding included: it has to be above the slack.
     """
 
-    at: Elimination
+    at: SchurComplement
     L: Array
     C: Array
     diagonal: Array
@@ -162,7 +162,7 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float, spent: flo
     spent : float
         What comes off the bound, where the core's penalties are larger.
     """
-    nothing = nothing_found(core.problem)
+    nothing = empty_look(core.problem)
     found = eliminate_core(core, u, t)
     if found is None:
         return nothing
@@ -186,7 +186,7 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float, spent: flo
     return failure(core, found, np.append(lacking, heavy), np.hstack([unit_vectors(m, lacking[:VIOLATED]), violated]))
 
 
-def nothing_found(problem: DirectionProblem) -> Look:
+def empty_look(problem: DirectionProblem) -> Look:
     """Return a look that proves nothing and names nothing."""
     return Look(None, np.zeros(0, dtype=np.intp), np.zeros((len(problem.c), 0)), np.zeros((0, 0)))
 
@@ -201,46 +201,48 @@ def failure(core: Core, found: Eliminated, needed: Indices, violated: Array) -> 
     data, K, t = dense_columns(core.outside.X, needed), found.at.K[:, needed], found.at.t
     side = SIDE * np.outer(core.outside.c[needed], core.outside.c[needed])
     np.fill_diagonal(side, 0.0)
-    among = np.clip((data.T @ (data * found.at.tilt[:, None]) + K.T @ K) / t, -side, side)
+    among = np.clip((data.T @ (data * found.at.gram_weights[:, None]) + K.T @ K) / t, -side, side)
     return Look(None, core.rest[needed], directions, np.vstack([found.C[:, needed], among]))
 
 
 def eliminate_core(core: Core, u: Array, t: float) -> Eliminated | None:
     """Eliminate the core from S, with the multipliers between it and the others that leave the most of S."""
     n, w, out = len(u), len(core.chosen), core.outside
-    tilt = (u - t) / n
+    gram_weights = (u - t) / n
     P = core.matrix(u, t)
-    if not are_finite(P, tilt):
+    if not are_finite(P, gram_weights):
         return None
     h, o = core.masses(u, t)
-    off = up(gamma(n + w + 40) * h + 2.0 * (h * o) ** 0.5 + o)
+    off = round_up(sum_error(n + w + 40) * h + 2.0 * (h * o) ** 0.5 + o)
     trace = float(np.abs(np.diag(P)).sum())
-    lift = 4.0 * up(off + gamma(2 * w + 8) * trace)
+    lift = 4.0 * round_up(off + sum_error(2 * w + 8) * trace)
     try:
         L = cholesky(P - lift * np.eye(w))
     except np.linalg.LinAlgError:
         return None
-    E, C = excess_of_core(core, P, tilt, t)
+    E, C = excess_of_core(core, P, gram_weights, t)
     K = scipy.linalg.solve_triangular(L, E, lower=True, check_finite=False) if w else E
     energies = np.einsum("kj,kj->j", K, K)
     if not are_finite(L, K):
         return None
     # S >= [[lift - ..., R], [R', S outside - K'K]], with R = E - L K, for L L' is S on the core less the lift.
-    residual = float(np.linalg.norm(E - L @ K)) + gamma(w + 4) * float(np.linalg.norm(L) * np.linalg.norm(K))
-    off = up(off + gamma(n + w + 40) * float(energies.sum()))
-    left = lift - off - gamma(2 * w + 8) * trace
+    residual = float(np.linalg.norm(E - L @ K)) + sum_error(w + 4) * float(np.linalg.norm(L) * np.linalg.norm(K))
+    off = round_up(off + sum_error(n + w + 40) * float(energies.sum()))
+    left = lift - off - sum_error(2 * w + 8) * trace
     if not left > 0.0:
         return None
     M = u @ out.squares / n
-    return Eliminated(Elimination(t, tilt, K), L, C, t * out.diagonal - M - energies, up(off + residual**2 / left))
+    return Eliminated(
+        SchurComplement(t, gram_weights, K), L, C, t * out.diagonal - M - energies, round_up(off + residual**2 / left)
+    )
 
 
-def excess_of_core(core: Core, P: Array, tilt: Array, t: float) -> tuple[Array, Array]:
+def excess_of_core(core: Core, P: Array, gram_weights: Array, t: float) -> tuple[Array, Array]:
     """Return t C - T between the core and the others, shape (w, m), and C from the lassos; 0 where C = T / t will do.
 
     Any C in the box is allowed, so that the lassos may be inexact.
     """
-    T = np.asarray((core.outside.X.T @ (core.data * tilt[:, None])).T)
+    T = np.asarray((core.outside.X.T @ (core.data * gram_weights[:, None])).T)
     side = t * SIDE * np.outer(core.c, core.outside.c)
     E = np.clip(T, -side, side) - T
     beyond = np.flatnonzero(E.any(axis=0))
@@ -261,7 +263,7 @@ def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
         (np.tile(excess, 2), (np.concatenate([pairs.j, pairs.k]), np.concatenate([pairs.k, pairs.j]))), shape=(m, m)
     )
     size = abs(E)
-    rows = up(1.0, m) * np.asarray(size.sum(axis=1)).ravel()
+    rows = round_up(1.0, m) * np.asarray(size.sum(axis=1)).ravel()
     weak = ~(diagonal > 2.0 * rows)
     if np.all(diagonal > rows):
         return None
@@ -273,12 +275,14 @@ def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
     strong, chosen = np.flatnonzero(~weak), np.flatnonzero(weak)
     if len(chosen) <= MOST_FACTORISED:
         # Among the strong rows alone, what is left of the diagonal bounds them from below.
-        left = diagonal[strong] - up(1.0, m) * np.asarray(size[strong][:, strong].sum(axis=1)).ravel()
+        left = diagonal[strong] - round_up(1.0, m) * np.asarray(size[strong][:, strong].sum(axis=1)).ravel()
         between = E[chosen][:, strong]
         S = np.diag(diagonal[chosen]) - E[chosen][:, chosen].toarray()
         S -= (between @ scipy.sparse.diags_array(1.0 / left) @ between.T).toarray()
         S = symmetric(S)
-        shift = up(gamma(2 * len(chosen) + m + 16) * float(np.abs(np.diag(S)).sum() + np.sum(diagonal[chosen])))
+        shift = round_up(
+            sum_error(2 * len(chosen) + m + 16) * float(np.abs(np.diag(S)).sum() + np.sum(diagonal[chosen]))
+        )
         if succeeds(S - shift * np.eye(len(S))):
             return None
     return unit_vectors(m, chosen[np.argsort((diagonal - rows)[chosen])[:VIOLATED]])

@@ -29,7 +29,7 @@ from diffrac_cvx.points.linear_algebra import cholesky, moment, times
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.points.sparse import dense_columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, largest_penalty, without_l1
-from diffrac_cvx.problem.floating_point import UNIT, up
+from diffrac_cvx.problem.floating_point import UNIT, round_up
 
 EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
 VALUES = 1e-9  # rounding of a value, and more
@@ -97,7 +97,7 @@ def blended(
         return Blend(t, 1.0 - blend, 0.0), t
 
     found = least_over_blends(at)
-    spent = up((excess + 16.0 * UNIT) * largest_penalty(upper + VALUES), 8) if excess else 0.0
+    spent = round_up((excess + 16.0 * UNIT) * largest_penalty(upper + VALUES), 8) if excess else 0.0
     return CoreDual(u, inverse_mean, found.share * C, found.t, excess, spent)
 
 

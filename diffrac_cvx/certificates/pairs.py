@@ -10,8 +10,8 @@ from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
 from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.sparse import Shifted
-from diffrac_cvx.problem.floating_point import gamma, up
+from diffrac_cvx.points.sparse import SparseColumns
+from diffrac_cvx.problem.floating_point import round_up, sum_error
 from diffrac_cvx.problem.result import Labels
 
 COLUMNS = 512  # of X that are multiplied with the others at a time, fewer where the others are many
@@ -53,30 +53,30 @@ def empty_pairs() -> Pairs:
     return Pairs(none, none, np.zeros(0), np.zeros(0))
 
 
-class Elimination(NamedTuple):
+class SchurComplement(NamedTuple):
     """Schur complement of F at t, and what rounding may change.
 
     Attributes
     ----------
     t : float
         The t of the bound.
-    tilt : (n,) array
+    gram_weights : (n,) array
         (u - t)/n.
     K : (f, m) array
         S_jF S_FF^-1 S_Fk = K_j'K_k.
     roundings : float
         Relative error of the sums.
-    magnified : float
+    condition : float
         By how much more K_j'K_k may be off.
     box : float
         What G_jk may be off, over c_j c_k.
     """
 
     t: float
-    tilt: Array
+    gram_weights: Array
     K: Array
     roundings: float = 0.0
-    magnified: float = 1.0
+    condition: float = 1.0
     box: float = 0.0
 
     @property
@@ -85,37 +85,37 @@ class Elimination(NamedTuple):
         return self.t - self.box
 
 
-def eliminate(problem: BlockProblem, u: Array, t: float) -> Elimination | None:
+def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | None:
     """Eliminate F from S = t (A + C + Diag(c)^2) - M; None where S is not positive definite on F."""
     if not np.isfinite(t):
         return None
-    n, tilt, f = len(u), (u - t) / len(u), problem.F.shape[1]
+    n, gram_weights, f = len(u), (u - t) / len(u), problem.F.shape[1]
     if f == 0:
-        return with_rounding(problem, u, Elimination(t, tilt, np.zeros((0, len(problem.c)))), 1.0)
+        return with_rounding(problem, u, SchurComplement(t, gram_weights, np.zeros((0, len(problem.c)))), 1.0)
     values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
-    off = t * problem.whitened.off_right + 4 * (t * float(u.max())) ** 0.5 * problem.whitened.off_data
-    if values[0] <= 64 * f * gamma(n + 32) * t + 4 * off:
+    off = t * problem.whitened.right_error + 4 * (t * float(u.max())) ** 0.5 * problem.whitened.data_error
+    if values[0] <= 64 * f * sum_error(n + 32) * t + 4 * off:
         return None
-    K = (vectors / np.sqrt(values)).T @ ((tilt[:, None] * problem.F).T @ problem.X)
-    return with_rounding(problem, u, Elimination(t, tilt, K), 1.0 + 32 * f * t / float(values[0]))
+    K = (vectors / np.sqrt(values)).T @ ((gram_weights[:, None] * problem.F).T @ problem.X)
+    return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / float(values[0]))
 
 
-def with_rounding(problem: BlockProblem, u: Array, at: Elimination, magnified: float) -> Elimination:
+def with_rounding(problem: BlockProblem, u: Array, at: SchurComplement, condition: float) -> SchurComplement:
     """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
     n, top = len(u), float(u.max(initial=0.0))
-    size = np.abs(at.tilt) @ problem.squares + magnified * np.sum(at.K**2, axis=0)
+    size = np.abs(at.gram_weights) @ problem.squares + condition * np.sum(at.K**2, axis=0)
     if problem.shift.any():  # (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2
-        size = magnified * (2.0 * size + 8.0 * float(np.abs(at.tilt).sum()) * problem.shift)
-    # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |tilt| x_j^2)^1/2.
+        size = condition * (2.0 * size + 8.0 * float(np.abs(at.gram_weights).sum()) * problem.shift)
+    # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.
     weight = 1.0 + 2.0 * (top / at.t) ** 0.5 if len(at.K) else 0.0
-    roundings = gamma(n + len(at.K) + 32) + problem.whitened.off_right + weight * problem.whitened.off_data
+    roundings = sum_error(n + len(at.K) + 32) + problem.whitened.right_error + weight * problem.whitened.data_error
     # Columns are off by their centring, which changes G_jk by at most this times their norms.
-    moved = 2.0 * (at.t + top) * problem.off_data(slice(None)) * np.sqrt(problem.diagonal)
+    moved = 2.0 * (at.t + top) * problem.data_error(slice(None)) * np.sqrt(problem.diagonal)
     box = float(np.max((roundings * size + moved) / problem.c**2, initial=0.0))
-    return at._replace(roundings=roundings, magnified=magnified, box=up(box))
+    return at._replace(roundings=roundings, condition=condition, box=round_up(box))
 
 
-class Spread(NamedTuple):
+class ScreeningRadius(NamedTuple):
     """How far G_jk at t may be from the optimal one: near_j near_k + |t - 1| scale_j scale_k."""
 
     near: Array
@@ -141,7 +141,12 @@ class Scan(NamedTuple):
 
 
 def scan(
-    problem: BlockProblem, labels: Labels, at: Elimination, share: float, spread: "Spread | None", poll: Poll
+    problem: BlockProblem,
+    labels: Labels,
+    at: SchurComplement,
+    share: float,
+    spread: "ScreeningRadius | None",
+    poll: Poll,
 ) -> Scan:
     """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
 
@@ -175,7 +180,7 @@ def scan(
     return Scan(kept.take(np.flatnonzero(~(np.abs(kept.G) <= share * kept.side))), proved)
 
 
-def excess_pairs(problem: BlockProblem, at: Elimination, most: int, poll: Poll) -> Pairs | None:
+def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int, poll: Poll) -> Pairs | None:
     """Return the pairs j < k with |G_jk| > t c_j c_k, as `scan` finds them; None where there are more than so many.
 
     Columns whose K is 0 come first: their products with the others are those of X alone.
@@ -188,14 +193,14 @@ def excess_pairs(problem: BlockProblem, at: Elimination, most: int, poll: Poll) 
     single = rounding <= SINGLE_ROUNDING
     kind: type[np.floating[Any]] = np.float32 if single else np.float64
     right: npt.NDArray[Any] = np.vstack([X[:, order] / c[order], K[:, order] / c[order]]).astype(kind)
-    tilt: npt.NDArray[Any] = np.append(at.tilt, np.ones(len(K))).astype(kind)[:, None]
+    gram_weights: npt.NDArray[Any] = np.append(at.gram_weights, np.ones(len(K))).astype(kind)[:, None]
     least = at.side - (rounding if single else 0.0)
     step, found, parts = min(COLUMNS, max(PRODUCTS // max(m, 1), 16)), 0, [empty_pairs()]
     for start in range(0, m, step):
         poll()
         stop = min(start + step, m)
         rows = slice(0, n if stop <= simple else len(right))
-        G = (right[rows, start:stop] * tilt[rows]).T @ right[rows, start:]
+        G = (right[rows, start:stop] * gram_weights[rows]).T @ right[rows, start:]
         j, k = np.nonzero(~(np.abs(G) <= least))
         j, k = order[j[k > j] + start], order[k[k > j] + start]
         found += len(j)
@@ -206,19 +211,26 @@ def excess_pairs(problem: BlockProblem, at: Elimination, most: int, poll: Poll) 
     return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
 
 
-def single_rounding(problem: BlockProblem, at: Elimination) -> float:
+def single_rounding(problem: BlockProblem, at: SchurComplement) -> float:
     """Return what single precision may change of G_jk / (c_j c_k); infinite where there are too few columns to use it.
 
     |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
     """
     if len(problem.c) < SINGLE_FROM:
         return float("inf")
-    size = float(np.max((np.abs(at.tilt) @ problem.squares + np.sum(at.K**2, axis=0)) / problem.c**2, initial=0.0))
+    size = float(
+        np.max((np.abs(at.gram_weights) @ problem.squares + np.sum(at.K**2, axis=0)) / problem.c**2, initial=0.0)
+    )
     return 1.1 * (len(problem.X) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
 
 
 def kept_pairs(
-    problem: BlockProblem, at: Elimination, ranges: tuple[slice, slice], j: Indices, k: Indices, scaled: Array | None
+    problem: BlockProblem,
+    at: SchurComplement,
+    ranges: tuple[slice, slice],
+    j: Indices,
+    k: Indices,
+    scaled: Array | None,
 ) -> Pairs:
     """Return the pairs at these places of two ranges of coordinates, G in double precision: one by one if few."""
     first, second = j + ranges[0].start, k + ranges[1].start
@@ -238,38 +250,38 @@ class Columns(NamedTuple):
     rounding: float
 
 
-def scaled_columns(problem: BlockProblem, at: Elimination) -> Columns:
+def scaled_columns(problem: BlockProblem, at: SchurComplement) -> Columns:
     """Return the products that `scan` needs, in single precision where that is exact enough and pays."""
     X, c = problem.X, problem.c
-    if isinstance(X, Shifted):
+    if isinstance(X, SparseColumns):
         return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
     rounding = single_rounding(problem, at)
     if rounding > SINGLE_ROUNDING:
         return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X / c, at.K / c]).astype(np.float32)
-    tilt = np.append(at.tilt, np.ones(len(at.K))).astype(np.float32)[:, None]
-    return Columns(lambda first, rest: (right[:, first] * tilt).T @ right[:, rest], rounding)
+    gram_weights = np.append(at.gram_weights, np.ones(len(at.K))).astype(np.float32)[:, None]
+    return Columns(lambda first, rest: (right[:, first] * gram_weights).T @ right[:, rest], rounding)
 
 
-def block_of(problem: BlockProblem, at: Elimination, first: slice, rest: slice) -> Array:
+def block_of(problem: BlockProblem, at: SchurComplement, first: slice, rest: slice) -> Array:
     """Return G for two ranges of columns."""
     X, K = problem.X, at.K
-    if isinstance(X, Shifted):
-        return X.gram(at.tilt, first, rest) + K[:, first].T @ K[:, rest]
-    return np.asarray((X[:, first] * at.tilt[:, None]).T @ X[:, rest] + K[:, first].T @ K[:, rest])
+    if isinstance(X, SparseColumns):
+        return X.gram(at.gram_weights, first, rest) + K[:, first].T @ K[:, rest]
+    return np.asarray((X[:, first] * at.gram_weights[:, None]).T @ X[:, rest] + K[:, first].T @ K[:, rest])
 
 
-def look_again(problem: BlockProblem, at: Elimination, pairs: Pairs, poll: Poll) -> Pairs:
+def look_again(problem: BlockProblem, at: SchurComplement, pairs: Pairs, poll: Poll) -> Pairs:
     """Return the same pairs at other weights."""
     G = np.empty(len(pairs.j))
-    step = max(1, 2**22 // len(problem.X)) if not isinstance(problem.X, Shifted) else SPARSE_PAIRS
+    step = max(1, 2**22 // len(problem.X)) if not isinstance(problem.X, SparseColumns) else SPARSE_PAIRS
     for start in range(0, len(G), step):
         poll()
         j, k = pairs.j[start : start + step], pairs.k[start : start + step]
-        if isinstance(problem.X, Shifted):
-            G[start : start + step] = problem.X.pair_sums(at.tilt, j, k)
+        if isinstance(problem.X, SparseColumns):
+            G[start : start + step] = problem.X.pair_sums(at.gram_weights, j, k)
         else:
-            G[start : start + step] = np.einsum("ip,i,ip->p", problem.X[:, j], at.tilt, problem.X[:, k])
+            G[start : start + step] = np.einsum("ip,i,ip->p", problem.X[:, j], at.gram_weights, problem.X[:, k])
         G[start : start + step] += np.sum(at.K[:, j] * at.K[:, k], axis=0)
     return Pairs(pairs.j, pairs.k, G, at.side * problem.c[pairs.j] * problem.c[pairs.k])
 

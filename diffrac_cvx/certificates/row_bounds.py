@@ -20,16 +20,16 @@ from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import is_sparse
 from diffrac_cvx.points.linear_algebra import row_products, symmetric
-from diffrac_cvx.points.streamed import Poll, Rows
+from diffrac_cvx.points.streamed import Poll, StreamedRows
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
 
 FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) does not grow
 
 
-def rows_of(problem: DirectionProblem) -> Rows:
+def rows_of(problem: DirectionProblem) -> StreamedRows:
     """Return the rows of a problem with many."""
-    assert isinstance(problem.X, Rows)  # only such problems come here
+    assert isinstance(problem.X, StreamedRows)  # only such problems come here
     return problem.X
 
 
@@ -66,7 +66,7 @@ class Sums(NamedTuple):
     squares: float
 
 
-def sum_over_rows(X: Rows, U: Array, floors: Array, poll: Poll) -> Sums:
+def sum_over_rows(X: StreamedRows, U: Array, floors: Array, poll: Poll) -> Sums:
     """Return the sums over all rows, in one pass.
 
     Parts of the rows are read by threads of their own, each with products of one thread: that is quicker by nearly the
@@ -78,7 +78,7 @@ def sum_over_rows(X: Rows, U: Array, floors: Array, poll: Poll) -> Sums:
     return sums._replace(moments=np.stack([T.T @ M @ T for M in sums.moments]))
 
 
-def sum_over_part(part: Rows, poll: Poll, TU: Array, floors: Array) -> Sums:
+def sum_over_part(part: StreamedRows, poll: Poll, TU: Array, floors: Array) -> Sums:
     """Return the sums over the centred rows of a part.
 
     The few rows with small energies, whose u differ from floor to floor, are added for each floor.
@@ -149,4 +149,4 @@ def ratio(problem: DirectionProblem, M: Array, C: Array | None) -> float:
         return 0.0
     C = None if C is None or not problem.has_l1 else clip_to_box(problem, C)
     Mz = symmetric(W.T @ M @ W)
-    return largest_ratio(problem, Mz, C, problem.off_moment(Mz, 0.0, float(np.trace(M))))
+    return largest_ratio(problem, Mz, C, problem.moment_error(Mz, 0.0, float(np.trace(M))))

@@ -10,9 +10,9 @@ from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm, sum_of_absolute_products
 from diffrac_cvx.points.linear_algebra import inverse_or_one, power_of_two, row_blocks
-from diffrac_cvx.points.sparse import Points, Shifted, row_sizes
-from diffrac_cvx.points.streamed import BLOCK, Poll, Rows
-from diffrac_cvx.problem.floating_point import UNIT, gamma, up
+from diffrac_cvx.points.sparse import Points, SparseColumns, row_sizes
+from diffrac_cvx.points.streamed import BLOCK, Poll, StreamedRows
+from diffrac_cvx.problem.floating_point import UNIT, round_up, sum_error
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
@@ -25,7 +25,7 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor, shares: Arra
 
     Parameters
     ----------
-    X : (n, d) array, Rows or Shifted
+    X : (n, d) array, StreamedRows or SparseColumns
         Data, centred in double precision.
     nu : float
         Weight of the imbalance, in [0, 1].
@@ -46,7 +46,7 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor, shares: Arra
     columns = scaled.multiply(scaled).sum(axis=1) if is_sparse(scaled) else np.sum(scaled**2, axis=1)
     norm = float(np.sqrt(np.sum(columns)) + np.linalg.norm(offset))
     factor = RoundedFactor(features, offset, units, norm, n)
-    if isinstance(X, Rows):
+    if isinstance(X, StreamedRows):
         gain, energy = X.total(bounds_of_part, factor, poll=time_budget.poll)
         roundings = X.summands + 16
     else:
@@ -57,8 +57,8 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor, shares: Arra
         cost += nu / (1.0 - nu) * float(offset @ offset)
     if c.any():
         cost += sum_of_absolute_products(scale_rows(features, c))
-    lost = gamma(roundings) * 2.0 * gain / n + gamma(roundings + d + G.shape[1]) * cost + 8.0 * UNIT
-    return float(1.0 - 2.0 * gain / n + cost + up(lost))
+    lost = sum_error(roundings) * 2.0 * gain / n + sum_error(roundings + d + G.shape[1]) * cost + 8.0 * UNIT
+    return float(1.0 - 2.0 * gain / n + cost + round_up(lost))
 
 
 class RoundedFactor(NamedTuple):
@@ -85,7 +85,7 @@ class RoundedFactor(NamedTuple):
     n: int
 
 
-def bounds_of_part(part: Rows, poll: Poll, factor: RoundedFactor) -> tuple[float, float]:
+def bounds_of_part(part: StreamedRows, poll: Poll, factor: RoundedFactor) -> tuple[float, float]:
     """Return `bounds_of_blocks` of a part of the rows."""
 
     def blocks() -> Iterator[Array]:
@@ -108,7 +108,7 @@ def bounds_of_blocks(
     gain = energy = 0.0
     done = 0
     for block in blocks:
-        if isinstance(block, Shifted) and is_sparse(features):
+        if isinstance(block, SparseColumns) and is_sparse(features):
             lower, upper = bounds_of_sparse_rows(block, factor)
             gain += float(np.sum(np.sqrt(lower)))
             energy += float(np.sum(upper))
@@ -116,9 +116,9 @@ def bounds_of_blocks(
         XG = np.asarray(block @ features) + offset
         length = np.sqrt(np.sum(XG**2, axis=1))
         norms = row_sizes(block, units) + 1.0
-        off = gamma(d + r + 8) * norms * norm + 4.0 * gamma(n) * norm * d**0.5
-        roots = np.maximum(length * (1.0 - gamma(r + 8)) - off, 0.0)
-        energies = (length * (1.0 + gamma(r + 8)) + off) ** 2
+        off = sum_error(d + r + 8) * norms * norm + 4.0 * sum_error(n) * norm * d**0.5
+        roots = np.maximum(length * (1.0 - sum_error(r + 8)) - off, 0.0)
+        energies = (length * (1.0 + sum_error(r + 8)) + off) ** 2
         if counts is not None:
             roots, energies = (part * counts[done : done + len(block)] for part in (roots, energies))
         done += len(block)
@@ -127,7 +127,7 @@ def bounds_of_blocks(
     return gain, energy
 
 
-def bounds_of_sparse_rows(block: Shifted, factor: RoundedFactor) -> tuple[Array, Array]:
+def bounds_of_sparse_rows(block: SparseColumns, factor: RoundedFactor) -> tuple[Array, Array]:
     """Return what q_i is not below and not above, for the rows of a block, without a dense product.
 
     The rows of X G are a sparse matrix and one row r: q_i is the sum of (s + r)^2 - r^2 over the entries of the former,
@@ -135,11 +135,11 @@ def bounds_of_sparse_rows(block: Shifted, factor: RoundedFactor) -> tuple[Array,
     """
     features, offset, units, norm, n = factor
     d, r = features.shape
-    XG = Shifted(block.S @ features, block.r @ features + offset)
+    XG = SparseColumns(block.S @ features, block.r @ features + offset)
     q = np.maximum(XG.power(2) @ np.ones(r), 0.0)
     row = float(XG.r @ XG.r)
-    products = gamma(d + r + 8) * (row_sizes(block, units) + 1.0) * norm + 4.0 * gamma(n) * norm * d**0.5
-    off = gamma(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
+    products = sum_error(d + r + 8) * (row_sizes(block, units) + 1.0) * norm + 4.0 * sum_error(n) * norm * d**0.5
+    off = sum_error(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
     return np.maximum(q - off, 0.0), q + off
 
 
@@ -147,9 +147,9 @@ def column_sizes(X: Points, shares: Array | None = None) -> Array:
     """Return the root mean squares of the columns, weighted where points have shares, shape (d,)."""
     if shares is not None:
         return np.asarray(np.sqrt(shares @ X**2))
-    if isinstance(X, Rows):
+    if isinstance(X, StreamedRows):
         return np.sqrt(np.diag(X.second_moment()))
-    if isinstance(X, Shifted):
+    if isinstance(X, SparseColumns):
         return np.sqrt(X.mean_squares())
     total = np.zeros(X.shape[1])
     for block in row_blocks(X):
@@ -180,7 +180,7 @@ def proved_labels_value(
     # A sum of +1 and -1 is exact; one of shares is rounded once, and they are off by a few units.
     mean, rounded = (float(y.mean()), 4.0) if shares is None else (math.fsum(y * shares), 16.0)
     size = float(np.linalg.norm(v / units))
-    if isinstance(X, Rows):
+    if isinstance(X, StreamedRows):
         (total,) = X.total(misfits_of_part, v, mean, units, size, n, aligned=(y,), poll=time_budget.poll)
         misfit = float(total) / n
     else:
@@ -188,19 +188,19 @@ def proved_labels_value(
         misfit = float(np.mean(found) if shares is None else shares @ found)
     penalty = float(np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
     total = misfit + nu * mean**2 + penalty
-    return float(up(total if shares is None else total + 32.0 * UNIT, n + 2 * d + 32))
+    return float(round_up(total if shares is None else total + 32.0 * UNIT, n + 2 * d + 32))
 
 
 def misfits(X: Points, target: Array, v: Array, units: Array, size: float, n: int, rounded: float = 4.0) -> Array:
     """Return what (target_i - x_i'v)^2 is not above, shape (n,); size is the norm of v over the units."""
     d = X.shape[1]
-    off = (gamma(d + 16) * row_sizes(X, units) + 4.0 * gamma(n) * d**0.5) * size
+    off = (sum_error(d + 16) * row_sizes(X, units) + 4.0 * sum_error(n) * d**0.5) * size
     residual = np.abs(target - X @ v)
     return np.asarray((residual + off + rounded * UNIT * (1.0 + residual)) ** 2)
 
 
 def misfits_of_part(
-    part: Rows, poll: Poll, v: Array, mean: float, units: Array, size: float, n: int, y: Array
+    part: StreamedRows, poll: Poll, v: Array, mean: float, units: Array, size: float, n: int, y: Array
 ) -> tuple[float]:
     """Return the sum of `misfits` over a part of the rows."""
     total, start = 0.0, 0
@@ -232,6 +232,6 @@ def proved_clusters_value(
     """
     K = Z.shape[1]
     one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c, shares) for z, w in zip(Z.T, W, strict=True)]
-    total = up(K * float(np.sum(one_by_one)), K + 4)
+    total = round_up(K * float(np.sum(one_by_one)), K + 4)
     allowance = 8.0 * UNIT * (total + K**2)
     return float((total - nu * (K - 2) ** 2 + allowance) / (4.0 * (K - 1)) * (1.0 + 4.0 * UNIT))

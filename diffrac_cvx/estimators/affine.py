@@ -22,8 +22,8 @@ from diffrac_cvx.points.checks import Array, one_of, positive, positive_int
 from diffrac_cvx.points.chunks import as_chunks, is_chunked, with_known_shape
 from diffrac_cvx.points.linear_algebra import Standardised, column_basis, inverse_or_one, row_blocks, standardise
 from diffrac_cvx.points.reading import as_points, root_mean_squares, scale_columns
-from diffrac_cvx.points.sparse import Shifted
-from diffrac_cvx.points.streamed import Rows, as_rows
+from diffrac_cvx.points.sparse import SparseColumns
+from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.points.weights import (
     as_weighted_data,
     every_point,
@@ -82,7 +82,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         require_flag(self.standardize, "standardize")
         by_columns = self._penalty.has_l1 and not many_rows(*X.shape)
         points = as_points(X, by_rows=True, by_columns=by_columns, warn=False)
-        mean = points.mean if isinstance(points, Shifted) else points.mean + points.rest
+        mean = points.mean if isinstance(points, SparseColumns) else points.mean + points.rest
         unit = inverse_or_one(root_mean_squares(points)) if self.standardize else np.ones(X.shape[1])
         return Standardised(scale_columns(points, unit), mean, unit)
 
@@ -111,7 +111,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         require_flag(self.verbose, "verbose")
         if self.verbose:
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
-        if SOLVERS[name].function is None and isinstance(X, Rows | Shifted):
+        if SOLVERS[name].function is None and isinstance(X, StreamedRows | SparseColumns):
             raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
         weights: dict[str, Any] = {} if shares is None else {"sample_weight": shares}
         if SOLVERS[name].function is not None:
@@ -206,7 +206,7 @@ def multiply(X: Any, W: Array) -> Array:
     """Return X W of a table that may be read by parts, shape (n,) or (n, k)."""
     if is_chunked(X):
         table = as_chunks(X)
-        frame = Rows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
+        frame = StreamedRows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
         return np.asarray(frame @ W)
     if isinstance(X, np.memmap):
         return np.concatenate([np.asarray(require_file(block), dtype=np.float64) @ W for block in row_blocks(X)])

@@ -13,8 +13,8 @@ from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, order_columns
 from diffrac_cvx.points.linear_algebra import inverse_or_one, unit_rows
-from diffrac_cvx.points.sparse import Shifted
-from diffrac_cvx.points.streamed import Poll, Rows
+from diffrac_cvx.points.sparse import SparseColumns
+from diffrac_cvx.points.streamed import Poll, StreamedRows
 
 DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
 FEWER = "the roundings take F without making it: pass them the result's `factor`"
@@ -62,7 +62,7 @@ class FactorTable(ABC):
 class StoredFactor(FactorTable):
     """A factor in a table that is read by parts."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: StreamedRows) -> None:
         # The rows are centred when they are read: what is taken off is added again.
         self.rows, self.taken = rows, rows.mean + rows.rest
         self.shape = (len(rows), rows.shape[1])
@@ -85,13 +85,13 @@ class LabelsFactor(FactorTable):
 
     Parameters
     ----------
-    X : Rows
+    X : StreamedRows
         The data, in the coordinates of U.
     U : (D, r) array
         Factor of V.
     """
 
-    def __init__(self, X: Rows, U: Factor) -> None:
+    def __init__(self, X: StreamedRows, U: Factor) -> None:
         self.X, self.U = X, order_columns(dense(U), rtol=1e-16)
         self.shape = (len(X), int(self.U.shape[1]))
 
@@ -142,15 +142,15 @@ class SparseLabelsFactor(FactorTable):
 
     Parameters
     ----------
-    X : Shifted
+    X : SparseColumns
         The data, in the coordinates of U.
     U : (D, r) sparse array
         Factor of V.
     """
 
-    def __init__(self, X: Shifted, U: Any) -> None:
+    def __init__(self, X: SparseColumns, U: Any) -> None:
         ordered = order_columns(U, rtol=1e-16)
-        self.XU = Shifted(X.S @ ordered, X.r @ ordered)
+        self.XU = SparseColumns(X.S @ ordered, X.r @ ordered)
         self.shape = self.XU.shape
         norms = np.sqrt(np.maximum(self.XU.power(2) @ np.ones(self.shape[1]), 0.0))
         self.zero = norms == 0.0  # such a row is the first unit vector
@@ -201,7 +201,7 @@ class SparseLabelsFactor(FactorTable):
         return values[::-1], np.asarray(vectors[:, ::-1].T)
 
 
-def factor_sums(part: Rows, poll: Poll, T: Factor) -> tuple[Array, Array]:
+def factor_sums(part: StreamedRows, poll: Poll, T: Factor) -> tuple[Array, Array]:
     """Return the sums of the rows of X T at unit norm, and of their products."""
     r = T.shape[1]
     total, gram = np.zeros(r), np.zeros((r, r))
@@ -213,7 +213,7 @@ def factor_sums(part: Rows, poll: Poll, T: Factor) -> tuple[Array, Array]:
     return total, gram
 
 
-def factor_times(part: Rows, poll: Poll, T: Factor, W: Array) -> Array:
+def factor_times(part: StreamedRows, poll: Poll, T: Factor, W: Array) -> Array:
     """Return the rows of X T at unit norm times W."""
     found, start = np.empty((len(part), W.shape[1])), 0
     for block in part.centred_blocks():
@@ -223,7 +223,7 @@ def factor_times(part: Rows, poll: Poll, T: Factor, W: Array) -> Array:
     return found
 
 
-def factor_products(part: Rows, poll: Poll, T: Factor, y: Array) -> tuple[Array]:
+def factor_products(part: StreamedRows, poll: Poll, T: Factor, y: Array) -> tuple[Array]:
     """Return the sum of the rows of X T at unit norm times y_i."""
     total, start = np.zeros(T.shape[1]), 0
     for block in part.centred_blocks():

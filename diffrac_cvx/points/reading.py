@@ -12,8 +12,8 @@ from diffrac_cvx.points.checks import Array, as_data
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
-from diffrac_cvx.points.sparse import Points, Shifted, as_shifted, mean_squares, sparse_rows
-from diffrac_cvx.points.streamed import Poll, Rows, as_rows
+from diffrac_cvx.points.sparse import Points, SparseColumns, as_shifted, mean_squares, sparse_rows
+from diffrac_cvx.points.streamed import Poll, StreamedRows, as_rows
 from diffrac_cvx.points.weights import PointWeights, as_weighted_data, points_with_weight, shares_of, weights_for
 
 
@@ -31,7 +31,7 @@ def as_points(
     depth: int = 4,
     poll: Poll = time_budget.poll,
 ) -> Points:
-    """Return data, checked and centred: an array as a copy, others as `Rows` or, sparse, as `Shifted` columns.
+    """Return data, checked and centred: an array as a copy, others as `StreamedRows` or, sparse, as `SparseColumns`.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def as_points(
     DataError
         If the table is not usable; the message names the value and the remedy.
     """
-    if isinstance(X, Rows):
+    if isinstance(X, StreamedRows):
         return X
-    if isinstance(X, Shifted):
+    if isinstance(X, SparseColumns):
         return X if by_columns else rows_of_shifted(X)
     if by_columns and hasattr(X, "toarray"):
         return as_shifted(X, warn=warn, depth=depth + 1)
@@ -64,40 +64,40 @@ def as_points(
         return as_rows(X, threads=threads, warn=warn, depth=depth + 1, poll=poll)
 
 
-def rows_of_shifted(X: Shifted) -> Rows:
+def rows_of_shifted(X: SparseColumns) -> StreamedRows:
     """Return sparse columns as rows that are read by parts."""
     return sparse_rows(X, X.any(axis=0).astype(np.float64))
 
 
 def second_moment(X: Points) -> Array:
     """Return X'X/n, shape (d, d)."""
-    if isinstance(X, Rows):
+    if isinstance(X, StreamedRows):
         return X.second_moment()
-    if isinstance(X, Shifted):
+    if isinstance(X, SparseColumns):
         return X.gram(np.ones(len(X))) / len(X)
     return np.asarray(X.T @ X) / len(X)
 
 
 def root_mean_squares(X: Points) -> Array:
     """Return the root mean squares of the columns, shape (d,): their standard deviations, for they are centred."""
-    if isinstance(X, Rows):
+    if isinstance(X, StreamedRows):
         return np.sqrt(np.maximum(np.diag(X.second_moment()), 0.0))
     return np.sqrt(mean_squares(X))
 
 
 def scale_columns(X: Points, factors: Array) -> Points:
     """Return the columns times factors, shape (d,)."""
-    return replace(X, units=X.units * factors) if isinstance(X, Rows) else X * factors
+    return replace(X, units=X.units * factors) if isinstance(X, StreamedRows) else X * factors
 
 
 def products_with(X: Points, Y: Array) -> Array:
     """Return X'Y/n for Y with an entry or a row for each row, shape (d,) or (d, k)."""
-    return X.products_with(Y) if isinstance(X, Rows) else np.asarray(X.T @ Y) / len(X)
+    return X.products_with(Y) if isinstance(X, StreamedRows) else np.asarray(X.T @ Y) / len(X)
 
 
 def moment_of_products(X: Points, G: Factor) -> Array:
     """Return (X G)'(X G)/n, shape (r, r), without X G as a whole."""
-    if isinstance(X, Rows):
+    if isinstance(X, StreamedRows):
         return np.asarray(dense(G).T @ X.second_moment() @ dense(G))
     total = np.zeros((G.shape[1], G.shape[1]))
     for block in row_blocks(X):
@@ -108,7 +108,7 @@ def moment_of_products(X: Points, G: Factor) -> Array:
 
 def rank_of(X: Points) -> int:
     """Return the numerical rank of X, centred."""
-    if not isinstance(X, Rows | Shifted):
+    if not isinstance(X, StreamedRows | SparseColumns):
         n, d = X.shape
         if min(n, d) > LARGE // 2:  # where there is no doubt, a Gram matrix says so: n points have n - 1 differences
             rows = X[1:] - X[0] if n <= d else X
@@ -127,7 +127,7 @@ class WeighedPoints(NamedTuple):
 
     Attributes
     ----------
-    X : (m, d) array, Rows or Shifted
+    X : (m, d) array, StreamedRows or SparseColumns
         Centred by their weighted mean.
     shares : (m,) array, or None
         Their shares of the total weight; None where all are equal.
@@ -158,6 +158,6 @@ def read_points(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, *, by_col
 
 def deviations_of(X: Points, shares: Array | None) -> Array:
     """Return the standard deviations of the columns, shape (d,)."""
-    if isinstance(X, Rows | Shifted):
+    if isinstance(X, StreamedRows | SparseColumns):
         return root_mean_squares(X)
     return np.asarray(X.std(axis=0) if shares is None else np.sqrt(shares @ (X - shares @ X) ** 2))

@@ -10,13 +10,13 @@ import scipy.sparse
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_sparse_table, find_constant, require_moderate, warn_constant
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.streamed import StreamedRows
 
 Mask = npt.NDArray[np.bool_]
-Points = Any  # an Array or a `Shifted`; both are multiplied by arrays with @
+Points = Any  # an Array or a `SparseColumns`; both are multiplied by arrays with @
 
 
-class Shifted:
+class SparseColumns:
     """The (n, d) matrix S + 1 r': a sparse matrix, and a row that is added to each of its rows.
 
     Centred columns, their powers, and columns of constants have this form.  It is multiplied by arrays with @, from
@@ -63,27 +63,27 @@ class Shifted:
         """The transpose."""
         return Transposed(self)
 
-    def __mul__(self, factors: Array) -> "Shifted":
+    def __mul__(self, factors: Array) -> "SparseColumns":
         """Return the columns times factors, shape (d,)."""
-        return Shifted(self.S @ scipy.sparse.diags_array(factors), self.r * factors)
+        return SparseColumns(self.S @ scipy.sparse.diags_array(factors), self.r * factors)
 
-    def __getitem__(self, key: Any) -> "Shifted":
+    def __getitem__(self, key: Any) -> "SparseColumns":
         """Return some of the rows, or some of the columns: X[rows] or X[:, columns]."""
         if isinstance(key, tuple):
             _, columns = key
-            return Shifted(self.S[:, columns], self.r[columns])
-        return Shifted(self.by_rows[key], self.r)
+            return SparseColumns(self.S[:, columns], self.r[columns])
+        return SparseColumns(self.by_rows[key], self.r)
 
     def toarray(self) -> Array:
         """Return it as a dense array."""
         return np.asarray(self.S.toarray() + self.r)
 
-    def power(self, p: int) -> "Shifted":
+    def power(self, p: int) -> "SparseColumns":
         """Return the powers of the entries."""
         powers = self.S.copy()
         at = self.r[np.repeat(np.arange(self.shape[1]), np.diff(self.S.indptr))]
         powers.data = (self.S.data + at) ** p - at**p
-        return Shifted(powers, self.r**p)
+        return SparseColumns(powers, self.r**p)
 
     def mean_squares(self) -> Array:
         """Return the means of the squared entries of the columns, shape (d,), as a sum of positive numbers."""
@@ -125,26 +125,26 @@ class Shifted:
         found = np.asarray(weighted.multiply(right).sum(axis=0)).ravel()
         return np.asarray(found + self.r[j] * sums[k] + self.r[k] * (sums[j] + weights.sum() * self.r[j]))
 
-    def beside(self, F: Array) -> "Shifted":
+    def beside(self, F: Array) -> "SparseColumns":
         """Return it with the columns of an array to the right; constant ones take no memory."""
         constant = np.ptp(F, axis=0) == 0.0 if F.shape[1] else np.zeros(0, dtype=bool)
         S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array(np.where(constant, 0.0, F))], format="csc")
-        return Shifted(S, np.append(self.r, np.where(constant, F[0], 0.0)))
+        return SparseColumns(S, np.append(self.r, np.where(constant, F[0], 0.0)))
 
 
 class Transposed:
-    """The transpose of a `Shifted`, to be multiplied by arrays."""
+    """The transpose of a `SparseColumns`, to be multiplied by arrays."""
 
     __array_ufunc__ = None
 
-    def __init__(self, matrix: Shifted) -> None:
+    def __init__(self, matrix: SparseColumns) -> None:
         self.matrix = matrix
 
     def __matmul__(self, Y: Array) -> Array:
         return np.asarray(self.matrix.S.T @ Y + np.multiply.outer(self.matrix.r, Y.sum(axis=0)))
 
 
-def as_shifted(X: Any, *, warn: bool = True, depth: int = 4) -> Shifted:
+def as_shifted(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
     """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense.
 
     Raises
@@ -188,52 +188,54 @@ def as_shifted(X: Any, *, warn: bool = True, depth: int = 4) -> Shifted:
     kept = scipy.sparse.diags_array((~constant).astype(np.float64))
     table = scipy.sparse.csc_array(table @ kept)
     table.eliminate_zeros()
-    return Shifted(table, np.where(constant, 0.0, r), mean)
+    return SparseColumns(table, np.where(constant, 0.0, r), mean)
 
 
-def with_ones(X: Shifted) -> Shifted:
+def with_ones(X: SparseColumns) -> SparseColumns:
     """Return it with a last column of ones."""
-    return Shifted(scipy.sparse.hstack([X.S, scipy.sparse.csc_array((len(X), 1))], format="csc"), np.append(X.r, 1.0))
+    return SparseColumns(
+        scipy.sparse.hstack([X.S, scipy.sparse.csc_array((len(X), 1))], format="csc"), np.append(X.r, 1.0)
+    )
 
 
-def sparse_rows(X: Shifted, units: Array) -> Rows:
+def sparse_rows(X: SparseColumns, units: Array) -> StreamedRows:
     """Return sparse columns as rows that are read by parts, with their second moments.
 
-    These are summed by blocks of rows, for the rounding of sparse products is not that which `Rows` counts on.
+    These are summed by blocks of rows, for the rounding of sparse products is not that which `StreamedRows` counts on.
     """
-    rows = Rows(X.by_rows, mean=-X.r, rest=np.zeros(X.shape[1]), units=units)
+    rows = StreamedRows(X.by_rows, mean=-X.r, rest=np.zeros(X.shape[1]), units=units)
     return replace(rows, gram=replace(rows, units=np.ones(X.shape[1])).second_moment())
 
 
 def dense_columns(X: Points, columns: Any) -> Array:
     """Return some of the columns as a dense array."""
     chosen = X[:, columns]
-    return chosen.toarray() if isinstance(chosen, Shifted) else np.asarray(chosen)
+    return chosen.toarray() if isinstance(chosen, SparseColumns) else np.asarray(chosen)
 
 
 def weighted_gram(X: Points, weights: Array) -> Array:
     """Return X' Diag(weights) X."""
-    return X.gram(weights) if isinstance(X, Shifted) else np.asarray(X.T @ (weights[:, None] * X))
+    return X.gram(weights) if isinstance(X, SparseColumns) else np.asarray(X.T @ (weights[:, None] * X))
 
 
 def squared_entries(X: Points) -> Points:
     """Return the squares of the entries."""
-    return X.power(2) if isinstance(X, Shifted) else np.square(X)
+    return X.power(2) if isinstance(X, SparseColumns) else np.square(X)
 
 
 def mean_squares(X: Points) -> Array:
     """Return the means of the squares of the columns' entries, shape (d,)."""
-    return X.mean_squares() if isinstance(X, Shifted) else np.asarray(np.mean(X**2, axis=0))
+    return X.mean_squares() if isinstance(X, SparseColumns) else np.asarray(np.mean(X**2, axis=0))
 
 
 def row_of(X: Points) -> Array:
     """Return the row that is added to a sparse matrix; zeros for an array.  Rounding is proportional to it."""
-    return X.r if isinstance(X, Shifted) else np.zeros(X.shape[1])
+    return X.r if isinstance(X, SparseColumns) else np.zeros(X.shape[1])
 
 
 def row_sizes(X: Points, units: Array) -> Array:
     """Return what the norms of the rows, columns times units, are not above: in their sparse part and the row alone."""
-    if not isinstance(X, Shifted):
+    if not isinstance(X, SparseColumns):
         return np.asarray(np.sqrt(np.sum((X * units) ** 2, axis=1)))
     squares = np.maximum(X.power(2) @ units**2, 0.0)
     return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(X.r * units))  # |s| + |r| <= |s + r| + 2 |r|
@@ -241,6 +243,6 @@ def row_sizes(X: Points, units: Array) -> Array:
 
 def gram_between(X: Points, weights: Array, first: Any, rest: Any) -> Array:
     """Return sum_i weights_i x_i x_i' between two ranges of columns."""
-    if isinstance(X, Shifted):
+    if isinstance(X, SparseColumns):
         return X.gram(weights, first, rest)
     return np.asarray(X[:, first].T @ (weights[:, None] * X[:, rest]))

@@ -54,7 +54,7 @@ class Meter:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class StreamedRows:
     """Hold the (n, D) matrix [(table - mean - rest) * units, offset] @ basis as the table and the change of it.
 
     What is computed of all rows is computed by parts, `each` and `total`: by threads where the table is an array, a
@@ -121,7 +121,7 @@ class Rows:
         Parameters
         ----------
         function : callable
-            Of a part, which is `Rows` of a table in memory; importable by the workers of a cluster.
+            Of a part, which is `StreamedRows` of a table in memory; importable by the workers of a cluster.
         arguments
             Passed on.
         aligned : arrays
@@ -158,7 +158,7 @@ class Rows:
         return found
 
     @property
-    def without_table(self) -> "Rows":
+    def without_table(self) -> "StreamedRows":
         """What a worker needs to know beside its rows."""
         return replace(self, table=None, gram=None, threads=1, meter=Meter())  # who asks counts the rows
 
@@ -172,7 +172,7 @@ class Rows:
         size = -(-len(self) // (self.threads * self.block)) * self.block
         return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
-    def parts(self) -> list["Rows"]:
+    def parts(self) -> list["StreamedRows"]:
         """Return the rows in as many parts as there are threads."""
         if len(self.bounds()) == 1:
             return [self]
@@ -260,7 +260,7 @@ class Rows:
         part = replace(self, table=picked, meter=Meter(), marks={})
         return np.concatenate(list(part.blocks()))
 
-    def in_basis(self, basis: Array) -> "Rows":
+    def in_basis(self, basis: Array) -> "StreamedRows":
         """Return the matrix times another basis, without computing it."""
         return replace(self, basis=basis if self.basis is None else self.basis @ basis)
 
@@ -272,7 +272,7 @@ class Rows:
         return found[:, 0] if vector else found
 
     @property
-    def in_centred(self) -> "Rows":
+    def in_centred(self) -> "StreamedRows":
         """The rows in their centred columns, and ones."""
         return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
 
@@ -331,14 +331,16 @@ class Rows:
 # Of a part
 
 
-def run_part(table: Any, task: tuple[Callable[..., Any], Rows, tuple[Any, ...]], aligned: tuple[Array, ...]) -> Any:
+def run_part(
+    table: Any, task: tuple[Callable[..., Any], StreamedRows, tuple[Any, ...]], aligned: tuple[Array, ...]
+) -> Any:
     """Return what a function gives of a part, on a worker; the linear algebra has one thread."""
     function, frame, arguments = task
     with one_thread():
         return function(replace(frame, table=table), time_budget.poll, *arguments, *aligned)
 
 
-def part_products(part: Rows, poll: Poll, T: Array) -> Array:
+def part_products(part: StreamedRows, poll: Poll, T: Array) -> Array:
     """Return the centred columns times T."""
     found, start = np.empty((len(part), T.shape[1])), 0
     for block in part.centred_blocks():
@@ -348,7 +350,7 @@ def part_products(part: Rows, poll: Poll, T: Array) -> Array:
     return found
 
 
-def part_energies(part: Rows, poll: Poll, T: Array) -> Array:
+def part_energies(part: StreamedRows, poll: Poll, T: Array) -> Array:
     """Return the squared norms of the centred rows times T."""
     found, start = np.empty(len(part)), 0
     for block in part.centred_blocks():
@@ -359,7 +361,7 @@ def part_energies(part: Rows, poll: Poll, T: Array) -> Array:
     return found
 
 
-def part_gain(part: Rows, poll: Poll, T: Array) -> tuple[float, float]:
+def part_gain(part: StreamedRows, poll: Poll, T: Array) -> tuple[float, float]:
     """Return the sums of the norms of the centred rows times T, and of their squares."""
     roots = squares = 0.0
     for block in part.centred_blocks():
@@ -371,7 +373,7 @@ def part_gain(part: Rows, poll: Poll, T: Array) -> tuple[float, float]:
     return roots, squares
 
 
-def part_moment(part: Rows, poll: Poll, u: Array) -> tuple[Array]:
+def part_moment(part: StreamedRows, poll: Poll, u: Array) -> tuple[Array]:
     """Return the sum of u_i x_i x_i' over the centred rows."""
     size = part.table.shape[1] + int(part.offset > 0.0)
     total, start = np.zeros((size, size)), 0
@@ -382,7 +384,7 @@ def part_moment(part: Rows, poll: Poll, u: Array) -> tuple[Array]:
     return (total,)
 
 
-def part_second_moment(part: Rows, poll: Poll) -> tuple[Array]:
+def part_second_moment(part: StreamedRows, poll: Poll) -> tuple[Array]:
     """Return the sum of x_i x_i' over the centred rows."""
     total = np.zeros((part.table.shape[1],) * 2)
     for block in part.centred_blocks():
@@ -391,7 +393,7 @@ def part_second_moment(part: Rows, poll: Poll) -> tuple[Array]:
     return (total,)
 
 
-def part_products_with(part: Rows, poll: Poll, Y: Array) -> tuple[Array]:
+def part_products_with(part: StreamedRows, poll: Poll, Y: Array) -> tuple[Array]:
     """Return the sum of x_i y_i' over the centred rows."""
     total, start = np.zeros((part.table.shape[1] + int(part.offset > 0.0), *Y.shape[1:])), 0
     for block in part.centred_blocks():
@@ -401,7 +403,7 @@ def part_products_with(part: Rows, poll: Poll, Y: Array) -> tuple[Array]:
     return (total,)
 
 
-def part_zero_rows(part: Rows, poll: Poll) -> Mask:
+def part_zero_rows(part: StreamedRows, poll: Poll) -> Mask:
     """Return which rows are zero in the columns that are not constant."""
     used, found = part.units > 0.0, []
     for block in part.centred_blocks():
@@ -410,7 +412,7 @@ def part_zero_rows(part: Rows, poll: Poll) -> Mask:
     return np.concatenate(found)
 
 
-def part_array(part: Rows, poll: Poll) -> Array:
+def part_array(part: StreamedRows, poll: Poll) -> Array:
     """Return the rows."""
     found, start = np.empty(part.shape), 0
     for block in part.blocks():
@@ -429,7 +431,7 @@ class Summary(NamedTuple):
     marks: Any
 
 
-def part_summary(part: Rows, poll: Poll) -> Summary:
+def part_summary(part: StreamedRows, poll: Poll) -> Summary:
     """Return what the first reading of a part gives."""
     d = part.table.shape[1]
     found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {})
@@ -442,12 +444,12 @@ def part_summary(part: Rows, poll: Poll) -> Summary:
     return found
 
 
-def chunk_summary(part: Rows, poll: Poll) -> Summary:
+def chunk_summary(part: StreamedRows, poll: Poll) -> Summary:
     """Return what the first reading of a chunk gives."""
     return part_summary(part, poll)._replace(marks=mark_chunk(part.table))
 
 
-def part_not_finite(part: Rows, poll: Poll) -> tuple[int, tuple[int, int, float] | None]:
+def part_not_finite(part: StreamedRows, poll: Poll) -> tuple[int, tuple[int, int, float] | None]:
     """Return how many entries are not finite, and row, column and value of the first."""
     count, first = 0, None
     for start, block in part.given_blocks():
@@ -459,7 +461,7 @@ def part_not_finite(part: Rows, poll: Poll) -> tuple[int, tuple[int, int, float]
     return count, first
 
 
-def part_centred_sums(part: Rows, poll: Poll) -> tuple[Array, Array]:
+def part_centred_sums(part: StreamedRows, poll: Poll) -> tuple[Array, Array]:
     """Return the sums of the products and of the entries of the centred columns."""
     d = part.table.shape[1]
     gram, rest = np.zeros((d, d)), np.zeros(d)
@@ -504,7 +506,7 @@ def release(table: Any, start: int, stop: int) -> None:
 
 def as_rows(
     X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = time_budget.poll
-) -> Rows:
+) -> StreamedRows:
     """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
 
     A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.  What is
@@ -526,7 +528,7 @@ def as_rows(
     n, d = table.shape
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")
-    rows = Rows(table, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), threads=threads)
+    rows = StreamedRows(table, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), threads=threads)
     summaries = rows.each(chunk_summary if rows.is_chunked else part_summary, poll=poll)
     smallest = np.min([found.smallest for found in summaries], axis=0)
     largest = np.max([found.largest for found in summaries], axis=0)
@@ -546,14 +548,14 @@ def as_rows(
     return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
 
 
-def with_marks(rows: Rows, marks: list[Any]) -> Rows:
+def with_marks(rows: StreamedRows, marks: list[Any]) -> StreamedRows:
     """Return rows that know what their parts were when they were read first."""
     if isinstance(rows.table, Chunks):
         return replace(rows, table=replace(rows.table, marks=tuple(marks)))
     return replace(rows, marks={start: found for part in marks for start, found in part.items()})
 
 
-def raise_not_finite(rows: Rows, poll: Poll) -> None:
+def raise_not_finite(rows: StreamedRows, poll: Poll) -> None:
     """Raise DataError naming the first entry that is NaN or infinite."""
     found = rows.each(part_not_finite, poll=poll)
     starts = [start for start, _ in rows.bounds()]

@@ -37,10 +37,18 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.sparse import Shifted, dense_columns, sparse_rows, with_ones
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.sparse import SparseColumns, dense_columns, sparse_rows, with_ones
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.points.weights import root_weights, weigh_rows
-from diffrac_cvx.problem.floating_point import UNIT, Whitening, gamma, outside_of, rounding_of_whitening, summands, up
+from diffrac_cvx.problem.floating_point import (
+    UNIT,
+    Whitening,
+    outside_of,
+    round_up,
+    rounding_of_whitening,
+    sum_error,
+    summands,
+)
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
@@ -71,7 +79,7 @@ class DirectionProblem:
 
     Attributes
     ----------
-    X : (n, D) array, or Rows
+    X : (n, D) array, or StreamedRows
         Data in these coordinates, the offset's column included when nu < 1.
     a : (D,) array
         Ridge in these coordinates; 0 when whitened, where it is part of the identity.
@@ -110,14 +118,14 @@ class DirectionProblem:
         """How exact the whitened coordinates are."""
         if self.whitened is not None:
             return self.whitened
-        if isinstance(self.X, Rows):  # A comes from sums over the rows, and so do the moments
+        if isinstance(self.X, StreamedRows):  # A comes from sums over the rows, and so do the moments
             B, W = self.A + np.diag(self.c**2), self.W
             size = float(np.trace(B) * np.sum(W**2))
             residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
-            return Whitening(0.0, up(residual + gamma(self.X.summands + 100 * len(W)) * size))
+            return Whitening(0.0, round_up(residual + sum_error(self.X.summands + 100 * len(W)) * size))
         return rounding_of_whitening(self.X, self.W, self.Z, self.a**2 + self.c**2)
 
-    def off_moment(self, Mz: Array, top: float, mass: float | None = None) -> float:
+    def moment_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
         """Return how far a computed moment of the whitened data may be from the exact one, in the spectral norm.
 
         Parameters
@@ -130,11 +138,11 @@ class DirectionProblem:
             The trace of the moment before it was whitened, where the data are whitened after they are summed.
         """
         n = len(self.X)
-        if isinstance(self.X, Rows):
+        if isinstance(self.X, StreamedRows):
             mass = top * float(np.trace(self.A)) if mass is None else mass
-            return up(gamma(self.X.summands + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2)))
-        mass, off = float(np.trace(Mz)), top**0.5 * self.rounding.off_data
-        return up(gamma(summands(n) + 8) * mass + (2.0 * mass**0.5 + off) * off)
+            return round_up(sum_error(self.X.summands + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2)))
+        mass, off = float(np.trace(Mz)), top**0.5 * self.rounding.data_error
+        return round_up(sum_error(summands(n) + 8) * mass + (2.0 * mass**0.5 + off) * off)
 
     @cached_property
     def R(self) -> Array:
@@ -180,21 +188,21 @@ class DirectionProblem:
     def left_out(self) -> int:
         """How many directions, that nothing penalises, are taken to be constant: the data hardly vary along them."""
         free = np.flatnonzero((self.a == 0.0) & (self.c == 0.0))
-        if self.basis is not None or not self.has_l1 or len(free) == 0 or isinstance(self.X, Rows):
+        if self.basis is not None or not self.has_l1 or len(free) == 0 or isinstance(self.X, StreamedRows):
             return int(self.dropped)
         return constant_directions(dense_columns(self.X, free))
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows are zero, shape (n,): they count in the means and nowhere else."""
-        return self.X.zero_rows() if isinstance(self.X, Rows) else np.asarray(~self.X.any(axis=1))
+        return self.X.zero_rows() if isinstance(self.X, StreamedRows) else np.asarray(~self.X.any(axis=1))
 
     @cached_property
     def Z(self) -> Array:
         """Whitened data X W, shape (n, r)."""
         if not self.has_l1:
             return self.X
-        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, Rows) else times(self.X, self.W)
+        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, StreamedRows) else times(self.X, self.W)
 
     @property
     def has_l1(self) -> bool:
@@ -221,7 +229,7 @@ class DirectionProblem:
 
     def gain(self, U: Factor) -> float:
         """g(UU') = mean_i sqrt(x_i'UU'x_i)."""
-        if isinstance(self.X, Rows):
+        if isinstance(self.X, StreamedRows):
             return self.X.gain_and_energy(dense(U))[0]
         return self.mean_root(row_energies(self.X, U))
 
@@ -245,13 +253,17 @@ class DirectionProblem:
         if self.basis is not None:
             return squared_norm(U)
         if q is None:
-            q = np.asarray(self.X.gain_and_energy(dense(U))[1]) if isinstance(self.X, Rows) else row_energies(self.X, U)
+            q = (
+                np.asarray(self.X.gain_and_energy(dense(U))[1])
+                if isinstance(self.X, StreamedRows)
+                else row_energies(self.X, U)
+            )
         total = float(np.mean(q)) + squared_norm(scale_rows(U, self.a))
         return total + sum_of_absolute_products(scale_rows(U, self.c)) if self.has_l1 else total
 
     def best_scale(self, U: Factor, q: Array | None = None) -> Scaled:
         """Return the best multiple of a factor; its objective is 1 - g^2/T, and there g = T = 1 - objective."""
-        if isinstance(self.X, Rows):
+        if isinstance(self.X, StreamedRows):
             gain, energy = self.X.gain_and_energy(dense(U))
             return self.scaled(U, gain, self.cost(U, np.asarray(energy)))
         q = row_energies(self.X, U) if q is None else q
@@ -338,16 +350,16 @@ def largest_penalty(upper: float) -> float:
 
 
 def direction_problem(
-    X: Array | Rows | Shifted, nu: float, penalty: Penalty, shares: Array | None = None
+    X: Array | StreamedRows | SparseColumns, nu: float, penalty: Penalty, shares: Array | None = None
 ) -> DirectionProblem:
     """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14).
 
     Shares of the points, (n,) of sum 1, scale the rows: see ``DirectionProblem.s``.
     """
     n, d = X.shape
-    if isinstance(X, Shifted):
+    if isinstance(X, SparseColumns):
         return problem_of_shifted(X, nu, penalty)
-    if isinstance(X, Rows):
+    if isinstance(X, StreamedRows):
         problem = problem_of_rows(X, nu, penalty)
         if problem is not None:
             return problem
@@ -399,10 +411,12 @@ def best_alone(problem: DirectionProblem) -> Scaled:
     return problem.best_scale(U)
 
 
-def unit_problem(X: Array | Shifted, nu: float, penalty: Penalty, shares: Array | None = None) -> DirectionProblem:
+def unit_problem(
+    X: Array | SparseColumns, nu: float, penalty: Penalty, shares: Array | None = None
+) -> DirectionProblem:
     """Return problem (15) in unit columns: nothing of size d x d is computed, whatever the penalty."""
     n, d = X.shape
-    if isinstance(X, Shifted):
+    if isinstance(X, SparseColumns):
         return problem_of_shifted(X, nu, penalty)
     a, c = weights_of(penalty, d)
     require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
@@ -416,7 +430,7 @@ def unit_problem(X: Array | Shifted, nu: float, penalty: Penalty, shares: Array 
     return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, s=s)
 
 
-def problem_of_shifted(X: Shifted, nu: float, penalty: Penalty) -> DirectionProblem:
+def problem_of_shifted(X: SparseColumns, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) for sparse columns; there has to be an l1 part, for without one they would be whitened."""
     a, c = weights_of(penalty, X.shape[1])
     if nu < 1.0:
@@ -427,19 +441,19 @@ def problem_of_shifted(X: Shifted, nu: float, penalty: Penalty) -> DirectionProb
 
 def problem_in_rows(problem: DirectionProblem) -> DirectionProblem:
     """Return a problem of sparse columns as one of sparse rows, in the same coordinates, with A computed."""
-    X = cast(Shifted, problem.X)
+    X = cast(SparseColumns, problem.X)
     rows = sparse_rows(X, np.ones(X.shape[1]))
     values, Q = np.linalg.eigh(rows.second_moment() + np.diag(problem.a**2))
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
     return replace(problem, X=as_if_array(rows), root=root)
 
 
-def as_if_array(X: Rows | Shifted) -> Array:
+def as_if_array(X: StreamedRows | SparseColumns) -> Array:
     """Return what takes the place of an array: it is read by the functions that read one by blocks of rows."""
     return cast(Array, X)
 
 
-def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | None:
+def problem_of_rows(X: StreamedRows, nu: float, penalty: Penalty) -> DirectionProblem | None:
     """Return problem (15) for centred rows, none of them copied; None if they are too ill conditioned for that.
 
     The factors come from the Gram matrix, whose rounding is that of X times its condition number.
@@ -470,10 +484,10 @@ def problem_of_rows(X: Rows, nu: float, penalty: Penalty) -> DirectionProblem | 
     return DirectionProblem(X=whitened, a=zeros, c=zeros, scale=scale, has_offset=offset, basis=scale[:, None] * W)
 
 
-def warn_if_uninformative(problem: DirectionProblem, X: Array | Rows | Shifted, penalty: Penalty) -> None:
+def warn_if_uninformative(problem: DirectionProblem, X: Array | StreamedRows | SparseColumns, penalty: Penalty) -> None:
     """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
     a, c = weights_of(penalty, X.shape[1])
-    if isinstance(X, Rows) or a.any() or c.any():
+    if isinstance(X, StreamedRows) or a.any() or c.any():
         return
     n, d, rank = len(X), int(X.any(axis=0).sum()), problem.X.shape[1] - int(problem.has_offset)
     if 0 < rank and rank >= n - 1:
@@ -482,7 +496,7 @@ def warn_if_uninformative(problem: DirectionProblem, X: Array | Rows | Shifted, 
         warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=5)
 
 
-def offset_only(X: Array | Rows | Shifted, nu: float) -> Array | None:
+def offset_only(X: Array | StreamedRows | SparseColumns, nu: float) -> Array | None:
     """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features."""
     if nu > 0.0 and X.any():
         return None

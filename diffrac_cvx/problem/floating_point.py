@@ -1,8 +1,8 @@
 """What the rounding of double precision can change: bounds on sums, and positive semidefinite matrices by Cholesky.
 
-The standard model: a sum of k products is computed up to gamma(k) times the sum of their absolute values, in any order
-(Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).  A Cholesky factorisation that succeeds on
-a computed matrix proves it positive semidefinite up to gamma(k + 1) times its trace (Rump, Verification of positive
+The standard model: a sum of k products is computed up to sum_error(k) times the sum of their absolute values, in any
+order (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).  A Cholesky factorisation that
+succeeds on a computed matrix proves it positive semidefinite up to sum_error(k + 1) times its trace (Rump, Verification of positive
 definiteness, BIT 46, 2006); underflow is left out, for the entries are scaled.
 """
 
@@ -25,24 +25,24 @@ class Whitening(NamedTuple):
 
     Attributes
     ----------
-    off_data : float
+    data_error : float
         Bound on the Frobenius norm of what the computed data are off, over sqrt(n).
-    off_right : float
+    right_error : float
         Bound on the spectral norm of W'(A + Diag(c)^2)W - I.
     """
 
-    off_data: float
-    off_right: float
+    data_error: float
+    right_error: float
 
 
-def gamma(k: float) -> float:
+def sum_error(k: float) -> float:
     """Return the bound on the relative error of a sum of k products."""
     return k * UNIT / (1.0 - k * UNIT)
 
 
-def up(x: float, k: float = 4) -> float:
+def round_up(x: float, k: float = 4) -> float:
     """Return a number that is not smaller than x, for a nonnegative x that was computed by k operations."""
-    return x * (1.0 + gamma(k + 2))
+    return x * (1.0 + sum_error(k + 2))
 
 
 class Pencil(NamedTuple):
@@ -52,14 +52,14 @@ class Pencil(NamedTuple):
     ----------
     M, right : (r, r) array
         The statement to be proved is M <= t right.
-    off_M, off_right : float
+    off_M, right_error : float
         The distances.
     """
 
     M: Array
     right: Array
     off_M: float
-    off_right: float
+    right_error: float
 
 
 def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
@@ -87,13 +87,15 @@ def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
     trace_M, trace_right = float(np.abs(np.diag(pencil.M)).sum()), float(np.abs(np.diag(pencil.right)).sum())
     norm_M, norm_right = float(np.linalg.norm(pencil.M)), float(np.linalg.norm(pencil.right))
     for attempt in range(TRIES):
-        formed = gamma(4) * (t * norm_right + norm_M)
-        slack = up(t * pencil.off_right + pencil.off_M + formed + gamma(2 * size + 8) * (t * trace_right + trace_M))
-        usable = least - pencil.off_right
+        formed = sum_error(4) * (t * norm_right + norm_M)
+        slack = round_up(
+            t * pencil.right_error + pencil.off_M + formed + sum_error(2 * size + 8) * (t * trace_right + trace_M)
+        )
+        usable = least - pencil.right_error
         if not usable > 0.0:
             return float("inf")
         larger = t + 2.0 ** (attempt + 1) * slack / usable
-        needed = up(slack * (larger / t if t > 0.0 else 1.0))
+        needed = round_up(slack * (larger / t if t > 0.0 else 1.0))
         S = larger * pencil.right - pencil.M
         S[np.diag_indices(size)] -= needed
         # Outside the span of whitened coordinates the matrices are larger times the identity and 0, up to the slack.
@@ -111,10 +113,10 @@ def proved_shift(rest: Array, A: Array, off_rest: float, off_A: float, theta: fl
     if not np.isfinite(theta):
         return float("inf")
     traces = float(np.abs(np.diag(rest)).sum() + abs(theta) * np.abs(np.diag(A)).sum() + size * off_rest)
-    slack = up(off_rest + (abs(theta) + 1.0) * off_A + gamma(2 * size + 16) * (traces + 1.0))
+    slack = round_up(off_rest + (abs(theta) + 1.0) * off_A + sum_error(2 * size + 16) * (traces + 1.0))
     for attempt in range(3 * TRIES):
         larger = theta + 2.0 ** (attempt + 1) * slack
-        if succeeds(rest + larger * A - up(slack + (larger - theta) * off_A) * np.eye(size)):
+        if succeeds(rest + larger * A - round_up(slack + (larger - theta) * off_A) * np.eye(size)):
             return float(larger)
     return float("inf")
 
@@ -138,17 +140,17 @@ def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside
     """
     n, D = X.shape
     size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
-    off_data = up(gamma(D + n + 16) * size + outside)
+    data_error = round_up(sum_error(D + n + 16) * size + outside)
     residual = moment(Z, np.ones(n)) + times(W.T * diagonal, W) - np.eye(len(W.T))
     trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
-    formed = gamma(summands(n) + D + 8) * trace
-    off_right = up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + off_data) * off_data)
-    return Whitening(off_data, off_right)
+    formed = sum_error(summands(n) + D + 8) * trace
+    right_error = round_up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + data_error) * data_error)
+    return Whitening(data_error, right_error)
 
 
 def outside_of(found: RidgeWhitener, n: int) -> float:
     """Return a bound on what n centred rows have outside the span of their whitener, over sqrt(n)."""
-    return up(found.outside + gamma(len(found.W) + n + 16) * n**0.5 * found.size, len(found.W) + n)
+    return round_up(found.outside + sum_error(len(found.W) + n + 16) * n**0.5 * found.size, len(found.W) + n)
 
 
 def summands(n: int) -> int:

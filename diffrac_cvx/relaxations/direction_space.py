@@ -15,7 +15,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
 from diffrac_cvx.points.weights import PointWeights, points_with_weight, shares_of, weigh_rows
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only
-from diffrac_cvx.problem.floating_point import up
+from diffrac_cvx.problem.floating_point import round_up
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Reading, Size, parameter, value_of
@@ -209,7 +209,7 @@ def positive_semidefinite_part(V: Array) -> Array:
 def read_offset_only(X: Array, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
     G = offset_only(X, nu)
-    upper = up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
+    upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
     return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
 
 

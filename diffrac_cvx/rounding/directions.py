@@ -32,8 +32,8 @@ from diffrac_cvx.points.reading import (
     scale_columns,
     second_moment,
 )
-from diffrac_cvx.points.sparse import Points, Shifted
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.sparse import Points, SparseColumns
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.points.weights import weigh_rows
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import two_means
@@ -77,7 +77,7 @@ def best_direction(X: Points, target: Array, a: Array, c: Array, shares: Array |
     """
     X, target = weigh_rows(X, shares), weigh_rows(target, shares)
     n, d = X.shape
-    if isinstance(X, Rows | Shifted):
+    if isinstance(X, StreamedRows | SparseColumns):
         return direction_by_moments(X, target, a, c)
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     Z, b, ridge, weights = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
@@ -112,7 +112,7 @@ def direction_by_moments(X: Points, target: Array, a: Array, c: Array) -> Array:
     scale = inverse_or_one(np.sqrt(root_mean_squares(X) ** 2 + a**2 + c**2))
     pulls, ridge, weights = products_with(X, target) * scale, a * scale, c * scale
     d, v = len(pulls), np.zeros(len(pulls))
-    few = isinstance(X, Shifted) and bool(weights.all())
+    few = isinstance(X, SparseColumns) and bool(weights.all())
     if not few:
         require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER)
         return solve_moments(second_moment(scale_columns(X, scale)), pulls, ridge, weights) * scale
@@ -347,7 +347,7 @@ class UnitColumns:
 
     def leading_direction(self, G: Factor) -> Array:
         """Return the leading direction of V = GG', G with d rows, for columns at unit variance."""
-        if isinstance(self.X, Rows | Shifted):
+        if isinstance(self.X, StreamedRows | SparseColumns):
             weights = np.linalg.eigh(moment_of_products(scale_columns(self.X, self.units), G))[1][:, -1]
             return self.with_sign(np.asarray(G @ weights))
         points = products(self.X * self.units, G)
@@ -382,7 +382,7 @@ class UnitColumns:
         """Return G of the V that is best in (11) for a result in Y alone."""
         if len(F) != len(self.X):
             raise DataError(f"the result is for {len(F)} points, X has {len(self.X)}")
-        if isinstance(self.X, Rows | Shifted):
+        if isinstance(self.X, StreamedRows | SparseColumns):
             raise DataError("the result is in Y alone; for such data pass one of low_rank or fista")
         return np.asarray(np.linalg.lstsq(self.X * self.units, F - F.mean(axis=0))[0])
 

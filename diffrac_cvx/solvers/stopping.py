@@ -24,8 +24,8 @@ from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squ
 from diffrac_cvx.points.label_factors import LabelsFactor, SparseLabelsFactor
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.points.sparse import Points, Shifted
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.sparse import Points, SparseColumns
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.points.weights import PointWeights, as_weighted_data, points_with_weight, shares_of
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
@@ -36,7 +36,7 @@ from diffrac_cvx.problem.direction_problem import (
     unit_problem,
     warn_if_uninformative,
 )
-from diffrac_cvx.problem.floating_point import up
+from diffrac_cvx.problem.floating_point import round_up
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Components, Labels, Progress, Result, Status
 
@@ -249,11 +249,11 @@ def solve_by_iterates(
         else:
             given = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)
     except LeaveError as leave:
-        return nothing_found(np.shape(X), nu, leave.status, stopping, solver)
+        return trivial_result(np.shape(X), nu, leave.status, stopping, solver)
     data, shares = points_with_weight(given, weights), shares_of(weights)
     G = offset_only(data, nu)
     if G is not None:
-        upper = up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
+        upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
         return Result(
             value=upper,
             lower=nu,
@@ -273,14 +273,14 @@ def solve_by_iterates(
             warn_if_uninformative(problem, data, penalty)
             points = iterates(problem, first)
         except LeaveError as leave:
-            if isinstance(data, Rows):
-                return nothing_found(given.shape, nu, leave.status, stopping, solver)
+            if isinstance(data, StreamedRows):
+                return trivial_result(given.shape, nu, leave.status, stopping, solver)
             with spend(LATE):
                 problem, points = unit_problem(data, nu, penalty, shares), iter(())
                 first = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
-            return nothing_found(given.shape, nu, Status.RANGE, stopping, solver)
-        if not isinstance(problem.X, Rows):  # of many rows the solver certifies the start itself, in one pass
+            return trivial_result(given.shape, nu, Status.RANGE, stopping, solver)
+        if not isinstance(problem.X, StreamedRows):  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, first.point, stopping, solver, exhausted)
     with one_thread(), spend(None):
@@ -293,7 +293,7 @@ def solve_by_iterates(
 
 def with_all_points(found: Result, problem: DirectionProblem, points: Points, weights: PointWeights | None) -> Result:
     """Return the result with a row of F, and u = 1, for the points of weight 0 too."""
-    if weights is None or not weights.has_zeros or isinstance(points, Rows):
+    if weights is None or not weights.has_zeros or isinstance(points, StreamedRows):
         return found
     u = np.ones(len(points))
     u[weights.kept] = 1.0 if found.u is None else found.u
@@ -319,7 +319,7 @@ def with_proved_value(
     return replace(found.judged_by(cost), F=F, seconds=stopping.seconds)
 
 
-def nothing_found(shape: tuple[int, ...], nu: float, status: Status, stopping: Stopping, solver: str) -> Result:
+def trivial_result(shape: tuple[int, ...], nu: float, status: Status, stopping: Stopping, solver: str) -> Result:
     """Return the trivial bracket, at V = 0."""
     n, d = shape
     G = np.zeros((d + int(nu < 1.0), 1))
@@ -349,7 +349,7 @@ def certify_until_stopped(
     A point counts from when its value is known, whether or not there is time left for its certificate.
     """
     n, D = problem.X.shape
-    rows = problem.X if isinstance(problem.X, Rows) else None
+    rows = problem.X if isinstance(problem.X, StreamedRows) else None
     best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(n if rows is None else 0)), 0.0
     best = best if first is None else first
     groups: Components | None = None
@@ -415,16 +415,16 @@ def with_bracket(error: DataError | LostError, lower: float, upper: float) -> Da
     return type(error)(said, bracket=(lower, upper))
 
 
-def with_rows(progress: Progress, rows: Rows | None) -> Progress:
+def with_rows(progress: Progress, rows: StreamedRows | None) -> Progress:
     """Return a line of the history with the number of rows that were read until now."""
     return progress if rows is None else progress.with_rows(rows.meter.rows)
 
 
 def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:
     """Return the factor F of the labels or, where it would take as much memory as X, what makes it."""
-    if isinstance(problem.X, Shifted):
+    if isinstance(problem.X, SparseColumns):
         return cast(Array, SparseLabelsFactor(problem.X, scipy.sparse.csc_array(point.U)))
-    if isinstance(problem.X, Rows):
+    if isinstance(problem.X, StreamedRows):
         return cast(Array, LabelsFactor(problem.X, point.U))
     return problem.labels_factor(point.U)
 
@@ -442,7 +442,7 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
     d, proved = len(problem.scale) - int(problem.has_offset), groups.proved
     penalised = np.flatnonzero(problem.c > 0.0)
     if proved is None and len(penalised) < len(problem.c) and len(problem.X) * len(penalised) ** 2 <= QUICK:
-        if isinstance(problem.X, Rows):
+        if isinstance(problem.X, StreamedRows):
             if problem.X.is_chunked:
                 return Components(number_by_first(groups.found[:d]), None)
             problem = replace(problem, X=problem.X.array())

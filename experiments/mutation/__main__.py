@@ -27,7 +27,7 @@ PARTS = {
     "metrics": ["diffrac_cvx/metrics.py"],
     "linear algebra": ["diffrac_cvx/points/linear_algebra.py", "diffrac_cvx/points/factors.py"],
     "penalty and result": ["diffrac_cvx/problem/penalty.py", "diffrac_cvx/problem/result.py"],
-    "certificates": ["diffrac_cvx/certificates/*.py"],
+    "certificates": ["diffrac_cvx/certificates/*.py", "diffrac_cvx/problem/d*.py", "diffrac_cvx/problem/f*.py"],
     "low_rank": ["diffrac_cvx/solvers/factored/*.py"],
     "fista": ["diffrac_cvx/solvers/smoothed_dual/*.py"],
 }

@@ -22,7 +22,7 @@ from diffrac_cvx.points.linear_algebra import (
     row_products,
     times,
 )
-from diffrac_cvx.points.streamed import Poll, Rows
+from diffrac_cvx.points.streamed import Poll, StreamedRows
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.floating_point import UNIT
 from diffrac_cvx.solvers.factored.polishing import polish
@@ -54,14 +54,14 @@ def roots_and_pull(X: Array, U: Array, s: Array | None = None) -> tuple[float, A
 
     With roots s of the weights of the points, sum_i s_i sqrt(q_i) and X' Diag(s/sqrt(q)) X U, X having rows s_i x_i.
     """
-    if isinstance(X, Rows):  # a change of coordinates is cheaper for U than for X
+    if isinstance(X, StreamedRows):  # a change of coordinates is cheaper for U than for X
         T = X.transform
         total, pull = X.in_centred.total(roots_and_pull_of_part, T @ U, poll=time_budget.poll)
         return total, np.asarray(T.T @ pull)
     return add_roots_and_pull(row_blocks(X), U, s)
 
 
-def roots_and_pull_of_part(part: Rows, poll: Poll, U: Array) -> tuple[float, Array]:  # noqa: ARG001  # steps poll
+def roots_and_pull_of_part(part: StreamedRows, poll: Poll, U: Array) -> tuple[float, Array]:  # noqa: ARG001  # steps poll
     """Return the sums of `roots_and_pull` over a part of the rows."""
     return add_roots_and_pull(part.centred_blocks(), U)
 
@@ -215,7 +215,7 @@ class Lagrangian:
 
 def has_few_rows(problem: DirectionProblem) -> bool:
     """Whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X cost less than those with A."""
-    from_rows = not isinstance(problem.X, Rows) and problem.root is None and problem.basis is None
+    from_rows = not isinstance(problem.X, StreamedRows) and problem.root is None and problem.basis is None
     return from_rows and 4 * len(problem.X) <= len(problem.c)
 
 
@@ -282,7 +282,7 @@ def lagrangian_of(problem: DirectionProblem, C: Array | None) -> Lagrangian:
 
     The size of V is judged by that of the directions of least squares for labels at random, B^-1 X'X B^-1 / n.
     """
-    if not problem.has_l1 or isinstance(problem.X, Rows):
+    if not problem.has_l1 or isinstance(problem.X, StreamedRows):
         return Lagrangian(problem, C)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
     if units.max() < OUTLYING and units.max() < UNEQUAL * units.min():
@@ -347,7 +347,7 @@ def iterates(
     at = lagrangian.point(lagrangian.unknown(start) if start.any() else spread_start(problem))
     lagrangian.latest = at.U
     done, best, since, saved = 0, np.inf, 0, 0.0
-    progress = Narrowing()
+    progress = StallDetector()
     while done < max_iter:
         try:
             if problem.has_l1:
@@ -384,7 +384,7 @@ def iterates(
             memory = Memory()
 
 
-class Narrowing:
+class StallDetector:
     """Notice that points no longer narrow the bracket."""
 
     def __init__(self) -> None:
@@ -414,7 +414,7 @@ def follow_multiplier(lagrangian: Lagrangian, at: Point, steps: int, memory: Mem
 def proposal(lagrangian: Lagrangian, U: Array, done: int, *, fitted: bool = False) -> Iterate:
     """Return what is proposed at U: where there is an l1 part, with a bracket that is narrower than U's alone."""
     problem = lagrangian.problem
-    if isinstance(problem.X, Rows):  # certified by whoever asked, in one pass
+    if isinstance(problem.X, StreamedRows):  # certified by whoever asked, in one pass
         return Iterate(U, done, Dual(C=lagrangian.multiplier(U) if problem.has_l1 else None))
     point = problem.best_scale(U)
     if not problem.has_l1:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates.block_bounds import Blocks, Claim
+from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
 from diffrac_cvx.certificates.pairs import Poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import inverse_of_positive, inverse_or_one, row_products, times
@@ -135,11 +135,11 @@ class BlockLagrangian:
         if not F.shape[1]:
             return value, [slope, intercepts.ravel(), rest.ravel()]
         uF = u[:, None] * F
-        tilt, MF = self.cross - (self.problem.X.T @ uF)[singles] / self.n, F.T @ uF / self.n
+        gram_weights, MF = self.cross - (self.problem.X.T @ uF)[singles] / self.n, F.T @ uF / self.n
         value += float(2 * np.sum(weights * row_products(self.cross, intercepts)))
         value += float(np.sum(intercepts**2) + np.sum(rest**2))
-        slope += 2 * row_products(tilt, intercepts)
-        slopes = 2 * (weights[:, None] * tilt + intercepts - intercepts @ MF)
+        slope += 2 * row_products(gram_weights, intercepts)
+        slopes = 2 * (weights[:, None] * gram_weights + intercepts - intercepts @ MF)
         return value, [slope, slopes.ravel(), 2 * (rest - MF @ rest).ravel()]
 
     def cost(self, point: Point) -> float:
@@ -160,10 +160,10 @@ class BlockLagrangian:
             return point, 1.0, q
         return point.times(gain / cost), max(1.0 - gain**2 / cost, 0.0), q * (gain / cost) ** 2
 
-    def claim(self, point: Point, C: list[Array]) -> tuple[Point, Claim]:
+    def claim(self, point: Point, C: list[Array]) -> tuple[Point, BlockCertificate]:
         """Return a point at its best scale, and the ratios that bound the block diagonal problem from below."""
         point, value, q = self.best_scale(point)
-        return point, Claim(self.blocks.ratios(q, C), q, value)
+        return point, BlockCertificate(self.blocks.ratios(q, C), q, value)
 
     def at(self, point: Point) -> Evaluated:
         """Return the entries of a point in one vector, with the value and the gradient there."""

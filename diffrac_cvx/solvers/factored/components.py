@@ -8,7 +8,15 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_bounds import BlockRatios, Blocks, Claim, Finding, attempt, larger_t, prove
+from diffrac_cvx.certificates.block_bounds import (
+    BlockCertificate,
+    BlockRatios,
+    Blocks,
+    Finding,
+    attempt,
+    larger_t,
+    prove,
+)
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.pairs import Pairs, Poll, eliminate, empty_pairs, look_again
@@ -53,7 +61,7 @@ class State:
     looked: float = np.inf
 
 
-def pays(problem: DirectionProblem, first: Start) -> bool:
+def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     """Whether a solution by components is tried: few coordinates without an l1 weight, no start that is one block."""
     free = int(np.sum(problem.c == 0.0))
     sparse_start = first.U is None or is_sparse(first.U)
@@ -154,7 +162,7 @@ class Look(NamedTuple):
     joins: Pairs | None
 
 
-def look_at_pairs(state: State, claim: Claim, tol: float, poll: Poll) -> Look:
+def look_at_pairs(state: State, claim: BlockCertificate, tol: float, poll: Poll) -> Look:
     """Look at all pairs where that is cheap or the gap has become small; else at those near their box the last time."""
     m = len(state.blocks.problem.c)
     close = claim.gap <= max(tol, state.looked / 4) or m <= CHEAP
@@ -171,7 +179,7 @@ def look_at_pairs(state: State, claim: Claim, tol: float, poll: Poll) -> Look:
     return Look(found, None if done or not len(found.failing) else strongest(found))
 
 
-def look_at_near(state: State, claim: Claim, poll: Poll) -> Finding:
+def look_at_near(state: State, claim: BlockCertificate, poll: Poll) -> Finding:
     """Return where the pairs that were near their box last violate the certificate now."""
     at = eliminate(state.blocks.problem, claim.ratios.u, claim.least_t)
     if at is None or state.near is None:
@@ -212,8 +220,8 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
     for block, data in zip(partition.blocks, blocks.data, strict=True):
         s = len(block)
         box = problem.box_of(block)
-        tilt = (ratios.u / ratios.largest - 1.0) / len(data)
-        C = np.clip(weighted_gram(data[:, :s], tilt), -box, box)
+        gram_weights = (ratios.u / ratios.largest - 1.0) / len(data)
+        C = np.clip(weighted_gram(data[:, :s], gram_weights), -box, box)
         pieces = []
         for label in np.unique(old.labels[block]):
             place = np.flatnonzero(old.labels[block] == label)
@@ -238,7 +246,7 @@ def apart(pairs: Pairs, partition: Partition) -> Pairs:
     return pairs.take(np.flatnonzero(partition.labels[pairs.j] != partition.labels[pairs.k]))
 
 
-def make_iterate(problem: BlockProblem, state: State, done: int, claim: Claim, look: Look) -> Iterate:
+def make_iterate(problem: BlockProblem, state: State, done: int, claim: BlockCertificate, look: Look) -> Iterate:
     """Return the state as an iterate of the whole problem."""
     partition = state.blocks.partition
     U = problem.factor(partition, *state.point)

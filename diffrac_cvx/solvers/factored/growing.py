@@ -16,12 +16,12 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
-from diffrac_cvx.certificates.outside import Core, Look, look_outside, nothing_found
+from diffrac_cvx.certificates.outside import Core, Look, empty_look, look_outside
 from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, dual_of, join
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
-from diffrac_cvx.points.sparse import Shifted
+from diffrac_cvx.points.sparse import SparseColumns
 from diffrac_cvx.points.streamed import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
@@ -79,7 +79,7 @@ class Solved(NamedTuple):
     steps: int
 
 
-def pays(problem: DirectionProblem, first: Start) -> bool:
+def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     """Whether a solution from a few features outwards is tried: there has to be a ridge, or V is often diagonal."""
     free = int(np.sum(problem.c == 0.0))
     if not np.any(problem.a[problem.c > 0.0]):
@@ -91,7 +91,7 @@ def pays(problem: DirectionProblem, first: Start) -> bool:
 
 def in_memory(problem: DirectionProblem) -> DirectionProblem:
     """Return the problem with its columns as an array."""
-    return replace(problem, X=problem.X.toarray()) if isinstance(problem.X, Shifted) else problem
+    return replace(problem, X=problem.X.toarray()) if isinstance(problem.X, SparseColumns) else problem
 
 
 def iterates(
@@ -124,7 +124,7 @@ def iterates(
         yield Iterate(point.U, done, dual, point, bounds)
         new = violated_alone(problem, state.chosen, dense(found.point.U))
         most = max(LEAST_NEW, int(NEW * len(state.chosen)))
-        look, before, looked = nothing_found(problem), goal, 2 * len(new) < most
+        look, before, looked = empty_look(problem), goal, 2 * len(new) < most
         if looked:
             core = Core(problem, state.chosen, found.dual.C, found.dual.excess)
             tol = max(stopping.tol, stopping.rtol * bounds.upper)
@@ -176,7 +176,7 @@ def warm_start(problem: DirectionProblem, first: Start) -> Grown:
         C = dense(scipy.sparse.csr_array(first.C)[chosen][:, chosen])
     box = np.outer(problem.c[chosen], problem.c[chosen])
     state = Grown(chosen, U, np.clip(symmetric(C), -box, box))
-    return grow(problem, state, np.zeros(0, dtype=np.intp), np.ones(len(problem.X)), nothing_found(problem))
+    return grow(problem, state, np.zeros(0, dtype=np.intp), np.ones(len(problem.X)), empty_look(problem))
 
 
 def bound_without_l1(problem: DirectionProblem) -> float:
@@ -245,7 +245,7 @@ def look_closer(core: Core, found: Solved, bounds: Bracket, goal: float, tol: fl
     Where the core is not solved so far, the gap that it admits is tried.  Returns what the last look found, with the
     best bound, and the gap that is to be proved next.
     """
-    look, lower = nothing_found(core.problem), bounds.lower
+    look, lower = empty_look(core.problem), bounds.lower
     while True:
         goal = min(goal, max(tol, (bounds.upper - lower) / CLOSER))
         tried = max(goal, found.gap / TARGET)

@@ -165,7 +165,7 @@ def iterates(
     Parameters
     ----------
     problem : DirectionProblem
-        With `Rows`.
+        With `StreamedRows`.
     tol : float
         Gap that is wanted; no surrogate is solved more accurately than it asks for.
     max_iter : int
@@ -202,7 +202,7 @@ def iterates(
     if best is None and U is not None:
         best = look(problem, U, C, poll)
         yield propose(best, 0)
-    progress = augmented_lagrangian.Narrowing()
+    progress = augmented_lagrangian.StallDetector()
     for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best), poll):
         seen = look(problem, dense(iterate.U), iterate.dual and iterate.dual.C, poll)
         proposed = propose(seen, iterate.n_iter + done)

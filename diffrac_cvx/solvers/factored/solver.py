@@ -12,8 +12,8 @@ from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.points.sparse import Points, Shifted
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.sparse import Points, SparseColumns
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.points.weights import weights_for
 from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, problem_in_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
@@ -118,7 +118,7 @@ def low_rank(
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
         done = 0
-        if isinstance(problem.X, Rows):
+        if isinstance(problem.X, StreamedRows):
             last = None
             to_the_end = not fits(problem.X)
             for last in sampling.iterates(problem, tol, stopping.max_iter, *first.as_dense, stopping.poll, to_the_end):
@@ -129,11 +129,11 @@ def low_rank(
             if last is not None and last.dual is not None:
                 first = Start() if sampling.is_split(problem, last.U) else Start(last.U, last.dual.C)
             problem = replace(problem, X=problem.X.array())
-        if (not working_set or not problem.has_l1) and not isinstance(problem.X, Shifted):
+        if (not working_set or not problem.has_l1) and not isinstance(problem.X, SparseColumns):
             for iterate in iterates_on_all(problem, first, stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)
             return
-        grows = working_set and growing.pays(problem, first)
+        grows = working_set and growing.is_worth_trying(problem, first)
         if grows:
             before = done
             whole, steps = growing.in_memory(problem), stopping.max_iter - done
@@ -143,7 +143,7 @@ def low_rank(
             if done > before:
                 return
         end: Iterate | None = None
-        if working_set and components.pays(problem, first):
+        if working_set and components.is_worth_trying(problem, first):
             before = done
             for end in components.iterates(problem, tol, stopping.max_iter - done, first, stopping.poll):
                 done = before + end.n_iter
@@ -153,7 +153,7 @@ def low_rank(
                     for iterate in growing.iterates(whole, stopping, steps, first, always=True):
                         yield iterate._replace(n_iter=done + iterate.n_iter)
                     return
-        if isinstance(problem.X, Shifted):
+        if isinstance(problem.X, SparseColumns):
             for iterate in iterates_by_passes(problem, first if end is None else Start(end.U), stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)
             return
@@ -174,7 +174,7 @@ def low_rank(
         )
 
 
-def fits(X: Rows) -> bool:
+def fits(X: StreamedRows) -> bool:
     """Whether rows that are here, and not sparse, may be held as arrays, as many as a solver needs."""
     n, D = X.shape
     here = not X.is_chunked and not scipy.sparse.issparse(X.table)

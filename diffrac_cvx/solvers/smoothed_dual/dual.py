@@ -12,7 +12,7 @@ from diffrac_cvx.certificates.direction_bounds import top_eigenvalue
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE, eigh, moment, psd_factor, row_energies, row_products, times
-from diffrac_cvx.points.streamed import Rows
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.problem.direction_problem import as_if_array
 
 
@@ -48,12 +48,12 @@ class SmoothedDual:
     @cached_property
     def Z(self) -> Array:
         """X W, shape (n, r), or the rows that are read by parts."""
-        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, Rows) else times(self.X, self.W)
+        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, StreamedRows) else times(self.X, self.W)
 
     @cached_property
     def used(self) -> npt.NDArray[np.bool_]:
         """Which rows are not zero, shape (n,)."""
-        return ~self.Z.zero_rows() if isinstance(self.Z, Rows) else np.asarray(self.Z.any(axis=1))
+        return ~self.Z.zero_rows() if isinstance(self.Z, StreamedRows) else np.asarray(self.Z.any(axis=1))
 
     def separable_part(self, u: Array) -> float:
         """Return mean(1/u)/2 over the rows that are not zero: the others have an infinite optimal u."""
@@ -87,7 +87,7 @@ class SmoothedDual:
         O(n d^2) instead of the O(max(n, d)^3) of the paper.
         """
         w, bound = np.ones(len(self.Z)), np.inf
-        image_of = self.image_by_parts(units) if isinstance(self.Z, Rows) else self.image_of(units)
+        image_of = self.image_by_parts(units) if isinstance(self.Z, StreamedRows) else self.image_of(units)
         for _ in range(steps):
             poll()
             image = image_of(w)

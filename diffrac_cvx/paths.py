@@ -13,7 +13,7 @@ from diffrac_cvx.certificates import certify_y
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
 from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative
-from diffrac_cvx.points.reading import as_points, root_mean_squares
+from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.proved_numbers import width_of
 from diffrac_cvx.problem.result import Result, Status
@@ -28,7 +28,7 @@ __all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_d
 SHORTEST = 0.01  # seconds that a solve is given at least
 
 Rounding = Callable[[Array], Array]
-Reserve = Callable[[Array, Array, Result], tuple[Reservation, ...]]
+Reserve = Callable[[Any, Array, Result], tuple[Reservation, ...]]
 Ask = Callable[[float], object]
 
 
@@ -180,7 +180,7 @@ class PathRecorder:
         columns: dict[str, Any] = {name: np.array(column) for name, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.columns.units)
         columns["error"] = None if self.y is None else columns["error"]
-        return Path(name, grid, **columns, reservations=reservations, deviations=root_mean_squares(self.X))
+        return Path(name, grid, **columns, reservations=reservations, deviations=np.sqrt(self.X.mean_squares()))
 
 
 def nu_path(

@@ -30,9 +30,9 @@ from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, ScreeningRadi
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.sparse import as_shifted, weighted_gram
-from diffrac_cvx.problem import floating_point as rounding
+from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.problem.direction_problem import direction_problem
-from diffrac_cvx.problem.floating_point import Whitening, proved_ratio, sum_error
+from diffrac_cvx.points.floating_point import Whitening, proved_ratio, sum_error
 
 COARSE = 2.0**-18
 

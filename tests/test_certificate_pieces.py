@@ -27,7 +27,7 @@ from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.problem.direction_problem import direction_problem
-from diffrac_cvx.problem.floating_point import (
+from diffrac_cvx.points.floating_point import (
     LARGEST,
     UNIT,
     Pencil,

@@ -13,7 +13,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import blended_ratio
 from diffrac_cvx.points import linear_algebra as linalg
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.problem.floating_point import succeeds, sum_error
+from diffrac_cvx.points.floating_point import succeeds, sum_error
 from experiments.stress.cells import ROUNDED
 from experiments.stress.exact import direction_value
 from experiments.stress.instances import make_instance

@@ -27,7 +27,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import moment, symmetric
 from diffrac_cvx.points.streamed import BLOCK, as_rows
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem
-from diffrac_cvx.problem.floating_point import (
+from diffrac_cvx.points.floating_point import (
     UNIT,
     Pencil,
     Whitening,

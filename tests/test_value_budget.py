@@ -34,8 +34,8 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
 from diffrac_cvx.points.sparse import as_shifted
 from diffrac_cvx.points.streamed import as_rows
-from diffrac_cvx.problem import floating_point as rounding
-from diffrac_cvx.problem.floating_point import UNIT, Whitening, sum_error
+from diffrac_cvx.points import floating_point as rounding
+from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
 from diffrac_cvx.solvers.stopping import Stopping, with_proved_value
 from experiments.stress.exact import direction_value, labels_value
 

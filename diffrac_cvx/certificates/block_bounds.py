@@ -35,21 +35,18 @@ from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.floating_point import Pencil, proved_ratio, round_up, succeeds, sum_error
 from diffrac_cvx.points.linear_algebra import (
     EPS,
     LARGE,
     eigh,
     extreme_eigenpairs,
-    moment,
     symmetric,
     times,
     whitener_of_gram,
 )
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.sparse import SparseColumns, weighted_gram
-from diffrac_cvx.points.streamed import StreamedRows
-from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_in_rows
-from diffrac_cvx.problem.floating_point import Pencil, proved_ratio, round_up, succeeds, sum_error
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_by_rows
 from diffrac_cvx.problem.result import Bracket, Labels
 
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
@@ -109,22 +106,21 @@ class Blocks:
         whole = self.problem.problem
         zero = whole.zero_rows
         for floor in FLOORS:
-            u = inverse_roots(q, floor, whole.s)
+            u = inverse_roots(q, floor)
             found = self.ratios_at(np.where(zero, 0.0, u), whole.mean_inverse(u), C)
             if best is None or found.bound > best.bound:
                 best = found
-            if whole.point_energies(q)[~zero].min(initial=np.inf) >= 1e-2 * q.mean():
+            if q[~zero].min(initial=np.inf) >= 1e-2 * q.mean():
                 break
         assert best is not None  # there is at least one floor
         return best
 
     def ratios_at(self, u: Array, inverse_mean: float, C: list[Array]) -> BlockRatios:
         """Return the ratios at weights u of the rows."""
-        n = len(u)
         single = single_ratios(self.problem, u, self.partition.singles)
         largest, shrunk = [], []
         for i, (data, matrix) in enumerate(zip(self.data, C, strict=True)):
-            t, multiplier = self.block_ratio(i, symmetric(weighted_gram(data, u) / n), matrix, u.max(initial=0.0))
+            t, multiplier = self.block_ratio(i, symmetric(data.moment(u)), matrix, u.max(initial=0.0))
             largest.append(t)
             shrunk.append(multiplier)
         return BlockRatios(u, inverse_mean, single, largest, shrunk)
@@ -164,17 +160,17 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
 
     Rounding is covered: each is a little too large.
     """
-    n, top = len(u), float(u.max(initial=0.0))
+    n, top = problem.most_rows, float(u.max(initial=0.0))
     off = problem.data_error(singles)
-    M = (u @ problem.squares / n)[singles]
-    lost = 4 * sum_error(n + 8) * float(np.mean(u)) * problem.shift[singles]  # where x^2 - r^2 and r^2 are added apart
-    M = (np.sqrt(M * (1 + sum_error(n + 8)) + lost) + top**0.5 * off) ** 2
+    M = problem.weighted_squares(u)[singles]
+    lost = sum_error(n + 8) * problem.X.terms(M, float(np.mean(u)), singles)
+    M = (np.sqrt(M + lost) + top**0.5 * off) ** 2
     least = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
     right = least * (1 - sum_error(n + 8)) - 2 * np.sqrt(least) * off
     if problem.F.shape[1] == 0:
         return np.asarray(M / right) * (1 + 8 * EPS)
     uF = u[:, None] * problem.F
-    MF, Mcross, r = problem.F.T @ uF / n, (problem.X.T @ uF / n)[singles], problem.cross[singles]
+    MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.products_with(uF)[singles], problem.cross[singles]
     # Coordinates e_j - r_j on F, in which A + Diag(c)^2 is diagonal.
     right = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
     rest = Mcross - r @ MF
@@ -183,9 +179,8 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
     pencil[:, 0, 1:] = pencil[:, 1:, 0] = rest / np.sqrt(right)[:, None]
     pencil[:, 1:, 1:] = MF
     # The differences are off by the rounding of what they are of: M and A on the coordinate, over what is left of it.
-    mass = np.trace(pencil, axis1=1, axis2=2) + (M + np.trace(MF)) * (1.0 + least / right)
-    # Sparse columns and their row are multiplied out: |s| + |r| <= |s + r| + 2 |r|.
-    mass += 8.0 * (1.0 + float(np.mean(u))) * problem.shift[singles] * (1.0 + least / right)
+    terms = problem.X.terms(M + least, 1.0 + float(np.mean(u)), singles) - least + np.trace(MF)
+    mass = np.trace(pencil, axis1=1, axis2=2) + terms * (1.0 + least / right)
     found = np.linalg.eigvalsh(pencil)[:, -1]
     off_F = problem.whitened.right_error + 2 * top**0.5 * problem.whitened.data_error
     return np.asarray(found + 8 * (sum_error(n + 32) + off_F) * mass)
@@ -200,10 +195,10 @@ def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Scr
     if problem.F.shape[1]:
         return None
     whole = problem.problem
-    weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0), whole.s), whole.zero_rows
+    weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0)), whole.zero_rows
     used = np.where(zero, 0.0, weights.w)
     fourth = problem.fourth_moments(used)
-    floored = np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)) @ problem.squares / len(used)
+    floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)))
     return ScreeningRadius(np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal), abs(t - 1.0))
 
 
@@ -225,10 +220,10 @@ def matrices(blocks: Blocks, ratios: BlockRatios, at: SchurComplement, pairs: Pa
     problem, partition = blocks.problem, blocks.partition
     joined = partition.join(pairs.j, pairs.k)
     excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
-    M = ratios.u @ problem.squares / len(ratios.u)
+    M = problem.weighted_squares(ratios.u)
     diagonal = at.t * problem.diagonal - M - np.sum(at.K**2, axis=0)
-    mass = 4.0 * at.roundings * (at.t * problem.diagonal + M + at.condition * np.sum(at.K**2, axis=0))
-    mass += 32.0 * at.roundings * (at.t + float(np.mean(ratios.u))) * problem.shift
+    sums = problem.rows.X.terms(at.t * problem.diagonal + M, at.t + float(np.mean(ratios.u)))
+    mass = 4.0 * at.roundings * (sums + at.condition * np.sum(at.K**2, axis=0))
     number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
     for group in involved_groups(joined, pairs):
         position[group] = np.arange(len(group))
@@ -253,7 +248,7 @@ def block_matrix(blocks: Blocks, ratios: BlockRatios, at: SchurComplement, i: in
     """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
     block, data = blocks.partition.blocks[i], blocks.data[i]
     s = len(block)
-    M = weighted_gram(data[:, :s], ratios.u) / len(data)
+    M = data.columns(slice(s)).moment(ratios.u)
     K = at.K[:, block]
     return np.asarray(at.t * (blocks.right[i][:s, :s] + ratios.C[i]) - M - K.T @ K)
 
@@ -386,7 +381,7 @@ def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failu
     """
     X, largest = blocks.problem.X, t
     for members, direction, value in failures:
-        M = float(np.mean(ratios.u * (X[:, members] @ direction) ** 2))
+        M = float(np.mean(ratios.u * (X.columns(members) @ direction) ** 2))
         largest = max(largest, t + 1.1 * stretch * abs(value) * t / max(M + value, abs(value)))
     return largest
 
@@ -418,7 +413,7 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
         return Bracket(0.0, float(point.value))
     split = block_problem(problem)
     partition = split.partition_of(point.U)
-    if isinstance(problem.X, np.ndarray) and is_concentrated(point.U):
+    if problem.X.in_memory and is_concentrated(point.U):
         return Bracket(bound_outwards(problem, point, C), float(point.value))
     blocks = Blocks(split, partition)
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
@@ -442,17 +437,17 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
     for i, (block, data) in enumerate(zip(blocks.partition.blocks, blocks.data, strict=True)):
         small = split.problem.restrict(split.penalised[block])
         U = dense(rows[split.penalised[block]])
-        M = symmetric(weighted_gram(data, u) / len(data))
-        candidates = [C for C in candidate_matrices(small, U, partial(moment, small.X, u), None) if C is not None]
+        M = symmetric(data.moment(u))
+        candidates = [C for C in candidate_matrices(small, U, partial(small.X.moment, u), None) if C is not None]
         chosen.append(min(candidates, key=lambda C: blocks.block_ratio(i, M, C, top)[0]))
     return chosen
 
 
 def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (15): block by block where the factor is sparse, else at once; many rows in one pass."""
-    if isinstance(problem.X, SparseColumns) and not is_sparse(point.U):
-        problem = problem_in_rows(problem)
-    if isinstance(problem.X, StreamedRows):
+    if not is_sparse(point.U):
+        problem = problem_by_rows(problem)
+    if problem.X.in_passes:
         return bracket_rows(problem, dense(point.U), dual)
     if not is_sparse(point.U):
         return bracket(problem, point, dual)

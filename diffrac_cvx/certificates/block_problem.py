@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,12 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Sparse, dense
+from diffrac_cvx.points.floating_point import Whitening, data_rounding, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
-from diffrac_cvx.points.sparse import Points, SparseColumns, dense_columns, row_of, squared_entries, weighted_gram
+from diffrac_cvx.points.points import Columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.floating_point import Whitening, round_up, rounding_of_whitening, sum_error
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 
@@ -62,8 +63,8 @@ class BlockProblem:
 
     Attributes
     ----------
-    X : (n, m) array, or SparseColumns
-        The penalised columns.
+    X : Columns
+        (n, m), the penalised columns.
     F : (n, f) array
         The unpenalised ones, in coordinates in which A is the identity on them.
     a, c : (m,) array
@@ -76,9 +77,11 @@ class BlockProblem:
         The problem.
     whitened : Whitening
         How exact the coordinates of F are.
+    gram : Gram, optional
+        The rows that A is of; None where they are those of X and F.
     """
 
-    X: Points
+    X: Columns
     F: Array
     a: Array
     c: Array
@@ -87,64 +90,79 @@ class BlockProblem:
     free: Indices
     problem: DirectionProblem
     whitened: Whitening
+    gram: "Gram | None" = None
 
     def data_error(self, columns: Indices | slice) -> Array:
         """Return how far columns may be from the exact ones, in the Euclidean norm over sqrt(n), shape (m,)."""
-        return np.asarray(sum_error(len(self.X) + 16) * np.sqrt(self.diagonal[columns]))
+        size = self.diagonal if self.gram is None else np.maximum(self.diagonal, self.X.mean_squares())
+        return np.asarray(sum_error(self.most_rows + 16) * np.sqrt(size[columns]))
+
+    @property
+    def most_rows(self) -> int:
+        """How many terms the sums over rows have."""
+        return max(len(self.X), len(self.Y.X))
 
     def moment_error(self, block: Indices, M: Array, top: float) -> float:
         """Return how far X'Diag(u)X/n, computed on a block and F, may be from the exact one; u is top at most."""
-        # What a sparse matrix and its row are multiplied out to: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
-        shift = float(self.shift[block].sum())
-        mass = float(np.trace(M)) if shift == 0.0 else 2.0 * float(np.trace(M)) + 8.0 * top * shift
+        s = len(block)
+        mass = float(self.X.terms(np.diag(M)[:s], top, block).sum() + np.trace(M[s:, s:]))
         off = top**0.5 * (float(np.linalg.norm(self.data_error(block))) + self.whitened.data_error)
-        return round_up(sum_error(len(self.X) + 8) * mass + (2.0 * mass**0.5 + off) * off)
+        return round_up(sum_error(self.most_rows + 8) * mass + (2.0 * mass**0.5 + off) * off)
 
     def right_error(self, block: Indices, right: Array) -> float:
         """Return how far A + Diag(c)^2, computed on a block and F, may be from the exact one."""
         return round_up(self.moment_error(block, right, 1.0) + self.whitened.right_error)
 
     @cached_property
+    def Y(self) -> "Gram":
+        """The rows that A is of."""
+        return Gram(self.X, self.F) if self.gram is None else self.gram
+
+    @cached_property
+    def rows(self) -> "Gram":
+        """The rows of X, and below them those of A where they are others: what `gram_weights` weigh."""
+        if self.gram is None:
+            return self.Y
+        X = DensePoints(np.vstack([self.X.array(), self.gram.X.array()]))
+        return Gram(X, np.vstack([self.F, self.gram.F]))
+
+    def gram_weights(self, u: Array, t: float) -> Array:
+        """Return the weights of `rows` with which the sum of their squares and products is M - t (A - Diag(a)^2)."""
+        if self.gram is None:
+            return (u - t) / len(u)
+        return np.append(u / len(u), np.full(len(self.gram.X), -t / len(self.gram.X)))
+
+    @cached_property
     def cross(self) -> Array:
         """A between the penalised and the other coordinates, shape (m, f)."""
-        return np.asarray(self.X.T @ self.F) / len(self.X)
+        return self.Y.X.products_with(self.Y.F)
 
     @cached_property
     def diagonal(self) -> Array:
         """A_jj + c_j^2, shape (m,): 1 but for columns of zeros."""
-        if isinstance(self.X, SparseColumns):
-            return np.asarray(self.X.mean_squares() + self.a**2 + self.c**2)
-        return np.asarray(np.einsum("ij,ij->j", self.X, self.X) / len(self.X) + self.a**2 + self.c**2)
+        return np.asarray(self.Y.X.mean_squares() + self.a**2 + self.c**2)
 
     @cached_property
-    def squares(self) -> Points:
-        """The squared entries of X, shape (n, m)."""
-        return squared_entries(self.X)
+    def squares(self) -> Columns:
+        """The squared entries of X."""
+        return self.X.squares()
+
+    def weighted_squares(self, u: Array) -> Array:
+        """Return the diagonal of X' Diag(u) X / n, shape (m,)."""
+        return self.squares.row_sums(u) / len(u)
 
     def fourth_moments(self, weights: Array) -> Array:
         """Return mean_i weights_i x_ij^4, shape (m,)."""
-        if isinstance(self.X, SparseColumns):
-            return np.asarray(weights @ self.X.power(4)) / len(weights)
-        return np.asarray(np.einsum("ij,i,ij->j", self.squares, weights, self.squares) / len(weights))
+        return self.squares.squares().row_sums(weights) / len(weights)
 
-    @cached_property
-    def shift(self) -> Array:
-        """Squares of the row that is added to a sparse matrix, shape (m,): rounding is in proportion to them."""
-        return row_of(self.X) ** 2
+    def data_of(self, block: Indices) -> Columns:
+        """Return the columns of a block and those of F, (n, s + f)."""
+        return self.X.columns(block).beside(self.F)
 
-    def data_of(self, block: Indices) -> Points:
-        """Return the columns of a block and those of F, shape (n, s + f)."""
-        if isinstance(self.X, SparseColumns):
-            return self.X[:, block].beside(self.F)
-        return np.hstack([self.X[:, block], self.F])
-
-    def right_of(self, block: Indices, data: Points) -> Array:
-        """Return A + Diag(c)^2 on a block and F, shape (s + f, s + f)."""
-        right = (
-            weighted_gram(data, np.ones(len(data))) / len(data)
-            if isinstance(data, SparseColumns)
-            else data.T @ data / len(data)
-        )
+    def right_of(self, block: Indices, data: Columns) -> Array:
+        """Return A + Diag(c)^2 on a block and F, shape (s + f, s + f), from the data of the block."""
+        data = data if self.gram is None else self.gram.X.columns(block).beside(self.gram.F)
+        right = data.gram(np.ones(len(data))) / len(data)
         s = len(block)
         right[:s, :s] += np.diag(self.a[block] ** 2 + self.c[block] ** 2)
         right[s:, s:] = np.eye(right.shape[0] - s)
@@ -208,28 +226,41 @@ class BlockProblem:
         ]
 
 
+class Gram(NamedTuple):
+    """Rows that A is of, without the ridge: their penalised columns, and the others in the coordinates of F."""
+
+    X: Columns
+    F: Array
+
+
 def block_problem(problem: DirectionProblem) -> BlockProblem:
     """Return the problem with its unpenalised coordinates apart."""
     penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
     # The offset comes last, so that without other free columns the penalised ones are a view.
     contiguous = len(penalised) == 0 or penalised[-1] == len(penalised) - 1
-    X = problem.X[:, : len(penalised)] if contiguous else problem.X[:, penalised]
-    F = dense_columns(problem.X, free)
-    root = np.vstack([F / len(F) ** 0.5, np.diag(problem.a[free])])
+    chosen: Indices | slice = slice(len(penalised)) if contiguous else penalised
+    X, Y = problem.X.in_columns(), problem.Y.in_columns()
+    F, FY = X.dense_columns(free), Y.dense_columns(free)
+    root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
     basis = whitener(root, problem.a[free] > 0.0) if len(free) else np.zeros((0, 0))
-    whitened = F @ basis
-    exact = Whitening(0.0, 0.0)
     return BlockProblem(
-        X=X,
-        F=whitened,
+        X=X.columns(chosen),
+        F=F @ basis,
         a=problem.a[penalised],
         c=problem.c[penalised],
         basis=basis,
         penalised=penalised,
         free=free,
         problem=problem,
-        whitened=rounding_of_whitening(F, basis, whitened, problem.a[free] ** 2) if len(free) else exact,
+        whitened=rounding_of_free(F, FY, basis, problem.a[free]) if len(free) else Whitening(0.0, 0.0),
+        gram=None if problem.gram is None else Gram(Y.columns(chosen), FY @ basis),
     )
+
+
+def rounding_of_free(F: Array, FY: Array, basis: Array, a: Array) -> Whitening:
+    """Return how exact the coordinates of the unpenalised columns are, of the rows and of those that A is of."""
+    found = rounding_of_whitening(FY, basis, FY @ basis, a**2)
+    return Whitening(max(data_rounding(F, basis), found.data_error), found.right_error)
 
 
 def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | None:

@@ -12,21 +12,16 @@ from diffrac_cvx.certificates.contradictions import require_consistent
 from diffrac_cvx.certificates.direction_bounds import (
     Dual,
     bound_by_dual,
-    bracket,
 )
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, projection_of
-from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.points.sparse import SparseColumns
-from diffrac_cvx.points.streamed import StreamedRows
-from diffrac_cvx.points.weights import PointWeights, mean_of, points_with_weight
-from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_in_rows
+from diffrac_cvx.points.reading import Sample, read_points
+from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
 from diffrac_cvx.problem.proved_numbers import width_of
 from diffrac_cvx.problem.result import Bracket, Result
@@ -87,35 +82,31 @@ def certify_v(
     """
     penalty = penalty_of(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
-    problem = direction_problem(points.X, nu, penalty, points.shares)
-    U, dual = read_matrix(problem, V, points.weights)
-    if isinstance(points.X, SparseColumns) and not is_sparse(U):
-        problem = problem_in_rows(problem)
+    problem = direction_problem(points.X, nu, penalty)
+    U, dual = read_matrix(problem, V, points)
+    problem = problem if is_sparse(U) else problem_by_rows(problem)
     point = problem.best_scale(U)
-    upper = min(1.0, proved_value(points.X, nu, penalty, problem.user_factor(point.U), points.shares))  # 1 for NaN
+    upper = min(1.0, proved_value(points.X, nu, penalty, problem.user_factor(point.U)))  # 1 for NaN
     if nu == 0.0:
         return Bracket(0.0, upper)
     lower = bracket_any(problem, point, dual).lower
-    if not is_sparse(U) or isinstance(problem.X, StreamedRows):
+    if not is_sparse(U) or problem.X.in_passes:
         lower = lower if dual is None else max(lower, bound_by_dual(problem, dual))
-    elif len(problem.c) <= SMALL and isinstance(points.X, SparseColumns):
-        lower = max(lower, look(problem_in_rows(problem), dense(U), None, guess=True).bounds.lower)
     elif len(problem.c) <= SMALL:
-        lower = max(lower, bracket(problem, point._replace(U=dense(U)), None).lower)
+        lower = max(lower, bracket_any(problem, point._replace(U=dense(U))).lower)
     require_consistent(lower, upper, "the directions")
     return Bracket(float(lower), upper)
 
 
 def read_matrix(
-    problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, weights: PointWeights | None = None
+    problem: DirectionProblem, V: npt.ArrayLike | Sparse | Result, points: Sample
 ) -> tuple[Factor, Dual | None]:
     """Return the factor of a matrix or a result in the problem's coordinates, sparse where it has blocks; and C."""
     if isinstance(V, Result):
         U, C = problem.from_result(V), problem.multiplier_of(V)
-        u = None if V.u is None or weights is None or V.u.shape != weights.kept.shape else V.u[weights.kept]
-        u = V.u if weights is None else u
-        u = u if u is not None and u.shape == (len(problem.X),) and np.all(u > 0.0) else None
-        return U, None if C is None else Dual(u, C)
+        fits = V.u is not None and V.u.shape == (points.given,)
+        u = problem.from_user_weights(points.of_points(V.u)) if V.u is not None and fits else None
+        return U, None if C is None else Dual(u if u is not None and np.all(u > 0.0) else None, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
     blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.has_l1 else None
     return (problem.from_user(dense(matrix)) if blocks is None else blocks), None
@@ -255,11 +246,11 @@ def certify_labels(
     """
     penalty = penalty_of(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
-    labels = points_with_weight(as_labels(y, points.given), points.weights)
+    labels = points.of_points(as_labels(y, points.given))
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     a, c = weights_of(penalty, points.X.shape[1])
-    v = best_direction(points.X, labels - mean_of(labels, points.shares), a, c, points.shares)
-    objective = proved_labels_value(points.X, labels, v, nu, a, c, points.shares)
+    v = best_direction(points.X, labels - points.X.mean_of(labels), a, c)
+    objective = proved_labels_value(points.X, labels, v, nu, a, c)
     require_consistent(bound, objective, "these labels")
     return LabelCertificate(objective=objective, lower=bound, v=v)
 
@@ -347,8 +338,8 @@ def certify_clusters(
     found, K = as_clusters(labels, points.given, n_clusters)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     a, c = weights_of(penalty, points.X.shape[1])
-    Z = (points_with_weight(found, points.weights)[:, None] == np.arange(K)).astype(np.float64)
-    W = best_directions(points.X, Z - mean_of(Z, points.shares), a, c, points.shares)
-    objective = proved_clusters_value(points.X, Z, W, nu, a, c, points.shares)
+    Z = (points.of_points(found)[:, None] == np.arange(K)).astype(np.float64)
+    W = best_directions(points.X, Z - points.X.mean_of(Z), a, c)
+    objective = proved_clusters_value(points.X, Z, W, nu, a, c)
     require_consistent(bound, objective, "these clusters")
     return ClustersCertificate(objective=objective, lower=bound, W=W)

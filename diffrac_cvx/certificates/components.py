@@ -11,17 +11,17 @@ from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.points.sparse import Points, SparseColumns, dense_columns, gram_between, squared_entries
-from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.problem.direction_problem import (
     COPIES,
     DirectionProblem,
     Scaled,
     direction_problem,
-    problem_in_rows,
+    problem_by_rows,
 )
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Labels, Result
@@ -99,7 +99,7 @@ def find_components(
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
     points = points._replace(X=in_memory(points.X))
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
-    problem = direction_problem(points.X, nu, penalty, points.shares)
+    problem = direction_problem(points.X, nu, penalty)
     U = problem.from_result(dense(V) if is_sparse(V) else V)
     labels = np.full(points.X.shape[1], UNPENALISED)
     if not problem.has_l1:
@@ -109,14 +109,15 @@ def find_components(
     gap = 0.0  # not used where rtol is given
     if rtol is None:
         gap = point.value - (V.lower if isinstance(V, Result) else bound_of_matrix(problem, point))
-    labels[penalised] = label_components(problem, weights_at(point.q, gap, problem.s), penalised, rtol)
+    labels[penalised] = label_components(problem, weights_at(point.q, gap), penalised, rtol)
     return labels
 
 
 def bound_of_matrix(problem: DirectionProblem, point: Scaled) -> float:
     """Return the lower bound that a matrix of directions proves; of sparse columns, from a pass over the rows."""
-    if isinstance(problem.X, SparseColumns):
-        return look(problem_in_rows(problem), dense(point.U), None, guess=True).bounds.lower
+    problem = problem_by_rows(problem)
+    if problem.X.in_passes:
+        return look(problem, dense(point.U), None, guess=True).bounds.lower
     return bracket(problem, point).lower
 
 
@@ -128,29 +129,25 @@ def in_memory(X: Points) -> Points:
     ResourceError
         If they do not fit.
     """
-    if not isinstance(X, StreamedRows):
+    if not X.in_passes:
         return X
     n, d = X.shape
     require_memory(8.0 * COPIES * n * d, f"the components of {n} points and {d} features", "take fewer of either")
-    return X.array()
+    return X.in_columns()
 
 
-def weights_at(q: Array, gap: float, s: Array | None = None) -> Weights:
+def weights_at(q: Array, gap: float) -> Weights:
     r"""Return u = 1/sqrt(q), and how the proved gap of the point bounds the distance to the optimal u.
 
     With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  By Cauchy and
     Schwarz, :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)`, and
     r* is bounded from below by the same inequality, row by row.
-
-    Where the points have weights, q is that of rows s_i x_i, r is that of the points, and the means are weighted.
-    Products of four entries of a row have s^4, of which s^2 is the weight: w is divided by the other s^2.
     """
     gap = max(gap, LEAST_GAP)
-    r = np.maximum(np.sqrt(q) if s is None else np.sqrt(q) / s, 1e-100)
-    half = len(r) * gap / 2 if s is None else len(r) * gap / (2 * s**2)
+    r = np.maximum(np.sqrt(q), 1e-100)
+    half = len(r) * gap / 2
     least = r**2 / (r + half + np.sqrt(2 * half * r + half**2))  # r + half - sqrt(...), without its cancellation
-    w = 1.0 / (r**2 * np.maximum(least, 1e-100))
-    return Weights(1.0 / r, w if s is None else w / s**2, gap)
+    return Weights(1.0 / r, 1.0 / (r**2 * np.maximum(least, 1e-100)), gap)
 
 
 def label_components(
@@ -160,30 +157,36 @@ def label_components(
 
     All are in one where the others cannot be eliminated, as far from an optimum.
     """
-    n, m = len(problem.X), len(penalised)
-    used = problem.X[~problem.zero_rows]
-    u, w = weights.u[~problem.zero_rows], weights.w[~problem.zero_rows]
-    X, F, c = used[:, penalised], dense_columns(used, np.flatnonzero(problem.c == 0.0)), problem.c[penalised]
-    squares, everything = squared_entries(X), slice(None)
-    gram_weights = (u - 1.0) / n  # G off the diagonal: A and X'X/n differ on the diagonal only
-    spread = w * (weights.gap / n)
-    K = (gram_weights[:, None] * F).T @ X
-    right = F.T @ F / n + np.diag(problem.a[problem.c == 0.0] ** 2)
-    values, vectors = np.linalg.eigh(right - F.T @ (u[:, None] * F) / n)
+    used, m, free = ~problem.zero_rows, len(penalised), np.flatnonzero(problem.c == 0.0)
+    whole, n = problem.X.in_columns(), len(problem.X)
+    rows, c = whole.rows(used), problem.c[penalised]
+    X, F = rows.columns(penalised), rows.dense_columns(free)
+    u, spread = weights.u[used], weights.w[used] * (weights.gap / n)
+    # G off the diagonal: A and X'X/n differ on the diagonal only.
+    if problem.gram is None:
+        G_rows, G_free, gram_weights = X, F, (u - 1.0) / n
+    else:
+        gram = problem.gram.in_columns()
+        G_rows = DensePoints(np.vstack([X.array(), gram.dense_columns(penalised)]))
+        G_free = np.vstack([F, gram.dense_columns(free)])
+        gram_weights = np.append(u / n, np.full(len(gram), -1.0 / len(gram)))
+    squares, everything = X.squares(), slice(None)
+    K = G_rows.products_with(gram_weights[:, None] * G_free).T * len(G_free)
+    values, vectors = np.linalg.eigh(np.diag(problem.a[free] ** 2) - G_free.T @ (gram_weights[:, None] * G_free))
     error = np.sqrt((F**2).T @ (spread[:, None] * F**2)).sum() if rtol is None else 0.0  # of the eigenvalues
     least = float(values.min(initial=np.inf)) - error
     if least <= 1e-9 * np.abs(values).max(initial=0.0):
         return np.zeros(m, dtype=np.int64)
     root = (vectors / np.sqrt(values)).T @ K
     size = np.linalg.norm(K, axis=0)
-    slack = np.sqrt(np.sum((spread[:, None] * F**2).T @ squares, axis=0))  # of the columns of K
+    slack = np.sqrt(np.sum(squares.products_with(spread[:, None] * F**2).T, axis=0) * len(F))  # of the columns of K
     labels = np.arange(m)
     for start in range(0, m, COLUMNS):
         block = slice(start, start + COLUMNS)
-        G = gram_between(X, gram_weights, block, everything) + root[:, block].T @ root
+        G = G_rows.gram(gram_weights, block, everything) + root[:, block].T @ root
         box = np.outer(c[block], c)
         if rtol is None:
-            off = np.sqrt(np.maximum(gram_between(squares, spread, block, everything), 0.0))
+            off = np.sqrt(np.maximum(squares.gram(spread, block, everything), 0.0))
             if len(K):
                 off += np.outer(size[block], size) * (error / (values[0] * least))
                 off += (np.outer(size[block] + slack[block], size + slack) - np.outer(size[block], size)) / least

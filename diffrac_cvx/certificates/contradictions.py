@@ -9,15 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.values import column_sizes, proved_labels_value
+from diffrac_cvx.certificates.values import proved_labels_value
 from diffrac_cvx.errors import ContradictionError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import inverse_or_one, with_ridge_rows
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
-from diffrac_cvx.points.sparse import Points, SparseColumns
-from diffrac_cvx.points.streamed import StreamedRows
-from diffrac_cvx.points.weights import mean_of, root_weights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 POWER_STEPS = 20  # to the leading vector of Y
@@ -50,20 +48,17 @@ class Judged:
 
     Attributes
     ----------
-    X : (n, d) array or SparseColumns
-        Centred data.
+    X : Points
+        (n, d), centred.
     nu : float
         Weight of the imbalance.
     penalty : Penalty
         Weights a and c.
-    shares : (n,) array, optional
-        Shares of the points.
     """
 
     X: Points
     nu: float
     penalty: Penalty
-    shares: Array | None = None
 
     def least_cost(self, F: Array | None, G: Factor | None) -> float:
         """Return an upper bound of the optimum of Eq. (9), from Y = FF' or V = GG': the cost of rounded labels.
@@ -72,7 +67,7 @@ class Judged:
         range of double precision.
         """
         F = None if F is None or len(F) != len(self.X) else F  # points of weight 0 have rows of F too
-        if isinstance(self.X, StreamedRows) or (F is None and G is None):
+        if self.X.in_passes or (F is None and G is None):
             return np.inf
         try:
             y = self.labels(F, G)
@@ -91,12 +86,12 @@ class Judged:
             if not 0.0 < size < np.inf:
                 return None
             y = image / size
-        return np.where(y >= mean_of(y, self.shares), 1.0, -1.0)
+        return np.where(y >= self.X.mean_of(y), 1.0, -1.0)
 
     def product(self, G: Factor, y: Array) -> Array:
         """Return X V X'y for V = GG', the offset's row last where it has one."""
         d = self.X.shape[1]
-        weights = np.asarray(G[:d].T @ (self.X.T @ y))
+        weights = np.asarray(G[:d].T @ (self.X.products_with(y) * len(y)))
         if G.shape[0] == d:
             return np.asarray(self.X @ np.asarray(G[:d] @ weights))
         offset = dense(G[d:]).ravel()
@@ -106,18 +101,18 @@ class Judged:
     def cost(self, y: Array) -> float:
         """Return a number that the cost of labels does not exceed, with a direction that is nearly the best."""
         a, c = weights_of(self.penalty, self.X.shape[1])
-        v = self.direction(y - mean_of(y, self.shares), a, c)
-        return proved_labels_value(self.X, y, v, self.nu, a, c, self.shares)
+        v = self.direction(y - self.X.mean_of(y), a, c)
+        return proved_labels_value(self.X, y, v, self.nu, a, c)
 
     def direction(self, target: Array, a: Array, c: Array) -> Array:
         """Return about argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
 
         The l1 part is the least of sum c_i^2 v_i^2 / e_i over e >= 0 of sum 1, at e_i in proportion to c_i |v_i|.
         """
-        scale = inverse_or_one(np.sqrt(column_sizes(self.X, self.shares) ** 2 + a**2 + c**2))
+        scale = inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
         if not c.any():
             return self.least_squares(target, scale, a)
-        start = np.abs(np.asarray(self.X.T @ target)) * scale**2
+        start = np.abs(self.X.products_with(target)) * scale**2
         v = start if start.any() else np.ones(len(start))
         for _ in range(ROUNDS):
             e = c * np.abs(v)
@@ -128,19 +123,19 @@ class Judged:
     def least_squares(self, target: Array, scale: Array, ridge: Array) -> Array:
         """Return about argmin over v of |target - X v|^2/n + sum ridge_i^2 v_i^2, with columns at norm one."""
         n, d = self.X.shape
-        s = root_weights(self.shares)
-        s = np.full(n, n**-0.5) if s is None else s / n**0.5
         units = inverse_or_one(np.sqrt(1.0 / scale**2 + ridge**2))
-        if not isinstance(self.X, SparseColumns) and (n + d) * d**2 <= QUICK:
-            stacked = with_ridge_rows(self.X * units * s[:, None], ridge * units)
-            found = np.linalg.lstsq(stacked, np.append(s * target, np.zeros(len(stacked) - n)))[0]
+        X, counts = self.X.weighed(), self.X.counts
+        target = target * n**-0.5 if counts is None else target * np.sqrt(counts / n)
+        if X.in_memory and (n + d) * d**2 <= QUICK:
+            stacked = with_ridge_rows(X.array() * (units * n**-0.5), ridge * units)
+            found = np.linalg.lstsq(stacked, np.append(target, np.zeros(len(stacked) - n)))[0]
             return np.asarray(found * units)
         system = scipy.sparse.linalg.LinearOperator(
             (n + d, d),
-            matvec=lambda v: np.append(s * np.asarray(self.X @ (units * v.ravel())), ridge * units * v.ravel()),
-            rmatvec=lambda y: units * (np.asarray(self.X.T @ (s * y.ravel()[:n])) + ridge * y.ravel()[n:]),
+            matvec=lambda v: np.append((X @ (units * v.ravel())) * n**-0.5, ridge * units * v.ravel()),
+            rmatvec=lambda y: units * (X.products_with(y.ravel()[:n]) * n**0.5 + ridge * y.ravel()[n:]),
             dtype=np.float64,
         )
         steps = max(3, min(STEPS, int(ENTRIES / (n * d))))
-        found = scipy.sparse.linalg.lsmr(system, np.append(s * target, np.zeros(d)), maxiter=steps)[0]
+        found = scipy.sparse.linalg.lsmr(system, np.append(target, np.zeros(d)), maxiter=steps)[0]
         return np.asarray(found * units)

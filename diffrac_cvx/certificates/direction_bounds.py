@@ -12,20 +12,18 @@ import scipy.linalg
 from diffrac_cvx.machine.time_budget import LeaveError, poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.floating_point import UNIT, Pencil, proved_ratio, proved_shift, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import (
     LARGE,
     cholesky,
     extreme_eigenpairs,
     lanczos,
-    moment,
     momentum,
-    row_energies,
     symmetric,
     times,
 )
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.problem.floating_point import UNIT, Pencil, proved_ratio, proved_shift, round_up, sum_error
 from diffrac_cvx.problem.result import Bracket
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
@@ -68,7 +66,7 @@ def lower_bounds(problem: DirectionProblem, point: Scaled, dual: Dual | None) ->
     if dual is not None and dual.u is not None:
         yield lower_bound(problem, *skip_zero_rows(problem, dual.u), C_given)
     for u, inverse_mean in candidate_weights(problem, point.q):
-        for C in candidate_matrices(problem, point.U, partial(moment, problem.X, u), C_given):
+        for C in candidate_matrices(problem, point.U, partial(problem.X.moment, u), C_given):
             yield lower_bound(problem, u, inverse_mean, C)
 
 
@@ -95,12 +93,12 @@ def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
         return 0.0
     u, inverse_mean = skip_zero_rows(problem, dual.u)
     C = clip_to_box(problem, dense(dual.C))
-    return lower_bound(problem, u, inverse_mean, closer_to_feasible(problem, moment(problem.X, u), C))
+    return lower_bound(problem, u, inverse_mean, closer_to_feasible(problem, problem.X.moment(u), C))
 
 
 def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:
     """Return 1 - t mean(1/u), for weights u of the rows, 0 for zero rows, and mean(1/u)."""
-    M = moment(problem.Z, u)
+    M = problem.Z.moment(u)
     return bound_at(largest_ratio(problem, M, C, problem.moment_error(M, float(u.max(initial=0.0)))), inverse_mean)
 
 
@@ -122,8 +120,8 @@ def inverse_roots(q: Array, floor: float = 1e-12, s: Array | None = None) -> Arr
 def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
     """Yield u = 1/sqrt(q) and mean(1/u), with a floor on q that rises unless all energies are far from 0."""
     for floor in (1e-12, 1e-4, 1e-2):
-        yield skip_zero_rows(problem, inverse_roots(q, floor, problem.s))
-        if problem.point_energies(q)[~problem.zero_rows].min(initial=np.inf) >= 1e-2 * q.mean():
+        yield skip_zero_rows(problem, inverse_roots(q, floor))
+        if q[~problem.zero_rows].min(initial=np.inf) >= 1e-2 * q.mean():
             return
 
 
@@ -343,11 +341,11 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
     upper += round_up((sum_error(4 * n + 4 * len(U)) + 2.0 * off.data_error) * (1.0 + l1))
     lower = -1.0 - 4 * UNIT
     given = [] if dual is None or dual.C is None else [clip_to_box(problem, dual.C)]
-    for u, inverse_mean in candidate_weights(problem, row_energies(problem.X, U)):
-        half = moment(problem.X, u) / 2
+    for u, inverse_mean in candidate_weights(problem, problem.X.energies(U)):
+        half = problem.X.moment(u) / 2
         theta = problem.gain(U) / 2 - l1
         slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
-        off_M = problem.moment_error(moment(problem.Z, u), float(u.max(initial=0.0))) / 2
+        off_M = problem.moment_error(problem.Z.moment(u), float(u.max(initial=0.0))) / 2
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
             found = normalized_multiplier(problem, half, C, off_M)
             lower = max(

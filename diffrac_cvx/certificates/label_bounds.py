@@ -7,8 +7,8 @@ import scipy.optimize
 
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import UNIT, outside_of, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten, unit_rows
-from diffrac_cvx.problem.floating_point import UNIT, outside_of, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.problem.result import Bracket
 
 FEASIBLE = 1e-12  # in 1'Y1/n^2

@@ -11,6 +11,7 @@ rows are not, they are factorised, with the Schur complement of the others bound
 the size of all coordinates is made.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
+from diffrac_cvx.certificates.block_problem import BlockProblem, Gram, Indices
 from diffrac_cvx.certificates.direction_bounds import (
     bound_at,
 )
@@ -26,11 +27,10 @@ from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, excess_pairs
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, succeeds, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, lanczos, symmetric
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.sparse import dense_columns, row_of
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.floating_point import UNIT, Whitening, round_up, succeeds, sum_error
 
 MOST_PAIRS = 40  # beyond their box, for each coordinate: with more the bound fails anyway
 MOST_FACTORISED = 3000  # rows that are not diagonally dominant
@@ -58,19 +58,20 @@ class Core:
     """
 
     def __init__(self, problem: DirectionProblem, chosen: Indices, C: Array, excess: float = 0.0) -> None:
-        n, size = problem.X.shape
+        size = len(problem.c)
         problem, C = problem.penalised_more(excess), (1.0 + excess) * C
         self.problem, self.chosen = problem, chosen
         self.rest = np.setdiff1d(np.arange(size), chosen)
-        self.data = dense_columns(problem.X, chosen)
+        X, Y = problem.X.in_columns(), problem.Y.in_columns()
+        self.data, self.gram = X.dense_columns(chosen), Y.dense_columns(chosen)
         self.a, self.c = problem.a[chosen], problem.c[chosen]
         box = np.outer(self.c, self.c) * SIDE
         np.fill_diagonal(box, 0.0)
         self.C = np.clip(symmetric(C), -box, box)
-        none = np.zeros((0, 0))
+        none, no_columns = np.zeros((0, 0)), np.zeros((len(X), 0))
         self.outside = BlockProblem(
-            X=problem.X[:, self.rest],
-            F=np.zeros((n, 0)),
+            X=X.columns(self.rest),
+            F=no_columns,
             a=problem.a[self.rest],
             c=problem.c[self.rest],
             basis=none,
@@ -78,27 +79,38 @@ class Core:
             free=np.zeros(0, dtype=np.intp),
             problem=problem,
             whitened=Whitening(0.0, 0.0),
+            gram=None if problem.gram is None else Gram(Y.columns(self.rest), np.zeros((len(Y), 0))),
         )
+
+    @cached_property
+    def rows(self) -> Array:
+        """The core's columns of what `gram_weights` weigh."""
+        return self.data if self.outside.gram is None else np.vstack([self.data, self.gram])
 
     def matrix(self, u: Array, t: float) -> Array:
         """Return S on the core."""
-        P = self.data.T @ (self.data * ((t - u) / len(u))[:, None]) + t * self.C
+        P = self.rows.T @ (self.rows * -self.outside.gram_weights(u, t)[:, None]) + t * self.C
         P[np.diag_indices(len(P))] += t * (self.a**2 + self.c**2)
         return symmetric(P)
 
     def masses(self, u: Array, t: float) -> tuple[float, float]:
         """Return h'h and o'o: S is computed up to sum_error(k) h h' + h o' + o h' + o o', entry by entry.
 
-        h_j^2 = mean (u + t) x_j^2 + t (a_j^2 + 2 c_j^2), and o_j^2 is max u + t times the square of what column j is
-        off by its centring.  Sparse columns and their row are multiplied out: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
+        h_j^2 is twice the terms of mean u x_j^2 + t (A_jj + 2 c_j^2), and o_j^2 is max u + t times the square of what
+        column j is off by its centring.
         """
-        whole, weights = self.problem, u + t
-        squares = np.square(self.data).sum(axis=1) + self.outside.squares @ np.ones(len(self.rest))
-        penalties = float(np.sum(whole.a**2) + 2.0 * np.sum(whole.c**2))
-        shift = float(np.sum(row_of(whole.X) ** 2))
-        h = 2.0 * float(np.mean(weights * squares)) + 8.0 * float(np.mean(weights)) * shift + t * penalties
-        o = (float(u.max(initial=0.0)) + t) * (float(np.mean(squares)) + penalties) * sum_error(len(u) + 16) ** 2
-        return h, o
+        X, Y, mean = self.problem.X.in_columns(), self.problem.Y.in_columns(), float(np.mean(u))
+        terms = self.outside.X.terms(self.outside.weighted_squares(u), mean).sum()
+        terms += X.terms(u @ np.square(self.data) / len(u), mean, self.chosen).sum()
+        penalties = float(np.sum(self.problem.a**2) + 2.0 * np.sum(self.problem.c**2))
+        h = 2.0 * (float(terms + t * Y.terms(self.energies, 1.0).sum()) + t * penalties)
+        size = max(float(np.sum(self.energies)), float(np.sum(X.mean_squares()))) + penalties
+        return h, (float(u.max(initial=0.0)) + t) * size * sum_error(max(len(X), len(Y)) + 16) ** 2
+
+    @cached_property
+    def energies(self) -> Array:
+        """The diagonal of A without the ridge, shape (D,)."""
+        return self.problem.Y.mean_squares()
 
 
 class Eliminated(NamedTuple):
@@ -198,7 +210,7 @@ def failure(core: Core, found: Eliminated, needed: Indices, violated: Array) -> 
     directions[core.rest] = violated
     inner = found.at.K @ violated
     directions[core.chosen] = -scipy.linalg.solve_triangular(found.L, inner, lower=True, trans="T", check_finite=False)
-    data, K, t = dense_columns(core.outside.X, needed), found.at.K[:, needed], found.at.t
+    data, K, t = core.outside.rows.X.dense_columns(needed), found.at.K[:, needed], found.at.t
     side = SIDE * np.outer(core.outside.c[needed], core.outside.c[needed])
     np.fill_diagonal(side, 0.0)
     among = np.clip((data.T @ (data * found.at.gram_weights[:, None]) + K.T @ K) / t, -side, side)
@@ -207,8 +219,9 @@ def failure(core: Core, found: Eliminated, needed: Indices, violated: Array) -> 
 
 def eliminate_core(core: Core, u: Array, t: float) -> Eliminated | None:
     """Eliminate the core from S, with the multipliers between it and the others that leave the most of S."""
-    n, w, out = len(u), len(core.chosen), core.outside
-    gram_weights = (u - t) / n
+    w, out = len(core.chosen), core.outside
+    gram_weights = out.gram_weights(u, t)
+    n = len(gram_weights)
     P = core.matrix(u, t)
     if not are_finite(P, gram_weights):
         return None
@@ -231,7 +244,7 @@ def eliminate_core(core: Core, u: Array, t: float) -> Eliminated | None:
     left = lift - off - sum_error(2 * w + 8) * trace
     if not left > 0.0:
         return None
-    M = u @ out.squares / n
+    M = out.weighted_squares(u)
     return Eliminated(
         SchurComplement(t, gram_weights, K), L, C, t * out.diagonal - M - energies, round_up(off + residual**2 / left)
     )
@@ -242,7 +255,7 @@ def excess_of_core(core: Core, P: Array, gram_weights: Array, t: float) -> tuple
 
     Any C in the box is allowed, so that the lassos may be inexact.
     """
-    T = np.asarray((core.outside.X.T @ (core.data * gram_weights[:, None])).T)
+    T = core.outside.rows.X.products_with(core.rows * gram_weights[:, None]).T * len(core.rows)
     side = t * SIDE * np.outer(core.c, core.outside.c)
     E = np.clip(T, -side, side) - T
     beyond = np.flatnonzero(E.any(axis=0))

@@ -24,12 +24,12 @@ from diffrac_cvx.certificates.direction_bounds import (
 )
 from diffrac_cvx.certificates.outside import Core, Look, look_outside
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import cholesky, moment, times
+from diffrac_cvx.points.floating_point import UNIT, round_up
+from diffrac_cvx.points.linear_algebra import cholesky, times
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.sparse import dense_columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, largest_penalty, without_l1
-from diffrac_cvx.problem.floating_point import UNIT, round_up
 
 EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
 VALUES = 1e-9  # rounding of a value, and more
@@ -74,7 +74,7 @@ def dual_of(
     found = [
         blended(small, u, inverse_mean, C)
         for u, inverse_mean in candidate_weights(problem, point.q)
-        for C in candidates(moment(small.X, u))
+        for C in candidates(small.X.moment(u))
     ]
     best = max(found, key=lambda dual: dual.lower)
     gap = point.value - best.lower
@@ -89,7 +89,7 @@ def blended(
 ) -> CoreDual:
     """Return the dual on a core with the share of a multiplier, and the t, that are best there."""
     more = small.penalised_more(excess)
-    rows = small.X * (u / len(u))[:, None] ** 0.5
+    rows = small.X.array() * (u / len(u))[:, None] ** 0.5
     B = more.A + np.diag(more.c**2)
 
     def at(blend: float) -> tuple[Blend, float]:
@@ -176,8 +176,9 @@ def join(
     """
     both, kept = np.concatenate([chosen, new]), len(chosen)
     order = np.argsort(both, kind="stable")
-    data, c = dense_columns(problem.X, both), problem.c[both]
-    larger = np.clip(data.T @ (data * ((u - 1.0) / len(u))[:, None]), -np.outer(c, c), np.outer(c, c))
+    data, c = DensePoints(problem.X.in_columns().dense_columns(both)), problem.c[both]
+    A = DensePoints(problem.Y.in_columns().dense_columns(both)).second_moment()
+    larger = np.clip(data.moment(u) - A, -np.outer(c, c), np.outer(c, c))
     np.fill_diagonal(larger, 0.0)
     larger[:kept, :kept] = C
     places = kept + np.flatnonzero(np.isin(new, look.needed))

@@ -9,9 +9,8 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
 from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.sparse import SparseColumns
-from diffrac_cvx.problem.floating_point import round_up, sum_error
 from diffrac_cvx.problem.result import Labels
 
 COLUMNS = 512  # of X that are multiplied with the others at a time, fewer where the others are many
@@ -19,7 +18,7 @@ PRODUCTS = 5_000_000  # at a time
 NEAR = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at again without the others
 SINGLE_FROM = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
 SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
-SPARSE_PAIRS = 4000  # of sparse columns that are multiplied at a time
+AGAIN = 20_000  # pairs that are looked at between looks at the clock
 GATHER = 30  # how much longer a product takes alone than among others
 
 Poll = Callable[[], None]
@@ -60,8 +59,8 @@ class SchurComplement(NamedTuple):
     ----------
     t : float
         The t of the bound.
-    gram_weights : (n,) array
-        (u - t)/n.
+    gram_weights : array
+        Weights of the rows, (u - t)/n where A is of the rows of X.
     K : (f, m) array
         S_jF S_FF^-1 S_Fk = K_j'K_k.
     roundings : float
@@ -89,23 +88,24 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | No
     """Eliminate F from S = t (A + C + Diag(c)^2) - M; None where S is not positive definite on F."""
     if not np.isfinite(t):
         return None
-    n, gram_weights, f = len(u), (u - t) / len(u), problem.F.shape[1]
+    n, gram_weights, f = len(u), problem.gram_weights(u, t), problem.F.shape[1]
     if f == 0:
         return with_rounding(problem, u, SchurComplement(t, gram_weights, np.zeros((0, len(problem.c)))), 1.0)
     values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
     off = t * problem.whitened.right_error + 4 * (t * float(u.max())) ** 0.5 * problem.whitened.data_error
     if values[0] <= 64 * f * sum_error(n + 32) * t + 4 * off:
         return None
-    K = (vectors / np.sqrt(values)).T @ ((gram_weights[:, None] * problem.F).T @ problem.X)
+    rows = problem.rows
+    between = rows.X.products_with(gram_weights[:, None] * rows.F) * len(rows.F)
+    K = (vectors / np.sqrt(values)).T @ between.T
     return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / float(values[0]))
 
 
 def with_rounding(problem: BlockProblem, u: Array, at: SchurComplement, condition: float) -> SchurComplement:
     """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
-    n, top = len(u), float(u.max(initial=0.0))
-    size = np.abs(at.gram_weights) @ problem.squares + condition * np.sum(at.K**2, axis=0)
-    if problem.shift.any():  # (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2
-        size = condition * (2.0 * size + 8.0 * float(np.abs(at.gram_weights).sum()) * problem.shift)
+    n, top = len(at.gram_weights), float(u.max(initial=0.0))
+    sizes, rows = np.abs(at.gram_weights), problem.rows.X
+    size = rows.terms(rows.squares().row_sums(sizes), float(sizes.sum())) + condition * np.sum(at.K**2, axis=0)
     # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.
     weight = 1.0 + 2.0 * (top / at.t) ** 0.5 if len(at.K) else 0.0
     roundings = sum_error(n + len(at.K) + 32) + problem.whitened.right_error + weight * problem.whitened.data_error
@@ -185,14 +185,15 @@ def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int, poll: Po
 
     Columns whose K is 0 come first: their products with the others are those of X alone.
     """
-    X, K, c = problem.X, at.K, problem.c
-    n, m = X.shape
+    K, c = at.K, problem.c
+    n, m = problem.rows.X.shape
     order = np.argsort(K.any(axis=0), kind="stable")
     simple = m - int(K.any(axis=0).sum())
     rounding = single_rounding(problem, at)
     single = rounding <= SINGLE_ROUNDING
     kind: type[np.floating[Any]] = np.float32 if single else np.float64
-    right: npt.NDArray[Any] = np.vstack([X[:, order] / c[order], K[:, order] / c[order]]).astype(kind)
+    right: npt.NDArray[Any] = np.vstack([problem.rows.X.dense_columns(order), K[:, order]]).astype(np.float64)
+    right = (right / c[order]).astype(kind)
     gram_weights: npt.NDArray[Any] = np.append(at.gram_weights, np.ones(len(K))).astype(kind)[:, None]
     least = at.side - (rounding if single else 0.0)
     step, found, parts = min(COLUMNS, max(PRODUCTS // max(m, 1), 16)), 0, [empty_pairs()]
@@ -218,10 +219,9 @@ def single_rounding(problem: BlockProblem, at: SchurComplement) -> float:
     """
     if len(problem.c) < SINGLE_FROM:
         return float("inf")
-    size = float(
-        np.max((np.abs(at.gram_weights) @ problem.squares + np.sum(at.K**2, axis=0)) / problem.c**2, initial=0.0)
-    )
-    return 1.1 * (len(problem.X) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
+    squares = problem.rows.X.squares().row_sums(np.abs(at.gram_weights)) + np.sum(at.K**2, axis=0)
+    size = float(np.max(squares / problem.c**2, initial=0.0))
+    return 1.1 * (len(at.gram_weights) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
 
 
 def kept_pairs(
@@ -243,46 +243,37 @@ def kept_pairs(
     return Pairs(first, second, block_of(problem, at, *ranges)[j, k], side)
 
 
-class Columns(NamedTuple):
+class ScaledProducts(NamedTuple):
     """What `scan` multiplies: G_jk / (c_j c_k) for a range of columns and all from its start, up to `rounding`."""
 
     products: Callable[[slice, slice], npt.NDArray[np.floating[Any]]]
     rounding: float
 
 
-def scaled_columns(problem: BlockProblem, at: SchurComplement) -> Columns:
+def scaled_columns(problem: BlockProblem, at: SchurComplement) -> ScaledProducts:
     """Return the products that `scan` needs, in single precision where that is exact enough and pays."""
-    X, c = problem.X, problem.c
-    if isinstance(X, SparseColumns):
-        return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
-    rounding = single_rounding(problem, at)
+    X, c = problem.rows.X, problem.c
+    rounding = single_rounding(problem, at) if X.in_memory else float("inf")
     if rounding > SINGLE_ROUNDING:
-        return Columns(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
-    right = np.vstack([X / c, at.K / c]).astype(np.float32)
-    gram_weights = np.append(at.gram_weights, np.ones(len(at.K))).astype(np.float32)[:, None]
-    return Columns(lambda first, rest: (right[:, first] * gram_weights).T @ right[:, rest], rounding)
+        return ScaledProducts(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
+    right = np.vstack([X.array() / c, at.K / c]).astype(np.float32)
+    weights = np.append(at.gram_weights, np.ones(len(at.K))).astype(np.float32)[:, None]
+    return ScaledProducts(lambda first, rest: (right[:, first] * weights).T @ right[:, rest], rounding)
 
 
 def block_of(problem: BlockProblem, at: SchurComplement, first: slice, rest: slice) -> Array:
     """Return G for two ranges of columns."""
-    X, K = problem.X, at.K
-    if isinstance(X, SparseColumns):
-        return X.gram(at.gram_weights, first, rest) + K[:, first].T @ K[:, rest]
-    return np.asarray((X[:, first] * at.gram_weights[:, None]).T @ X[:, rest] + K[:, first].T @ K[:, rest])
+    return problem.rows.X.gram(at.gram_weights, first, rest) + at.K[:, first].T @ at.K[:, rest]
 
 
 def look_again(problem: BlockProblem, at: SchurComplement, pairs: Pairs, poll: Poll) -> Pairs:
     """Return the same pairs at other weights."""
     G = np.empty(len(pairs.j))
-    step = max(1, 2**22 // len(problem.X)) if not isinstance(problem.X, SparseColumns) else SPARSE_PAIRS
-    for start in range(0, len(G), step):
+    for start in range(0, len(G), AGAIN):
         poll()
-        j, k = pairs.j[start : start + step], pairs.k[start : start + step]
-        if isinstance(problem.X, SparseColumns):
-            G[start : start + step] = problem.X.pair_sums(at.gram_weights, j, k)
-        else:
-            G[start : start + step] = np.einsum("ip,i,ip->p", problem.X[:, j], at.gram_weights, problem.X[:, k])
-        G[start : start + step] += np.sum(at.K[:, j] * at.K[:, k], axis=0)
+        some = slice(start, start + AGAIN)
+        j, k = pairs.j[some], pairs.k[some]
+        G[some] = problem.rows.X.pair_sums(at.gram_weights, j, k) + np.sum(at.K[:, j] * at.K[:, k], axis=0)
     return Pairs(pairs.j, pairs.k, G, at.side * problem.c[pairs.j] * problem.c[pairs.k])
 
 

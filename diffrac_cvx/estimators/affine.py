@@ -20,9 +20,9 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.changes import require_file
 from diffrac_cvx.points.checks import Array, one_of, positive, positive_int
 from diffrac_cvx.points.chunks import as_chunks, is_chunked, with_known_shape
-from diffrac_cvx.points.linear_algebra import Standardised, column_basis, inverse_or_one, row_blocks, standardise
-from diffrac_cvx.points.reading import as_points, root_mean_squares, scale_columns
-from diffrac_cvx.points.sparse import SparseColumns
+from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, row_blocks, standardise
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.reading import as_points, centred_points
 from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.points.weights import (
     as_weighted_data,
@@ -42,6 +42,14 @@ from diffrac_cvx.solvers.stopping import WIDE_GAP
 
 INPUT: Any = {"accept_sparse": ("csr", "csc"), "dtype": np.float64}
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
+
+
+class ScaledTable(NamedTuple):
+    """Centred points and what was done to the columns: X = (what was given - mean) * unit."""
+
+    X: Any  # an array, or `Points` where they are read by parts
+    mean: Array
+    unit: Array
 
 
 class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -70,21 +78,20 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             _check_feature_names(self, X, reset=True)
         return X
 
-    def _scale(self, X: Array, shares: Array | None = None) -> Standardised:
+    def _scale(self, X: Array, shares: Array | None = None) -> ScaledTable:
         """Return centred data, of unit variance where ``standardize`` asks for it."""
         require_flag(self.standardize, "standardize")
         centred = as_weighted_data(X, every_point(shares), warn=False)  # the solver warns
         unit = standardise(centred, shares).unit if self.standardize else np.ones(X.shape[1])
-        return Standardised(centred * unit, mean_of(X, shares), unit)
+        return ScaledTable(centred * unit, mean_of(X, shares), unit)
 
-    def _scale_by_parts(self, X: Any) -> Standardised:
+    def _scale_by_parts(self, X: Any) -> ScaledTable:
         """Return the same of a table that is read by parts."""
         require_flag(self.standardize, "standardize")
         by_columns = self._penalty.has_l1 and not many_rows(*X.shape)
         points = as_points(X, by_rows=True, by_columns=by_columns, warn=False)
-        mean = points.mean if isinstance(points, SparseColumns) else points.mean + points.rest
-        unit = inverse_or_one(root_mean_squares(points)) if self.standardize else np.ones(X.shape[1])
-        return Standardised(scale_columns(points, unit), mean, unit)
+        unit = inverse_or_one(np.sqrt(points.mean_squares())) if self.standardize else np.ones(X.shape[1])
+        return ScaledTable(points.scaled(unit), points.taken, unit)
 
     @property
     def _penalty(self) -> Penalty:
@@ -111,7 +118,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         require_flag(self.verbose, "verbose")
         if self.verbose:
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
-        if SOLVERS[name].function is None and isinstance(X, StreamedRows | SparseColumns):
+        if SOLVERS[name].function is None and isinstance(X, Points):
             raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
         weights: dict[str, Any] = {} if shares is None else {"sample_weight": shares}
         if SOLVERS[name].function is not None:
@@ -146,9 +153,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         for reservation in self.reservations_:
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)
 
-    def _direction(self, X: Array, labels: Array, shares: Array | None = None) -> Array:
+    def _direction(self, X: Array | Points, labels: Array, shares: Array | None = None) -> Array:
         """Return the penalised least-squares direction of labels."""
-        return best_direction(X, labels - mean_of(labels, shares), *self._penalty.weights(X.shape[1]), shares)
+        points = centred_points(X, shares)
+        return best_direction(points, labels - points.mean_of(labels), *self._penalty.weights(X.shape[1]))
 
     @property
     def _n_features_out(self) -> int:

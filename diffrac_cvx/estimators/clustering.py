@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, as_dense, as_seconds, choose_seed, require_flag
+from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, as_dense, as_seconds, choose_seed, require_flag
 from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
 from diffrac_cvx.points.checks import Array, one_of, positive_int
 from diffrac_cvx.points.chunks import is_chunked
-from diffrac_cvx.points.linear_algebra import Standardised
-from diffrac_cvx.points.reading import deviations_of
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.reading import centred_points
 from diffrac_cvx.points.weights import (
     PointWeights,
     as_weights,
@@ -227,7 +227,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         else:
             result = self._solve(data.X, "low_rank", shares)
             self.coef_, self.intercept_ = self._function(data, result, shares)
-        self.scaled_coef_ = self.coef_ * deviations_of(data.X, shares) / data.unit
+        self.scaled_coef_ = self.coef_ * np.sqrt(centred_points(data.X, shares).mean_squares()) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         self.labels_ = self.predict(X)
         labels: Any = points_with_weight(self.labels_, weights)
@@ -246,15 +246,15 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Find the clusters, and return them as in ``labels_``; parameters, errors and warnings are those of `fit`."""
         return np.asarray(self.fit(X, sample_weight=sample_weight).labels_)
 
-    def _add_points_without_weight(self, given: Array, data: Standardised, weights: PointWeights | None) -> None:
+    def _add_points_without_weight(self, given: Array, data: ScaledTable, weights: PointWeights | None) -> None:
         """Give the points of weight 0 a row in the result's F."""
         if weights is None or not weights.has_zeros:
             return
-        problem = direction_problem(data.X, float(self.nu), self._penalty, weights.shares)
+        problem = direction_problem(centred_points(data.X, weights.shares), float(self.nu), self._penalty)
         every = np.where(data.X.any(axis=0), (given - data.mean) * data.unit, 0.0)
-        self.result_ = with_all_points(self.result_, problem, every, weights)
+        self.result_ = with_all_points(self.result_, problem, DensePoints(every), weights)
 
-    def _cluster_together(self, data: Standardised, K: int, shares: Array | None) -> None:
+    def _cluster_together(self, data: ScaledTable, K: int, shares: Array | None) -> None:
         """Keep the scores of more than two clusters, found together."""
         result = self._solve(data.X, "low_rank", shares)
         a, c = self._penalty.weights(data.X.shape[1])
@@ -282,14 +282,14 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self._keep(results)
         self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
 
-    def _function(self, data: Standardised, result: Result, shares: Array | None) -> tuple[Array, float]:
+    def _function(self, data: ScaledTable, result: Result, shares: Array | None) -> tuple[Array, float]:
         """Return the function x'coef + intercept that splits points in two."""
         v = self._find_direction(data.X, self._round(result.factor, shares), shares)
-        v = v if v[np.argmax(np.abs(v) * deviations_of(data.X, shares))] >= 0 else -v
+        v = v if v[np.argmax(np.abs(v) * np.sqrt(centred_points(data.X, shares).mean_squares()))] >= 0 else -v
         coef = v * data.unit
         return coef, -float(np.dot(coef, data.mean)) - threshold(data.X @ v, shares)
 
-    def _halves(self, data: Standardised, part: Array, result: Result, shares: Array | None) -> Halves:
+    def _halves(self, data: ScaledTable, part: Array, result: Result, shares: Array | None) -> Halves:
         """Return the function that splits some points in two, and the cost of its split."""
         coef, intercept = self._function(data, result, shares)
         labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)

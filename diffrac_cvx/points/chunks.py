@@ -103,13 +103,11 @@ class Chunks:
         futures = distributed.futures_of(self.array)
         return dict(in_words(lambda: self.client.who_has(futures))) if futures else {}
 
-    def each(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> list[Any]:
+    def map_parts(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> list[Any]:
         """Return ``function(chunk, common, aligned)`` for all chunks, in their order."""
-        return self.each_of_own(function, common, self.cut(aligned), poll)
+        return self.map_own(function, common, self.cut(aligned), poll)
 
-    def each_of_own(
-        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
-    ) -> list[Any]:
+    def map_own(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll) -> list[Any]:
         """Return ``function(chunk, common, own)`` for all chunks, in their order."""
         client = self.client
         if client is not None:
@@ -120,8 +118,10 @@ class Chunks:
         """Return the entries for the rows of each chunk."""
         return [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
 
-    def total(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> tuple[Any, ...]:
-        """Return the sum of the tuples that `each` gives; on a cluster the workers add, in pairs of pairs."""
+    def sum_parts(
+        self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll
+    ) -> tuple[Any, ...]:
+        """Return the sum of the tuples that `map_parts` gives; on a cluster the workers add, in pairs of pairs."""
         own, client = self.cut(aligned), self.client
         if client is not None:
             from dask.delayed import delayed
@@ -143,7 +143,7 @@ class Chunks:
         ends = np.searchsorted(chosen, [j for _, j in self.bounds])
         starts = np.concatenate([[0], ends[:-1]])
         own = [(chosen[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
-        return join_rows(self.each_of_own(pick, None, own, poll))
+        return join_rows(self.map_own(pick, None, own, poll))
 
     @property
     def client(self) -> Any:

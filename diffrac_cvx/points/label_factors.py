@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse.linalg
@@ -13,8 +13,10 @@ from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, order_columns
 from diffrac_cvx.points.linear_algebra import inverse_or_one, unit_rows
-from diffrac_cvx.points.sparse import SparseColumns
-from diffrac_cvx.points.streamed import Poll, StreamedRows
+
+if TYPE_CHECKING:
+    from diffrac_cvx.points.points import Columns, Poll
+    from diffrac_cvx.points.streamed import StreamedRows
 
 DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
 FEWER = "the roundings take F without making it: pass them the result's `factor`"
@@ -62,7 +64,7 @@ class FactorTable(ABC):
 class StoredFactor(FactorTable):
     """A factor in a table that is read by parts."""
 
-    def __init__(self, rows: StreamedRows) -> None:
+    def __init__(self, rows: "StreamedRows") -> None:
         # The rows are centred when they are read: what is taken off is added again.
         self.rows, self.taken = rows, rows.mean + rows.rest
         self.shape = (len(rows), rows.shape[1])
@@ -91,7 +93,7 @@ class LabelsFactor(FactorTable):
         Factor of V.
     """
 
-    def __init__(self, X: StreamedRows, U: Factor) -> None:
+    def __init__(self, X: "StreamedRows", U: Factor) -> None:
         self.X, self.U = X, order_columns(dense(U), rtol=1e-16)
         self.shape = (len(X), int(self.U.shape[1]))
 
@@ -126,7 +128,7 @@ class LabelsFactor(FactorTable):
     def each(self, function: Any, *arguments: Any, aligned: tuple[Array, ...] = ()) -> list[Any]:
         """Return what a function gives of the parts of X U."""
         with one_thread():  # this runs after the solver has returned
-            return self.X.in_centred.each(
+            return self.X.in_centred.map_parts(
                 function, self.X.transform @ self.U, *arguments, aligned=aligned, poll=time_budget.poll
             )
 
@@ -134,7 +136,7 @@ class LabelsFactor(FactorTable):
         """Return the sums of what a function gives of the parts of X U."""
         with one_thread():
             T = self.X.transform @ self.U
-            return tuple(self.X.in_centred.total(function, T, *arguments, aligned=aligned, poll=time_budget.poll))
+            return tuple(self.X.in_centred.sum_parts(function, T, *arguments, aligned=aligned, poll=time_budget.poll))
 
 
 class SparseLabelsFactor(FactorTable):
@@ -142,17 +144,13 @@ class SparseLabelsFactor(FactorTable):
 
     Parameters
     ----------
-    X : SparseColumns
-        The data, in the coordinates of U.
-    U : (D, r) sparse array
-        Factor of V.
+    XU : Columns
+        The products.
     """
 
-    def __init__(self, X: SparseColumns, U: Any) -> None:
-        ordered = order_columns(U, rtol=1e-16)
-        self.XU = SparseColumns(X.S @ ordered, X.r @ ordered)
-        self.shape = self.XU.shape
-        norms = np.sqrt(np.maximum(self.XU.power(2) @ np.ones(self.shape[1]), 0.0))
+    def __init__(self, XU: "Columns") -> None:
+        self.XU, self.shape = XU, XU.shape
+        norms = np.sqrt(np.maximum(XU.squares() @ np.ones(self.shape[1]), 0.0))
         self.zero = norms == 0.0  # such a row is the first unit vector
         self.inverse = np.where(self.zero, 0.0, inverse_or_one(norms))
 
@@ -174,7 +172,7 @@ class SparseLabelsFactor(FactorTable):
 
     def products_with(self, y: Array) -> Array:
         """Return F'y, shape (r,)."""
-        found = self.XU.T @ (self.inverse * y)
+        found = self.XU.products_with(self.inverse * y) * len(self)
         found[0] += float(y[self.zero].sum())
         return np.asarray(found)
 
@@ -201,7 +199,7 @@ class SparseLabelsFactor(FactorTable):
         return values[::-1], np.asarray(vectors[:, ::-1].T)
 
 
-def factor_sums(part: StreamedRows, poll: Poll, T: Factor) -> tuple[Array, Array]:
+def factor_sums(part: "StreamedRows", poll: "Poll", T: Factor) -> tuple[Array, Array]:
     """Return the sums of the rows of X T at unit norm, and of their products."""
     r = T.shape[1]
     total, gram = np.zeros(r), np.zeros((r, r))
@@ -213,7 +211,7 @@ def factor_sums(part: StreamedRows, poll: Poll, T: Factor) -> tuple[Array, Array
     return total, gram
 
 
-def factor_times(part: StreamedRows, poll: Poll, T: Factor, W: Array) -> Array:
+def factor_times(part: "StreamedRows", poll: "Poll", T: Factor, W: Array) -> Array:
     """Return the rows of X T at unit norm times W."""
     found, start = np.empty((len(part), W.shape[1])), 0
     for block in part.centred_blocks():
@@ -223,7 +221,7 @@ def factor_times(part: StreamedRows, poll: Poll, T: Factor, W: Array) -> Array:
     return found
 
 
-def factor_products(part: StreamedRows, poll: Poll, T: Factor, y: Array) -> tuple[Array]:
+def factor_products(part: "StreamedRows", poll: "Poll", T: Factor, y: Array) -> tuple[Array]:
     """Return the sum of the rows of X T at unit norm times y_i."""
     total, start = np.zeros(T.shape[1]), 0
     for block in part.centred_blocks():

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,9 @@ import scipy.sparse.linalg
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.time_budget import is_late, poll
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.sparse import Points, SparseColumns
-from diffrac_cvx.points.streamed import BLOCK, StreamedRows
 from diffrac_cvx.points.weights import mean_of
 
+BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
 RANK = 8.0  # times the size and the precision: singular values below, over the largest, are zero
 SMALL_RIDGE = 1e-4  # a_j, over the norm of its column and itself, below which it is small
 FEW = 1000  # columns with a small ridge that are never too many to stay as they are
@@ -30,31 +29,20 @@ WELL_CONDITIONED = 1e-5  # inverse of the condition number from which on a Chole
 EPS = float(np.finfo(float).eps)
 
 
-def row_blocks(X: Points | StreamedRows) -> Iterator[Any]:
-    """Yield a matrix by blocks of rows: X is read once, and no copy of its size is made; the clock is looked at."""
-    if isinstance(X, StreamedRows):
-        yield from X.blocks()
-        return
+def row_blocks(X: Array) -> Iterator[Array]:
+    """Yield a matrix by blocks of rows: no copy of its size is made, and the clock is looked at."""
     for start in range(0, len(X), BLOCK):
         poll()
         yield X[start : start + BLOCK]
 
 
-def row_energies(X: Array | StreamedRows | SparseColumns, U: Array) -> Array:
+def row_energies(X: Array, U: Array) -> Array:
     """Return q_i = x_i' U U' x_i, shape (n,), without forming an n x n matrix."""
-    if isinstance(X, StreamedRows):
-        return X.energies(U)
-    if isinstance(X, SparseColumns) and scipy.sparse.issparse(U):  # the products are sparse too, but for one row
-        return np.maximum(SparseColumns(X.S @ U, X.r @ U).power(2) @ np.ones(U.shape[1]), 0.0)
     return np.concatenate([row_products(XU, XU) for XU in (times(block, U) for block in row_blocks(X))])
 
 
-def moment(X: Array | StreamedRows | SparseColumns, u: Array) -> Array:
+def moment(X: Array, u: Array) -> Array:
     """Return M(u) = X' Diag(u) X / n."""
-    if isinstance(X, SparseColumns):
-        return X.gram(u) / len(X)
-    if isinstance(X, StreamedRows):
-        return X.moment(u)
     total = np.zeros((X.shape[1], X.shape[1]))
     for block, weights in zip(row_blocks(X), row_blocks(u), strict=True):
         total += times(block.T, weights[:, None] * block)

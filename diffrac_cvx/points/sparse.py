@@ -1,26 +1,31 @@
 """Sparse tables of many columns: centred and scaled without being made dense, as a sparse matrix plus a row."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_sparse_table, find_constant, require_moderate, warn_constant
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.factors import Factor, Sparse, is_sparse, order_columns
+from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.label_factors import SparseLabelsFactor
+from diffrac_cvx.points.linear_algebra import BLOCK, row_products
+from diffrac_cvx.points.points import Chosen, Columns, Indices, LabelsFactor, Mask, Points
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, misfits, row_bounds
 from diffrac_cvx.points.streamed import StreamedRows
 
-Mask = npt.NDArray[np.bool_]
-Points = Any  # an Array or a `SparseColumns`; both are multiplied by arrays with @
+PAIRS = 4000  # of columns that are multiplied at a time
 
 
-class SparseColumns:
+class SparseColumns(Columns):
     """The (n, d) matrix S + 1 r': a sparse matrix, and a row that is added to each of its rows.
 
-    Centred columns, their powers, and columns of constants have this form.  It is multiplied by arrays with @, from
-    both sides, and its columns and rows are chosen as those of an array.
+    Centred columns, their powers, and columns of constants have this form.
 
     Parameters
     ----------
@@ -32,84 +37,153 @@ class SparseColumns:
         What was subtracted from the user's columns; -r by default.
     """
 
-    __array_ufunc__ = None  # an array times this is computed here
-
-    def __init__(self, S: Any, r: Array, mean: Array | None = None) -> None:
-        self.S, self.r, self.mean = scipy.sparse.csc_array(S), r, -r if mean is None else mean
+    def __init__(self, S: Sparse, r: Array, mean: Array | None = None) -> None:
+        self.S: Any = scipy.sparse.csc_array(S)  # SciPy's types of what is chosen of it are too narrow
+        self.r, self.mean = r, -r if mean is None else mean
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n, d)."""
         return int(self.S.shape[0]), int(self.S.shape[1])
 
-    def __len__(self) -> int:
-        return int(self.S.shape[0])
+    @property
+    def taken(self) -> Array:
+        """What was taken off the user's columns."""
+        return self.mean
 
     @cached_property
-    def by_rows(self) -> Any:
+    def sparse_rows(self) -> Sparse:
         """S by rows."""
         return scipy.sparse.csr_array(self.S)
 
-    def __matmul__(self, U: Any) -> Array:
-        if hasattr(U, "toarray"):
-            return np.asarray((self.S @ U).toarray() + U.T @ self.r)
-        return np.asarray(self.S @ U + self.r @ U)
-
-    def __rmatmul__(self, U: Array) -> Array:
-        return np.asarray(U @ self.S + np.multiply.outer(U.sum(axis=-1), self.r))
-
     @property
-    def T(self) -> "Transposed":  # as an array's
-        """The transpose."""
-        return Transposed(self)
+    def row_at_entries(self) -> Array:
+        """The row at each entry that is stored."""
+        return np.asarray(self.r[np.repeat(np.arange(self.shape[1]), np.diff(self.S.indptr))])
 
-    def __mul__(self, factors: Array) -> "SparseColumns":
-        """Return the columns times factors, shape (d,)."""
-        return SparseColumns(self.S @ scipy.sparse.diags_array(factors), self.r * factors)
+    # Other forms of it
 
-    def __getitem__(self, key: Any) -> "SparseColumns":
-        """Return some of the rows, or some of the columns: X[rows] or X[:, columns]."""
-        if isinstance(key, tuple):
-            _, columns = key
-            return SparseColumns(self.S[:, columns], self.r[columns])
-        return SparseColumns(self.by_rows[key], self.r)
-
-    def toarray(self) -> Array:
+    def array(self) -> Array:
         """Return it as a dense array."""
         return np.asarray(self.S.toarray() + self.r)
 
-    def power(self, p: int) -> "SparseColumns":
-        """Return the powers of the entries."""
-        powers = self.S.copy()
-        at = self.r[np.repeat(np.arange(self.shape[1]), np.diff(self.S.indptr))]
-        powers.data = (self.S.data + at) ** p - at**p
-        return SparseColumns(powers, self.r**p)
+    def by_rows(self) -> Points:
+        """Return it as rows that are read by parts, in the same coordinates."""
+        return rows_of(self, np.ones(self.shape[1]))
+
+    def in_columns(self) -> Self:
+        """Return it."""
+        return self
+
+    def scaled(self, factors: Array) -> Self:
+        """Return the columns times factors, shape (d,)."""
+        return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors)
+
+    def with_offset(self) -> Self:
+        """Return it with a last column of ones, which takes no memory."""
+        S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array((len(self), 1))], format="csc")
+        return type(self)(S, np.append(self.r, 1.0))
+
+    def in_basis(self, basis: Array) -> Points:
+        """Return the matrix times a basis, an array."""
+        return DensePoints(self @ basis)
+
+    def columns(self, chosen: Chosen) -> Self:
+        """Return some of the columns."""
+        return type(self)(self.S[:, chosen], self.r[chosen])
+
+    def dense_columns(self, chosen: Chosen) -> Array:
+        """Return some of the columns as an array."""
+        return self.columns(chosen).array()
+
+    def rows(self, chosen: Chosen) -> Self:
+        """Return some of the rows."""
+        return type(self)(self.sparse_rows[chosen], self.r)
+
+    def beside(self, F: Array) -> Self:
+        """Return it with the columns of an array to the right; constant ones take no memory."""
+        constant = np.ptp(F, axis=0) == 0.0 if F.shape[1] else np.zeros(0, dtype=bool)
+        S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array(np.where(constant, 0.0, F))], format="csc")
+        return type(self)(S, np.append(self.r, np.where(constant, F[0], 0.0)))
+
+    def squares(self) -> Self:
+        """Return the squared entries."""
+        squares, at = self.S.copy(), self.row_at_entries
+        squares.data = (self.S.data + at) ** 2 - at**2
+        return type(self)(squares, self.r**2)
+
+    # Sums over rows
+
+    def __matmul__(self, U: Factor) -> Array:
+        if is_sparse(U):
+            return np.asarray((self.S @ U).toarray() + U.T @ self.r)
+        return np.asarray(self.S @ U + self.r @ U)
+
+    def products_with(self, Y: Array) -> Array:
+        """Return X'Y/n."""
+        return np.asarray(self.S.T @ Y + np.multiply.outer(self.r, Y.sum(axis=0))) / len(self)
+
+    def energies(self, U: Factor) -> Array:
+        """Return q_i = x_i'UU'x_i; of a sparse factor the products are sparse too, but for one row."""
+        if not is_sparse(U):
+            return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in self.row_blocks())])
+        return np.maximum(self.times_sparse(U).squares() @ np.ones(U.shape[1]), 0.0)
+
+    def times_sparse(self, U: Factor, offset: Array | float = 0.0) -> "SparseColumns":
+        """Return X U plus an offset (r,) in each row, for a sparse factor."""
+        return SparseColumns(self.S @ U, self.r @ U + offset)
+
+    def row_blocks(self) -> list[Self]:
+        """Return it by blocks of rows."""
+        return [self.rows(slice(start, start + BLOCK)) for start in range(0, len(self), BLOCK)]
+
+    def roots_and_pull(self, U: Array) -> tuple[float, Array]:
+        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U."""
+        return self.by_rows().roots_and_pull(U)
+
+    def moment(self, u: Array) -> Array:
+        """Return X' Diag(u) X / n."""
+        return self.gram(u) / len(self)
 
     def mean_squares(self) -> Array:
-        """Return the means of the squared entries of the columns, shape (d,), as a sum of positive numbers."""
-        counts = np.diff(self.S.indptr)
-        at = self.r[np.repeat(np.arange(self.shape[1]), counts)]
-        sums = np.zeros(self.shape[1])
-        np.add.at(sums, np.repeat(np.arange(self.shape[1]), counts), (self.S.data + at) ** 2)
-        return (sums + (len(self) - counts) * self.r**2) / len(self)
+        """Return the means of the squared entries, as a sum of positive numbers."""
+        return self.mean_of_entries(np.square)
 
-    def any(self, axis: int | None = None) -> Mask:
-        """Return which columns (axis 0) or rows (axis 1) have an entry that is not zero, or whether there is one."""
-        if axis is None:
-            return np.asarray(self.any(axis=0).any())
-        at = self.r[np.repeat(np.arange(self.shape[1]), np.diff(self.S.indptr))]
-        values = self.S.copy()
+    def mean_sizes(self) -> Array:
+        """Return the means of the absolute values."""
+        return self.mean_of_entries(np.abs)
+
+    def mean_of_entries(self, function: Callable[[Array], Array]) -> Array:
+        """Return the means of a function of the entries, shape (d,)."""
+        counts, sums = np.diff(self.S.indptr), np.zeros(self.shape[1])
+        np.add.at(sums, np.repeat(np.arange(self.shape[1]), counts), function(self.S.data + self.row_at_entries))
+        return np.asarray((sums + (len(self) - counts) * function(self.r)) / len(self))
+
+    def zero_rows(self) -> Mask:
+        """Return which rows are zero."""
+        at, values, stored = self.row_at_entries, self.S.copy(), self.S.copy()
         values.data = (self.S.data + at != 0.0).astype(np.float64)
-        if axis == 0:
-            elsewhere = (np.diff(self.S.indptr) < len(self)) & (self.r != 0.0)
-            return np.asarray(elsewhere | (values.sum(axis=0) > 0.0))
-        stored = self.S.copy()
         stored.data = (at != 0.0).astype(np.float64)
         missing = stored.sum(axis=1) < np.count_nonzero(self.r)  # an entry that is not stored is that of the row
-        return np.asarray(missing | (values.sum(axis=1) > 0.0))
+        return np.asarray(~(missing | (values.sum(axis=1) > 0.0)))
 
-    def gram(self, weights: Array, first: Any = slice(None), rest: Any = slice(None)) -> Array:
-        """Return sum_i weights_i x_i x_i' between two ranges of columns."""
+    def used_columns(self) -> Mask:
+        """Return which columns have an entry that is not zero."""
+        values = self.S.copy()
+        values.data = (self.S.data + self.row_at_entries != 0.0).astype(np.float64)
+        elsewhere = (np.diff(self.S.indptr) < len(self)) & (self.r != 0.0)
+        return np.asarray(elsewhere | (values.sum(axis=0) > 0.0))
+
+    def labels_factor(self, U: Factor) -> LabelsFactor:
+        """Return what makes the rows of X U at unit norm."""
+        return SparseLabelsFactor(self.times_sparse(order_columns(scipy.sparse.csc_array(U), rtol=1e-16)))
+
+    def row_sums(self, weights: Array) -> Array:
+        """Return sum_i weights_i x_i."""
+        return np.asarray(weights @ self.S + weights.sum() * self.r)
+
+    def gram(self, weights: Array, first: Chosen = slice(None), rest: Chosen = slice(None)) -> Array:
+        """Return sum_i weights_i x_i x_i' between two sets of columns."""
         weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, first])
         sums = weights @ self.S[:, rest]
         found = (weighted.T @ self.S[:, rest]).toarray()
@@ -117,34 +191,65 @@ class SparseColumns:
         found += np.outer(weighted.sum(axis=0), self.r[rest])
         return np.asarray(found)
 
-    def pair_sums(self, weights: Array, j: Any, k: Any) -> Array:
-        """Return sum_i weights_i x_ij x_ik for pairs of columns."""
-        left, right = self.S[:, j], self.S[:, k]
-        weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ left)
-        sums = weights @ self.S
-        found = np.asarray(weighted.multiply(right).sum(axis=0)).ravel()
-        return np.asarray(found + self.r[j] * sums[k] + self.r[k] * (sums[j] + weights.sum() * self.r[j]))
+    def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
+        """Return sum_i weights_i x_ij x_ik for pairs of columns, a few at a time."""
+        sums, parts = weights @ self.S, [np.zeros(0)]
+        for at in range(0, len(j), PAIRS):
+            first, second = j[at : at + PAIRS], k[at : at + PAIRS]
+            weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, first])
+            found = np.asarray(weighted.multiply(self.S[:, second]).sum(axis=0)).ravel()
+            found += self.r[first] * sums[second]
+            parts.append(found + self.r[second] * (sums[first] + weights.sum() * self.r[first]))
+        return np.concatenate(parts)
 
-    def beside(self, F: Array) -> "SparseColumns":
-        """Return it with the columns of an array to the right; constant ones take no memory."""
-        constant = np.ptp(F, axis=0) == 0.0 if F.shape[1] else np.zeros(0, dtype=bool)
-        S = scipy.sparse.hstack([self.S, scipy.sparse.csc_array(np.where(constant, 0.0, F))], format="csc")
-        return SparseColumns(S, np.append(self.r, np.where(constant, F[0], 0.0)))
+    # Sums with their error
+
+    def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:
+        """Return a bound on what is added: the sparse matrix and its row are multiplied out.
+
+        (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
+        """
+        return np.asarray(2.0 * squares + 8.0 * weight * self.r[chosen] ** 2)
+
+    def row_norms(self, units: Array) -> Array:
+        """Return what the norms of the rows, columns times units, are not above: in their sparse part and the row."""
+        squares = np.maximum(self.squares() @ units**2, 0.0)
+        return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(self.r * units))  # |s| + |r| <= |s + r| + 2 |r|
+
+    def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
+        """Return bounds of the sums of sqrt(q_i) and of q_i."""
+        gain = energy = 0.0
+        for block in self.row_blocks():
+            if is_sparse(factor.features):
+                lower, upper = block.energy_bounds(factor)
+                roots = np.sqrt(lower)
+            else:
+                roots, upper = row_bounds(block @ factor.features, block.row_norms(factor.units), factor)
+            gain += float(np.sum(roots))
+            energy += float(np.sum(upper))
+        return gain, energy
+
+    def energy_bounds(self, factor: RoundedFactor) -> tuple[Array, Array]:
+        """Return what q_i is not below and not above, for a sparse factor, without a dense product.
+
+        The rows of X G are a sparse matrix and one row r: q_i is the sum of (s + r)^2 - r^2 over the entries of the
+        former, plus |r|^2, and is off by rounding in proportion to |s + r|^2 + 2 |r|^2, beside what the products
+        themselves are.
+        """
+        d, r = factor.features.shape
+        XG = self.times_sparse(factor.features, factor.offset)
+        q = np.maximum(XG.squares() @ np.ones(r), 0.0)
+        row = float(XG.r @ XG.r)
+        products = sum_error(d + r + 8) * (self.row_norms(factor.units) + 1.0) * factor.norm + factor.centring
+        off = sum_error(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
+        return np.maximum(q - off, 0.0), q + off
+
+    def misfit(self, target: Array, direction: RoundedDirection) -> float:
+        """Return what the mean of (target_i - x_i'v)^2 is not above."""
+        return float(np.mean(misfits(self @ direction.v, self.row_norms(direction.units), target, direction)))
 
 
-class Transposed:
-    """The transpose of a `SparseColumns`, to be multiplied by arrays."""
-
-    __array_ufunc__ = None
-
-    def __init__(self, matrix: SparseColumns) -> None:
-        self.matrix = matrix
-
-    def __matmul__(self, Y: Array) -> Array:
-        return np.asarray(self.matrix.S.T @ Y + np.multiply.outer(self.matrix.r, Y.sum(axis=0)))
-
-
-def as_shifted(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
+def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
     """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense.
 
     Raises
@@ -191,58 +296,10 @@ def as_shifted(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
     return SparseColumns(table, np.where(constant, 0.0, r), mean)
 
 
-def with_ones(X: SparseColumns) -> SparseColumns:
-    """Return it with a last column of ones."""
-    return SparseColumns(
-        scipy.sparse.hstack([X.S, scipy.sparse.csc_array((len(X), 1))], format="csc"), np.append(X.r, 1.0)
-    )
-
-
-def sparse_rows(X: SparseColumns, units: Array) -> StreamedRows:
+def rows_of(X: SparseColumns, units: Array) -> StreamedRows:
     """Return sparse columns as rows that are read by parts, with their second moments.
 
     These are summed by blocks of rows, for the rounding of sparse products is not that which `StreamedRows` counts on.
     """
-    rows = StreamedRows(X.by_rows, mean=-X.r, rest=np.zeros(X.shape[1]), units=units)
+    rows = StreamedRows(X.sparse_rows, mean=-X.r, rest=np.zeros(X.shape[1]), units=units)
     return replace(rows, gram=replace(rows, units=np.ones(X.shape[1])).second_moment())
-
-
-def dense_columns(X: Points, columns: Any) -> Array:
-    """Return some of the columns as a dense array."""
-    chosen = X[:, columns]
-    return chosen.toarray() if isinstance(chosen, SparseColumns) else np.asarray(chosen)
-
-
-def weighted_gram(X: Points, weights: Array) -> Array:
-    """Return X' Diag(weights) X."""
-    return X.gram(weights) if isinstance(X, SparseColumns) else np.asarray(X.T @ (weights[:, None] * X))
-
-
-def squared_entries(X: Points) -> Points:
-    """Return the squares of the entries."""
-    return X.power(2) if isinstance(X, SparseColumns) else np.square(X)
-
-
-def mean_squares(X: Points) -> Array:
-    """Return the means of the squares of the columns' entries, shape (d,)."""
-    return X.mean_squares() if isinstance(X, SparseColumns) else np.asarray(np.mean(X**2, axis=0))
-
-
-def row_of(X: Points) -> Array:
-    """Return the row that is added to a sparse matrix; zeros for an array.  Rounding is proportional to it."""
-    return X.r if isinstance(X, SparseColumns) else np.zeros(X.shape[1])
-
-
-def row_sizes(X: Points, units: Array) -> Array:
-    """Return what the norms of the rows, columns times units, are not above: in their sparse part and the row alone."""
-    if not isinstance(X, SparseColumns):
-        return np.asarray(np.sqrt(np.sum((X * units) ** 2, axis=1)))
-    squares = np.maximum(X.power(2) @ units**2, 0.0)
-    return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(X.r * units))  # |s| + |r| <= |s + r| + 2 |r|
-
-
-def gram_between(X: Points, weights: Array, first: Any, rest: Any) -> Array:
-    """Return sum_i weights_i x_i x_i' between two ranges of columns."""
-    if isinstance(X, SparseColumns):
-        return X.gram(weights, first, rest)
-    return np.asarray(X[:, first].T @ (weights[:, None] * X[:, rest]))

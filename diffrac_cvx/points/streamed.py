@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine import time_budget
@@ -24,15 +25,17 @@ from diffrac_cvx.points.checks import (
     warn_constant,
 )
 from diffrac_cvx.points.chunks import Chunks, add, as_chunks, is_chunked
+from diffrac_cvx.points.dense import DensePoints, block_roots_and_pull
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.label_factors import LabelsFactor
+from diffrac_cvx.points.linear_algebra import BLOCK, row_products
+from diffrac_cvx.points.points import Columns, Indices, Mask, Points, Poll, SumsAt
+from diffrac_cvx.points.points import LabelsFactor as MadeFactor
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks, misfits, row_norms
 
 PATIENCE = 0.2  # seconds between looks at the clock while other threads read
-BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
 PICKED = 1000  # rows of a memory map that are picked at a time: each brings some pages of its own
 ENTRIES = 2_000_000  # of a block, where the table has many columns
-
-Mask = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.intp]
-Poll = Callable[[], None]
 
 
 class Meter:
@@ -54,11 +57,12 @@ class Meter:
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedRows:
+class StreamedRows(Points):
     """Hold the (n, D) matrix [(table - mean - rest) * units, offset] @ basis as the table and the change of it.
 
-    What is computed of all rows is computed by parts, `each` and `total`: by threads where the table is an array, a
-    memory map or a sparse matrix, by dask where it is a dask array, on the workers of a cluster where there is one.
+    What is computed of all rows is computed by parts, `map_parts` and `sum_parts`: by threads where the table is an
+    array, a memory map or a sparse matrix, by dask where it is a dask array, on the workers of a cluster where there is
+    one.
 
     Attributes
     ----------
@@ -97,6 +101,8 @@ class StreamedRows:
     marks: dict[int, int] = field(default_factory=dict)
     first: int = 0
 
+    in_passes = True
+
     @property
     def shape(self) -> tuple[int, int]:
         """(n, D)."""
@@ -107,13 +113,28 @@ class StreamedRows:
         return int(self.table.shape[0])
 
     @property
-    def is_chunked(self) -> bool:
-        """Whether the rows are in the chunks of a dask array."""
-        return isinstance(self.table, Chunks)
+    def is_here(self) -> bool:  # type: ignore[override]
+        """Whether the rows are not in the chunks of a dask array."""
+        return not isinstance(self.table, Chunks)
+
+    @property
+    def taken(self) -> Array:
+        """What was taken off the user's columns."""
+        return self.mean + self.rest
+
+    @property
+    def rows_read(self) -> int:  # type: ignore[override]
+        """How many rows were read until now."""
+        return self.meter.rows
+
+    def fits(self, copies: float, available: float) -> bool:
+        """Whether the rows are here, not sparse, and so many copies of them take no more than so many bytes."""
+        n, D = self.shape
+        return self.is_here and not scipy.sparse.issparse(self.table) and 8.0 * copies * n * D <= available
 
     # Parts
 
-    def each(
+    def map_parts(
         self, function: Callable[..., Any], *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll
     ) -> list[Any]:
         """Return ``function(part, poll, *arguments, *aligned)`` for all parts of the rows, in their order.
@@ -130,7 +151,7 @@ class StreamedRows:
             Called once per block of rows where the table is here; it may raise to leave.
         """
         if isinstance(self.table, Chunks):
-            found = self.table.each(run_part, (function, self.without_table, arguments), aligned, poll)
+            found = self.table.map_parts(run_part, (function, self.without_table, arguments), aligned, poll)
             self.meter.add(len(self))
             return found
         parts, bounds = self.parts(), self.bounds()
@@ -146,13 +167,15 @@ class StreamedRows:
                 poll()
             return [task.result() for task in tasks]
 
-    def total(self, function: Callable[..., Any], *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll) -> Any:
-        """Return the sum of the tuples of numbers or arrays that `each` gives; it is made where the rows are."""
+    def sum_parts(
+        self, function: Callable[..., Any], *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll
+    ) -> Any:
+        """Return the sum of the tuples of numbers or arrays that `map_parts` gives; it is made where the rows are."""
         if isinstance(self.table, Chunks):
-            found = self.table.total(run_part, (function, self.without_table, arguments), aligned, poll)
+            found = self.table.sum_parts(run_part, (function, self.without_table, arguments), aligned, poll)
             self.meter.add(len(self))
             return found
-        found, *others = self.each(function, *arguments, aligned=aligned, poll=poll)
+        found, *others = self.map_parts(function, *arguments, aligned=aligned, poll=poll)
         for other in others:
             found = add(found, other)
         return found
@@ -260,15 +283,34 @@ class StreamedRows:
         part = replace(self, table=picked, meter=Meter(), marks={})
         return np.concatenate(list(part.blocks()))
 
-    def in_basis(self, basis: Array) -> "StreamedRows":
+    def by_rows(self) -> Self:
+        """Return it."""
+        return self
+
+    def in_columns(self) -> Columns:
+        """Return it as an array."""
+        return DensePoints(self.array())
+
+    def scaled(self, factors: Array) -> Self:
+        """Return the columns times factors, without computing them."""
+        if self.basis is not None:
+            return replace(self, basis=self.basis * factors)
+        units, offset = self.units * factors[: len(self.units)], self.offset
+        return replace(self, units=units, offset=offset * float(factors[-1]) if offset > 0.0 else offset)
+
+    def with_offset(self) -> Self:
+        """Return it with a last column of ones."""
+        return replace(self, offset=1.0)
+
+    def in_basis(self, basis: Array) -> Self:
         """Return the matrix times another basis, without computing it."""
         return replace(self, basis=basis if self.basis is None else self.basis @ basis)
 
-    def __matmul__(self, U: Array) -> Array:
+    def __matmul__(self, U: Factor) -> Array:
         """Return the matrix times U, shape (n, r)."""
-        vector = U.ndim == 1
+        U, vector = dense(U), U.ndim == 1
         T = self.transform @ (U[:, None] if vector else U)
-        found = np.concatenate(self.in_centred.each(part_products, T, poll=time_budget.poll))
+        found = np.concatenate(self.in_centred.map_parts(part_products, T, poll=time_budget.poll))
         return found[:, 0] if vector else found
 
     @property
@@ -276,26 +318,26 @@ class StreamedRows:
         """The rows in their centred columns, and ones."""
         return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
 
-    def energies(self, U: Array, poll: Poll = time_budget.poll) -> Array:
+    def energies(self, U: Factor, poll: Poll = time_budget.poll) -> Array:
         """Return q_i = x_i'UU'x_i, shape (n,)."""
-        return np.concatenate(self.in_centred.each(part_energies, self.transform @ U, poll=poll))
+        return np.concatenate(self.in_centred.map_parts(part_energies, self.transform @ dense(U), poll=poll))
 
-    def gain_and_energy(self, U: Array, poll: Poll = time_budget.poll) -> tuple[float, float]:
+    def gain_and_energy(self, U: Factor, poll: Poll = time_budget.poll) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i: what travels does not depend on n."""
-        roots, squares = self.in_centred.total(part_gain, self.transform @ U, poll=poll)
+        roots, squares = self.in_centred.sum_parts(part_gain, self.transform @ dense(U), poll=poll)
         return float(roots) / len(self), float(squares) / len(self)
 
     def moment(self, u: Array, poll: Poll = time_budget.poll) -> Array:
         """Return X' Diag(u) X / n, shape (D, D)."""
         T = self.transform
-        (total,) = self.in_centred.total(part_moment, aligned=(u,), poll=poll)
+        (total,) = self.in_centred.sum_parts(part_moment, aligned=(u,), poll=poll)
         return np.asarray(T.T @ total @ T) / len(self)
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
         gram = self.gram
         if gram is None:
-            (total,) = replace(self.in_centred, offset=0.0).total(part_second_moment, poll=time_budget.poll)
+            (total,) = replace(self.in_centred, offset=0.0).sum_parts(part_second_moment, poll=time_budget.poll)
             gram = total / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
@@ -305,18 +347,53 @@ class StreamedRows:
 
     def products_with(self, Y: Array, poll: Poll = time_budget.poll) -> Array:
         """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
-        (total,) = self.in_centred.total(part_products_with, aligned=(Y,), poll=poll)
+        (total,) = self.in_centred.sum_parts(part_products_with, aligned=(Y,), poll=poll)
         return np.asarray(self.transform.T @ total) / len(self)
+
+    def roots_and_pull(self, U: Array) -> tuple[float, Array]:
+        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U; a change of coordinates is cheaper for U than for X."""
+        T = self.transform
+        total, pull = self.in_centred.sum_parts(part_roots_and_pull, T @ U, poll=time_budget.poll)
+        return total, np.asarray(T.T @ pull)
+
+    def sums_at(self, U: Array, floors: Array, poll: Poll = time_budget.poll) -> SumsAt:
+        """Return what one pass over all rows gives.
+
+        Parts of the rows are read by threads of their own, each with products of one thread: that is quicker by nearly
+        the number of threads, where products of several threads gain little on blocks that fit the cache, and lose very
+        much where another process has the core.
+        """
+        T = self.transform
+        sums = SumsAt(*self.in_centred.sum_parts(part_sums_at, T @ U, floors, poll=poll))
+        return sums._replace(moments=np.stack([T.T @ M @ T for M in sums.moments]))
+
+    def mean_squares(self) -> Array:
+        """Return the means of the squared entries of the columns, shape (D,)."""
+        return np.maximum(np.diag(self.second_moment()), 0.0)
+
+    def labels_factor(self, U: Factor) -> MadeFactor:
+        """Return what makes the rows of X U at unit norm."""
+        return LabelsFactor(self, U)
+
+    def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
+        """Return bounds of the sums of sqrt(q_i) and of q_i."""
+        gain, energy = self.sum_parts(part_energy_sums, factor, poll=time_budget.poll)
+        return gain, energy
+
+    def misfit(self, target: Array, direction: RoundedDirection) -> float:
+        """Return what the mean of (target_i - x_i'v)^2 is not above."""
+        (total,) = self.sum_parts(part_misfit, direction, aligned=(target,), poll=time_budget.poll)
+        return float(total) / len(self)
 
     def zero_rows(self) -> Mask:
         """Return which rows are zero, shape (n,)."""
         if self.offset > 0.0:
             return np.zeros(len(self), dtype=bool)
-        return np.concatenate(self.each(part_zero_rows, poll=time_budget.poll))
+        return np.concatenate(self.map_parts(part_zero_rows, poll=time_budget.poll))
 
-    def any(self) -> bool:
-        """Whether any column is not constant."""
-        return bool(self.units.any())
+    def used_columns(self) -> Mask:
+        """Return which columns are not constant."""
+        return np.asarray(self.units > 0.0)
 
     def raw(self) -> Array:
         """Return the table as it was given, as an array."""
@@ -325,7 +402,7 @@ class StreamedRows:
 
     def array(self) -> Array:
         """Return the matrix as an array, where a copy of its size is needed."""
-        return np.concatenate(self.each(part_array, poll=time_budget.poll))
+        return np.concatenate(self.map_parts(part_array, poll=time_budget.poll))
 
 
 # Of a part
@@ -420,6 +497,68 @@ def part_array(part: StreamedRows, poll: Poll) -> Array:
         found[start : start + len(block)] = block
         start += len(block)
     return found
+
+
+def part_roots_and_pull(part: StreamedRows, poll: Poll, U: Array) -> tuple[float, Array]:  # noqa: ARG001  # steps poll
+    """Return the sums of `roots_and_pull` over the centred rows of a part."""
+    total, pull = 0.0, np.zeros_like(U)
+    for block in part.centred_blocks():
+        roots, some = block_roots_and_pull(block, U)
+        total += roots
+        pull += some
+    return total, pull
+
+
+def part_sums_at(part: StreamedRows, poll: Poll, TU: Array, floors: Array) -> SumsAt:
+    """Return the sums over the centred rows of a part.
+
+    The few rows with small energies, whose u differ from floor to floor, are added for each floor.
+    """
+    size, small_at = len(TU), floors[-1]
+    moments, inverses, every_root, every_square = np.zeros((len(floors), size, size)), np.zeros(len(floors)), 0.0, 0.0
+    for block in part.centred_blocks():
+        poll()
+        XU = block @ TU
+        q = row_products(XU, XU)
+        small = q < small_at
+        roots = np.sqrt(q)
+        every_root += float(roots.sum())
+        every_square += float(q.sum())
+        roots[small] = 1.0
+        moments += block.T @ (block * np.where(small, 0.0, 1.0 / roots)[:, None])
+        inverses += np.sum(np.where(small, 0.0, roots))
+        if not small.any():
+            continue
+        few, low = block[small], q[small]
+        nonzero = few.any(axis=1)
+        for i, floor in enumerate(floors):
+            roots = np.sqrt(np.maximum(low, floor))
+            moments[i] += few.T @ (few / roots[:, None])
+            inverses[i] += np.sum(roots[nonzero])
+    return SumsAt(moments, inverses, every_root, every_square)
+
+
+def part_energy_sums(part: StreamedRows, poll: Poll, factor: RoundedFactor) -> tuple[float, float]:
+    """Return `bounds_of_blocks` of a part."""
+
+    def blocks() -> Iterator[Array]:
+        for block in part.blocks():
+            poll()
+            yield block
+
+    return bounds_of_blocks(blocks(), factor)
+
+
+def part_misfit(part: StreamedRows, poll: Poll, direction: RoundedDirection, target: Array) -> tuple[float]:
+    """Return the sum of `misfits` over a part."""
+    total, start = 0.0, 0
+    for block in part.blocks():
+        poll()
+        norms = row_norms(block, direction.units)
+        found = misfits(block @ direction.v, norms, target[start : start + len(block)], direction)
+        total += float(np.sum(found))
+        start += len(block)
+    return (total,)
 
 
 class Summary(NamedTuple):
@@ -529,7 +668,7 @@ def as_rows(
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")
     rows = StreamedRows(table, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), threads=threads)
-    summaries = rows.each(chunk_summary if rows.is_chunked else part_summary, poll=poll)
+    summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary, poll=poll)
     smallest = np.min([found.smallest for found in summaries], axis=0)
     largest = np.max([found.largest for found in summaries], axis=0)
     total = np.sum([found.total for found in summaries], axis=0)
@@ -538,7 +677,7 @@ def as_rows(
     size = np.maximum(np.abs(smallest), np.abs(largest))
     require_moderate(size)
     rows = replace(with_marks(rows, [found.marks for found in summaries]), mean=total / n)
-    gram, rest = (found / n for found in rows.total(part_centred_sums, poll=poll))
+    gram, rest = (found / n for found in rows.sum_parts(part_centred_sums, poll=poll))
     gram = gram - np.outer(rest, rest)
     # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
     rest = np.where(np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, rest)
@@ -557,7 +696,7 @@ def with_marks(rows: StreamedRows, marks: list[Any]) -> StreamedRows:
 
 def raise_not_finite(rows: StreamedRows, poll: Poll) -> None:
     """Raise DataError naming the first entry that is NaN or infinite."""
-    found = rows.each(part_not_finite, poll=poll)
+    found = rows.map_parts(part_not_finite, poll=poll)
     starts = [start for start, _ in rows.bounds()]
     count = sum(number for number, _ in found)
     if count == 0:

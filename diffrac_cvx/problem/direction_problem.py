@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,44 +11,38 @@ import scipy.sparse
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix, warn_degenerate
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import (
     Factor,
     Sparse,
     dense,
-    order_columns,
-    products,
     scale_rows,
     squared,
     squared_norm,
     sum_of_absolute_products,
 )
-from diffrac_cvx.points.linear_algebra import (
-    LARGE,
-    constant_directions,
-    inverse_or_one,
-    moment,
-    power_of_two,
-    psd_factor,
-    row_energies,
-    times,
-    triangular_root,
-    unit_rows,
-    whitener,
-    whitener_of_gram,
-    whitener_with_ridge,
-)
-from diffrac_cvx.points.sparse import SparseColumns, dense_columns, sparse_rows, with_ones
-from diffrac_cvx.points.streamed import StreamedRows
-from diffrac_cvx.points.weights import root_weights, weigh_rows
-from diffrac_cvx.problem.floating_point import (
+from diffrac_cvx.points.floating_point import (
     UNIT,
     Whitening,
+    data_rounding,
     outside_of,
     round_up,
     rounding_of_whitening,
     sum_error,
     summands,
 )
+from diffrac_cvx.points.linear_algebra import (
+    LARGE,
+    constant_directions,
+    inverse_or_one,
+    power_of_two,
+    psd_factor,
+    triangular_root,
+    whitener,
+    whitener_of_gram,
+    whitener_with_ridge,
+)
+from diffrac_cvx.points.points import LabelsFactor, Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
@@ -79,8 +73,9 @@ class DirectionProblem:
 
     Attributes
     ----------
-    X : (n, D) array, or StreamedRows
-        Data in these coordinates, the offset's column included when nu < 1.
+    X : Points
+        (n, D), in these coordinates, the offset's column included when nu < 1.  Where the points have weights, row i is
+        n p_i times point i, p_i its share, so that no sum over rows knows of weights.
     a : (D,) array
         Ridge in these coordinates; 0 when whitened, where it is part of the identity.
     c : (D,) array
@@ -97,12 +92,13 @@ class DirectionProblem:
         How exact the coordinates are, where they are whitened.
     dropped : int
         How many directions the whitened coordinates leave out.
-    s : (n,) array, optional
-        Where the points have weights, s_i = sqrt(n p_i), p_i the share of point i: row i of X is s_i x_i, so that sums
-        over rows are weighted sums over points.  Energies q, where nothing else is said, are those of the rows.
+    gram : Points, optional
+        (k, D), A = its mean of squares and products, plus Diag(a)^2; None where that is X.
+    counts : (n,) array, optional
+        What the points were multiplied by to make the rows of X; None where that is 1.
     """
 
-    X: Array
+    X: Points
     a: Array
     c: Array
     scale: Array
@@ -111,19 +107,25 @@ class DirectionProblem:
     root: Array | None = None
     whitened: Whitening | None = None
     dropped: int = 0
-    s: Array | None = None
+    gram: Points | None = None
+    counts: Array | None = None
+
+    @property
+    def Y(self) -> Points:
+        """The rows that A is of."""
+        return self.X if self.gram is None else self.gram
 
     @cached_property
     def rounding(self) -> Whitening:
         """How exact the whitened coordinates are."""
         if self.whitened is not None:
             return self.whitened
-        if isinstance(self.X, StreamedRows):  # A comes from sums over the rows, and so do the moments
+        if self.Y.in_passes:  # A comes from sums over the rows, and so do the moments
             B, W = self.A + np.diag(self.c**2), self.W
             size = float(np.trace(B) * np.sum(W**2))
             residual = float(np.linalg.norm(W.T @ B @ W - np.eye(len(W.T))))
             return Whitening(0.0, round_up(residual + sum_error(self.X.summands + 100 * len(W)) * size))
-        return rounding_of_whitening(self.X, self.W, self.Z, self.a**2 + self.c**2)
+        return rounding_of_rows(self, self.Z, self.W, self.a**2 + self.c**2)
 
     def moment_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
         """Return how far a computed moment of the whitened data may be from the exact one, in the spectral norm.
@@ -138,7 +140,7 @@ class DirectionProblem:
             The trace of the moment before it was whitened, where the data are whitened after they are summed.
         """
         n = len(self.X)
-        if isinstance(self.X, StreamedRows):
+        if self.X.in_passes:
             mass = top * float(np.trace(self.A)) if mass is None else mass
             return round_up(sum_error(self.X.summands + 4 * len(self.W) + 16) * mass * float(np.sum(self.W**2)))
         mass, off = float(np.trace(Mz)), top**0.5 * self.rounding.data_error
@@ -149,14 +151,15 @@ class DirectionProblem:
         """Upper triangular R with A = R'R, shape (D, D)."""
         if self.basis is not None:
             return np.eye(len(self.c))
-        root = np.vstack([self.X / len(self.X) ** 0.5, np.diag(self.a)]) if self.root is None else self.root
-        return triangular_root(root)
+        if self.root is not None:
+            return triangular_root(self.root)
+        return triangular_root(np.vstack([self.Y.array() / len(self.Y) ** 0.5, np.diag(self.a)]))
 
     @cached_property
     def A(self) -> Array:
         """A = X'X/n + Diag(a)^2, shape (D, D)."""
         if self.is_large:
-            return moment(self.X, np.ones(len(self.X))) + np.diag(self.a**2)
+            return self.Y.moment(np.ones(len(self.Y))) + np.diag(self.a**2)
         return self.R.T @ self.R
 
     @cached_property
@@ -188,21 +191,19 @@ class DirectionProblem:
     def left_out(self) -> int:
         """How many directions, that nothing penalises, are taken to be constant: the data hardly vary along them."""
         free = np.flatnonzero((self.a == 0.0) & (self.c == 0.0))
-        if self.basis is not None or not self.has_l1 or len(free) == 0 or isinstance(self.X, StreamedRows):
+        if self.basis is not None or not self.has_l1 or len(free) == 0 or self.Y.in_passes:
             return int(self.dropped)
-        return constant_directions(dense_columns(self.X, free))
+        return constant_directions(self.Y.in_columns().dense_columns(free))
 
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows are zero, shape (n,): they count in the means and nowhere else."""
-        return self.X.zero_rows() if isinstance(self.X, StreamedRows) else np.asarray(~self.X.any(axis=1))
+        return self.X.zero_rows()
 
     @cached_property
-    def Z(self) -> Array:
-        """Whitened data X W, shape (n, r)."""
-        if not self.has_l1:
-            return self.X
-        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, StreamedRows) else times(self.X, self.W)
+    def Z(self) -> Points:
+        """Whitened data X W, (n, r)."""
+        return self.X.in_basis(self.W) if self.has_l1 else self.X
 
     @property
     def has_l1(self) -> bool:
@@ -214,7 +215,8 @@ class DirectionProblem:
         known = "R" in self.__dict__ and not self.is_large
         return replace(
             self,
-            X=dense_columns(self.X, chosen),
+            X=DensePoints(self.X.in_columns().dense_columns(chosen)),
+            gram=None if self.gram is None else DensePoints(self.gram.in_columns().dense_columns(chosen)),
             a=self.a[chosen],
             c=self.c[chosen],
             scale=self.scale[chosen],
@@ -229,47 +231,36 @@ class DirectionProblem:
 
     def gain(self, U: Factor) -> float:
         """g(UU') = mean_i sqrt(x_i'UU'x_i)."""
-        if isinstance(self.X, StreamedRows):
-            return self.X.gain_and_energy(dense(U))[0]
-        return self.mean_root(row_energies(self.X, U))
-
-    def mean_root(self, q: Array) -> float:
-        """Return g from the energies of the rows: the weighted mean of the roots of the points' energies."""
-        return float(np.mean(np.sqrt(q) if self.s is None else self.s * np.sqrt(q)))
+        return self.X.gain_and_energy(U)[0]
 
     def mean_inverse(self, u: Array) -> float:
-        """Return the weighted mean of 1/u, with 1/u = 0 for zero rows."""
-        return float(np.mean(np.where(self.zero_rows, 0.0, 1.0 / u if self.s is None else self.s**2 / u)))
+        """Return the mean of 1/u, with 1/u = 0 for zero rows."""
+        return float(np.mean(np.where(self.zero_rows, 0.0, 1.0 / u)))
 
-    def point_energies(self, q: Array) -> Array:
-        """Return the energies of the points from those of the rows."""
-        return q if self.s is None else q / self.s**2
-
-    def cost(self, U: Factor, q: Array | None = None) -> float:
+    def cost(self, U: Factor, energy: float | None = None) -> float:
         """T(UU') = tr UU'A + sum_ij c_i c_j |UU'|_ij, a sum of nonnegative terms.
 
-        If they are known, q_i = x_i'UU'x_i, or their mean.
+        The energy is the mean of y_i'UU'y_i over the rows of A, where it is known.
         """
         if self.basis is not None:
             return squared_norm(U)
-        if q is None:
-            q = (
-                np.asarray(self.X.gain_and_energy(dense(U))[1])
-                if isinstance(self.X, StreamedRows)
-                else row_energies(self.X, U)
-            )
-        total = float(np.mean(q)) + squared_norm(scale_rows(U, self.a))
+        known = self.Y.gain_and_energy(U)[1] if energy is None else energy
+        total = known + squared_norm(scale_rows(U, self.a))
         return total + sum_of_absolute_products(scale_rows(U, self.c)) if self.has_l1 else total
 
     def best_scale(self, U: Factor, q: Array | None = None) -> Scaled:
-        """Return the best multiple of a factor; its objective is 1 - g^2/T, and there g = T = 1 - objective."""
-        if isinstance(self.X, StreamedRows):
-            gain, energy = self.X.gain_and_energy(dense(U))
-            return self.scaled(U, gain, self.cost(U, np.asarray(energy)))
-        q = row_energies(self.X, U) if q is None else q
-        return self.scaled(U, self.mean_root(q), self.cost(U, q), q)
+        """Return the best multiple of a factor; its objective is 1 - g^2/T, and there g = T = 1 - objective.
 
-    def scaled(self, U: Factor, gain: float, cost: float, q: Array | None = None) -> Scaled:
+        q are its energies, where they are known.
+        """
+        if self.X.in_passes:
+            gain, energy = self.X.gain_and_energy(U)
+            return self.at_best_scale(U, gain, self.cost(U, energy))
+        q = self.X.energies(U) if q is None else q
+        cost = self.cost(U, float(np.mean(q)) if self.gram is None else None)
+        return self.at_best_scale(U, float(np.mean(np.sqrt(q))), cost, q)
+
+    def at_best_scale(self, U: Factor, gain: float, cost: float, q: Array | None = None) -> Scaled:
         """Return the best multiple of a factor with this g and T; many rows come without their energies."""
         q = np.zeros(0) if q is None else q
         if cost == 0.0 or gain == 0.0:
@@ -285,15 +276,23 @@ class DirectionProblem:
         """Return V in the user's coordinates."""
         return squared(self.user_factor(U))
 
-    def labels_factor(self, U: Factor) -> Array:
-        """Return F, shape (n, r), with Y = FF' optimal for V = UU' (appendix C.2): the rows of X U at unit norm."""
-        return unit_rows(products(self.X, order_columns(U, rtol=1e-16)))
+    def labels_factor(self, U: Factor) -> LabelsFactor:
+        """Return F, shape (n, r), with Y = FF' optimal for V = UU' (appendix C.2), or what makes it."""
+        return self.X.labels_factor(U)
 
-    def labels_factor_of_points(self, U: Factor, points: Array) -> Array:
+    def labels_factor_of_points(self, U: Factor, points: Array) -> LabelsFactor:
         """Return `labels_factor` for points in the user's units, centred; some may be none of the problem's."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.scale if self.basis is None else points @ self.basis
-        return replace(self, X=rows, s=None).labels_factor(U)
+        return DensePoints(rows).labels_factor(U)
+
+    def user_weights(self, u: Array) -> Array:
+        """Return weights u of the points from those of the rows of X."""
+        return u if self.counts is None else u * self.counts
+
+    def from_user_weights(self, u: Array) -> Array:
+        """Return weights of the rows of X from those of the points."""
+        return u if self.counts is None else u / self.counts
 
     def from_user(self, V: Array) -> Array:
         """Return the factor, in these coordinates, of the user's V."""
@@ -349,27 +348,38 @@ def largest_penalty(upper: float) -> float:
     return upper * (1.0 - upper) if upper < 0.5 else 0.25  # where it is largest
 
 
-def direction_problem(
-    X: Array | StreamedRows | SparseColumns, nu: float, penalty: Penalty, shares: Array | None = None
-) -> DirectionProblem:
-    """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14).
-
-    Shares of the points, (n,) of sum 1, scale the rows: see ``DirectionProblem.s``.
-    """
-    n, d = X.shape
-    if isinstance(X, SparseColumns):
-        return problem_of_shifted(X, nu, penalty)
-    if isinstance(X, StreamedRows):
-        problem = problem_of_rows(X, nu, penalty)
+def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
+    """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
+    if X.in_passes:
+        problem = problem_of_passes(X, nu, penalty)
         if problem is not None:
             return problem
+        n, d = X.shape
         what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
         require_memory(8.0 * (COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
-        X = X.array()
-    problem = unit_problem(X, nu, penalty, shares)
+        X = X.in_columns()
+    problem = unit_problem(X, nu, penalty)
     if problem.has_l1:
         return problem
     return whitened(problem, problem.a)
+
+
+def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
+    """Return problem (15) in unit columns: nothing of size d x d is computed, whatever the penalty."""
+    n, d = X.shape
+    a, c = weights_of(penalty, d)
+    if X.in_memory:
+        require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
+    if nu < 1.0:
+        X = X.with_offset()
+        a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
+        c = np.append(c, 0.0)
+    scale = power_of_two(inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2)))
+    X, counts = X.scaled(scale), X.counts
+    gram = None if counts is None else X.weighed()
+    return DirectionProblem(
+        X=X.counted(), a=a * scale, c=c * scale, scale=scale, has_offset=nu < 1.0, gram=gram, counts=counts
+    )
 
 
 def without_l1(problem: DirectionProblem) -> DirectionProblem:
@@ -379,10 +389,11 @@ def without_l1(problem: DirectionProblem) -> DirectionProblem:
 
 def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     """Return the problem of these unit columns and this ridge, without an l1 part, in whitened coordinates."""
-    X, scale = problem.X, problem.scale
-    n = len(X)
-    found = whitener_with_ridge(X / n**0.5, a)
-    Z, zeros = times(X, found.W), np.zeros(found.W.shape[1])
+    rows, scale = problem.Y.array(), problem.scale
+    n = len(rows)
+    found = whitener_with_ridge(rows / n**0.5, a)
+    Z, zeros = problem.X.in_basis(found.W), np.zeros(found.W.shape[1])
+    gram = None if problem.gram is None else problem.gram.in_basis(found.W)
     return DirectionProblem(
         X=Z,
         a=zeros,
@@ -390,16 +401,32 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
         scale=scale,
         has_offset=problem.has_offset,
         basis=scale[:, None] * found.W,
-        whitened=rounding_of_whitening(X, found.W, Z, a**2, outside_of(found, n)),
+        whitened=rounding_of_rows(problem, Z, found.W, a**2, outside_of(found, n)),
         dropped=found.left_out,
-        s=problem.s,
+        gram=gram,
+        counts=problem.counts,
     )
+
+
+def rounding_of_rows(
+    problem: DirectionProblem, Z: Points, W: Array, diagonal: Array, outside: float = 0.0
+) -> Whitening:
+    """Return how exact Z = X W is, and W'(A + Diag(diagonal))W as the identity, A that of the rows alone.
+
+    What the rows of A have outside the span of W is at most `outside`; those of X are these times roots of the counts.
+    """
+    X = problem.X.array()
+    if problem.gram is None:
+        return rounding_of_whitening(X, W, Z.array(), diagonal, outside)
+    lifted = 1.0 if problem.counts is None else float(problem.counts.max()) ** 0.5
+    found = rounding_of_whitening(problem.gram.array(), W, problem.gram.in_basis(W).array(), diagonal, outside)
+    return Whitening(data_rounding(X, W, round_up(lifted * outside)), found.right_error)
 
 
 def gains_alone(problem: DirectionProblem) -> Array:
     """Return 1 less the objective of each coordinate alone, at its best scale."""
-    gains = np.mean(np.abs(problem.X) if problem.s is None else problem.s[:, None] * np.abs(problem.X), axis=0)
-    costs = np.mean(problem.X**2, axis=0) + problem.a**2 + problem.c**2
+    gains = problem.X.in_columns().mean_sizes()
+    costs = problem.Y.mean_squares() + problem.a**2 + problem.c**2
     costs = np.ones(len(gains)) if problem.basis is not None else costs
     return np.asarray(gains**2 / np.maximum(costs, 1e-300))
 
@@ -411,59 +438,29 @@ def best_alone(problem: DirectionProblem) -> Scaled:
     return problem.best_scale(U)
 
 
-def unit_problem(
-    X: Array | SparseColumns, nu: float, penalty: Penalty, shares: Array | None = None
-) -> DirectionProblem:
-    """Return problem (15) in unit columns: nothing of size d x d is computed, whatever the penalty."""
-    n, d = X.shape
-    if isinstance(X, SparseColumns):
-        return problem_of_shifted(X, nu, penalty)
-    a, c = weights_of(penalty, d)
-    require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
-    if nu < 1.0:
-        X = np.column_stack([X, np.ones(n)])
-        a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
-        c = np.append(c, 0.0)
-    s, X = root_weights(shares), weigh_rows(X, shares)
-    scale = power_of_two(inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
-    X, a, c = X * scale, a * scale, c * scale
-    return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, s=s)
+def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
+    """Return a problem in the form in which V that is one block is certified and solved for.
 
-
-def problem_of_shifted(X: SparseColumns, nu: float, penalty: Penalty) -> DirectionProblem:
-    """Return problem (15) for sparse columns; there has to be an l1 part, for without one they would be whitened."""
-    a, c = weights_of(penalty, X.shape[1])
-    if nu < 1.0:
-        X, a, c = with_ones(X), np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
-    scale = power_of_two(inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2)))
-    return DirectionProblem(X=as_if_array(X * scale), a=a * scale, c=c * scale, scale=scale, has_offset=nu < 1.0)
-
-
-def problem_in_rows(problem: DirectionProblem) -> DirectionProblem:
-    """Return a problem of sparse columns as one of sparse rows, in the same coordinates, with A computed."""
-    X = cast(SparseColumns, problem.X)
-    rows = sparse_rows(X, np.ones(X.shape[1]))
+    That of sparse columns is one of sparse rows, in the same coordinates, with A computed.
+    """
+    rows = problem.X.by_rows()
+    if rows is problem.X:
+        return problem
     values, Q = np.linalg.eigh(rows.second_moment() + np.diag(problem.a**2))
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-    return replace(problem, X=as_if_array(rows), root=root)
+    return replace(problem, X=rows, root=root)
 
 
-def as_if_array(X: StreamedRows | SparseColumns) -> Array:
-    """Return what takes the place of an array: it is read by the functions that read one by blocks of rows."""
-    return cast(Array, X)
-
-
-def problem_of_rows(X: StreamedRows, nu: float, penalty: Penalty) -> DirectionProblem | None:
-    """Return problem (15) for centred rows, none of them copied; None if they are too ill conditioned for that.
+def problem_of_passes(X: Points, nu: float, penalty: Penalty) -> DirectionProblem | None:
+    """Return problem (15) for rows none of which is copied; None if they are too ill conditioned for that.
 
     The factors come from the Gram matrix, whose rounding is that of X times its condition number.
     """
     offset = nu < 1.0
     a, c = weights_of(penalty, X.shape[1])
     if offset:
-        a, c = np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
-    centred = replace(X, offset=float(offset))
-    gram = centred.second_moment()
+        X, a, c = X.with_offset(), np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
+    gram = X.second_moment()
     scale = power_of_two(inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2)))
     a, c = a * scale, c * scale
     A = gram * np.outer(scale, scale) + np.diag(a**2)
@@ -472,31 +469,30 @@ def problem_of_rows(X: StreamedRows, nu: float, penalty: Penalty) -> DirectionPr
     values, Q = np.linalg.eigh(B[np.ix_(used, used)])
     if used.any() and values[0] * LARGEST_CONDITION < values[-1]:
         return None
-    d = X.shape[1]
-    X = replace(X, units=X.units * scale[:d], offset=float(scale[-1]) if offset else 0.0)
+    X = X.scaled(scale)
     if c.any():
         values, Q = np.linalg.eigh(A)
         root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-        return DirectionProblem(X=as_if_array(X), a=a, c=c, scale=scale, has_offset=offset, root=root)
+        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=offset, root=root)
     W = np.zeros((len(a), len(values)))
     W[used] = Q / np.sqrt(values)
-    whitened, zeros = as_if_array(X.in_basis(W)), np.zeros(W.shape[1])
-    return DirectionProblem(X=whitened, a=zeros, c=zeros, scale=scale, has_offset=offset, basis=scale[:, None] * W)
+    zeros = np.zeros(W.shape[1])
+    return DirectionProblem(X=X.in_basis(W), a=zeros, c=zeros, scale=scale, has_offset=offset, basis=scale[:, None] * W)
 
 
-def warn_if_uninformative(problem: DirectionProblem, X: Array | StreamedRows | SparseColumns, penalty: Penalty) -> None:
+def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
     """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
     a, c = weights_of(penalty, X.shape[1])
-    if isinstance(X, StreamedRows) or a.any() or c.any():
+    if X.in_passes or a.any() or c.any():
         return
-    n, d, rank = len(X), int(X.any(axis=0).sum()), problem.X.shape[1] - int(problem.has_offset)
+    n, d, rank = len(X), int(X.used_columns().sum()), problem.X.shape[1] - int(problem.has_offset)
     if 0 < rank and rank >= n - 1:
         warn_degenerate(f"X has rank {rank} on {n} points: every labelling is fitted exactly; add a penalty", depth=5)
     elif rank < min(n - 1, d):
         warn_degenerate(f"X has rank {rank} < d = {d}: the labels are determined, the direction is not", depth=5)
 
 
-def offset_only(X: Array | StreamedRows | SparseColumns, nu: float) -> Array | None:
+def offset_only(X: Points, nu: float) -> Array | None:
     """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features."""
     if nu > 0.0 and X.any():
         return None

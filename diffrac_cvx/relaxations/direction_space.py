@@ -12,10 +12,13 @@ from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
-from diffrac_cvx.points.weights import PointWeights, points_with_weight, shares_of, weigh_rows
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.reading import weighted_points
+from diffrac_cvx.points.weights import PointWeights, weigh_rows
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only
-from diffrac_cvx.problem.floating_point import round_up
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Reading, Size, parameter, value_of
@@ -142,7 +145,7 @@ def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Arra
         full = np.zeros_like(problem.box)
         full[:D, :D] = C * np.outer(ratio, ratio)
         C = full
-    return Dual(u, C)
+    return Dual(None if u is None else problem.from_user_weights(u), C)
 
 
 class Posed(NamedTuple):
@@ -150,32 +153,29 @@ class Posed(NamedTuple):
 
     Attributes
     ----------
-    X : (m, d) array
-        Points of positive weight, centred.
+    X : Points
+        (m, d), of positive weight, centred, with their shares.
     nu, penalty
         The values.
     problem : DirectionProblem
         The problem.
     points : (n, d) array
         All points, which get labels.
-    shares : (m,) array, optional
-        Shares of the points of positive weight.
     """
 
-    X: Array
+    X: Points
     nu: float
     penalty: Penalty
     problem: DirectionProblem
     points: Array
-    shares: Array | None = None
 
 
 def pose(
     points: Array, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter, weights: PointWeights | None = None
 ) -> Posed:
     """Return the problem at the values that the parameters have now."""
-    penalty, X, shares = penalty.times(value_of(scale)), points_with_weight(points, weights), shares_of(weights)
-    return Posed(X, value_of(nu), penalty, direction_problem(X, value_of(nu), penalty, shares), points, shares)
+    penalty, X = penalty.times(value_of(scale)), weighted_points(points, weights)
+    return Posed(X, value_of(nu), penalty, direction_problem(X, value_of(nu), penalty), points)
 
 
 def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
@@ -183,12 +183,12 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     problem = posed.problem
     point = problem.best_scale(problem.from_user(V))
     G = problem.user_factor(point.U)
-    upper = min(1.0, proved_value(posed.X, posed.nu, posed.penalty, G, posed.shares))  # 1 for NaN
+    upper = min(1.0, proved_value(posed.X, posed.nu, posed.penalty, G))  # 1 for NaN
     lower = bracket(problem, point, dual).lower
     every = len(posed.X) == len(posed.points)
     F = problem.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, posed.points)
-    judged = Judged(posed.X, posed.nu, posed.penalty, posed.shares)
-    return Reading(F, upper, Bracket(lower, upper), G, problem.left_out, judged)
+    judged = Judged(posed.X, posed.nu, posed.penalty)
+    return Reading(np.asarray(F), upper, Bracket(lower, upper), G, problem.left_out, judged)
 
 
 def user_matrix(V: Array, L: Array, nu: float) -> Array:
@@ -208,7 +208,7 @@ def positive_semidefinite_part(V: Array) -> Array:
 
 def read_offset_only(X: Array, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
-    G = offset_only(X, nu)
+    G = offset_only(DensePoints(X), nu)
     upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
     return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
 

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.time_budget import is_late
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import column_basis, row_products
-from diffrac_cvx.points.reading import deviations_of
 from diffrac_cvx.points.weights import mean_of, shares_within, sum_of_weights, weigh_rows
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
@@ -130,12 +130,13 @@ def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array, shares: Array |
     most.
     """
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
-    W = best_directions(X, Z - mean_of(Z, shares), a, c, shares)
+    data = DensePoints(X, shares)
+    W = best_directions(data, Z - data.mean_of(Z), a, c)
     W = unit_within(X @ W.T, clusters, shares).T @ W
     points = X @ W.T
     found = lloyd(points, means_of(points, clusters, shares), shares)
     centres, sizes = means_of(points, found, shares), np.bincount(found, shares)
-    centres = centres[order_along_largest(centres, sizes, W * deviations_of(X, shares))]
+    centres = centres[order_along_largest(centres, sizes, W * np.sqrt(data.mean_squares()))]
     coef, offsets = centres @ W, -row_products(centres, centres) / 2.0
     return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
 

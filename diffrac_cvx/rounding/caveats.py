@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.reading import rank_of
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.reading import centred_points, rank_of
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result
 
@@ -39,7 +40,7 @@ class Reservation:
 
 
 def find_reservations(
-    X: Array,
+    X: Array | Points,
     labels: Array,
     result: Result,
     *,
@@ -170,14 +171,14 @@ def light(sizes: Counts, weights: Array) -> Reservation | None:
     return set_apart(f"{points}, with {weights[least]:.2g} of the weight")
 
 
-def freedom(X: Array, result: Result, nu: float) -> Reservation | None:
+def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:
     """Where a perfect fit is no evidence, for the points are fewer than the relaxation has freedom.
 
     Without a penalty noise alone is fitted perfectly below about d + d(d-1)/4 points, d the rank.
     """
     if result.upper > NOTHING * nu:
         return None
-    n, rank = len(X), rank_of(X)
+    n, rank = len(X), rank_of(centred_points(X))
     needed = rank + rank * (rank - 1) / 4
     if n - 1 > needed:
         return None

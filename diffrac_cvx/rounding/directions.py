@@ -11,7 +11,7 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.time_budget import is_late
 from diffrac_cvx.points.checks import Array, as_matrix
-from diffrac_cvx.points.factors import Factor, dense, products, scale_rows
+from diffrac_cvx.points.factors import Factor, dense, scale_rows
 from diffrac_cvx.points.linear_algebra import (
     EPS,
     LARGE,
@@ -24,17 +24,8 @@ from diffrac_cvx.points.linear_algebra import (
     triangular_root,
     with_ridge_rows,
 )
-from diffrac_cvx.points.reading import (
-    as_points,
-    moment_of_products,
-    products_with,
-    root_mean_squares,
-    scale_columns,
-    second_moment,
-)
-from diffrac_cvx.points.sparse import Points, SparseColumns
-from diffrac_cvx.points.streamed import StreamedRows
-from diffrac_cvx.points.weights import weigh_rows
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.reading import as_points, moment_of_products
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import two_means
 
@@ -49,7 +40,7 @@ FEWER = "take fewer features"
 AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
-def best_directions(X: Points, targets: Array, a: Array, c: Array, shares: Array | None = None) -> Array:
+def best_directions(X: Points, targets: Array, a: Array, c: Array) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k).
 
     Of two columns that are each other's negative, as those of two clusters are, one is solved for.
@@ -57,28 +48,29 @@ def best_directions(X: Points, targets: Array, a: Array, c: Array, shares: Array
     found: list[Array] = []
     for k, target in enumerate(targets.T):
         same = next((i for i in range(k) if np.array_equal(targets[:, i], -target)), None)
-        found.append(best_direction(X, target, a, c, shares) if same is None else -found[same])
+        found.append(best_direction(X, target, a, c) if same is None else -found[same])
     return np.array(found).reshape(-1, X.shape[1])
 
 
-def best_direction(X: Points, target: Array, a: Array, c: Array, shares: Array | None = None) -> Array:
+def best_direction(points: Points, target: Array, a: Array, c: Array) -> Array:
     """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
 
     Without l1 part it is least squares.  With one, the signs are looked for where they may be unique.  Where that fails
     a few features are used at first, and then those whose slope exceeds what the l1 part allows a zero, until there is
     none.  There is no d x d matrix where there are fewer points than features and a ridge on all of them or on none.
-    With shares of the points, of sum 1, the mean of the squares is weighted by them.  Where the time is up while many
-    features are weighed, it is a direction that costs more.
+    The mean of the squares is weighted where the points have shares.  Where the time is up while many features are
+    weighed, it is a direction that costs more.
 
     Raises
     ------
     ResourceError
         If a factorisation would not fit in memory.
     """
-    X, target = weigh_rows(X, shares), weigh_rows(target, shares)
+    target = target if points.counts is None else target * np.sqrt(points.counts)
+    if not points.in_memory:
+        return direction_by_moments(points, target, a, c)
+    X = points.weighed().array()
     n, d = X.shape
-    if isinstance(X, StreamedRows | SparseColumns):
-        return direction_by_moments(X, target, a, c)
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     Z, b, ridge, weights = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
     if not weights.any():
@@ -109,20 +101,20 @@ def direction_by_moments(X: Points, target: Array, a: Array, c: Array) -> Array:
 
     Where an l1 part weighs every feature a few are used at first, as there.
     """
-    scale = inverse_or_one(np.sqrt(root_mean_squares(X) ** 2 + a**2 + c**2))
-    pulls, ridge, weights = products_with(X, target) * scale, a * scale, c * scale
+    scale = inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2))
+    pulls, ridge, weights = X.products_with(target) * scale, a * scale, c * scale
     d, v = len(pulls), np.zeros(len(pulls))
-    few = isinstance(X, SparseColumns) and bool(weights.all())
+    few = not X.in_passes and bool(weights.all())
     if not few:
         require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER)
-        return solve_moments(second_moment(scale_columns(X, scale)), pulls, ridge, weights) * scale
-    size, slopes, chosen, everything = FIRST_FEATURES, np.abs(pulls), np.zeros(d, dtype=bool), np.ones(len(X))
+        return solve_moments(X.scaled(scale).second_moment(), pulls, ridge, weights) * scale
+    size, slopes, chosen, whole = FIRST_FEATURES, np.abs(pulls), np.zeros(d, dtype=bool), X.in_columns()
     while size:
         chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
         used = np.flatnonzero(chosen)
-        some = X[:, used] * scale[used]
-        v[used] = solve_moments(some.gram(everything) / len(X), pulls[used], ridge[used], weights[used])
-        slopes = np.abs(pulls - products_with(X, X @ (scale * v)) * scale - ridge**2 * v) - weights * (
+        some = whole.columns(used).scaled(scale[used])
+        v[used] = solve_moments(some.second_moment(), pulls[used], ridge[used], weights[used])
+        slopes = np.abs(pulls - X.products_with(X @ (scale * v)) * scale - ridge**2 * v) - weights * (
             weights @ np.abs(v)
         )
         size = min(int(np.sum(slopes[~chosen] > 8 * len(X) * EPS)), int(chosen.sum()))
@@ -347,10 +339,10 @@ class UnitColumns:
 
     def leading_direction(self, G: Factor) -> Array:
         """Return the leading direction of V = GG', G with d rows, for columns at unit variance."""
-        if isinstance(self.X, StreamedRows | SparseColumns):
-            weights = np.linalg.eigh(moment_of_products(scale_columns(self.X, self.units), G))[1][:, -1]
+        if not self.X.in_memory:
+            weights = np.linalg.eigh(moment_of_products(self.X.scaled(self.units), G))[1][:, -1]
             return self.with_sign(np.asarray(G @ weights))
-        points = products(self.X * self.units, G)
+        points = self.X.scaled(self.units) @ G
         if min(points.shape) <= DENSE:
             weights = np.linalg.svd(points, full_matrices=False)[2][0]
         else:
@@ -382,14 +374,14 @@ class UnitColumns:
         """Return G of the V that is best in (11) for a result in Y alone."""
         if len(F) != len(self.X):
             raise DataError(f"the result is for {len(F)} points, X has {len(self.X)}")
-        if isinstance(self.X, StreamedRows | SparseColumns):
+        if not self.X.in_memory:
             raise DataError("the result is in Y alone; for such data pass one of low_rank or fista")
-        return np.asarray(np.linalg.lstsq(self.X * self.units, F - F.mean(axis=0))[0])
+        return np.asarray(np.linalg.lstsq(self.X.array() * self.units, F - F.mean(axis=0))[0])
 
 
 def unit_columns(X: Points) -> UnitColumns:
     """Return centred data and the units of their columns."""
-    return UnitColumns(X=X, units=inverse_or_one(root_mean_squares(X)))
+    return UnitColumns(X=X, units=inverse_or_one(np.sqrt(X.mean_squares())))
 
 
 def align_signs(directions: Array, units: Array) -> Array:

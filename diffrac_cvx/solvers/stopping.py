@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.components import label_components, number_by_first, weights_at
@@ -20,13 +19,13 @@ from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.time_budget import Budget, LeaveError, spend
 from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positive_int
 from diffrac_cvx.points.chunks import is_chunked, with_known_shape
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
-from diffrac_cvx.points.label_factors import LabelsFactor, SparseLabelsFactor
+from diffrac_cvx.points.floating_point import round_up
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
-from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.points.sparse import Points, SparseColumns
-from diffrac_cvx.points.streamed import StreamedRows
-from diffrac_cvx.points.weights import PointWeights, as_weighted_data, points_with_weight, shares_of
+from diffrac_cvx.points.reading import as_points, weighted_points
+from diffrac_cvx.points.weights import PointWeights, as_weighted_data
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     Scaled,
@@ -36,7 +35,6 @@ from diffrac_cvx.problem.direction_problem import (
     unit_problem,
     warn_if_uninformative,
 )
-from diffrac_cvx.problem.floating_point import round_up
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Components, Labels, Progress, Result, Status
 
@@ -245,12 +243,13 @@ def solve_by_iterates(
     X = with_known_shape(X) if is_chunked(X) else X
     try:
         if weights is not None:
-            given = as_weighted_data(X, weights, depth=5)
+            every = as_weighted_data(X, weights, depth=5)
+            given: Points = DensePoints(every)
+            data: Points = weighted_points(every, weights)
         else:
-            given = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)
+            given = data = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)
     except LeaveError as leave:
         return trivial_result(np.shape(X), nu, leave.status, stopping, solver)
-    data, shares = points_with_weight(given, weights), shares_of(weights)
     G = offset_only(data, nu)
     if G is not None:
         upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
@@ -268,24 +267,24 @@ def solve_by_iterates(
     stopping.clock.ticks = is_large(*data.shape)
     with one_thread(), spend(stopping.budget):
         try:
-            problem = direction_problem(data, nu, penalty, shares)
+            problem = direction_problem(data, nu, penalty)
             first = starting_point(problem, start)
             warn_if_uninformative(problem, data, penalty)
             points = iterates(problem, first)
         except LeaveError as leave:
-            if isinstance(data, StreamedRows):
+            if data.in_passes:
                 return trivial_result(given.shape, nu, leave.status, stopping, solver)
             with spend(LATE):
-                problem, points = unit_problem(data, nu, penalty, shares), iter(())
+                problem, points = unit_problem(data, nu, penalty), iter(())
                 first = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
             return trivial_result(given.shape, nu, Status.RANGE, stopping, solver)
-        if not isinstance(problem.X, StreamedRows):  # of many rows the solver certifies the start itself, in one pass
+        if not problem.X.in_passes:  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, first.point, stopping, solver, exhausted)
     with one_thread(), spend(None):
         try:
-            found = with_proved_value(found, data, nu, penalty, stopping, shares)
+            found = with_proved_value(found, data, nu, penalty, stopping)
         except (DataError, LostError) as error:
             raise with_bracket(error, found.lower, found.upper) from error
         return with_all_points(found, problem, given, weights)
@@ -293,29 +292,27 @@ def solve_by_iterates(
 
 def with_all_points(found: Result, problem: DirectionProblem, points: Points, weights: PointWeights | None) -> Result:
     """Return the result with a row of F, and u = 1, for the points of weight 0 too."""
-    if weights is None or not weights.has_zeros or isinstance(points, StreamedRows):
+    if weights is None or not weights.has_zeros or points.in_passes:
         return found
     u = np.ones(len(points))
     u[weights.kept] = 1.0 if found.u is None else found.u
-    F = problem.labels_factor_of_points(problem.from_result(found), points)
-    return replace(found, F=F, u=None if found.u is None else u)
+    F = problem.labels_factor_of_points(problem.from_result(found), points.array())
+    return replace(found, F=np.asarray(F), u=None if found.u is None else u)
 
 
-def with_proved_value(
-    found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping, shares: Array | None = None
-) -> Result:
+def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
     """Return the result with the value of its V as it is returned, in the user's units, rounding included.
 
     V = 0 has the value 1, so that no more is ever needed.  The lower bound is held against this value, and against the
     cost of rounded labels.
     """
-    value = min(1.0, proved_value(data, nu, penalty, found.G, shares))  # in this order, 1 where the other is NaN
+    value = min(1.0, proved_value(data, nu, penalty, found.G))  # in this order, 1 where the other is NaN
     status = found.status
     if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
         status = Status.STALLED
     F = found.__dict__["F"]  # it may be a function, which is not to be called yet
     found = replace(found, value=value, upper=value, F=F, status=status)
-    cost = Judged(data, nu, penalty, shares).least_cost(None if callable(F) else F, found.G)
+    cost = Judged(data, nu, penalty).least_cost(None if callable(F) else F, found.G)
     return replace(found.judged_by(cost), F=F, seconds=stopping.seconds)
 
 
@@ -349,16 +346,15 @@ def certify_until_stopped(
     A point counts from when its value is known, whether or not there is time left for its certificate.
     """
     n, D = problem.X.shape
-    rows = problem.X if isinstance(problem.X, StreamedRows) else None
-    best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(n if rows is None else 0)), 0.0
+    X = problem.X
+    best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(0 if X.in_passes else n)), 0.0
     best = best if first is None else first
     groups: Components | None = None
     proved: Labels | None = None
     history: list[Progress] = []
     status: Status | None = None
     dual: Dual | None = None
-    if rows is not None:
-        stopping.clock.count = lambda: rows.meter.rows
+    stopping.clock.count = lambda: X.rows_read
     try:
         for iterate in iterates:
             point = problem.best_scale(iterate.U) if iterate.scaled is None else iterate.scaled
@@ -371,7 +367,7 @@ def certify_until_stopped(
             lower = max(lower, bounds.lower)
             shown = min(lower, best.value)
             now = Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=shown, upper=best.value)
-            history.append(with_rows(now, rows))
+            history.append(now.with_rows(X.rows_read) if X.in_passes else now)
             status = stopping.reason(history[-1])
             if status is not None:
                 break
@@ -384,7 +380,7 @@ def certify_until_stopped(
             raise
         status = Status.RANGE
     status = stopping.clock.status if status is None else status
-    if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and isinstance(problem.X, np.ndarray):
+    if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.in_passes:
         with spend(None):
             best = best_alone(problem)
     if status is None:
@@ -394,14 +390,14 @@ def certify_until_stopped(
             value=best.value,
             lower=lower,
             upper=best.value,
-            F=labels_factor(problem, best),
+            F=cast(Array, problem.labels_factor(best.U)),
             status=status,
             n_iter=history[-1].iteration if history else 0,
             seconds=stopping.seconds,
             solver=solver,
             history=tuple(history),
             C=user_multiplier(problem, dual),
-            u=None if dual is None else dual.u,
+            u=None if dual is None or dual.u is None else problem.user_weights(dual.u),
             G=problem.user_factor(best.U),
             components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
             left_out=problem.left_out,
@@ -413,20 +409,6 @@ def with_bracket(error: DataError | LostError, lower: float, upper: float) -> Da
     said = f"{error}; proved until then: the optimum lies in {Bracket(lower, upper)}"
     said += ", for the data as they were read first" if isinstance(error, DataError) else ""
     return type(error)(said, bracket=(lower, upper))
-
-
-def with_rows(progress: Progress, rows: StreamedRows | None) -> Progress:
-    """Return a line of the history with the number of rows that were read until now."""
-    return progress if rows is None else progress.with_rows(rows.meter.rows)
-
-
-def labels_factor(problem: DirectionProblem, point: Scaled) -> Array:
-    """Return the factor F of the labels or, where it would take as much memory as X, what makes it."""
-    if isinstance(problem.X, SparseColumns):
-        return cast(Array, SparseLabelsFactor(problem.X, scipy.sparse.csc_array(point.U)))
-    if isinstance(problem.X, StreamedRows):
-        return cast(Array, LabelsFactor(problem.X, point.U))
-    return problem.labels_factor(point.U)
 
 
 def is_large(n: int, D: int) -> bool:
@@ -442,13 +424,13 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
     d, proved = len(problem.scale) - int(problem.has_offset), groups.proved
     penalised = np.flatnonzero(problem.c > 0.0)
     if proved is None and len(penalised) < len(problem.c) and len(problem.X) * len(penalised) ** 2 <= QUICK:
-        if isinstance(problem.X, StreamedRows):
-            if problem.X.is_chunked:
+        if problem.X.in_passes:
+            if not problem.X.is_here:
                 return Components(number_by_first(groups.found[:d]), None)
-            problem = replace(problem, X=problem.X.array())
+            problem = replace(problem, X=problem.X.in_columns())
             point = problem.best_scale(point.U)
         proved = np.full(len(problem.c), -1)
-        proved[penalised] = label_components(problem, weights_at(point.q, gap, problem.s), penalised, None)
+        proved[penalised] = label_components(problem, weights_at(point.q, gap), penalised, None)
     return Components(number_by_first(groups.found[:d]), None if proved is None else number_by_first(proved[:d]))
 
 

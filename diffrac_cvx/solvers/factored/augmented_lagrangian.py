@@ -9,6 +9,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import UNIT
 from diffrac_cvx.points.linear_algebra import (
     LARGE,
     cholesky,
@@ -16,15 +17,11 @@ from diffrac_cvx.points.linear_algebra import (
     extreme_eigenpairs,
     inverse_of_positive,
     inverse_or_one,
-    moment,
-    row_blocks,
-    row_energies,
     row_products,
     times,
 )
-from diffrac_cvx.points.streamed import Poll, StreamedRows
+from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.problem.floating_point import UNIT
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, Point, inner, take_step
 from diffrac_cvx.solvers.stopping import Iterate
@@ -47,40 +44,6 @@ SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric 
 SHRINKAGE_WITHOUT_L1 = 1e-1
 CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
 NEGLIGIBLE = 1e-12  # squared norm of a column of U, relative to the largest, below which it is dropped
-
-
-def roots_and_pull(X: Array, U: Array, s: Array | None = None) -> tuple[float, Array]:
-    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, q_i = ||x_i'U||^2, in one pass over X.
-
-    With roots s of the weights of the points, sum_i s_i sqrt(q_i) and X' Diag(s/sqrt(q)) X U, X having rows s_i x_i.
-    """
-    if isinstance(X, StreamedRows):  # a change of coordinates is cheaper for U than for X
-        T = X.transform
-        total, pull = X.in_centred.total(roots_and_pull_of_part, T @ U, poll=time_budget.poll)
-        return total, np.asarray(T.T @ pull)
-    return add_roots_and_pull(row_blocks(X), U, s)
-
-
-def roots_and_pull_of_part(part: StreamedRows, poll: Poll, U: Array) -> tuple[float, Array]:  # noqa: ARG001  # steps poll
-    """Return the sums of `roots_and_pull` over a part of the rows."""
-    return add_roots_and_pull(part.centred_blocks(), U)
-
-
-def add_roots_and_pull(blocks: Iterator[Array], U: Array, s: Array | None = None) -> tuple[float, Array]:
-    """Return the sums of `roots_and_pull` over blocks of rows."""
-    total, pull, done = 0.0, np.zeros_like(U), 0
-    for block in blocks:
-        XU = times(block, U)
-        roots = np.sqrt(row_products(XU, XU))
-        part = None if s is None else s[done : done + len(block)]
-        total += float(roots.sum() if part is None else part @ roots)
-        done += len(block)
-        # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
-        XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
-        if part is not None:
-            XU *= part[:, None]
-        pull += times(block.T, XU)
-    return total, pull
 
 
 class Lagrangian:
@@ -136,7 +99,7 @@ class Lagrangian:
     def value_and_gradient(self, U: Array) -> tuple[float, Array]:
         """Return the value at U and its gradient 2 (A + C - M) U, M = X' Diag(1/sqrt(q)) X / n."""
         n = len(self.problem.X)
-        total, pull = roots_and_pull(self.problem.X, U, self.problem.s)
+        total, pull = self.problem.X.roots_and_pull(U)
         gain = total / n
         if not self.problem.has_l1:
             BU = times(self.B, U)
@@ -148,10 +111,10 @@ class Lagrangian:
 
     def times_B(self, U: Array) -> Array:
         """Return B U; by X where there are few rows."""
-        problem, n = self.problem, len(self.problem.X)
+        problem, rows = self.problem, self.problem.Y
         if not has_few_rows(problem):
             return times(self.B, U)
-        return times(problem.X.T, times(problem.X, U)) / n + (problem.a**2 + problem.c**2)[:, None] * U
+        return rows.products_with(rows @ U) + (problem.a**2 + problem.c**2)[:, None] * U
 
     def distance(self, relative: Array) -> float:
         """Return sum_ij (C - C0)_ij^2 / (2 sigma_ij), of multipliers relative to c_i c_j."""
@@ -207,7 +170,7 @@ class Lagrangian:
 
     def escape(self, U: Array) -> Array:
         """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
-        M = moment(self.problem.X, inverse_roots(row_energies(self.problem.X, U), s=self.problem.s))
+        M = self.problem.X.moment(inverse_roots(self.problem.X.energies(U)))
         S = M - self.B - self.multiplier(U)
         _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE else np.linalg.eigh(S)
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
@@ -215,19 +178,19 @@ class Lagrangian:
 
 def has_few_rows(problem: DirectionProblem) -> bool:
     """Whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X cost less than those with A."""
-    from_rows = not isinstance(problem.X, StreamedRows) and problem.root is None and problem.basis is None
-    return from_rows and 4 * len(problem.X) <= len(problem.c)
+    from_rows = problem.Y.in_memory and problem.root is None and problem.basis is None
+    return from_rows and 4 * len(problem.Y) <= len(problem.c)
 
 
 def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
     """Return the map Z -> (B + 1)^-1 Z, B = X'X/n + Diag(a)^2 + Diag(c)^2; by X where there are few rows (Woodbury)."""
-    n = len(problem.X)
     if not has_few_rows(problem):
         inverse = inverse_of_positive(B + np.eye(len(B)))
         return lambda Z: times(inverse, Z)
     diagonal = (problem.a**2 + problem.c**2 + 1.0)[:, None]
-    scaled = problem.X / (n**0.5 * diagonal.T)
-    L = cholesky(np.eye(n) + times(scaled, (problem.X / n**0.5).T))
+    rows = problem.Y.array() / len(problem.Y) ** 0.5
+    scaled = rows / diagonal.T
+    L = cholesky(np.eye(len(rows)) + times(scaled, rows.T))
     F = scipy.linalg.solve_triangular(L, scaled, lower=True, check_finite=False)
     return lambda Z: Z / diagonal - times(F.T, times(F, Z))
 
@@ -246,7 +209,7 @@ class ScaledLagrangian(Lagrangian):
         time_budget.poll(40.0 * float(len(units)) ** 3 if len(units) > LARGE else 0.0)
         _, singular, right = np.linalg.svd(np.vstack([root, np.diag(1.0 / units)]), full_matrices=False)
         self.T, self.inverse_T = right.T / singular, singular[:, None] * right
-        self.Z, self.root = problem.X @ self.T, root @ self.T
+        self.Z, self.root = problem.X.in_basis(self.T), root @ self.T
         self.left = None
         self.set_stiffness(units)
 
@@ -261,7 +224,7 @@ class ScaledLagrangian(Lagrangian):
     def value_and_gradient(self, Y: Array) -> tuple[float, Array]:
         """Return the value at U = TY, and its gradient in Y."""
         n, U, RY = len(self.Z), self.T @ Y, self.root @ Y
-        total, pull = roots_and_pull(self.Z, Y, self.problem.s)
+        total, pull = self.Z.roots_and_pull(Y)
         relative = self.relative_multiplier(U)
         CU = self.c * times(relative, self.c * U)
         value = 1 - 2 * total / n + inner(RY, RY) + inner(U, CU) - self.distance(relative)
@@ -282,7 +245,7 @@ def lagrangian_of(problem: DirectionProblem, C: Array | None) -> Lagrangian:
 
     The size of V is judged by that of the directions of least squares for labels at random, B^-1 X'X B^-1 / n.
     """
-    if not problem.has_l1 or isinstance(problem.X, StreamedRows):
+    if not problem.has_l1 or problem.X.in_passes:
         return Lagrangian(problem, C)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
     if units.max() < OUTLYING and units.max() < UNEQUAL * units.min():
@@ -414,11 +377,11 @@ def follow_multiplier(lagrangian: Lagrangian, at: Point, steps: int, memory: Mem
 def proposal(lagrangian: Lagrangian, U: Array, done: int, *, fitted: bool = False) -> Iterate:
     """Return what is proposed at U: where there is an l1 part, with a bracket that is narrower than U's alone."""
     problem = lagrangian.problem
-    if isinstance(problem.X, StreamedRows):  # certified by whoever asked, in one pass
+    if problem.X.in_passes:  # certified by whoever asked, in one pass
         return Iterate(U, done, Dual(C=lagrangian.multiplier(U) if problem.has_l1 else None))
     point = problem.best_scale(U)
     if not problem.has_l1:
         return Iterate(U, done, Dual(), point)
     C = lagrangian.multiplier(U)
     polished, bounds = polish(problem, point, C, fitted=fitted)
-    return Iterate(U, done, Dual(u=inverse_roots(point.q, s=problem.s), C=C), polished, bounds)
+    return Iterate(U, done, Dual(u=inverse_roots(point.q), C=C), polished, bounds)

@@ -112,9 +112,7 @@ class BlockLagrangian:
         """Return the value and the gradient in all entries."""
         products = self.products(point)
         roots = np.sqrt(self.energies(point, products))
-        u, root_weights = np.where(roots > 0.0, inverse_or_one(roots), 0.0), self.problem.problem.s
-        if root_weights is not None:
-            roots, u = root_weights * roots, root_weights * u
+        u = np.where(roots > 0.0, inverse_or_one(roots), 0.0)
         value, pieces = self.single_part(point, u)
         value += 1.0 - 2.0 * float(roots.mean())
         for i, (U, XU, C) in enumerate(zip(point.factors, products, self.multipliers(point), strict=True)):
@@ -123,23 +121,23 @@ class BlockLagrangian:
             BU[:s] += times(C, U[:s])
             change = C - self.C0[i]
             value += float(np.sum(U * BU) - np.sum(change * change * self.inverse_sigma[i]) / 2)
-            pieces.append((2 * BU - (2 / self.n) * (self.blocks.data[i].T @ (u[:, None] * XU))).ravel())
+            pieces.append((2 * BU - 2 * self.blocks.data[i].products_with(u[:, None] * XU)).ravel())
         return value, np.concatenate(pieces)
 
     def single_part(self, point: Point, u: Array) -> tuple[float, list[Array]]:
         """Return the part of tr VB outside the blocks, and the slopes in weights, intercepts and rest, each flat."""
         weights, intercepts, rest, _ = point
         singles, F = self.partition.singles, self.problem.F
-        slope = 2 * weights * (self.diagonal - (u @ self.problem.squares)[singles] / self.n)
+        slope = 2 * weights * (self.diagonal - self.problem.weighted_squares(u)[singles])
         value = float(np.sum(self.diagonal * weights**2))
         if not F.shape[1]:
             return value, [slope, intercepts.ravel(), rest.ravel()]
         uF = u[:, None] * F
-        gram_weights, MF = self.cross - (self.problem.X.T @ uF)[singles] / self.n, F.T @ uF / self.n
+        between, MF = self.cross - self.problem.X.products_with(uF)[singles], F.T @ uF / self.n
         value += float(2 * np.sum(weights * row_products(self.cross, intercepts)))
         value += float(np.sum(intercepts**2) + np.sum(rest**2))
-        slope += 2 * row_products(gram_weights, intercepts)
-        slopes = 2 * (weights[:, None] * gram_weights + intercepts - intercepts @ MF)
+        slope += 2 * row_products(between, intercepts)
+        slopes = 2 * (weights[:, None] * between + intercepts - intercepts @ MF)
         return value, [slope, slopes.ravel(), 2 * (rest - MF @ rest).ravel()]
 
     def cost(self, point: Point) -> float:
@@ -155,7 +153,7 @@ class BlockLagrangian:
     def best_scale(self, point: Point) -> tuple[Point, float, Array]:
         """Return the best multiple of a point, its objective in (15), and q."""
         q = self.energies(point, self.products(point))
-        gain, cost = self.problem.problem.mean_root(q), self.cost(point)
+        gain, cost = float(np.mean(np.sqrt(q))), self.cost(point)
         if gain == 0.0 or cost == 0.0:
             return point, 1.0, q
         return point.times(gain / cost), max(1.0 - gain**2 / cost, 0.0), q * (gain / cost) ** 2

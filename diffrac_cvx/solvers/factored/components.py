@@ -23,7 +23,6 @@ from diffrac_cvx.certificates.pairs import Pairs, Poll, eliminate, empty_pairs, 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
-from diffrac_cvx.points.sparse import weighted_gram
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket, Components, Labels
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
@@ -220,8 +219,8 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
     for block, data in zip(partition.blocks, blocks.data, strict=True):
         s = len(block)
         box = problem.box_of(block)
-        gram_weights = (ratios.u / ratios.largest - 1.0) / len(data)
-        C = np.clip(weighted_gram(data[:, :s], gram_weights), -box, box)
+        M, right = data.columns(slice(s)).moment(ratios.u), problem.right_of(block, data)[:s, :s]
+        C = np.clip(M / ratios.largest - right, -box, box)
         pieces = []
         for label in np.unique(old.labels[block]):
             place = np.flatnonzero(old.labels[block] == label)

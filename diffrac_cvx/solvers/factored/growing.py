@@ -19,10 +19,10 @@ from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_f
 from diffrac_cvx.certificates.outside import Core, Look, empty_look, look_outside
 from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, dual_of, join
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
-from diffrac_cvx.points.sparse import SparseColumns
-from diffrac_cvx.points.streamed import Poll
+from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
@@ -91,7 +91,7 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
 
 def in_memory(problem: DirectionProblem) -> DirectionProblem:
     """Return the problem with its columns as an array."""
-    return replace(problem, X=problem.X.toarray()) if isinstance(problem.X, SparseColumns) else problem
+    return problem if problem.X.in_memory else replace(problem, X=DensePoints(problem.X.array()))
 
 
 def iterates(
@@ -148,7 +148,7 @@ def diagonal_floor(problem: DirectionProblem) -> float:
     The offset is orthogonal to the centred columns; other columns without an l1 weight are not, and then it is 0.
     """
     others = int(np.sum(problem.c == 0.0)) - int(problem.has_offset)
-    squares = np.mean(problem.X**2, axis=0)
+    squares = problem.Y.mean_squares()
     costs = squares + problem.a**2 + problem.c**2
     return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if others == 0 else 0.0
 
@@ -226,13 +226,14 @@ def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indi
 
     A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
     """
-    XU = problem.X[:, chosen] @ U
-    roots = np.sqrt(row_products(XU, XU) if problem.s is None else row_products(XU, XU) / problem.s**2)
+    XU, YU = problem.X.array()[:, chosen] @ U, problem.Y.array()[:, chosen] @ U
+    roots = np.sqrt(row_products(XU, XU))
     u = 1.0 / np.maximum(roots, 1e-6 * max(float(roots.mean()), 1e-300))
     Z = np.linalg.svd(U, full_matrices=False)[2].T
     limit = problem.c[chosen] @ np.abs(U @ Z)
     used = limit > 1e-3 * limit.max(initial=0.0)
-    pull = np.abs(problem.X.T @ ((XU * ((u - 1.0) / len(u))[:, None]) @ Z[:, used])) / limit[used]
+    Z = Z[:, used]
+    pull = np.abs(problem.X.products_with((u[:, None] * XU) @ Z) - problem.Y.products_with(YU @ Z)) / limit[used]
     excess = pull.max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
     excess[chosen] = 0.0
     order = np.argsort(-excess, kind="stable")

@@ -13,7 +13,7 @@ from diffrac_cvx.certificates.direction_bounds import (
 )
 from diffrac_cvx.machine.time_budget import LeaveError, is_late
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, moment, psd_factor, times
+from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, psd_factor, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
 
@@ -33,7 +33,7 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool =
     with suppress(LeaveError):  # what was proved until then holds; the solver leaves at its next look at the clock
         for u, inverse_mean in candidate_weights(problem, point.q):
             lower = max(lower, lower_bound(problem, u, inverse_mean, C))
-            M = moment(problem.X, u)
+            M = problem.X.moment(u)
             closer = closer_to_feasible(problem, M, C)
             lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
             if fitted:

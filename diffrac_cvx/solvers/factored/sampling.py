@@ -20,15 +20,15 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.row_bounds import FLOORS, Pass, look, ratio, rows_of
+from diffrac_cvx.certificates.direction_bounds import Dual, blended_ratio, clip_to_box, top_eigenvalue
+from diffrac_cvx.certificates.row_bounds import FLOORS, Pass, look
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense, scale_rows, squared_norm, sum_of_absolute_products
-from diffrac_cvx.points.linear_algebra import moment, principal_columns, row_energies, symmetric
-from diffrac_cvx.points.streamed import Poll
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
+from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
-from diffrac_cvx.problem.floating_point import Whitening
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start
 from diffrac_cvx.solvers.factored.polishing import without_inactive
@@ -67,39 +67,34 @@ def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
         m = int(GROWTH * m)
 
 
-class Surrogate(DirectionProblem):
-    """The problem on a sample, with an A of its own, given by its root; as a problem it is only solved, not judged."""
+def surrogate(problem: DirectionProblem, sample: DensePoints, last: Pass | None) -> DirectionProblem | None:
+    """Return the problem on a sample with the gradient of all rows at the last pass; None where it is unbounded.
 
-    def cost(self, U: Factor, q: Array | None = None) -> float:  # noqa: ARG002  # its A is not X'X/m + Diag(a)^2
-        """tr UU'A + sum_ij c_i c_j |UU'|_ij."""
-        return squared_norm(self.R @ U) + sum_of_absolute_products(scale_rows(U, self.c))
-
-    @property
-    def rounding(self) -> Whitening:
-        """Nothing is proved of it."""
-        return Whitening(0.0, 0.0)
-
-    def gap(self, point: Scaled, C: Array | None) -> float:
-        """Return the gap at a point at its best scale, where g = T = 1 - value."""
-        u = 1.0 / np.sqrt(np.maximum(point.q, FLOORS[0] * max(point.q.mean(), 1e-300)))
-        return ratio(self, moment(self.X, u), C) * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(point.q)))
-
-
-def surrogate(problem: DirectionProblem, sample: Array, last: Pass | None) -> Surrogate | None:
-    """Return the problem on a sample with the gradient of all rows at the last pass; None where it is unbounded."""
+    Its A is not that of the sample: it is given by a root.
+    """
     if last is None:
-        A = problem.A + moment(sample, np.ones(len(sample))) - rows_of(problem).second_moment()
+        A = problem.A + sample.second_moment() - problem.X.second_moment()
     else:
-        q = row_energies(sample, dense(last.point.U))
-        A = problem.A + moment(sample, 1.0 / np.sqrt(np.maximum(q, last.floor))) - last.M
+        q = sample.energies(last.point.U)
+        A = problem.A + sample.moment(1.0 / np.sqrt(np.maximum(q, last.floor))) - last.M
     W = problem.W
     B = W.T @ (A + np.diag(problem.c**2)) @ W
     if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < SMALLEST_EIGENVALUE:
         return None
     values, Q = np.linalg.eigh(symmetric(A))
-    root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-    zero = np.zeros(len(A))
-    return Surrogate(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root)
+    root, zero = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T, np.zeros(len(A))
+    rows = DensePoints(root * len(root) ** 0.5)
+    return DirectionProblem(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
+
+
+def gap_of(small: DirectionProblem, point: Scaled, C: Array | None) -> float:
+    """Return the gap of a surrogate at a point at its best scale, where g = T = 1 - value; nothing is proved."""
+    u, W = 1.0 / np.sqrt(np.maximum(point.q, FLOORS[0] * max(point.q.mean(), 1e-300))), small.W
+    if W.size == 0:
+        return 0.0
+    M = symmetric(W.T @ small.X.moment(u) @ W)
+    t = top_eigenvalue(M) if C is None else blended_ratio(M, symmetric(W.T @ clip_to_box(small, C) @ W)).t
+    return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(point.q)))
 
 
 class Solved(NamedTuple):
@@ -111,7 +106,7 @@ class Solved(NamedTuple):
     reached: bool
 
 
-def solve(small: Surrogate, U: Array, C: Array | None, target: float, poll: Poll) -> Solved:
+def solve(small: DirectionProblem, U: Array, C: Array | None, target: float, poll: Poll) -> Solved:
     """Solve a surrogate to about a gap."""
     lagrangian, memory = Lagrangian(small, C), Memory()
     at, done, reached = lagrangian.point(U), 0, False
@@ -119,7 +114,7 @@ def solve(small: Surrogate, U: Array, C: Array | None, target: float, poll: Poll
         at, taken = lagrangian.minimise(at, STEPS, memory, poll)
         done += max(taken, 1)
         C = lagrangian.multiplier(at.U) if small.has_l1 else None
-        reached = small.gap(small.best_scale(at.U), C) <= target
+        reached = gap_of(small, small.best_scale(at.U), C) <= target
         if reached or (taken < STEPS and C is None):
             break
         at = lagrangian.update(at)
@@ -141,11 +136,11 @@ def grow(problem: DirectionProblem, last: Pass) -> Array:
     return np.column_stack([U, SMALL * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
 
 
-def take_sample(problem: DirectionProblem, m: int, poll: Poll = time_budget.poll) -> Array:
+def take_sample(problem: DirectionProblem, m: int, poll: Poll = time_budget.poll) -> DensePoints:
     """Return m rows; a larger sample contains the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= PERMUTED else rng.choice(n, m, replace=False, shuffle=False)
-    return rows_of(problem).take(np.sort(chosen), poll)
+    return DensePoints(problem.X.take(np.sort(chosen), poll))
 
 
 def iterates(
@@ -165,7 +160,7 @@ def iterates(
     Parameters
     ----------
     problem : DirectionProblem
-        With `StreamedRows`.
+        Its rows are read in passes.
     tol : float
         Gap that is wanted; no surrogate is solved more accurately than it asks for.
     max_iter : int

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.time_budget import LeaveError
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.points.sparse import Points, SparseColumns
-from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.points.weights import weights_for
-from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, problem_in_rows
+from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
@@ -118,9 +116,9 @@ def low_rank(
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
         done = 0
-        if isinstance(problem.X, StreamedRows):
+        if problem.X.in_passes:
             last = None
-            to_the_end = not fits(problem.X)
+            to_the_end = not problem.X.fits(2.0 * COPIES, available_memory())
             for last in sampling.iterates(problem, tol, stopping.max_iter, *first.as_dense, stopping.poll, to_the_end):
                 yield last
                 done = last.n_iter
@@ -128,8 +126,8 @@ def low_rank(
                 return
             if last is not None and last.dual is not None:
                 first = Start() if sampling.is_split(problem, last.U) else Start(last.U, last.dual.C)
-            problem = replace(problem, X=problem.X.array())
-        if (not working_set or not problem.has_l1) and not isinstance(problem.X, SparseColumns):
+            problem = replace(problem, X=problem.X.in_columns())
+        if (not working_set or not problem.has_l1) and problem.X.in_memory:
             for iterate in iterates_on_all(problem, first, stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)
             return
@@ -153,7 +151,7 @@ def low_rank(
                     for iterate in growing.iterates(whole, stopping, steps, first, always=True):
                         yield iterate._replace(n_iter=done + iterate.n_iter)
                     return
-        if isinstance(problem.X, SparseColumns):
+        if not problem.X.in_memory:
             for iterate in iterates_by_passes(problem, first if end is None else Start(end.U), stopping, done):
                 yield iterate._replace(n_iter=iterate.n_iter + done)
             return
@@ -174,18 +172,11 @@ def low_rank(
         )
 
 
-def fits(X: StreamedRows) -> bool:
-    """Whether rows that are here, and not sparse, may be held as arrays, as many as a solver needs."""
-    n, D = X.shape
-    here = not X.is_chunked and not scipy.sparse.issparse(X.table)
-    return here and 2.0 * COPIES * 8.0 * n * D <= available_memory()
-
-
 def iterates_by_passes(problem: DirectionProblem, first: Start, stopping: Stopping, done: int) -> Iterator[Iterate]:
     """Yield points of a sparse problem whose V is one block: its rows are read again and again."""
     if MATRICES * 8.0 * problem.X.shape[1] ** 2 > available_memory():
         raise LeaveError(Status.MEMORY)
-    steps, whole = stopping.max_iter - done, problem_in_rows(problem)
+    steps, whole = stopping.max_iter - done, problem_by_rows(problem)
     yield from sampling.iterates(whole, stopping.tol, steps, *first.as_dense, stopping.poll, to_the_end=True)
 
 

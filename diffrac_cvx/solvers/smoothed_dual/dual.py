@@ -11,9 +11,8 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.direction_bounds import top_eigenvalue
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE, eigh, moment, psd_factor, row_energies, row_products, times
-from diffrac_cvx.points.streamed import StreamedRows
-from diffrac_cvx.problem.direction_problem import as_if_array
+from diffrac_cvx.points.linear_algebra import LARGE, eigh, psd_factor, row_products, times
+from diffrac_cvx.points.points import Points
 
 
 class Smoothed(NamedTuple):
@@ -34,26 +33,27 @@ class SmoothedDual:
 
     Attributes
     ----------
-    X : (n, D) array
+    X : Points
+        (n, D).
     W : (D, r) array
         W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 in the accelerated variant.
     box : (D, D) array
         Bounds on C; zero on the diagonal where Diag(c)^2 is in the normaliser.
     """
 
-    X: Array
+    X: Points
     W: Array
     box: Array
 
     @cached_property
-    def Z(self) -> Array:
+    def Z(self) -> Points:
         """X W, shape (n, r), or the rows that are read by parts."""
-        return as_if_array(self.X.in_basis(self.W)) if isinstance(self.X, StreamedRows) else times(self.X, self.W)
+        return self.X.in_basis(self.W)
 
     @cached_property
     def used(self) -> npt.NDArray[np.bool_]:
         """Which rows are not zero, shape (n,)."""
-        return ~self.Z.zero_rows() if isinstance(self.Z, StreamedRows) else np.asarray(self.Z.any(axis=1))
+        return ~self.Z.zero_rows()
 
     def separable_part(self, u: Array) -> float:
         """Return mean(1/u)/2 over the rows that are not zero: the others have an infinite optimal u."""
@@ -61,7 +61,7 @@ class SmoothedDual:
 
     def matrix(self, u: Array, C: Array) -> Array:
         """Return D = W'(X' Diag(u) X / (2n) - C) W, linear in (u, C)."""
-        D = moment(self.Z, u) / 2
+        D = self.Z.moment(u) / 2
         return D - times(self.W.T, times(C, self.W)) if C.any() else D
 
     def smooth_part(self, D: Array, eps: float) -> Smoothed:
@@ -70,7 +70,7 @@ class SmoothedDual:
         U = times(self.W, root)
         return Smoothed(
             value=value,
-            grad_u=row_energies(self.Z, root) / (2 * len(self.Z)),
+            grad_u=self.Z.energies(root) / (2 * len(self.Z)),
             grad_C=-times(U, U.T),  # the paper's appendix drops this minus
             U=U,
             spectrum=np.sum(root**2, axis=0),
@@ -87,7 +87,7 @@ class SmoothedDual:
         O(n d^2) instead of the O(max(n, d)^3) of the paper.
         """
         w, bound = np.ones(len(self.Z)), np.inf
-        image_of = self.image_by_parts(units) if isinstance(self.Z, StreamedRows) else self.image_of(units)
+        image_of = self.image_of(units) if self.Z.in_memory else self.image_by_parts(units)
         for _ in range(steps):
             poll()
             image = image_of(w)
@@ -101,14 +101,14 @@ class SmoothedDual:
     def image_of(self, units: Array | None) -> Callable[[Array], Array]:
         """Return the map from w to (B'B o B'B) w, in u / units."""
         n = len(self.Z)
-        Z = self.Z if units is None else np.sqrt(units)[:, None] * self.Z
+        Z = self.Z.array() if units is None else np.sqrt(units)[:, None] * self.Z.array()
         return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * n**2)
 
     def image_by_parts(self, units: Array | None) -> Callable[[Array], Array]:
         """Return the same map for rows that are read by parts."""
         n = len(self.Z)
         scale = np.ones(n) if units is None else units
-        return lambda w: scale * row_energies(self.Z, psd_factor(moment(self.Z, scale * w))) / (4 * n)
+        return lambda w: scale * self.Z.energies(psd_factor(self.Z.moment(scale * w))) / (4 * n)
 
     def curvature_C(self) -> float:
         """Bound the curvature of eps phi_eps in C: lambda_max(W W')^2."""

@@ -7,7 +7,7 @@ import numpy as np
 from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
 from diffrac_cvx.certificates.pairs import Poll
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import LARGE, momentum, row_energies, whitener, whitener_of_gram
+from diffrac_cvx.points.linear_algebra import LARGE, momentum, whitener, whitener_of_gram
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse
 from diffrac_cvx.solvers.stopping import Iterate
@@ -36,11 +36,11 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
         size = float(np.sum(U**2))
     elif len(U) > LARGE:
         c = problem.c if not np.diag(dual.box).any() else np.zeros(len(U))
-        size = float(np.mean(row_energies(problem.X, U)) + np.sum((problem.a**2 + c**2) @ U**2))
+        size = float(np.mean(problem.X.energies(U)) + np.sum((problem.a**2 + c**2) @ U**2))
     else:
         size = float(np.sum(np.linalg.lstsq(dual.W, U)[0] ** 2))
     U = U / max(size, 1e-300) ** 0.5
-    q = row_energies(problem.X, U)
+    q = problem.X.energies(U)
     return inverse_roots(q, 1e-4), theta(problem, dual, U, 0.0)
 
 

@@ -2,8 +2,8 @@
 
 The standard model: a sum of k products is computed up to sum_error(k) times the sum of their absolute values, in any
 order (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1).  A Cholesky factorisation that
-succeeds on a computed matrix proves it positive semidefinite up to sum_error(k + 1) times its trace (Rump, Verification of positive
-definiteness, BIT 46, 2006); underflow is left out, for the entries are scaled.
+succeeds on a computed matrix proves it positive semidefinite up to sum_error(k + 1) times its trace (Rump, Verification
+of positive definiteness, BIT 46, 2006); underflow is left out, for the entries are scaled.
 """
 
 from typing import NamedTuple
@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import RidgeWhitener, cholesky, moment, times
+from diffrac_cvx.points.linear_algebra import BLOCK, RidgeWhitener, cholesky, moment, times
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.points.streamed import BLOCK
 
 UNIT = 2.0**-53
 LARGEST = 1e100  # t beyond proves nothing
@@ -139,13 +138,19 @@ def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside
     in whose metric it is measured.
     """
     n, D = X.shape
-    size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
-    data_error = round_up(sum_error(D + n + 16) * size + outside)
+    data_error = data_rounding(X, W, outside)
     residual = moment(Z, np.ones(n)) + times(W.T * diagonal, W) - np.eye(len(W.T))
     trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
     formed = sum_error(summands(n) + D + 8) * trace
     right_error = round_up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + data_error) * data_error)
     return Whitening(data_error, right_error)
+
+
+def data_rounding(X: Array, W: Array, outside: float = 0.0) -> float:
+    """Return how far computed products X W may be from those of exactly centred data, over sqrt(n)."""
+    n, D = X.shape
+    size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
+    return round_up(sum_error(D + n + 16) * size + outside)
 
 
 def outside_of(found: RidgeWhitener, n: int) -> float:

@@ -1,0 +1,181 @@
+"""Points in an array."""
+
+from typing import Self
+
+import numpy as np
+
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, order_columns, products
+from diffrac_cvx.points.linear_algebra import moment, row_blocks, row_energies, row_products, times, unit_rows
+from diffrac_cvx.points.points import Chosen, Columns, Indices, LabelsFactor, Mask, Points
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks, misfits, row_norms
+
+
+class DensePoints(Columns):
+    """The rows of an array, as they are.
+
+    Parameters
+    ----------
+    table : (n, D) array
+        Not copied.
+    shares : (n,) array, optional
+        Shares of the points in all means.
+    """
+
+    in_memory = True
+
+    def __init__(self, table: Array, shares: Array | None = None) -> None:
+        self.table, self.shares = table, shares
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, D)."""
+        n, D = self.table.shape
+        return n, D
+
+    # Other forms of it
+
+    def array(self) -> Array:
+        """Return the array."""
+        return self.table
+
+    def by_rows(self) -> Self:
+        """Return it."""
+        return self
+
+    def in_columns(self) -> Self:
+        """Return it."""
+        return self
+
+    def scaled(self, factors: Array) -> Self:
+        """Return the columns times factors, shape (D,)."""
+        return self.like(self.table * factors)
+
+    def with_offset(self) -> Self:
+        """Return it with a last column of ones."""
+        return self.like(np.column_stack([self.table, np.ones(len(self))]))
+
+    def in_basis(self, basis: Array) -> Self:
+        """Return the matrix times a basis, shape (D, r)."""
+        return self.like(times(self.table, basis))
+
+    def columns(self, chosen: Chosen) -> Self:
+        """Return some of the columns; a range of them is a view."""
+        return self.like(self.table[:, chosen])
+
+    def dense_columns(self, chosen: Chosen) -> Array:
+        """Return some of the columns as an array."""
+        return np.asarray(self.table[:, chosen])
+
+    def rows(self, chosen: Chosen) -> Self:
+        """Return some of the rows, with equal shares."""
+        return type(self)(self.table[chosen])
+
+    def beside(self, F: Array) -> Self:
+        """Return it with the columns of an array to the right."""
+        return self.like(np.hstack([self.table, F]))
+
+    def squares(self) -> Self:
+        """Return the squared entries."""
+        return self.like(np.square(self.table))
+
+    def like(self, table: Array) -> Self:
+        """Return other coordinates of the same points."""
+        return type(self)(table, self.shares)
+
+    def weighed(self) -> Points:
+        """Return the points times roots of their counts."""
+        return self if self.counts is None else DensePoints(self.table * np.sqrt(self.counts)[:, None])
+
+    def counted(self) -> Points:
+        """Return the points times their counts."""
+        return self if self.counts is None else DensePoints(self.table * self.counts[:, None])
+
+    # Sums over rows
+
+    def __matmul__(self, U: Factor) -> Array:
+        return np.asarray(self.table @ U) if U.ndim == 1 else products(self.table, U)
+
+    def products_with(self, Y: Array) -> Array:
+        """Return X'Y/n."""
+        return np.asarray(self.table.T @ Y) / len(self)
+
+    def energies(self, U: Factor) -> Array:
+        """Return q_i = x_i'UU'x_i."""
+        return row_energies(self.table, U)
+
+    def roots_and_pull(self, U: Array) -> tuple[float, Array]:
+        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, by blocks of rows."""
+        total, pull = 0.0, np.zeros_like(U)
+        for block in row_blocks(self.table):
+            roots, part = block_roots_and_pull(block, U)
+            total += roots
+            pull += part
+        return total, pull
+
+    def moment(self, u: Array) -> Array:
+        """Return X' Diag(u) X / n."""
+        return moment(self.table, u)
+
+    def mean_squares(self) -> Array:
+        """Return the means of the squared entries, weighted where points have shares."""
+        if self.shares is not None:
+            return np.asarray(self.shares @ self.table**2)
+        return np.asarray(np.mean(self.table**2, axis=0))
+
+    def mean_sizes(self) -> Array:
+        """Return the means of the absolute values."""
+        return np.asarray(np.mean(np.abs(self.table), axis=0))
+
+    def zero_rows(self) -> Mask:
+        """Return which rows are zero."""
+        return np.asarray(~self.table.any(axis=1))
+
+    def used_columns(self) -> Mask:
+        """Return which columns have an entry that is not zero."""
+        return np.asarray(self.table.any(axis=0))
+
+    def labels_factor(self, U: Factor) -> LabelsFactor:
+        """Return the rows of X U at unit norm."""
+        return unit_rows(products(self.table, order_columns(U, rtol=1e-16)))
+
+    def row_sums(self, weights: Array) -> Array:
+        """Return sum_i weights_i x_i."""
+        return np.asarray(weights @ self.table)
+
+    def gram(self, weights: Array, first: Chosen = slice(None), rest: Chosen = slice(None)) -> Array:
+        """Return sum_i weights_i x_i x_i' between two sets of columns."""
+        return np.asarray((self.table[:, first] * weights[:, None]).T @ self.table[:, rest])
+
+    def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
+        """Return sum_i weights_i x_ij x_ik for pairs of columns, a few million entries at a time."""
+        step = max(1, 2**22 // len(self))
+        parts = [
+            np.einsum("ip,i,ip->p", self.table[:, j[at : at + step]], weights, self.table[:, k[at : at + step]])
+            for at in range(0, len(j), step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    # Sums with their error
+
+    def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:  # noqa: ARG002
+        """Return the sums themselves: all terms are positive."""
+        return squares
+
+    def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
+        """Return bounds of the sums of sqrt(q_i) and of q_i."""
+        return bounds_of_blocks(row_blocks(self.table), factor, self.counts)
+
+    def misfit(self, target: Array, direction: RoundedDirection) -> float:
+        """Return what the mean of (target_i - x_i'v)^2 is not above."""
+        norms = row_norms(self.table, direction.units)
+        return float(self.mean_of(misfits(self.table @ direction.v, norms, target, direction)))
+
+
+def block_roots_and_pull(block: Array, U: Array) -> tuple[float, Array]:
+    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U over some rows."""
+    XU = times(block, U)
+    roots = np.sqrt(row_products(XU, XU))
+    # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
+    XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
+    return float(roots.sum()), times(block.T, XU)

@@ -1,0 +1,259 @@
+"""What a matrix of points is, however it is stored: its sums, and what rounding may change of them.
+
+Nothing outside this folder asks how a table is stored.  A form of storage is one file with one class.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.machine import time_budget
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor
+from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
+
+Poll = Callable[[], None]
+Mask = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.signedinteger[Any]]
+Chosen = Indices | Mask | slice
+LabelsFactor = Array | Callable[[], Array]  # a factor of the labels' matrix, or what makes it
+
+
+class Points(ABC):
+    """Hold an (n, D) matrix X of points, its columns centred, and sum over its rows.
+
+    Attributes
+    ----------
+    in_memory : bool
+        Whether `array` costs nothing.
+    in_passes : bool
+        Whether each sum reads a table again, so that what has n numbers is neither kept nor sent.
+    is_here : bool
+        Whether this process can hold it: not where the rows are in the chunks of a dask array.
+    rows_read : int
+        How many rows were read until now, where each sum reads a table again.
+    shares : (n,) array, or None
+        Shares p_i of the points in all means, of sum 1; None where all are equal.
+    """
+
+    in_memory = False
+    in_passes = False
+    is_here = True
+    shares: Array | None = None
+    rows_read: int = 0
+
+    @property
+    def taken(self) -> Array:
+        """What was taken off the user's columns, shape (D,), where that is known."""
+        return np.zeros(self.shape[1])
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """(n, D)."""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def fits(self, copies: float, available: float) -> bool:  # noqa: ARG002  # for what is read by parts
+        """Whether so many copies of it as an array take no more than so many bytes, where it can be held at all."""
+        return True
+
+    # Other forms of it
+
+    @abstractmethod
+    def array(self) -> Array:
+        """Return the matrix as an array: where it is one it is not copied, elsewhere it has to fit in memory."""
+
+    @abstractmethod
+    def by_rows(self) -> "Points":
+        """Return it in the form in which products with a dense matrix are quick."""
+
+    @abstractmethod
+    def in_columns(self) -> "Columns":
+        """Return it in a form of which columns can be chosen."""
+
+    @abstractmethod
+    def scaled(self, factors: Array) -> Self:
+        """Return the columns times factors, shape (D,)."""
+
+    @abstractmethod
+    def with_offset(self) -> Self:
+        """Return it with a last column of ones."""
+
+    @abstractmethod
+    def in_basis(self, basis: Array) -> "Points":
+        """Return the matrix times a basis, shape (D, r)."""
+
+    @property
+    def counts(self) -> Array | None:
+        """n times the shares of the points, shape (n,); None where all are equal."""
+        return None if self.shares is None else len(self) * self.shares
+
+    def weighed(self) -> "Points":
+        """Return the points times roots of their counts, with equal shares: means of their squares are weighted."""
+        return self
+
+    def counted(self) -> "Points":
+        """Return the points times their counts, with equal shares: means of their norms are weighted."""
+        return self
+
+    # Sums over rows, with equal weights
+
+    @abstractmethod
+    def __matmul__(self, U: Factor) -> Array:
+        """Return X U, shape (n,) or (n, r)."""
+
+    @abstractmethod
+    def products_with(self, Y: Array) -> Array:
+        """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
+
+    @abstractmethod
+    def energies(self, U: Factor) -> Array:
+        """Return q_i = x_i'UU'x_i, shape (n,), without a matrix of n rows and columns."""
+
+    def gain_and_energy(self, U: Factor) -> tuple[float, float]:
+        """Return the means of sqrt(q_i) and of q_i."""
+        q = self.energies(U)
+        return float(np.mean(np.sqrt(q))), float(np.mean(q))
+
+    @abstractmethod
+    def roots_and_pull(self, U: Array) -> tuple[float, Array]:
+        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
+
+    @abstractmethod
+    def moment(self, u: Array) -> Array:
+        """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
+
+    def second_moment(self) -> Array:
+        """Return X'X/n, shape (D, D)."""
+        return self.moment(np.ones(len(self)))
+
+    @abstractmethod
+    def mean_squares(self) -> Array:
+        """Return the means of the squared entries of the columns, weighted where points have shares, shape (D,)."""
+
+    @abstractmethod
+    def zero_rows(self) -> Mask:
+        """Return which rows are zero, shape (n,): they count in the means and nowhere else."""
+
+    @abstractmethod
+    def used_columns(self) -> Mask:
+        """Return which columns have an entry that is not zero, shape (D,)."""
+
+    def any(self) -> bool:
+        """Whether any entry is not zero."""
+        return bool(self.used_columns().any())
+
+    @abstractmethod
+    def labels_factor(self, U: Factor) -> LabelsFactor:
+        """Return the rows of X U at unit norm, with Y = FF' optimal for V = UU' (appendix C.2), or what makes them."""
+
+    @property
+    def summands(self) -> int:
+        """How many terms the sums over all rows have in a row: they are made by blocks."""
+        return min(len(self), BLOCK) + len(self) // BLOCK
+
+    def mean_of(self, values: Array) -> Array:
+        """Return the mean of values of the points over the first axis, weighted where points have shares."""
+        return np.asarray(values.mean(axis=0) if self.shares is None else self.shares @ values)
+
+    def sums_at(self, U: Array, floors: Array, poll: Poll = time_budget.poll) -> "SumsAt":
+        """Return what a pass over all rows gives at a factor, for u = 1/sqrt(max(q, floor)) at several floors."""
+        q, zero = self.energies(U), self.zero_rows()
+        moments, inverses = [], []
+        for floor in floors:
+            poll()
+            roots = np.sqrt(np.maximum(q, floor))
+            moments.append(self.moment(1.0 / roots) * len(self))
+            inverses.append(float(np.sum(roots[~zero])))
+        return SumsAt(np.stack(moments), np.array(inverses), float(np.sum(np.sqrt(q))), float(np.sum(q)))
+
+    def take(self, chosen: Indices, poll: Poll = time_budget.poll) -> Array:  # noqa: ARG002  # for what is read
+        """Return the rows chosen, in increasing order, as an array."""
+        return self.in_columns().rows(chosen).array()
+
+    # Sums with their error, for the exactly centred data
+
+    @abstractmethod
+    def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
+        """Return what n times the mean of sqrt(q_i) is not below, and n times that of q_i not above.
+
+        What `summands` additions round is not in it.
+        """
+
+    @abstractmethod
+    def misfit(self, target: Array, direction: RoundedDirection) -> float:
+        """Return what the mean of (target_i - x_i'v)^2 is not above; what `summands` additions round is not in it."""
+
+    def equal_units(self) -> Array:
+        """Return powers of two, shape (D,), that bring the columns to norm about one."""
+        return power_of_two(inverse_or_one(np.sqrt(self.mean_squares())))
+
+
+class SumsAt(NamedTuple):
+    """Sums over rows, for u = 1/sqrt(max(q, floor)) at several floors: X'Diag(u)X and 1/u; and of sqrt(q), and q.
+
+    Rows of zeros have 1/u = 0: X'Diag(u)X does not depend on their u.
+    """
+
+    moments: Array
+    inverses: Array
+    roots: float
+    squares: float
+
+
+class Columns(Points):
+    """Points in memory, of which columns can be chosen, and which have products of pairs of columns."""
+
+    @abstractmethod
+    def columns(self, chosen: Chosen) -> Self:
+        """Return some of the columns."""
+
+    @abstractmethod
+    def dense_columns(self, chosen: Chosen) -> Array:
+        """Return some of the columns as an array."""
+
+    @abstractmethod
+    def rows(self, chosen: Chosen) -> Self:
+        """Return some of the rows."""
+
+    @abstractmethod
+    def beside(self, F: Array) -> "Columns":
+        """Return it with the columns of an array to the right."""
+
+    @abstractmethod
+    def squares(self) -> "Columns":
+        """Return the squared entries."""
+
+    @abstractmethod
+    def row_sums(self, weights: Array) -> Array:
+        """Return sum_i weights_i x_i, shape (D,)."""
+
+    @abstractmethod
+    def gram(self, weights: Array, first: Chosen = slice(None), rest: Chosen = slice(None)) -> Array:
+        """Return sum_i weights_i x_i x_i' between two sets of columns."""
+
+    @abstractmethod
+    def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
+        """Return sum_i weights_i x_ij x_ik for pairs of columns."""
+
+    @abstractmethod
+    def mean_sizes(self) -> Array:
+        """Return the means of the absolute values of the columns' entries, shape (D,)."""
+
+    @abstractmethod
+    def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:
+        """Return a bound on the sums of the absolute values of what is added in sum_i weights_i x_ij^2.
+
+        Parameters
+        ----------
+        squares : array
+            These sums, of the columns chosen.
+        weight : float
+            The sum of the weights.
+        """

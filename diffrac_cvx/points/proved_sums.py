@@ -1,0 +1,98 @@
+"""Products of rows with a factor or a direction, and what rounding and centring may change of them.
+
+A product with a row is off by the rounding of a sum of as many terms as there are columns, and the centring of X by
+that of the means: both are bounded by the norm of the row, columns in units that make them comparable, times that of
+the factor.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor
+from diffrac_cvx.points.floating_point import UNIT, sum_error
+
+
+class RoundedFactor(NamedTuple):
+    """A factor of V in the user's units, and what the rounding of its products with rows depends on.
+
+    Attributes
+    ----------
+    features : (d, r) array or sparse array
+        Its rows of the features.
+    offset : (r,) array
+        That of the offset.
+    units : (d,) array
+        Of the columns, that make them comparable.
+    norm : float
+        Norm of the factor in these units.
+    n : int
+        Number of points.
+    """
+
+    features: Factor
+    offset: Array
+    units: Array
+    norm: float
+    n: int
+
+    @property
+    def centring(self) -> float:
+        """What the centring of the columns may change of a product."""
+        return float(4.0 * sum_error(self.n) * self.norm * len(self.units) ** 0.5)
+
+
+class RoundedDirection(NamedTuple):
+    """A direction v, the units of the columns, its norm in them, the number of points, and how targets are rounded.
+
+    Targets are off by so many roundings of numbers of size one.
+    """
+
+    v: Array
+    units: Array
+    norm: float
+    n: int
+    rounded: float = 4.0
+
+
+def row_norms(X: Array, units: Array) -> Array:
+    """Return the norms of rows, columns times units."""
+    return np.asarray(np.sqrt(np.sum((X * units) ** 2, axis=1)))
+
+
+def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, Array]:
+    """Return lower bounds of sqrt(q_i) and upper bounds of q_i, from products with the features, and the norms."""
+    d, r = factor.features.shape
+    length = np.sqrt(np.sum((XG + factor.offset) ** 2, axis=1))
+    off = sum_error(d + r + 8) * (norms + 1.0) * factor.norm + factor.centring
+    roots = np.maximum(length * (1.0 - sum_error(r + 8)) - off, 0.0)
+    return roots, (length * (1.0 + sum_error(r + 8)) + off) ** 2
+
+
+def bounds_of_blocks(
+    blocks: Iterable[Array], factor: RoundedFactor, counts: Array | None = None
+) -> tuple[float, float]:
+    """Return what the sum of sqrt(q) is not below, and what the sum of q is not above, over all rows of some blocks.
+
+    Rows may have counts, which weigh them.
+    """
+    gain = energy = 0.0
+    done = 0
+    for block in blocks:
+        roots, energies = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
+        if counts is not None:
+            roots, energies = (part * counts[done : done + len(block)] for part in (roots, energies))
+        done += len(block)
+        gain += float(np.sum(roots))
+        energy += float(np.sum(energies))
+    return gain, energy
+
+
+def misfits(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:
+    """Return what (target_i - x_i'v)^2 is not above, shape (n,), from the products x_i'v and the norms of the rows."""
+    d = len(direction.v)
+    off = (sum_error(d + 16) * norms + 4.0 * sum_error(direction.n) * d**0.5) * direction.norm
+    residual = np.abs(target - products)
+    return np.asarray((residual + off + direction.rounded * UNIT * (1.0 + residual)) ** 2)

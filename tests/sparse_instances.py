@@ -4,11 +4,11 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.problem.direction_problem import direction_problem
 
 KINDS = ("equal", "unequal", "free", "ridge", "zeros", "correlated", "binary", "all")
 NUS = (1.0, 0.5, 0.05)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from posed import direction_problem
 
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import moment
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank, quasi_newton
@@ -193,7 +193,7 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     assert bounds.upper >= lower - 1e-12
     assert bounds.upper <= plain.upper
     assert polished.value == bounds.upper == pytest.approx(problem.best_scale(polished.U).value, abs=1e-12)
-    moved = closer_to_feasible(problem, moment(problem.X, 1 / np.sqrt(point.q)), C)
+    moved = closer_to_feasible(problem, moment(problem.X.array(), 1 / np.sqrt(point.q)), C)
     assert np.all(np.abs(moved) <= problem.box)
 
 

@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.csgraph
+from posed import direction_problem
 from sparse_instances import (
     KINDS,
     Instance,
@@ -33,7 +34,6 @@ from diffrac_cvx.certificates.direction_bounds import blended_ratio
 from diffrac_cvx.certificates.pairs import eliminate, largest_safe_t, scan
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -69,7 +69,7 @@ def points(seed):
 
 def full_pairs(split, at):
     """G = M - t A + K'K and its box, all m x m, from their definition."""
-    X, F, n, t = split.X, split.F, len(split.X), at.t
+    X, F, n, t = split.X.array(), split.F, len(split.X.array()), at.t
     u = n * at.gram_weights + t
     A = X.T @ X / n + np.diag(split.a**2)
     G = X.T @ (u[:, None] * X) / n - t * A
@@ -114,7 +114,7 @@ def test_the_bound_is_that_of_one_multiplier_inside_its_box_for_all_coordinates(
             multiplier[np.ix_(block, block)] = matrix
         assert np.all(np.abs(multiplier) <= np.outer(split.c, split.c) * (1 + 1e-12))
         problem, chosen = split.problem, np.ix_(split.penalised, split.penalised)
-        S = t * (problem.A + np.diag(problem.c**2)) - problem.X.T @ (u[:, None] * problem.X) / len(u)
+        S = t * (problem.A + np.diag(problem.c**2)) - problem.X.array().T @ (u[:, None] * problem.X.array()) / len(u)
         S[chosen] += t * multiplier
         assert np.linalg.eigvalsh(S)[0] >= -1e-11 * t * max(1.0, u.max())
 
@@ -250,7 +250,7 @@ def solved_in_part(lam, max_iter):
     q, q_best = (split.problem.best_scale(split.problem.from_user_factor(R.G)).q for R in (result, best))
     blocks = Blocks(split, split.partition_of(result.G))
     ratios = blocks.ratios(q, [np.zeros((len(block), len(block))) for block in blocks.partition.blocks])
-    G = split.X.T @ ((1.0 / np.sqrt(q_best) - 1.0)[:, None] * split.X) / len(split.X)
+    G = split.X.array().T @ ((1.0 / np.sqrt(q_best) - 1.0)[:, None] * split.X.array()) / len(split.X.array())
     np.fill_diagonal(G, 0.0)
     return split, blocks, BlockCertificate(ratios, q, result.value), G
 
@@ -261,7 +261,7 @@ def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(
     split, blocks, claim, G_best = solved_in_part(lam, max_iter)
     lower = prove(blocks, claim, 3, quiet).lower
     t, whole = (1.0 - lower) / claim.ratios.inverse_mean, slice(0, 30)
-    G = split.X.T @ ((claim.ratios.u - t)[:, None] * split.X) / len(split.X)
+    G = split.X.array().T @ ((claim.ratios.u - t)[:, None] * split.X.array()) / len(split.X.array())
     np.fill_diagonal(G, 0.0)
     spread = spread_of(split, claim, t)
     off = spread.between(whole, whole, split.c)
@@ -310,7 +310,7 @@ def test_with_unpenalised_coordinates_nothing_is_said_of_the_distance_to_the_opt
 def test_ratios_are_the_generalised_eigenvalues_of_each_coordinate_and_each_block(seed):
     for split, partition, point, C in points(seed):
         _, claim, _ = blocks_and_claim(split, partition, point, C)
-        u, n = claim.ratios.u, len(split.X)
+        u, n = claim.ratios.u, len(split.X.array())
 
         def largest(block, C, u=u, n=n, split=split):
             data = split.data_of(block)

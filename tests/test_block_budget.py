@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
+from posed import direction_problem
 from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, nearly_ones, size
 
 import diffrac_cvx as dc
@@ -27,12 +28,11 @@ from diffrac_cvx.certificates.block_bounds import (
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, ScreeningRadius, eliminate, largest_safe_t, scan
-from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.linear_algebra import EPS
-from diffrac_cvx.points.sparse import as_shifted, weighted_gram
 from diffrac_cvx.points import floating_point as rounding
-from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import Whitening, proved_ratio, sum_error
+from diffrac_cvx.points.linear_algebra import EPS
+from diffrac_cvx.points.sparse import as_sparse_columns, weighted_gram
 
 COARSE = 2.0**-18
 
@@ -43,7 +43,7 @@ def quiet():
 
 def split_of(table, nu=1.0, c=0.3, a=0.0, whitened=None):
     """The problem with its unpenalised coordinates apart, which are said to be as exact as `whitened`."""
-    X = as_shifted(table, warn=False) if scipy.sparse.issparse(table) else as_data(table, warn=False)
+    X = as_sparse_columns(table, warn=False) if scipy.sparse.issparse(table) else as_data(table, warn=False)
     split = block_problem(direction_problem(X, nu, dc.Penalty(a, c)))
     return split if whitened is None else replace(split, whitened=whitened)
 
@@ -80,7 +80,7 @@ def test_centring_in_the_worst_order_is_counted_column_by_column():
     x = badly_centred_column(3000)
     table = np.column_stack([x, -4.0 * x])
     split = split_of(table, c=1e-3)
-    exact = exact_columns(split, table) - fractions(split.X)
+    exact = exact_columns(split, table) - fractions(split.X.array())
     said = split.data_error(slice(None))
     for j in range(2):
         assert said[j] / 100 <= size(exact[:, j]) / 3000**0.5 <= said[j]
@@ -92,7 +92,7 @@ def test_the_moment_of_a_block_that_is_summed_badly_is_off_by_nearly_what_is_sai
         split = split_of(lossy_columns(n, 2), c=1e-4)
         block, u = np.array([0, 1]), np.ones(n)
         M = weighted_gram(split.data_of(block), u) / n
-        lost = size(gram(fractions(split.X), fractions(u)) - fractions(M))
+        lost = size(gram(fractions(split.X.array()), fractions(u)) - fractions(M))
         assert split.moment_error(block, M, 1.0) / 100 <= lost <= split.moment_error(block, M, 1.0)
 
 
@@ -118,7 +118,7 @@ def test_columns_of_a_block_that_are_off_have_moments_off_as_far_as_is_said(monk
     table[:2] = [[1.0, 1.0], [-1.0, -1.0]]
     split = split_of(table)
     u, block = np.where(table[:, 0] != 0.0, top, 1.0), np.array([0])
-    M = np.array([[np.mean(u * split.X[:, 0] ** 2)]])
+    M = np.array([[np.mean(u * split.X.array()[:, 0] ** 2)]])
     off = top**0.5 * split.data_error(block)[0]
     worst = (M[0, 0] ** 0.5 + off) ** 2 - M[0, 0]
     said = split.moment_error(block, M, top)
@@ -246,7 +246,7 @@ def test_the_ratio_of_a_coordinate_alone_counts_sums_data_and_weights(monkeypatc
     split = split_of(table, c=0.2)
     u = np.where(table[:, 0] != 0.0, top, 1.0)
     found = single_ratios(split, u, np.array([1]))[0]
-    M, B, off = np.mean(u * split.X[:, 1] ** 2), split.diagonal[1], split.data_error(np.array([1]))[0]
+    M, B, off = np.mean(u * split.X.array()[:, 1] ** 2), split.diagonal[1], split.data_error(np.array([1]))[0]
     worst = ((M * (1.0 + sum_error(n))) ** 0.5 + top**0.5 * off) ** 2 / ((B**0.5 - off) ** 2 - sum_error(n) * B)
     assert worst <= found * (1.0 + 1e-6)
     assert found <= worst * (1.0 + 4.0 * sum_error(10))
@@ -268,7 +268,7 @@ def test_the_ratio_of_a_coordinate_alone_holds_where_unpenalised_columns_are_off
         found = single_ratios(split, u, np.arange(3))
         F = split.F * (1.0 + exact.data_error / np.mean(split.F**2) ** 0.5)
         for j in range(3):
-            data = np.column_stack([split.X[:, j], F])
+            data = np.column_stack([split.X.array()[:, j], F])
             right = data.T @ data / n
             right[0, 0], right[1, 1] = split.diagonal[j], 1.0 - exact.right_error
             M = data.T @ (u[:, None] * data) / n
@@ -396,7 +396,7 @@ def test_what_unpenalised_columns_are_off_counts_with_the_weight_of_its_row(top)
     at = eliminate(split, u, 1.0)
     for sign in (1.0, -1.0):
         F = split.F[:, 0] + sign * off * n**0.5 * np.eye(n)[0]
-        S = (at.gram_weights * F) @ split.X
+        S = (at.gram_weights * F) @ split.X.array()
         moved = abs(at.K[:, 0] @ at.K[:, 1] - S[0] * S[1] / (1.0 - np.mean(u * F**2)))
         assert moved <= at.box * split.c[0] * split.c[1]
 
@@ -624,7 +624,7 @@ def test_the_matrix_of_a_block_is_that_of_its_definition():
     split = split_of(np.random.default_rng(0).standard_normal((20, 3)), nu=0.5, c=0.2)
     blocks, u = Blocks(split, Partition(np.array([0, 0, 1]))), np.random.default_rng(1).uniform(0.5, 2.0, 20)
     C, at = 0.5 * split.box_of(np.array([0, 1])), eliminate(split, u, 2.0)
-    X, A = split.X[:, :2], blocks.right[0][:2, :2]
+    X, A = split.X.array()[:, :2], blocks.right[0][:2, :2]
     expected = 2.0 * (A + C) - X.T @ (u[:, None] * X) / 20 - at.K[:, :2].T @ at.K[:, :2]
     found = block_matrix(blocks, BlockRatios(u, 1.0, np.zeros(1), [1.0], [C]), at, 0)
     np.testing.assert_allclose(found, expected, atol=1e-14)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from oracles import solve_normalized
+from posed import direction_problem
 from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
@@ -25,8 +26,6 @@ from diffrac_cvx.certificates.direction_bounds import (
 from diffrac_cvx.certificates.pairs import ScreeningRadius
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.streamed import BLOCK
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.points.floating_point import (
     LARGEST,
     UNIT,
@@ -38,6 +37,7 @@ from diffrac_cvx.points.floating_point import (
     sum_error,
     summands,
 )
+from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.problem.result import Bracket
 
 RNG = np.random.default_rng(77)
@@ -120,7 +120,11 @@ def test_a_multiplier_is_clipped_to_its_box_and_moved_towards_the_cone(nu):
     assert np.all(np.abs(C) <= np.outer(problem.c, problem.c))
     np.testing.assert_array_equal(np.diag(C), 0.0)
     np.testing.assert_array_equal(C, C.T)
-    M = problem.X.T @ (RNG.uniform(1.0, 3.0, len(problem.X))[:, None] * problem.X) / len(problem.X)
+    M = (
+        problem.X.array().T
+        @ (RNG.uniform(1.0, 3.0, len(problem.X.array()))[:, None] * problem.X.array())
+        / len(problem.X.array())
+    )
     moved = closer_to_feasible(problem, M, C)
     np.testing.assert_array_equal(moved, clip_to_box(problem, moved))
 
@@ -185,7 +189,7 @@ def test_features_are_joined_where_the_gap_does_not_prove_that_their_pair_is_ins
     """|G_jk| + (gap mean w x_j^2 x_k^2)^1/2 against c_j c_k, pair by pair."""
     d = 9
     problem = problem_of(60, d, 1.0, dc.Penalty(c=np.linspace(0.15, 0.4, d)), seed)
-    X, n = problem.X, 60
+    X, n = problem.X.array(), 60
     q = np.sum((X @ np.diag(np.linspace(0.5, 0.2, d))) ** 2, axis=1)
     weights = weights_at(q, gap)
     u = 1.0 / np.sqrt(q)
@@ -213,7 +217,7 @@ def test_the_gap_bounds_the_distance_of_the_weights_row_by_row():
 def test_with_an_offset_the_pairs_are_those_of_the_schur_complement(rtol):
     d, nu = 6, 0.6
     problem = problem_of(80, d, nu, dc.Penalty(c=0.25), 5)
-    X, n, size = problem.X, 80, d + 1
+    X, n, size = problem.X.array(), 80, d + 1
     q = np.sum((X @ np.diag([0.5] * d + [0.3])) ** 2, axis=1)
     u = 1.0 / np.sqrt(q)
     S = problem.A - X.T @ np.diag(u) @ X / n
@@ -231,7 +235,7 @@ def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
     X[:, 1] += X[:, 0]
     X[:, 3] += X[:, 2]
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(a=1.0, c=np.array([0.3] * 5 + [0.0])))
-    weights = weights_at(np.mean((problem.X) ** 2, axis=1) + 0.5, 1e-9)
+    weights = weights_at(np.mean((problem.X.array()) ** 2, axis=1) + 0.5, 1e-9)
     plain = label_components(problem, weights, np.arange(5), 0.0)
     proved = label_components(problem, weights, np.arange(5), None)
     assert plain.max() > 0

@@ -16,12 +16,12 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.points import chunks
 from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.rounding import kmeans_centered
 
 N, D, PARTS = 12_000, 6, 8

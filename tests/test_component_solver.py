@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from posed import direction_problem
 from scipy.optimize import approx_fprime
 from sparse_instances import KINDS, instance, optimum, random_multipliers, random_partition, random_point
 
@@ -13,7 +14,6 @@ from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.paths import lambda_path
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.result import Components
 from diffrac_cvx.solvers.factored import components, solver
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
@@ -99,7 +99,7 @@ def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
     problem, split = lagrangian.problem.problem, lagrangian.problem
     V = dense(split.factor(lagrangian.partition, *point))
     V = V @ V.T
-    gain = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", problem.X, V, problem.X), 0.0)).mean()
+    gain = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", problem.X.array(), V, problem.X.array()), 0.0)).mean()
     cost = np.sum(V * problem.A) + problem.c @ np.abs(V) @ problem.c
     assert lagrangian.value_and_gradient(point)[0] == pytest.approx(1.0 - 2.0 * gain + cost, rel=1e-10)
     assert lagrangian.cost(point) == pytest.approx(cost, rel=1e-10)

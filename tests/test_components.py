@@ -3,13 +3,13 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks, spread_of
 from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.problem.direction_problem import direction_problem
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
@@ -92,8 +92,8 @@ def test_the_gap_bounds_the_distance_to_the_optimal_roots():
         r, gap = np.sqrt(point.q), point.value - problem.best_scale(problem.from_user(V)).value
         assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
         u, w, proved = weights_at(point.q, point.value - bracket(problem, point).lower)
-        off = np.abs(problem.X.T @ ((u - 1 / best)[:, None] * problem.X)) / len(X)
-        squares = problem.X**2
+        off = np.abs(problem.X.array().T @ ((u - 1 / best)[:, None] * problem.X.array())) / len(X)
+        squares = problem.X.array() ** 2
         assert np.all(off <= np.sqrt(proved * (squares.T @ (w[:, None] * squares)) / len(X)) + 1e-6)
 
 
@@ -108,9 +108,11 @@ def test_the_solver_allows_at_least_the_distance_to_the_optimum_that_the_gap_lea
     blocks = Blocks(split, Partition(np.arange(X.shape[1])))
     claim = BlockCertificate(blocks.ratios(point.q, []), point.q, point.value)
     u, w, gap = weights_at(point.q, claim.gap)
-    squares = problem.X**2
+    squares = problem.X.array() ** 2
     least = np.sqrt(gap * (squares.T @ (w[:, None] * squares)) / len(X))
-    least = np.maximum(least, np.abs(problem.X.T @ ((u - claim.ratios.u)[:, None] * problem.X)) / len(X))
+    least = np.maximum(
+        least, np.abs(problem.X.array().T @ ((u - claim.ratios.u)[:, None] * problem.X.array())) / len(X)
+    )
     spread = spread_of(split, claim, claim.ratios.largest)
     assert np.all(np.outer(spread.near, spread.near) >= least * (1 - 1e-12))
 

@@ -13,9 +13,9 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds, values
 from diffrac_cvx.certificates.label_bounds import projection_of
 from diffrac_cvx.certificates.values import proved_value
+from diffrac_cvx.points.floating_point import Pencil, proved_ratio, proved_shift, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import power_of_two, whitener
 from diffrac_cvx.problem import direction_problem
-from diffrac_cvx.points.floating_point import Pencil, proved_ratio, proved_shift, rounding_of_whitening, sum_error
 from experiments.stress import cells as stress_cells
 from experiments.stress import exact as exact_values
 from experiments.stress.cells import ROUNDED, check_instance, measure

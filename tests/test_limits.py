@@ -7,11 +7,11 @@ import time
 
 import numpy as np
 import pytest
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths
 from diffrac_cvx.machine import time_budget
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.stopping import Stopping
 
 pytestmark = [

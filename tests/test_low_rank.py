@@ -4,11 +4,11 @@ from functools import cache
 import numpy as np
 import oracles
 import pytest
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.factored import working_set
 
 NUS = [0.25, 0.5, 1.0]
@@ -142,7 +142,7 @@ def test_a_coordinate_without_l1_weight_is_always_in_the_working_set():
     c[[7, 40]] = 0.0
     problem = direction_problem(as_data(many_columns(0.5)), 1.0, dc.Penalty(c=c))
     chosen = working_set.most_promising(problem, 8)
-    best_alone = np.argmax(np.mean(np.abs(problem.X), axis=0) ** 2 / np.diag(problem.A + np.diag(problem.c**2)))
+    best_alone = np.argmax(np.mean(np.abs(problem.X.array()), axis=0) ** 2 / np.diag(problem.A + np.diag(problem.c**2)))
     assert {best_alone, 7, 40} <= set(chosen)
     assert len(chosen) == 8
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import components, pairs
@@ -9,7 +10,6 @@ from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.components import label_components, weights_at
 from diffrac_cvx.certificates.pairs import ScreeningRadius, eliminate, scan
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.problem.direction_problem import direction_problem
 
 MANY = 600  # columns, more than are multiplied at a time
 
@@ -87,7 +87,7 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
 
 def elimination_error(problem, weights, j, k):
     """|G_jk| and how far it may be from the optimum, from the formulas: a Schur complement, both parts of it off."""
-    X, n, free = problem.X, len(problem.X), np.flatnonzero(problem.c == 0.0)
+    X, n, free = problem.X.array(), len(problem.X.array()), np.flatnonzero(problem.c == 0.0)
     u, w, gap = weights
     S = problem.A - X.T @ (u[:, None] * X) / n
     off = np.sqrt(gap * np.einsum("ij,i,ik->jk", X**2, w, X**2) / n)  # of each entry of S
@@ -155,7 +155,7 @@ def test_no_weights_that_a_gap_allows_take_a_pair_further_than_is_said(seed):
     q = 1.0 / rng.uniform(0.8, 1.2, 50) ** 2
     r, gap = np.sqrt(q), 1e-4
     weights = weights_at(q, gap)
-    X, free = problem.X, np.flatnonzero(problem.c == 0.0)
+    X, free = problem.X.array(), np.flatnonzero(problem.c == 0.0)
 
     def pair(u, j, k):
         S = problem.A - X.T @ (u[:, None] * X) / 50

@@ -4,10 +4,10 @@ import numpy as np
 import oracles
 import pytest
 import scipy.optimize
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.linear_algebra import column_basis
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.smoothed_dual.dual import prox_inverse, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import published_dual
 

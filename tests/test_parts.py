@@ -18,7 +18,7 @@ from diffrac_cvx.estimators.affine import Teller
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.reading import as_points, moment_of_products, products_with, rank_of, second_moment
-from diffrac_cvx.points.sparse import SparseColumns, as_shifted, weighted_gram, with_ones
+from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, weighted_gram, with_ones
 from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.solvers.factored import sampling
@@ -521,7 +521,7 @@ def far_from_zero(n=40, d=4):
 def test_sparse_columns_are_centred_as_the_array_is():
     points = far_from_zero()
     exact = [sum(map(Fraction, column)) / len(points) for column in points.T.tolist()]
-    found = as_shifted(scipy.sparse.csr_array(points))
+    found = as_sparse_columns(scipy.sparse.csr_array(points))
     for mean, taken in zip(exact, found.mean, strict=True):
         assert abs(Fraction(taken) - mean) <= Fraction(2) ** -52 * max(abs(mean), 1)
     assert found.r[0] == 0.0  # there are no zeros in that column: it is centred itself
@@ -561,7 +561,7 @@ def test_a_value_of_sparse_rows_is_not_below_the_exact_one_however_far_the_row(s
     a, c = np.full(3, 0.1), np.array([0.0, 0.2, 0.3])
     exact = direction_value(points, 0.5, a, c, G)
     for given in (scipy.sparse.csc_array(G), G):
-        for X in (as_shifted(scipy.sparse.csr_array(points)), as_rows(scipy.sparse.csr_array(points))):
+        for X in (as_sparse_columns(scipy.sparse.csr_array(points)), as_rows(scipy.sparse.csr_array(points))):
             if isinstance(X, StreamedRows) and scipy.sparse.issparse(given):
                 continue
             found = Fraction(proved_value(X, 0.5, dc.Penalty(a, c), given))
@@ -656,7 +656,7 @@ def test_points_are_what_they_were():
 
 def test_rows_of_sparse_columns_have_moments_that_are_summed_by_blocks():
     """What `StreamedRows` proves counts on the rounding of such sums, which is not that of sparse products."""
-    columns = as_shifted(scipy.sparse.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)))
+    columns = as_sparse_columns(scipy.sparse.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)))
     rows = as_points(columns)
     np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(D)).second_moment())
 

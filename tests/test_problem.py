@@ -1,11 +1,11 @@
 import numpy as np
 import oracles
 import pytest
+from posed import direction_problem
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import row_energies
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.penalty import Penalty
 
 NUS = [0.25, 0.5, 1.0]
@@ -49,7 +49,7 @@ def test_at_the_best_scale_gain_and_cost_are_one_minus_the_objective(nu, penalty
     problem = direction_problem(centred(), nu, penalty)
     U = factor_of(problem)
     best, value, q = problem.best_scale(U)
-    np.testing.assert_allclose(q, row_energies(problem.X, best), rtol=1e-12)
+    np.testing.assert_allclose(q, row_energies(problem.X.array(), best), rtol=1e-12)
     assert value == pytest.approx(1 - problem.gain(U) ** 2 / problem.cost(U), rel=1e-12)
     assert value == pytest.approx(objective(problem, best), rel=1e-12)
     assert problem.gain(best) == pytest.approx(1 - value, rel=1e-12)
@@ -141,7 +141,7 @@ def test_without_an_l1_part_the_data_are_white(nu, penalty, n, rank):
     Xa, a, _ = oracles.augmented(X, nu, penalty.a)
     A = Xa.T @ Xa / n + np.diag(a**2)
     np.testing.assert_allclose(problem.L.T @ A @ problem.L, np.eye(problem.L.shape[1]), atol=1e-12)
-    np.testing.assert_allclose(problem.X, Xa @ problem.L, atol=1e-13)
+    np.testing.assert_allclose(problem.X.array(), Xa @ problem.L, atol=1e-13)
     assert problem.L.shape[1] == np.linalg.matrix_rank(A, rtol=1e-10)
 
 
@@ -184,7 +184,7 @@ def test_the_units_of_a_column_do_not_matter_when_its_weights_have_them_too(nu, 
     other = direction_problem(X * units, nu, Penalty(penalty.a * units, penalty.c * units))
     U = factor_of(problem)
     full = np.append(units, 1.0)[: len(problem.L)]
-    np.testing.assert_array_equal(other.X, problem.X)
+    np.testing.assert_array_equal(other.X, problem.X.array())
     np.testing.assert_array_equal(other.L * full[:, None], problem.L)
     assert other.best_scale(U).value == problem.best_scale(U).value
 

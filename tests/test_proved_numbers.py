@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli import cluster_report, path, words
@@ -27,7 +28,7 @@ from diffrac_cvx.comparison import comparing, disagreements
 from diffrac_cvx.comparison.methods import Found, Task
 from diffrac_cvx.comparison.table import Table, format_cell
 from diffrac_cvx.estimators.affine import sentence_of
-from diffrac_cvx.problem.direction_problem import Scaled, direction_problem
+from diffrac_cvx.problem.direction_problem import Scaled
 from diffrac_cvx.problem.proved_numbers import (
     Proved,
     format_bracket,

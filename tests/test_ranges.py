@@ -8,8 +8,8 @@ import scipy.linalg
 import scipy.sparse
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points import floating_point as rounding
+from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 
 TALL = np.random.default_rng(0).standard_normal((12, 4))

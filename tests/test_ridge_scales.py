@@ -8,8 +8,8 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.certify import certify_y
-from diffrac_cvx.points.linear_algebra import independent_directions, whitener, whitener_with_ridge
 from diffrac_cvx.points.floating_point import outside_of
+from diffrac_cvx.points.linear_algebra import independent_directions, whitener, whitener_with_ridge
 from experiments.stress.exact import best_labels_value
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from posed import direction_problem
 from rationals import badly_centred_column, centred, fractions, gram, is_semidefinite, lossy_columns, size
 
 import diffrac_cvx as dc
@@ -24,9 +25,6 @@ from diffrac_cvx.certificates.direction_bounds import (
 )
 from diffrac_cvx.certificates.row_bounds import ratio
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.linear_algebra import moment, symmetric
-from diffrac_cvx.points.streamed import BLOCK, as_rows
-from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem
 from diffrac_cvx.points.floating_point import (
     UNIT,
     Pencil,
@@ -39,6 +37,9 @@ from diffrac_cvx.points.floating_point import (
     sum_error,
     summands,
 )
+from diffrac_cvx.points.linear_algebra import moment, symmetric
+from diffrac_cvx.points.streamed import BLOCK, as_rows
+from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 ONE = np.eye(1)
 
@@ -233,7 +234,7 @@ def test_rows_that_are_summed_badly_have_moments_and_a_gram_matrix_off_by_less_t
     exact = gram(X, fractions(np.ones(n))) + np.diag(fractions(problem.c) ** 2)
     off = size(W.T @ exact @ W - fractions(np.eye(2)))
     assert problem.rounding.right_error / 1000 <= off <= problem.rounding.right_error < 1e-11
-    M = moment(problem.X, u)
+    M = moment(problem.X.array(), u)
     Mz = symmetric(problem.W.T @ M @ problem.W)
     off = size(W.T @ gram(X, fractions(u)) @ W - fractions(Mz))
     said = problem.moment_error(Mz, 1.0, float(np.trace(M)))
@@ -295,7 +296,7 @@ def test_a_lower_bound_counts_what_its_moment_and_its_right_side_may_be_off(monk
 def test_the_bound_of_many_rows_counts_what_their_moment_may_be_off(monkeypatch):
     table = np.random.default_rng(0).standard_normal((50, 3))
     problem, pencils = direction_problem(as_rows(table), 1.0, dc.Penalty(c=0.2)), recorded_pencils(monkeypatch)
-    M = moment(problem.X, np.ones(50))
+    M = moment(problem.X.array(), np.ones(50))
     ratio(problem, M, np.full((3, 3), 7.0))
     Mz = symmetric(problem.W.T @ M @ problem.W)
     assert pencils[-1].off_M == problem.moment_error(Mz, 0.0, float(np.trace(M))) > 0.0
@@ -399,7 +400,7 @@ def test_what_whitened_data_are_off_is_counted_in_the_bracket_of_the_normalised_
 def test_a_multiplier_of_the_normalised_problem_holds_where_its_matrices_are_off():
     """M/2 - C - Diag(c)^2 <= theta A, with a moment that is off by so much in the coordinates W."""
     problem = direction_problem(as_data(np.random.default_rng(1).standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
-    half = moment(problem.X, np.ones(20)) / 2
+    half = moment(problem.X.array(), np.ones(20)) / 2
     C = np.zeros((3, 3))
     W, c2 = problem.W, np.diag(problem.c**2)
     for off in (0.0, 0.05):
@@ -416,7 +417,7 @@ def test_what_a_multiplier_of_the_normalised_problem_is_made_of_is_off_by_less_t
     monkeypatch.setattr(direction_bounds, "proved_shift", lambda *given: said.append(given) or proved_shift(*given))
     rng = np.random.default_rng(1)
     problem = direction_problem(as_data(rng.standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
-    half = moment(problem.X, np.ones(20)) / 2
+    half = moment(problem.X.array(), np.ones(20)) / 2
     C = symmetric(problem.box * rng.uniform(-1.0, 1.0, (3, 3)))
     for off_M in (0.0, 1e-3):
         normalized_multiplier(problem, half, C, off_M)

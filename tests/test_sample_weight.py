@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from posed import direction_problem
 from sklearn.exceptions import ConvergenceWarning
 
 import diffrac_cvx as dc
@@ -26,7 +27,6 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.points.weights import as_weights, root_weights
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.result import Components
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.affine_clusters import Halves, fit_scores, split_repeatedly
@@ -360,8 +360,8 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed):
     least = 1 / (weights * r**2 * problem.s**2)  # of the optimal roots
     assert np.all(least <= best * (1 + 1e-3))
     np.testing.assert_allclose((r - least) ** 2 / least, proved / points.shares, rtol=1e-6)
-    off = np.abs(problem.X.T @ ((u - 1 / best)[:, None] * problem.X)) / len(X)
-    squares = problem.X**2
+    off = np.abs(problem.X.array().T @ ((u - 1 / best)[:, None] * problem.X.array())) / len(X)
+    squares = problem.X.array() ** 2
     assert np.all(off <= np.sqrt(proved * (squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
 
 
@@ -417,10 +417,10 @@ def test_weights_follow_their_rows_from_block_to_block():
     X, w = drawn(2 * BLOCK + 500, 2)
     points, G = read_points(X, w + np.arange(len(w)) / len(w)), np.eye(2, 1)
     Z, s = direction_problem(points.X, 1.0, dc.Penalty(c=0.1), points.shares), root_weights(points.shares)
-    lengths = np.abs(Z.X @ G)
-    total, pull = roots_and_pull(Z.X, G, s)
+    lengths = np.abs(Z.X.array() @ G)
+    total, pull = roots_and_pull(Z.X.array(), G, s)
     assert total == pytest.approx(s @ lengths[:, 0])
-    np.testing.assert_allclose(pull, Z.X.T @ (s[:, None] * np.sign(Z.X @ G)))
+    np.testing.assert_allclose(pull, Z.X.array().T @ (s[:, None] * np.sign(Z.X.array() @ G)))
     value = weighted_objective(X, w + np.arange(len(w)) / len(w), G @ G.T, 1.0, 0.0, 0.1)
     assert proved_value(points.X, 1.0, dc.Penalty(c=0.1), G, points.shares) == pytest.approx(value, abs=1e-9)
 

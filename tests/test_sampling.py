@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import bracket
@@ -14,7 +15,6 @@ from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import moment, row_energies
 from diffrac_cvx.points.streamed import StreamedRows, as_rows
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
 

@@ -2,10 +2,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from posed import direction_problem
 
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import momentum
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import published_dual
@@ -57,7 +57,7 @@ def test_the_matrix_is_that_of_the_paper():
     u, C = dual_point(dual)
     values, Q = np.linalg.eigh(problem.A)
     S = Q / np.sqrt(values) @ Q.T  # A^(-1/2), of which W is a rotation
-    expected = S @ (problem.X.T @ np.diag(u) @ problem.X / (2 * len(u)) - C) @ S
+    expected = S @ (problem.X.array().T @ np.diag(u) @ problem.X.array() / (2 * len(u)) - C) @ S
     np.testing.assert_allclose(np.linalg.eigvalsh(dual.matrix(u, C)), np.linalg.eigvalsh(expected), atol=1e-12)
 
 

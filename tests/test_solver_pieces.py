@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import inverse_roots
@@ -15,7 +16,6 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add
 from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.streamed import StreamedRows, as_rows
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, sampling, working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start, top_energy
@@ -188,8 +188,8 @@ def test_an_escape_is_the_direction_in_which_the_certificate_is_violated_most():
     new = wider[:, 1:]
     assert wider.shape == (5, 2)
     np.testing.assert_array_equal(wider[:, :1], U)
-    u = inverse_roots(np.sum((problem.X @ U) ** 2, axis=1))
-    violation = moment(problem.X, u) - lagrangian.B - lagrangian.multiplier(U)
+    u = inverse_roots(np.sum((problem.X.array() @ U) ** 2, axis=1))
+    violation = moment(problem.X.array(), u) - lagrangian.B - lagrangian.multiplier(U)
     top = np.linalg.eigvalsh(violation)[-1]
     assert np.linalg.norm(new) == pytest.approx(1e-2 * np.linalg.norm(U), rel=1e-6)
     assert inner(new, violation @ new) == pytest.approx(top * inner(new, new), rel=1e-6)
@@ -238,8 +238,8 @@ def problem_c(problem):
 
 def test_outside_the_set_the_multiplier_is_clipped_and_the_violation_is_what_is_beyond_the_box():
     problem, chosen = problem_of(), np.array([1, 3])
-    q = np.sum(problem.X[:, :2] ** 2, axis=1)
-    G = moment(problem.X, 1 / np.sqrt(q)) - problem.A
+    q = np.sum(problem.X.array()[:, :2] ** 2, axis=1)
+    G = moment(problem.X.array(), 1 / np.sqrt(q)) - problem.A
     C, violation = working_set.extend_multiplier(problem, q, chosen, np.full((2, 2), 7.0))
     inside = np.ix_(chosen, chosen)
     np.testing.assert_array_equal(C[inside], 7.0)
@@ -398,7 +398,7 @@ def test_the_moment_of_a_pass_is_at_the_best_multiple_of_the_factor_whatever_its
         best = dense.best_scale(np.eye(5, 2))
         assert found.point.value == pytest.approx(best.value)
         u = 1.0 / np.sqrt(np.maximum(best.q, found.floor))
-        np.testing.assert_allclose(found.M, moment(dense.X, u), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.M, moment(dense.X.array(), u), rtol=1e-9, atol=1e-12)
         assert found.floor < 1e-9 * best.q.mean()
 
 
@@ -444,10 +444,12 @@ def test_the_first_point_is_on_the_constraint_with_the_scale_that_it_has():
     u, scale = published.first_point(problem, dual, np.sqrt(V))
     A = problem.A + np.diag(problem.c**2)
     U = np.sqrt(V / np.trace(A @ V))
-    np.testing.assert_allclose(u, 1 / np.sqrt(np.maximum(q := np.sum((problem.X @ U) ** 2, axis=1), 1e-4 * q.mean())))
+    np.testing.assert_allclose(
+        u, 1 / np.sqrt(np.maximum(q := np.sum((problem.X.array() @ U) ** 2, axis=1), 1e-4 * q.mean()))
+    )
     assert scale == pytest.approx(problem.gain(U) / 2, rel=1e-10)
     default, _ = published.first_point(problem, dual, None)
-    energies = np.sum((problem.X @ dual.W) ** 2, axis=1) / 5
+    energies = np.sum((problem.X.array() @ dual.W) ** 2, axis=1) / 5
     np.testing.assert_allclose(default, 1 / np.sqrt(np.maximum(energies, 1e-4 * energies.mean())))
 
 
@@ -455,7 +457,7 @@ def test_theta_is_half_the_gain_less_the_l1_part_and_not_below_its_floor():
     problem = problem_of()
     dual, U = dual_of(problem), 0.5 * np.eye(5) + 0.1
     l1 = np.sum(problem.box * np.abs(U @ U.T))
-    gain = np.mean(np.linalg.norm(problem.X @ U, axis=1))
+    gain = np.mean(np.linalg.norm(problem.X.array() @ U, axis=1))
     assert published.theta(problem, dual, U, 0.3) == pytest.approx(gain / 2 - 0.3 * l1)
     assert published.theta(problem, dual, U, 1e3) == 0.05
 
@@ -467,7 +469,7 @@ def test_the_gap_of_eq_21_is_the_dual_value_less_the_primal_one_and_never_negati
     point = dual.smooth_part(D, 0.05)
     found = published.relaxed_gap(problem, dual, u, D, point, 0.7)
     upper = np.mean(1 / u) / 2 + np.linalg.eigvalsh(D)[-1]
-    primal = np.mean(np.linalg.norm(problem.X @ point.U, axis=1)) - 0.7 * dual.l1(point.U)
+    primal = np.mean(np.linalg.norm(problem.X.array() @ point.U, axis=1)) - 0.7 * dual.l1(point.U)
     assert found == pytest.approx(upper - primal)
     assert found > 0.0
 
@@ -487,7 +489,7 @@ def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon():
 
 
 def stage_of(problem, eps=0.02, scale=0.4):
-    u = RNG.uniform(0.5, 2.0, len(problem.X))
+    u = RNG.uniform(0.5, 2.0, len(problem.X.array()))
     return accelerated.Stage.at(dual_of(problem), eps, scale, u), u
 
 
@@ -525,7 +527,7 @@ def test_a_step_stays_in_the_box_and_decreases_the_smoothed_objective_and_its_ga
     assert value <= model + factor / 2 * stage.inner(du, dC, du, dC) + 1e-12
     assert stage.gap(new, value, here) >= -1e-12
     entropy = -np.sum(here.spectrum * np.log(here.spectrum))
-    gain = np.mean(np.linalg.norm(problem.X @ here.U, axis=1))
+    gain = np.mean(np.linalg.norm(problem.X.array() @ here.U, axis=1))
     primal = gain - stage.scale * stage.dual.l1(here.U) + stage.eps * entropy
     assert stage.gap(new, value, here) == pytest.approx(after - primal, rel=1e-9)
 

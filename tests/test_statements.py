@@ -13,9 +13,9 @@ import numpy as np
 import oracles
 import pytest
 import scipy.optimize
+from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.solvers.smoothed_dual.dual import softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import published_dual
 from experiments.harness.statements import BY_NAME, STATEMENTS

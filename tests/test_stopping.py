@@ -21,8 +21,8 @@ def fixed_point(X, nu=1.0, **options):
     def iterates(problem, start):
         U = np.eye(problem.X.shape[1]) if start.U is None else start.U
         for done in range(1, 10_000):
-            scores = problem.X @ U
-            U = problem.X.T @ (scores / np.linalg.norm(scores, axis=1, keepdims=True)) / len(scores)
+            scores = problem.X.array() @ U
+            U = problem.X.array().T @ (scores / np.linalg.norm(scores, axis=1, keepdims=True)) / len(scores)
             yield Iterate(U, done)
 
     start = options.pop("start", None)

@@ -24,18 +24,17 @@ from diffrac_cvx.certificates.label_bounds import (
 from diffrac_cvx.certificates.values import (
     RoundedFactor,
     bounds_of_blocks,
-    bounds_of_sparse_rows,
     misfits,
     proved_clusters_value,
     proved_labels_value,
     proved_value,
 )
-from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.linear_algebra import scale_to_whiten
-from diffrac_cvx.points.sparse import as_shifted
-from diffrac_cvx.points.streamed import as_rows
 from diffrac_cvx.points import floating_point as rounding
+from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
+from diffrac_cvx.points.linear_algebra import scale_to_whiten
+from diffrac_cvx.points.sparse import as_sparse_columns
+from diffrac_cvx.points.streamed import as_rows
 from diffrac_cvx.solvers.stopping import Stopping, with_proved_value
 from experiments.stress.exact import direction_value, labels_value
 
@@ -143,13 +142,13 @@ def test_a_row_whose_energy_is_hidden_by_rounding_has_a_root_of_zero_at_least():
 def test_sparse_rows_have_energies_between_what_is_said():
     """Rows of nearly equal numbers, of which little is left when their mean is subtracted."""
     table = nearly_ones(400)
-    X = as_shifted(table, warn=False)
+    X = as_sparse_columns(table, warn=False)
     rng = np.random.default_rng(0)
     inside = 0
     for scale in (1.0, 1e3):
         G = scipy.sparse.csc_array(np.diag(rng.uniform(0.5, 1.0, 2)) * scale)
         factor = RoundedFactor(G, 0.1 * rng.standard_normal(2) / scale, np.ones(2), 2.0 * scale, 400)
-        lower, upper = bounds_of_sparse_rows(X[:30], factor)
+        lower, upper = bounds_of_rows_of(X[:30], factor)
         exact = energies(centred(table.toarray())[:30], G.toarray(), factor.offset)
         assert all(Fraction(low) <= q <= Fraction(high) for low, q, high in zip(lower, exact, upper, strict=True))
         inside += int(np.sum(lower > 0.0))
@@ -162,10 +161,12 @@ def test_each_term_of_the_energies_of_sparse_rows_is_as_large_as_its_sum_needs(m
     monkeypatch.setattr(rounding, "UNIT", COARSE)
     n, d, r = 40, 3, 2
     rng = np.random.default_rng(0)
-    X = as_shifted(scipy.sparse.csc_array(rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5) + 0.0), warn=False)
+    X = as_sparse_columns(
+        scipy.sparse.csc_array(rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5) + 0.0), warn=False
+    )
     G, offset = rng.standard_normal((d, r)), rng.standard_normal(r)
     factor = RoundedFactor(scipy.sparse.csc_array(G), offset, np.ones(d), 5.0, n)
-    lower, upper = bounds_of_sparse_rows(X, factor)
+    lower, upper = bounds_of_rows_of(X, factor)
     rows = X.toarray() @ G + offset
     q, row = np.sum(rows**2, axis=1), float(np.sum((X.r @ G + offset) ** 2))
     norms = np.linalg.norm(X.toarray(), axis=1) + 1.0

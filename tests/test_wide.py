@@ -10,6 +10,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import candidate_weights
@@ -17,7 +18,7 @@ from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.outside import Core, excess_of_core, look_outside
 from diffrac_cvx.certificates.outwards import blended, dual_of
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.problem.direction_problem import direction_problem, largest_penalty
+from diffrac_cvx.problem.direction_problem import largest_penalty
 from diffrac_cvx.solvers.factored import growing
 
 pytestmark = [
@@ -306,7 +307,7 @@ def test_a_multiplier_between_the_core_and_one_column_stays_in_its_box():
     for chosen in (np.arange(6), np.array([2]), np.array([0]), np.arange(3)):
         core = Core(problem, chosen, np.zeros((len(chosen), len(chosen))))
         E, C = excess_of_core(core, core.matrix(u, t), (u - t) / 12, t)
-        T = problem.X[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X[:, core.rest])
+        T = problem.X.array()[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X.array()[:, core.rest])
         box = t * np.outer(problem.c[chosen], problem.c[core.rest])
         assert np.all(np.abs(E + T) <= box * (1 + 1e-12))
         np.testing.assert_allclose(t * C, E + T, atol=1e-12)
@@ -321,7 +322,7 @@ def least_t_of_pairs(problem, u, t):
     """Whether S is positive semidefinite at t for a C in its box, in fractions; columns 2k, 2k + 1 share rows only."""
     t, n = Fraction(t), len(u)
     for k in range(0, len(problem.c), 2):
-        x, y = ([Fraction(v) for v in problem.X[:, j]] for j in (k, k + 1))
+        x, y = ([Fraction(v) for v in problem.X.array()[:, j]] for j in (k, k + 1))
         gram_weights = [(t - Fraction(v)) / n for v in u]
         first = sum(w * v * v for w, v in zip(gram_weights, x, strict=True))
         second = sum(w * v * v for w, v in zip(gram_weights, y, strict=True))
@@ -357,11 +358,11 @@ def hold_to_fractions(seed, sizes):
     D, inverse_mean, edges = len(problem.c), float(np.mean(1.0 / u)), 0
     for size in (int(share * D) if share >= 0 else 1 for share in sizes):
         chosen = np.sort(rng.permutation(D)[:size])
-        exactly = (problem.X[:, chosen].T @ (u[:, None] * problem.X[:, chosen])) / len(u)
+        exactly = (problem.X.array()[:, chosen].T @ (u[:, None] * problem.X.array()[:, chosen])) / len(u)
         C = np.sign(exactly) * np.outer(problem.c[chosen], problem.c[chosen])
 
         def proves(t, chosen=chosen, C=C, exactly=exactly):
-            A = problem.X[:, chosen].T @ problem.X[:, chosen] / len(u)
+            A = problem.X.array()[:, chosen].T @ problem.X.array()[:, chosen] / len(u)
             core = Core(problem, chosen, np.where(np.abs(exactly / t - A) < np.abs(C), exactly / t - A, C))
             return look_outside(core, u, inverse_mean, t).lower is not None
 
@@ -402,7 +403,7 @@ def test_single_columns_are_proved_to_the_last_bit_and_no_further(core):
         u = rng.uniform(0.3, 2.0, len(X))
         chosen = {"none": np.zeros(0, dtype=np.intp), "one": np.array([seed % D]), "all": np.arange(D)}[core]
         within = Core(problem, chosen, np.zeros((len(chosen), len(chosen))))
-        squares = [[Fraction(x) ** 2 for x in column] for column in problem.X.T]
+        squares = [[Fraction(x) ** 2 for x in column] for column in problem.X.array().T]
         M = [sum(Fraction(v) * x for v, x in zip(u, column, strict=True)) / len(X) for column in squares]
         penalty = [squared_exactly(a) + squared_exactly(c) for a, c in zip(problem.a, problem.c, strict=True)]
         A = [sum(column) / len(X) + ridge for column, ridge in zip(squares, penalty, strict=True)]
@@ -426,7 +427,10 @@ def test_weights_whose_products_underflow_leave_no_pair_out():
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(0.3, 1e-160))
     u = rng.uniform(0.2, 2.0, 3000)
     core = Core(problem, np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
-    A, M = problem.X.T @ problem.X / 3000 + np.diag(problem.a**2), problem.X.T @ (u[:, None] * problem.X) / 3000
+    A, M = (
+        problem.X.array().T @ problem.X.array() / 3000 + np.diag(problem.a**2),
+        problem.X.array().T @ (u[:, None] * problem.X.array()) / 3000,
+    )
     least = float(np.linalg.eigvals(np.linalg.solve(A, M)).real.max())
     assert look_outside(core, u, float(np.mean(1.0 / u)), 0.98 * least).lower is None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from diffrac_cvx.writing import write_text
+from diffrac_cvx.machine.writing import write_text
 from experiments.harness.claims import Claim, Finding, Verdict
 from experiments.harness.statements import STATEMENTS, Statement
 from experiments.harness.tables import read_table

@@ -316,7 +316,7 @@ def test_ratios_are_the_generalised_eigenvalues_of_each_coordinate_and_each_bloc
             data = split.data_of(block)
             right = split.right_of(block, data)
             right[: len(block), : len(block)] += C
-            return scipy.linalg.eigh(data.T @ (u[:, None] * data) / n, right, eigvals_only=True)[-1]
+            return scipy.linalg.eigh(data.moment(u), right, eigvals_only=True)[-1]
 
         alone = [largest(np.array([j]), np.zeros((1, 1))) for j in partition.singles]
         np.testing.assert_allclose(single_ratios(split, u, partition.singles), alone, rtol=1e-8, atol=1e-12)
@@ -410,7 +410,7 @@ def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that
     seed = 0
     split = instance(seed).split
     blocks = Blocks(split, Partition(np.arange(len(split.c))))
-    q = np.mean(split.squares, axis=1) + 0.1
+    q = np.mean(split.squares.array(), axis=1) + 0.1
     claim = BlockCertificate(blocks.ratios(q, []), q, 1.0)
     looks, first = [], claim.least_t
     ts = iter([1.5 * first, 2.5 * first, 3.5 * first])

@@ -32,7 +32,7 @@ from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import Whitening, proved_ratio, sum_error
 from diffrac_cvx.points.linear_algebra import EPS
-from diffrac_cvx.points.sparse import as_sparse_columns, weighted_gram
+from diffrac_cvx.points.sparse import as_sparse_columns
 
 COARSE = 2.0**-18
 
@@ -91,7 +91,7 @@ def test_the_moment_of_a_block_that_is_summed_badly_is_off_by_nearly_what_is_sai
     for n in (300, 1500):
         split = split_of(lossy_columns(n, 2), c=1e-4)
         block, u = np.array([0, 1]), np.ones(n)
-        M = weighted_gram(split.data_of(block), u) / n
+        M = split.data_of(block).moment(u)
         lost = size(gram(fractions(split.X.array()), fractions(u)) - fractions(M))
         assert split.moment_error(block, M, 1.0) / 100 <= lost <= split.moment_error(block, M, 1.0)
 
@@ -146,7 +146,7 @@ def test_the_ratio_of_a_block_counts_what_both_of_its_sides_may_be_off(monkeypat
     C = 0.5 * split.box_of(blocks.partition.blocks[0])
     ratios = blocks.ratios_at(u, 0.7, [C])
     (pencil,) = found
-    M = weighted_gram(blocks.data[0], u) / 20
+    M = blocks.data[0].moment(u)
     assert pencil.off_M == split.moment_error(blocks.partition.blocks[0], pencil.M, 2.0) > 0.0
     assert pencil.right_error == split.right_error(blocks.partition.blocks[0], blocks.right[0]) > 0.0
     np.testing.assert_allclose(pencil.M, M, rtol=1e-12)
@@ -169,11 +169,11 @@ def test_the_moment_of_sparse_columns_counts_the_row_that_is_added_to_them(monke
     n = 1000
     split = split_of(nearly_ones(n), c=1e-3)
     block, u = np.array([0, 1]), np.ones(n)
-    M = weighted_gram(split.data_of(block), u) / n
+    M = split.data_of(block).moment(u)
     lost = size(gram(exact_shifted(split.X), fractions(u)) - fractions(M))
     assert sum_error(n + 8) * np.trace(M) < lost <= split.moment_error(block, M, 1.0)
     said = split.moment_error(block, M, 3.0) - split.moment_error(block, M, 1.0)
-    assert said == pytest.approx(2.0 * 8.0 * sum_error(n + 8) * split.shift.sum(), rel=1e-9)
+    assert said == pytest.approx(2.0 * 8.0 * sum_error(n + 8) * float(np.sum(split.X.r**2)), rel=1e-9)
     assert split.moment_error(block, 3.0 * M, 0.0) == pytest.approx(6.0 * sum_error(n + 8) * np.trace(M), rel=1e-9)
 
 
@@ -189,7 +189,7 @@ def test_the_ratio_of_a_sparse_column_alone_counts_the_row_that_is_added_to_it(m
             M, B = sum(fractions(u) * X[:, j] ** 2) / n, sum(X[:, j] ** 2) / n + Fraction(split.c[j]) ** 2
             assert Fraction(found[j]) * B >= M
             plain = (
-                (u @ split.squares / n)[j] * (1.0 + sum_error(n + 8)) / (split.diagonal[j] * (1.0 - sum_error(n + 8)))
+                split.weighted_squares(u)[j] * (1.0 + sum_error(n + 8)) / (split.diagonal[j] * (1.0 - sum_error(n + 8)))
             )
             wrong += Fraction(plain) * B < M
     assert wrong > 0
@@ -207,8 +207,8 @@ def test_pairs_of_sparse_columns_count_the_row_that_is_added_to_them(monkeypatch
         G = pairs.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
         off = abs(float(Fraction(G) - exact)) / (split.c[0] * split.c[1])
         assert off <= at.box
-        beyond += off > float(np.max(at.roundings * (np.abs(at.gram_weights) @ split.squares) / split.c**2))
-        least = at.roundings * 8.0 * float(np.abs(at.gram_weights).sum() * np.max(split.shift / split.c**2))
+        beyond += off > float(np.max(at.roundings * (split.squares.row_sums(np.abs(at.gram_weights))) / split.c**2))
+        least = at.roundings * 8.0 * float(np.abs(at.gram_weights).sum() * np.max(split.X.r**2 / split.c**2))
         assert at.box >= least
     assert beyond > 0
 
@@ -233,7 +233,7 @@ def test_the_ratio_of_a_coordinate_alone_holds_in_rationals_where_its_sums_lose_
             for j in range(2):
                 M, B = sum(fractions(u) * X[:, j] ** 2) / n, sum(X[:, j] ** 2) / n + Fraction(split.c[j]) ** 2
                 assert Fraction(found[j]) * B >= M
-                wrong += Fraction(float((u @ split.squares / n)[j] / split.diagonal[j])) * B < M
+                wrong += Fraction(float(split.weighted_squares(u)[j] / split.diagonal[j])) * B < M
     assert wrong > 0
 
 
@@ -289,7 +289,7 @@ def test_the_ratio_of_a_coordinate_alone_counts_the_sums_over_unpenalised_column
     fine = single_ratios(split, u, np.arange(2))
     monkeypatch.setattr(rounding, "UNIT", 2.0**-30)
     found = single_ratios(split, u, np.arange(2))
-    M, MF = u @ split.squares / n, float(np.mean(u * split.F[:, 0] ** 2))
+    M, MF = split.weighted_squares(u), float(np.mean(u * split.F[:, 0] ** 2))
     least = split.diagonal - split.cross[:, 0] ** 2
     assert least[0] < 1e-3 < 0.1 < least[1]
     for j in range(2):
@@ -307,7 +307,7 @@ def test_with_a_sparse_column_and_an_offset_the_row_is_counted_too(monkeypatch):
     dense = split_of(table.toarray(), nu=0.5, c=1e-2)
     u = np.full(20, 2.0)
     more = single_ratios(split, u, np.array([0]))[0] - single_ratios(dense, u, np.array([0]))[0]
-    share = split.shift[0] * (1.0 + split.diagonal[0] / (split.diagonal[0] - split.cross[0] @ split.cross[0]))
+    share = split.X.r[0] ** 2 * (1.0 + split.diagonal[0] / (split.diagonal[0] - split.cross[0] @ split.cross[0]))
     assert more >= 8.0 * sum_error(20) * 8.0 * 3.0 * share
 
 
@@ -340,7 +340,7 @@ def test_a_box_is_narrowed_by_sums_and_by_what_columns_may_be_off(monkeypatch):
     u = np.full(n, 0.25)
     u[0] = 3.0
     at = eliminate(split, u, 2.0)
-    sums = sum_error(n) * (np.abs(at.gram_weights) @ split.squares + at.condition * np.sum(at.K**2, axis=0))
+    sums = sum_error(n) * (split.squares.row_sums(np.abs(at.gram_weights)) + at.condition * np.sum(at.K**2, axis=0))
     moved = 2.0 * (2.0 + 3.0) * split.data_error(slice(None)) * np.sqrt(split.diagonal)
     least = float(np.max((sums + moved) / split.c**2))
     assert least <= at.box <= 2.0 * least
@@ -522,7 +522,7 @@ def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_b
     monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
     split, u = wide_split(6)
     at = eliminate(split, u, 3.0)
-    length = float(np.max((np.abs(at.gram_weights) @ split.squares) / split.c**2))
+    length = float(np.max((split.squares.row_sums(np.abs(at.gram_weights))) / split.c**2))
     said = pairs.scaled_columns(split, at).rounding
     eps = float(np.finfo(np.float32).eps)
     assert 50 * eps * length <= said <= 70 * eps * length  # fifty terms, and a few roundings each
@@ -580,7 +580,7 @@ def test_the_matrix_of_a_component_counts_all_that_its_diagonal_is_made_of(monke
     u = np.random.default_rng(1).uniform(0.5, 2.0, n)
     found, _ = component(split, table, u, 2.0, Partition(np.arange(2)), [])
     at = eliminate(split, u, 2.0)
-    whole = 2.0 * split.diagonal + u @ split.squares / n + at.condition * np.sum(at.K**2, axis=0)
+    whole = 2.0 * split.diagonal + split.weighted_squares(u) + at.condition * np.sum(at.K**2, axis=0)
     least = at.roundings * float(np.sum(whole))  # M, A and K'K each, and they are added up
     assert at.roundings > sum_error(n)
     assert 3.0 * least <= found.off <= 6.0 * least
@@ -600,7 +600,7 @@ def test_the_matrix_of_a_component_of_sparse_columns_counts_the_row_that_is_adde
     exact = -gram(X, fractions(u) - Fraction(1.2)) + np.diag(Fraction(1.2) * fractions(split.c) ** 2)
     off = size(fractions(found.S) - exact)
     assert 0.0 < off <= found.off
-    assert found.off >= 32.0 * at.roundings * (1.2 + float(np.mean(u))) * float(split.shift.sum())
+    assert found.off >= 32.0 * at.roundings * (1.2 + float(np.mean(u))) * float(np.sum(split.X.r**2))
 
 
 def test_a_bound_is_proved_only_where_its_matrix_is_positive_beyond_what_it_may_be_off(monkeypatch):
@@ -656,7 +656,7 @@ def test_no_proof_from_two_features_apart_is_above_the_optimum():
         table = np.random.default_rng(seed).standard_normal((8, 2))
         split = split_of(table, c=0.4)
         blocks = Blocks(split, Partition(np.arange(2)))
-        q = np.mean(split.squares, axis=1)
+        q = np.mean(split.squares.array(), axis=1)
         claim = BlockCertificate(blocks.ratios(q, []), q, 1.0)
         lower = prove(blocks, claim, 3, quiet).lower
         assert lower is None or lower <= dc.low_rank(table, penalty=dc.Penalty(c=0.4), tol=1e-9).upper

@@ -19,7 +19,6 @@ from diffrac_cvx.certificates.direction_bounds import (
     bracket_normalized,
     clip_to_box,
     closer_to_feasible,
-    inverse_roots,
     least_over_blends,
     skip_zero_rows,
 )
@@ -102,12 +101,12 @@ def test_a_bound_is_one_less_a_product_and_never_above_it():
 
 
 def test_weights_are_inverse_roots_above_a_floor_and_zero_rows_have_none():
-    q = np.array([4.0, 0.0, 1.0, 1e-30])
-    np.testing.assert_allclose(inverse_roots(q), [0.5, (1.25e-12) ** -0.5, 1.0, (1.25e-12) ** -0.5])
-    np.testing.assert_allclose(inverse_roots(q, 0.5), [0.5, 1.25**-0.5 * 2**0.5, 1.0, 1.25**-0.5 * 2**0.5])
-    assert np.all(np.isfinite(inverse_roots(np.zeros(3))))
     X = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [0.0, 3.0]])
     problem = direction_problem(X, 1.0, dc.Penalty(c=0.1))
+    q = np.array([4.0, 0.0, 1.0, 1e-30])
+    np.testing.assert_allclose(problem.inverse_roots(q), [0.5, (1.25e-12) ** -0.5, 1.0, (1.25e-12) ** -0.5])
+    np.testing.assert_allclose(problem.inverse_roots(q, 0.5), [0.5, 1.25**-0.5 * 2**0.5, 1.0, 1.25**-0.5 * 2**0.5])
+    assert np.all(np.isfinite(problem.inverse_roots(np.zeros(4))))
     u, inverse_mean = skip_zero_rows(problem, np.array([1.0, 5.0, 2.0, 4.0]))
     np.testing.assert_array_equal(u, [1.0, 0.0, 2.0, 4.0])
     assert inverse_mean == pytest.approx((1.0 + 0.5 + 0.25) / 4)

@@ -6,15 +6,16 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+from posed import best_direction
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.rounding.directions import best_direction
 
 HUGE = np.array([[1e15, 3, 0, 0], [-1e15, 3, 0, 0], [0, -6, 0, 0]])
 
@@ -96,13 +97,17 @@ def test_the_direction_found_for_labels_costs_little_more_than_the_best(n, d, pe
     rng = np.random.default_rng([n, d])
     X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 2, d)
     y = np.sign(X[:, 0])
-    X = as_data(X) if form is np.asarray else dc.certificates.certify.read_points(form(X), None, by_columns=True).X
+    X = (
+        DensePoints(as_data(X))
+        if form is np.asarray
+        else dc.certificates.certify.read_points(form(X), None, by_columns=True).X
+    )
     a, c = penalty.weights(d)
     judged = Judged(X, 1.0, penalty)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = judged.cost(y)
-        dense = X if form is np.asarray else X.S.toarray() + X.r
+        dense = X.array()
         v = best_direction(dense, y - y.mean(), a, c)
     misfit = np.mean((y - y.mean() - dense @ v) ** 2)
     best = misfit + y.mean() ** 2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
@@ -111,7 +116,7 @@ def test_the_direction_found_for_labels_costs_little_more_than_the_best(n, d, pe
 
 def test_few_steps_give_a_direction_that_costs_no_less_than_the_best(monkeypatch):
     X = as_data(np.random.default_rng(0).standard_normal((300, 80)))
-    y, judged = np.sign(X[:, 0]), Judged(X, 1.0, dc.Penalty(ridge=0.1))
+    y, judged = np.sign(X[:, 0]), Judged(DensePoints(X), 1.0, dc.Penalty(ridge=0.1))
     many = judged.cost(y)
     monkeypatch.setattr("diffrac_cvx.certificates.contradictions.ENTRIES", 0.0)
     assert many - 1e-9 <= judged.cost(y) < 1.0
@@ -121,7 +126,7 @@ def test_labels_come_from_a_factor_of_either_matrix():
     X, y, _ = dc.datasets.make_planted(60, 4, rng=0)
     X = as_data(X)
     result = dc.low_rank(X, ridge=0.01)
-    judged = Judged(X, 1.0, dc.Penalty(ridge=0.01))
+    judged = Judged(DensePoints(X), 1.0, dc.Penalty(ridge=0.01))
     by_labels, by_directions = (judged.labels(*factors) for factors in ((result.F, None), (None, result.G)))
     np.testing.assert_array_equal(by_labels * by_labels[0], y * y[0])
     np.testing.assert_array_equal(by_directions * by_directions[0], y * y[0])

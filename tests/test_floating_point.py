@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from posed import proved_value
 from rationals import fractions, is_semidefinite
 from test_contradictions import drop_beside_the_largest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import direction_bounds, values
 from diffrac_cvx.certificates.label_bounds import projection_of
-from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.points.floating_point import Pencil, proved_ratio, proved_shift, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import power_of_two, whitener
 from diffrac_cvx.problem import direction_problem

@@ -25,6 +25,7 @@ from diffrac_cvx.certificates.direction_bounds import (
 )
 from diffrac_cvx.certificates.row_bounds import ratio
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.floating_point import (
     UNIT,
     Pencil,
@@ -48,7 +49,7 @@ def white_problem(Z, data_error=0.0, right_error=0.0):
     """Problem (15) in coordinates that are said to be off by so much."""
     D = Z.shape[1]
     return DirectionProblem(
-        X=Z,
+        X=DensePoints(Z),
         a=np.zeros(D),
         c=np.zeros(D),
         scale=np.ones(D),
@@ -234,7 +235,7 @@ def test_rows_that_are_summed_badly_have_moments_and_a_gram_matrix_off_by_less_t
     exact = gram(X, fractions(np.ones(n))) + np.diag(fractions(problem.c) ** 2)
     off = size(W.T @ exact @ W - fractions(np.eye(2)))
     assert problem.rounding.right_error / 1000 <= off <= problem.rounding.right_error < 1e-11
-    M = moment(problem.X.array(), u)
+    M = problem.X.moment(u)
     Mz = symmetric(problem.W.T @ M @ problem.W)
     off = size(W.T @ gram(X, fractions(u)) @ W - fractions(Mz))
     said = problem.moment_error(Mz, 1.0, float(np.trace(M)))
@@ -267,7 +268,7 @@ def test_a_multiplier_in_whitened_coordinates_is_off_by_less_than_is_said_and_by
         X = as_data(rng.standard_normal((30, 4)) @ rng.standard_normal((4, 4)))
         problem = direction_problem(X, 1.0, dc.Penalty(c=0.5))
         C = symmetric(problem.box * rng.uniform(-1.0, 1.0, (4, 4)))
-        M = moment(problem.Z, np.ones(30))
+        M = problem.Z.moment(np.ones(30))
         largest_ratio(problem, M, C, 1e-15)
         pencil = pencils[-1]
         share = Fraction(float(pencil.right[0, 1]) / float(symmetric(problem.W.T @ C @ problem.W)[0, 1]))
@@ -289,14 +290,14 @@ def test_a_lower_bound_counts_what_its_moment_and_its_right_side_may_be_off(monk
     X, u = as_data(np.random.default_rng(0).standard_normal((30, 3))), np.ones(30)
     problem, pencils = direction_problem(X, 1.0, penalty), recorded_pencils(monkeypatch)
     lower_bound(problem, 2.0 * u, 0.5, None)
-    assert pencils[-1].off_M == problem.moment_error(moment(problem.Z, 2.0 * u), 2.0) > 0.0
+    assert pencils[-1].off_M == problem.moment_error(problem.Z.moment(2.0 * u), 2.0) > 0.0
     assert pencils[-1].right_error == problem.rounding.right_error > 0.0
 
 
 def test_the_bound_of_many_rows_counts_what_their_moment_may_be_off(monkeypatch):
     table = np.random.default_rng(0).standard_normal((50, 3))
     problem, pencils = direction_problem(as_rows(table), 1.0, dc.Penalty(c=0.2)), recorded_pencils(monkeypatch)
-    M = moment(problem.X.array(), np.ones(50))
+    M = problem.X.moment(np.ones(50))
     ratio(problem, M, np.full((3, 3), 7.0))
     Mz = symmetric(problem.W.T @ M @ problem.W)
     assert pencils[-1].off_M == problem.moment_error(Mz, 0.0, float(np.trace(M))) > 0.0
@@ -400,7 +401,7 @@ def test_what_whitened_data_are_off_is_counted_in_the_bracket_of_the_normalised_
 def test_a_multiplier_of_the_normalised_problem_holds_where_its_matrices_are_off():
     """M/2 - C - Diag(c)^2 <= theta A, with a moment that is off by so much in the coordinates W."""
     problem = direction_problem(as_data(np.random.default_rng(1).standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
-    half = moment(problem.X.array(), np.ones(20)) / 2
+    half = problem.X.moment(np.ones(20)) / 2
     C = np.zeros((3, 3))
     W, c2 = problem.W, np.diag(problem.c**2)
     for off in (0.0, 0.05):
@@ -417,7 +418,7 @@ def test_what_a_multiplier_of_the_normalised_problem_is_made_of_is_off_by_less_t
     monkeypatch.setattr(direction_bounds, "proved_shift", lambda *given: said.append(given) or proved_shift(*given))
     rng = np.random.default_rng(1)
     problem = direction_problem(as_data(rng.standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
-    half = moment(problem.X.array(), np.ones(20)) / 2
+    half = problem.X.moment(np.ones(20)) / 2
     C = symmetric(problem.box * rng.uniform(-1.0, 1.0, (3, 3)))
     for off_M in (0.0, 1e-3):
         normalized_multiplier(problem, half, C, off_M)

@@ -3,7 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from posed import direction_problem
+from posed import direction_problem, proved_labels_value, proved_value
 from sklearn.exceptions import ConvergenceWarning
 
 import diffrac_cvx as dc
@@ -12,7 +12,6 @@ from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.certify import read_matrix
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket, candidate_weights
-from diffrac_cvx.certificates.values import proved_labels_value, proved_value
 from diffrac_cvx.estimators.choice import (
     Clock,
     Setting,
@@ -26,13 +25,13 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.points.streamed import BLOCK
-from diffrac_cvx.points.weights import as_weights, root_weights
+from diffrac_cvx.points.weights import as_weights
 from diffrac_cvx.problem.result import Components
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.affine_clusters import Halves, fit_scores, split_repeatedly
 from diffrac_cvx.rounding.caveats import find_reservations
 from diffrac_cvx.solvers.factored import working_set
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian, roots_and_pull
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian
 from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
 from diffrac_cvx.solvers.factored.working_set import extend_multiplier, most_promising
@@ -103,8 +102,8 @@ def test_the_value_of_the_reference_problem_is_the_weighted_one_before_any_certi
 def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
     X, w = drawn(14, 3, whole=False)
     points = read_points(X, w)
-    coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05), points.shares)
-    terms = direction_terms(coordinates, 1.0, points.shares)
+    coordinates = scaled_coordinates(points.X.array(), dc.Penalty(lam=0.05), points.X.shares)
+    terms = direction_terms(coordinates, 1.0, points.X.shares)
     objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
     cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
     V = terms.V.value[:3, :3]
@@ -237,7 +236,7 @@ def test_components_with_an_offset_are_those_of_repeated_rows():
     w = np.random.default_rng(4).integers(0, 4, len(X)).astype(float)
     V, points, sizes = dc.low_rank(X, 0.5, penalty, sample_weight=w, tol=1e-4).V, read_points(X, w), set()
     for multiple in (0.1, 0.3, 0.6, 1.0):
-        weighted = direction_problem(points.X, 0.5, penalty.times(multiple), points.shares)
+        weighted = direction_problem(points.X, 0.5, penalty.times(multiple))
         other = direction_problem(as_data(repeated(X, w)), 0.5, penalty.times(multiple))
         found = [
             user_components(at, at.best_scale(at.from_user(V)), 0.0, Components(np.zeros(len(V)))).proved
@@ -251,11 +250,11 @@ def test_components_with_an_offset_are_those_of_repeated_rows():
 def test_a_small_weight_is_no_small_energy(monkeypatch):
     X, w = drawn(30, 3)
     points = read_points(X, np.where(w > 0, 1.0, 1e-9))
-    problem = direction_problem(points.X, 0.5, dc.Penalty(lam=0.1), points.shares)
+    problem = direction_problem(points.X, 0.5, dc.Penalty(lam=0.1))
     q = problem.best_scale(np.eye(4)).q
-    assert q.min() < 1e-8 * q.mean()
+    assert q.min() < 1e-16 * q.mean()
     ((u, mean),) = candidate_weights(problem, q)
-    assert points.shares @ (1 / u) == pytest.approx(mean)
+    assert points.X.shares @ (1 / problem.user_weights(u)) == pytest.approx(mean)
     split = block_problem(problem)
     tried, ratios_at = [], Blocks.ratios_at
     monkeypatch.setattr(Blocks, "ratios_at", lambda self, *at: tried.append(at[0]) or ratios_at(self, *at))
@@ -270,8 +269,8 @@ def test_a_result_with_a_dual_is_certified_with_its_weights():
     assert found.u.shape == (len(X),)
     assert np.all(found.u[w == 0] == 1.0)
     known = read_points(X, w)
-    problem = direction_problem(known.X, 0.7, dc.Penalty(lam=0.01), known.shares)
-    np.testing.assert_array_equal(read_matrix(problem, found, known.weights)[1].u, found.u[w > 0])
+    problem = direction_problem(known.X, 0.7, dc.Penalty(lam=0.01))
+    np.testing.assert_array_equal(problem.user_weights(read_matrix(problem, found, known)[1].u), found.u[w > 0])
     points = np.column_stack([X - (w / w.sum()) @ X, np.ones(len(X))])[w > 0]
     q = np.einsum("ij,jk,ik->i", points, found.V, points)
     np.testing.assert_allclose(found.u[w > 0], 1 / np.sqrt(q), rtol=0.05)
@@ -335,12 +334,12 @@ def test_proved_values_are_not_below_the_exact_ones(seed):
     V = G[:3].astype(np.longdouble) @ G[:3].T
     offset = np.longdouble(nu) / (1 - np.longdouble(nu)) * np.sum(G[3].astype(np.longdouble) ** 2)
     exact = 1 - 2 * p @ np.sqrt(q) + p @ q + a**2 @ np.diag(V) + c @ np.abs(V) @ c + offset
-    proved = proved_value(points.X, nu, dc.Penalty(a, c), G, points.shares)
+    proved = proved_value(points.X, nu, dc.Penalty(a, c), G)
     assert exact <= proved <= exact + 1e-10 * (1 + exact)
     y, v = np.where(rng.random(40) < 0.5, 1.0, -1.0), rng.standard_normal(3) / X.std(axis=0)
     misfit = p @ (y - p @ y - centred @ v.astype(np.longdouble)) ** 2
     exact = misfit + nu * (p @ y) ** 2 + np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2
-    proved = proved_labels_value(points.X, y, v, nu, a, c, points.shares)
+    proved = proved_labels_value(points.X, y, v, nu, a, c)
     assert exact <= proved <= exact + 1e-9 * (1 + exact)
 
 
@@ -349,17 +348,17 @@ def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed):
     X, nu, penalty = instance(seed)
     w = np.random.default_rng(seed).uniform(0.05, 1.0, len(X)) ** 2
     points = read_points(X, w)
-    problem = direction_problem(points.X, nu, penalty, points.shares)
+    problem = direction_problem(points.X, nu, penalty)
     V = dc.low_rank(X, nu, penalty, tol=1e-8, max_iter=3000, sample_weight=w).V
-    best = np.sqrt(problem.best_scale(problem.from_user(V)).q) / problem.s
+    best = np.sqrt(problem.best_scale(problem.from_user(V)).q)
     point = problem.best_scale(np.random.default_rng(seed).standard_normal((problem.X.shape[1], 3)))
-    r, gap = np.sqrt(point.q) / problem.s, point.value - problem.best_scale(problem.from_user(V)).value
-    assert gap >= points.shares @ ((r - best) ** 2 / best) - 1e-6
-    u, weights, proved = weights_at(point.q, point.value - bracket(problem, point).lower, problem.s)
+    r, gap = np.sqrt(point.q), point.value - problem.best_scale(problem.from_user(V)).value
+    assert gap >= np.mean((r - best) ** 2 / best) - 1e-6
+    u, weights, proved = weights_at(point.q, point.value - bracket(problem, point).lower)
     np.testing.assert_allclose(u, 1 / r)
-    least = 1 / (weights * r**2 * problem.s**2)  # of the optimal roots
+    least = 1 / (weights * r**2)  # of the optimal roots
     assert np.all(least <= best * (1 + 1e-3))
-    np.testing.assert_allclose((r - least) ** 2 / least, proved / points.shares, rtol=1e-6)
+    np.testing.assert_allclose((r - least) ** 2 / least, proved * len(X), rtol=1e-6)
     off = np.abs(problem.X.array().T @ ((u - 1 / best)[:, None] * problem.X.array())) / len(X)
     squares = problem.X.array() ** 2
     assert np.all(off <= np.sqrt(proved * (squares.T @ (weights[:, None] * squares)) / len(X)) + 1e-6)
@@ -372,7 +371,7 @@ def both(seed, nu=0.6, penalty=None):
     """The same problem by whole weights and by repeated rows."""
     X, w = drawn(18, 5, seed)
     penalty, points = penalty or dc.Penalty(lam=0.05, ridge=0.1), read_points(X, w)
-    weighted = direction_problem(points.X, nu, penalty, points.shares)
+    weighted = direction_problem(points.X, nu, penalty)
     return weighted, direction_problem(as_data(repeated(X, w)), nu, penalty)
 
 
@@ -416,13 +415,13 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
 def test_weights_follow_their_rows_from_block_to_block():
     X, w = drawn(2 * BLOCK + 500, 2)
     points, G = read_points(X, w + np.arange(len(w)) / len(w)), np.eye(2, 1)
-    Z, s = direction_problem(points.X, 1.0, dc.Penalty(c=0.1), points.shares), root_weights(points.shares)
-    lengths = np.abs(Z.X.array() @ G)
-    total, pull = roots_and_pull(Z.X.array(), G, s)
-    assert total == pytest.approx(s @ lengths[:, 0])
-    np.testing.assert_allclose(pull, Z.X.array().T @ (s[:, None] * np.sign(Z.X.array() @ G)))
+    problem = direction_problem(points.X, 1.0, dc.Penalty(c=0.1))
+    lengths = np.abs(points.X.array() * problem.scale @ G)
+    total, pull = problem.X.roots_and_pull(G)
+    assert total == pytest.approx(len(points.X) * points.X.shares @ lengths[:, 0])
+    np.testing.assert_allclose(pull, problem.X.array().T @ np.sign(problem.X.array() @ G))
     value = weighted_objective(X, w + np.arange(len(w)) / len(w), G @ G.T, 1.0, 0.0, 0.1)
-    assert proved_value(points.X, 1.0, dc.Penalty(c=0.1), G, points.shares) == pytest.approx(value, abs=1e-9)
+    assert proved_value(points.X, 1.0, dc.Penalty(c=0.1), G) == pytest.approx(value, abs=1e-9)
 
 
 def test_working_sets_are_those_of_repeated_rows():
@@ -436,9 +435,11 @@ def test_working_sets_are_those_of_repeated_rows():
 def test_the_weights_of_the_rows_on_a_working_set_are_those_of_repeated_rows():
     X, w = drawn(40, 20)
     points = read_points(X, w)
-    weighted = direction_problem(points.X, 1.0, dc.Penalty(lam=0.1), points.shares)
+    weighted = direction_problem(points.X, 1.0, dc.Penalty(lam=0.1))
     other = direction_problem(as_data(repeated(X, w)), 1.0, dc.Penalty(lam=0.1))
-    found = [next(working_set.iterates(problem, 1e-4, 200)).dual.u for problem in (weighted, other)]
+    found = [
+        problem.user_weights(next(working_set.iterates(problem, 1e-4, 200)).dual.u) for problem in (weighted, other)
+    ]
     np.testing.assert_allclose(repeated(found[0], w[w > 0]), found[1], rtol=1e-5)
 
 
@@ -484,8 +485,11 @@ def test_scores_of_clusters_and_their_order_are_those_of_repeated_rows():
     for seed in range(12):
         X, w = drawn(24, 3, seed)
         points = read_points(X, w**3)
-        rows, clusters = repeated(points.X, w[w > 0] ** 3), np.random.default_rng(seed).integers(0, 4, len(points.X))
-        found = fit_scores(points.X, clusters, np.full(3, 0.1), np.zeros(3), points.shares)
+        rows, clusters = (
+            repeated(points.X.array(), w[w > 0] ** 3),
+            np.random.default_rng(seed).integers(0, 4, len(points.X)),
+        )
+        found = fit_scores(points.X.array(), clusters, np.full(3, 0.1), np.zeros(3), points.X.shares)
         other = fit_scores(rows, repeated(clusters, w[w > 0] ** 3), np.full(3, 0.1), np.zeros(3))
         np.testing.assert_allclose(found.coef, other.coef, atol=1e-8)
         np.testing.assert_allclose(found.intercept, other.intercept, atol=1e-8)

@@ -13,7 +13,8 @@ from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.linear_algebra import moment, row_energies
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
@@ -61,7 +62,7 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     V = dense.directions(factor(dense))
     one, other = (problem.best_scale(problem.from_user(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)
-    q = row_energies(rows.X, other.U)
+    q = rows.X.energies(other.U)
     np.testing.assert_allclose(q, one.q, rtol=1e-10)
     found = look(rows, other.U, None, guess=True)
     assert found.bounds.lower == pytest.approx(bracket(dense, one).lower, abs=1e-9)
@@ -129,7 +130,7 @@ def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
     U = rows.best_scale(factor(rows)).U
     last = look(rows, U, None)
-    sample = rows.X.take(np.arange(0, 3000, 3))
+    sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
     small = sampling.surrogate(rows, sample, last)
     _, expected = Lagrangian(rows).value_and_gradient(last.point.U)
     _, gradient = Lagrangian(small).value_and_gradient(last.point.U)
@@ -259,7 +260,7 @@ def test_one_row_is_refused_and_the_second_moment_needs_no_gram_matrix_made_befo
     X = data(n=3000)
     rows = as_rows(X)
     u = RNG.uniform(0.5, 2.0, 3000)
-    np.testing.assert_allclose(moment(rows, u), as_data(X).T @ (u[:, None] * as_data(X)) / 3000, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(rows.moment(u), as_data(X).T @ (u[:, None] * as_data(X)) / 3000, rtol=1e-9, atol=1e-12)
     for offset in (0.0, 2.0):
         given = replace(rows, offset=offset, gram=None)
         points = np.concatenate(list(given.blocks()))

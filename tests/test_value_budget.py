@@ -6,6 +6,7 @@ from math import isqrt
 import numpy as np
 import pytest
 import scipy.sparse
+from posed import misfits_of, proved_clusters_value, proved_labels_value, proved_value, with_proved_value
 from rationals import badly_centred_column, centred, fractions, is_semidefinite, nearly_ones, size
 
 import diffrac_cvx as dc
@@ -21,21 +22,14 @@ from diffrac_cvx.certificates.label_bounds import (
     of_values,
     projection_of,
 )
-from diffrac_cvx.certificates.values import (
-    RoundedFactor,
-    bounds_of_blocks,
-    misfits,
-    proved_clusters_value,
-    proved_labels_value,
-    proved_value,
-)
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks
 from diffrac_cvx.points.sparse import as_sparse_columns
 from diffrac_cvx.points.streamed import as_rows
-from diffrac_cvx.solvers.stopping import Stopping, with_proved_value
+from diffrac_cvx.solvers.stopping import Stopping
 from experiments.stress.exact import direction_value, labels_value
 
 COARSE = 2.0**-30
@@ -148,7 +142,7 @@ def test_sparse_rows_have_energies_between_what_is_said():
     for scale in (1.0, 1e3):
         G = scipy.sparse.csc_array(np.diag(rng.uniform(0.5, 1.0, 2)) * scale)
         factor = RoundedFactor(G, 0.1 * rng.standard_normal(2) / scale, np.ones(2), 2.0 * scale, 400)
-        lower, upper = bounds_of_rows_of(X[:30], factor)
+        lower, upper = X.rows(slice(0, 30)).energy_bounds(factor)
         exact = energies(centred(table.toarray())[:30], G.toarray(), factor.offset)
         assert all(Fraction(low) <= q <= Fraction(high) for low, q, high in zip(lower, exact, upper, strict=True))
         inside += int(np.sum(lower > 0.0))
@@ -166,10 +160,10 @@ def test_each_term_of_the_energies_of_sparse_rows_is_as_large_as_its_sum_needs(m
     )
     G, offset = rng.standard_normal((d, r)), rng.standard_normal(r)
     factor = RoundedFactor(scipy.sparse.csc_array(G), offset, np.ones(d), 5.0, n)
-    lower, upper = bounds_of_rows_of(X, factor)
-    rows = X.toarray() @ G + offset
+    lower, upper = X.energy_bounds(factor)
+    rows = X.array() @ G + offset
     q, row = np.sum(rows**2, axis=1), float(np.sum((X.r @ G + offset) ** 2))
-    norms = np.linalg.norm(X.toarray(), axis=1) + 1.0
+    norms = np.linalg.norm(X.array(), axis=1) + 1.0
     products = sum_error(d + r) * norms * 5.0 + 4.0 * sum_error(n) * 5.0 * d**0.5
     least = sum_error(2 * r) * (q + 2.0 * row) + 2.0 * np.sqrt(q) * products + products**2
     assert np.all(upper - q >= least)
@@ -236,12 +230,13 @@ def test_a_misfit_counts_products_centring_and_the_rounding_of_its_target():
     table = np.column_stack([x, -x])
     X, exact = as_data(table), centred(table)
     target, v = np.full(n, 1 / 3), np.array([1.0, 0.0])
-    found = misfits(X, target, v, np.ones(2), 1.0, n)
+    found = misfits_of(X, target, RoundedDirection(v, np.ones(2), 1.0, n))
     for i in (0, n // 2, n - 1):
         assert (abs(Fraction(1, 3) - exact[i, 0])) ** 2 <= Fraction(found[i])
-    nothing = misfits(X, target, np.zeros(2), np.ones(2), 0.0, n)[0]
+    none = RoundedDirection(np.zeros(2), np.ones(2), 0.0, n)
+    nothing = misfits_of(X, target, none)[0]
     assert 2.0 * (1 / 3) * UNIT <= nothing - 1 / 9 <= 2.0 * (1 / 3) * 8.0 * UNIT
-    assert misfits(X, target, np.zeros(2), np.ones(2), 0.0, n, 16.0)[0] - 1 / 9 >= 3.0 * (nothing - 1 / 9)
+    assert misfits_of(X, target, none._replace(rounded=16.0))[0] - 1 / 9 >= 3.0 * (nothing - 1 / 9)
 
 
 def test_each_term_of_a_misfit_is_as_large_as_its_sum_needs(monkeypatch):
@@ -250,7 +245,7 @@ def test_each_term_of_a_misfit_is_as_large_as_its_sum_needs(monkeypatch):
     rng = np.random.default_rng(0)
     X, v, target = rng.standard_normal((2, d)), rng.standard_normal(d), np.array([0.7, -1.3])
     units, length = np.array([1.0, 0.5, 2.0]), 2.0
-    found = np.sqrt(misfits(X, target, v, units, length, n)) - np.abs(target - X @ v)
+    found = np.sqrt(misfits_of(X, target, RoundedDirection(v, units, length, n))) - np.abs(target - X @ v)
     products = sum_error(d) * np.linalg.norm(X * units, axis=1) * length
     centring = 4.0 * sum_error(n) * d**0.5 * length
     assert np.all(products + centring <= found)

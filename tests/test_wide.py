@@ -184,8 +184,8 @@ def posed(table):
 
 def weights_of_rows(table, problem, u):
     """Weights of the rows, 0 for zero rows, and mean(1/u)."""
-    u = np.where(problem.zero_rows, 0.0, u)
-    return u, float(table.p @ np.where(problem.zero_rows, 0.0, 1.0 / np.maximum(u, 1e-300)))
+    u = np.where(problem.zero_rows, 0.0, problem.from_user_weights(u))
+    return u, float(np.mean(np.where(problem.zero_rows, 0.0, 1.0 / np.maximum(u, 1e-300))))
 
 
 def random_weights(rng, table, kind):
@@ -215,8 +215,9 @@ def hold_to_the_semidefinite_program(seed):
     u, inverse_mean = weights_of_rows(table, problem, random_weights(rng, table, seed % 3))
     if not np.isfinite(inverse_mean):
         return 0
-    least, Z = table.least_t(u / u.max())
-    least *= u.max()
+    points = problem.user_weights(u)
+    least, Z = table.least_t(points / points.max())
+    least *= points.max()
     ratio = problem.scale[: len(table.a)] * table.units[: len(table.a)]
     ratio = np.append(ratio, problem.scale[-1] * table.units[-1]) if table.nu < 1.0 else ratio
     best = Z * np.outer(ratio, ratio)
@@ -292,7 +293,7 @@ def test_the_penalties_of_an_optimum_are_at_most_the_value_times_one_less_it():
         result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-6, sample_weight=table.w, time_limit=10.0)
         U = problem.from_result(result)
         point = problem.best_scale(U.toarray() if scipy.sparse.issparse(U) else U)
-        penalties = problem.cost(point.U, point.q) - float(np.mean(point.q))
+        penalties = problem.cost(point.U, 0.0)
         assert penalties <= largest_penalty(point.value) + 1e-9
         assert penalties >= 0.0
 
@@ -427,10 +428,7 @@ def test_weights_whose_products_underflow_leave_no_pair_out():
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(0.3, 1e-160))
     u = rng.uniform(0.2, 2.0, 3000)
     core = Core(problem, np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
-    A, M = (
-        problem.X.array().T @ problem.X.array() / 3000 + np.diag(problem.a**2),
-        problem.X.array().T @ (u[:, None] * problem.X.array()) / 3000,
-    )
+    A, M = problem.X.second_moment() + np.diag(problem.a**2), problem.X.moment(u)
     least = float(np.linalg.eigvals(np.linalg.solve(A, M)).real.max())
     assert look_outside(core, u, float(np.mean(1.0 / u)), 0.98 * least).lower is None
 

@@ -16,7 +16,6 @@ from diffrac_cvx.certificates.direction_bounds import (
     bound_at,
     bracket,
     candidate_matrices,
-    inverse_roots,
 )
 from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.pairs import (
@@ -106,11 +105,11 @@ class Blocks:
         whole = self.problem.problem
         zero = whole.zero_rows
         for floor in FLOORS:
-            u = inverse_roots(q, floor)
+            u = whole.inverse_roots(q, floor)
             found = self.ratios_at(np.where(zero, 0.0, u), whole.mean_inverse(u), C)
             if best is None or found.bound > best.bound:
                 best = found
-            if q[~zero].min(initial=np.inf) >= 1e-2 * q.mean():
+            if not whole.has_small_energies(q):
                 break
         assert best is not None  # there is at least one floor
         return best
@@ -118,9 +117,9 @@ class Blocks:
     def ratios_at(self, u: Array, inverse_mean: float, C: list[Array]) -> BlockRatios:
         """Return the ratios at weights u of the rows."""
         single = single_ratios(self.problem, u, self.partition.singles)
-        largest, shrunk = [], []
+        largest, shrunk, top = [], [], self.problem.problem.largest_weight(u)
         for i, (data, matrix) in enumerate(zip(self.data, C, strict=True)):
-            t, multiplier = self.block_ratio(i, symmetric(data.moment(u)), matrix, u.max(initial=0.0))
+            t, multiplier = self.block_ratio(i, symmetric(data.moment(u)), matrix, top)
             largest.append(t)
             shrunk.append(multiplier)
         return BlockRatios(u, inverse_mean, single, largest, shrunk)
@@ -160,7 +159,7 @@ def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
 
     Rounding is covered: each is a little too large.
     """
-    n, top = problem.most_rows, float(u.max(initial=0.0))
+    n, top = problem.most_rows, problem.problem.largest_weight(u)
     off = problem.data_error(singles)
     M = problem.weighted_squares(u)[singles]
     lost = sum_error(n + 8) * problem.X.terms(M, float(np.mean(u)), singles)
@@ -433,7 +432,7 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
     """Return, for each block, the candidate for C with the least ratio."""
     split, rows = blocks.problem, scipy.sparse.csr_array(point.U)
     chosen = []
-    top = float(u.max(initial=0.0))
+    top = split.problem.largest_weight(u)
     for i, (block, data) in enumerate(zip(blocks.partition.blocks, blocks.data, strict=True)):
         small = split.problem.restrict(split.penalised[block])
         U = dense(rows[split.penalised[block]])

@@ -12,7 +12,7 @@ from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.floating_point import Whitening, data_rounding, round_up, rounding_of_whitening, sum_error
+from diffrac_cvx.points.floating_point import Whitening, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
 from diffrac_cvx.points.points import Columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem
@@ -94,8 +94,7 @@ class BlockProblem:
 
     def data_error(self, columns: Indices | slice) -> Array:
         """Return how far columns may be from the exact ones, in the Euclidean norm over sqrt(n), shape (m,)."""
-        size = self.diagonal if self.gram is None else np.maximum(self.diagonal, self.X.mean_squares())
-        return np.asarray(sum_error(self.most_rows + 16) * np.sqrt(size[columns]))
+        return np.asarray(sum_error(self.most_rows + 16) * np.sqrt(self.diagonal[columns]))
 
     @property
     def most_rows(self) -> int:
@@ -243,6 +242,7 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
     F, FY = X.dense_columns(free), Y.dense_columns(free)
     root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
     basis = whitener(root, problem.a[free] > 0.0) if len(free) else np.zeros((0, 0))
+    exact = Whitening(0.0, 0.0)
     return BlockProblem(
         X=X.columns(chosen),
         F=F @ basis,
@@ -252,15 +252,9 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
         penalised=penalised,
         free=free,
         problem=problem,
-        whitened=rounding_of_free(F, FY, basis, problem.a[free]) if len(free) else Whitening(0.0, 0.0),
+        whitened=rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2) if len(free) else exact,
         gram=None if problem.gram is None else Gram(Y.columns(chosen), FY @ basis),
     )
-
-
-def rounding_of_free(F: Array, FY: Array, basis: Array, a: Array) -> Whitening:
-    """Return how exact the coordinates of the unpenalised columns are, of the rows and of those that A is of."""
-    found = rounding_of_whitening(FY, basis, FY @ basis, a**2)
-    return Whitening(max(data_rounding(F, basis), found.data_error), found.right_error)
 
 
 def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | None:

@@ -99,7 +99,7 @@ def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
 def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Array | None) -> float:
     """Return 1 - t mean(1/u), for weights u of the rows, 0 for zero rows, and mean(1/u)."""
     M = problem.Z.moment(u)
-    return bound_at(largest_ratio(problem, M, C, problem.moment_error(M, float(u.max(initial=0.0)))), inverse_mean)
+    return bound_at(largest_ratio(problem, M, C, problem.moment_error(M, problem.largest_weight(u))), inverse_mean)
 
 
 def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: float = 0.0) -> float:
@@ -108,20 +108,11 @@ def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: fl
     return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
 
 
-def inverse_roots(q: Array, floor: float = 1e-12, s: Array | None = None) -> Array:
-    """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean.
-
-    q are energies of points or, where roots s of weights are given, of rows s_i x_i: u is that of the points.
-    """
-    least = floor * max(q.mean(), 1e-300)
-    return np.asarray(1.0 / np.sqrt(np.maximum(q if s is None else q / s**2, least)))
-
-
 def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
     """Yield u = 1/sqrt(q) and mean(1/u), with a floor on q that rises unless all energies are far from 0."""
     for floor in (1e-12, 1e-4, 1e-2):
-        yield skip_zero_rows(problem, inverse_roots(q, floor))
-        if q[~problem.zero_rows].min(initial=np.inf) >= 1e-2 * q.mean():
+        yield skip_zero_rows(problem, problem.inverse_roots(q, floor))
+        if not problem.has_small_energies(q):
             return
 
 
@@ -345,7 +336,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
         half = problem.X.moment(u) / 2
         theta = problem.gain(U) / 2 - l1
         slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
-        off_M = problem.moment_error(problem.Z.moment(u), float(u.max(initial=0.0))) / 2
+        off_M = problem.moment_error(problem.Z.moment(u), problem.largest_weight(u)) / 2
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
             found = normalized_multiplier(problem, half, C, off_M)
             lower = max(

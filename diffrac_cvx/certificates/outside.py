@@ -104,8 +104,8 @@ class Core:
         terms += X.terms(u @ np.square(self.data) / len(u), mean, self.chosen).sum()
         penalties = float(np.sum(self.problem.a**2) + 2.0 * np.sum(self.problem.c**2))
         h = 2.0 * (float(terms + t * Y.terms(self.energies, 1.0).sum()) + t * penalties)
-        size = max(float(np.sum(self.energies)), float(np.sum(X.mean_squares()))) + penalties
-        return h, (float(u.max(initial=0.0)) + t) * size * sum_error(max(len(X), len(Y)) + 16) ** 2
+        size, top = float(np.sum(self.energies)) + penalties, self.problem.largest_weight(u)
+        return h, (top + t) * size * sum_error(max(len(X), len(Y)) + 16) ** 2
 
     @cached_property
     def energies(self) -> Array:

@@ -92,7 +92,8 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | No
     if f == 0:
         return with_rounding(problem, u, SchurComplement(t, gram_weights, np.zeros((0, len(problem.c)))), 1.0)
     values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
-    off = t * problem.whitened.right_error + 4 * (t * float(u.max())) ** 0.5 * problem.whitened.data_error
+    top = problem.problem.largest_weight(u)
+    off = t * problem.whitened.right_error + 4 * (t * top) ** 0.5 * problem.whitened.data_error
     if values[0] <= 64 * f * sum_error(n + 32) * t + 4 * off:
         return None
     rows = problem.rows
@@ -103,7 +104,7 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | No
 
 def with_rounding(problem: BlockProblem, u: Array, at: SchurComplement, condition: float) -> SchurComplement:
     """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
-    n, top = len(at.gram_weights), float(u.max(initial=0.0))
+    n, top = len(at.gram_weights), problem.problem.largest_weight(u)
     sizes, rows = np.abs(at.gram_weights), problem.rows.X
     size = rows.terms(rows.squares().row_sums(sizes), float(sizes.sum())) + condition * np.sum(at.K**2, axis=0)
     # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.

@@ -1,8 +1,9 @@
 """The factor F of Y = FF' where n is large: its rows are made, or read, by blocks, and never kept all at once."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse.linalg
@@ -14,12 +15,70 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, order_columns
 from diffrac_cvx.points.linear_algebra import inverse_or_one, unit_rows
 
-if TYPE_CHECKING:
-    from diffrac_cvx.points.points import Columns, Poll
-    from diffrac_cvx.points.streamed import StreamedRows
-
+Poll = Callable[[], None]
 DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
 FEWER = "the roundings take F without making it: pass them the result's `factor`"
+
+
+class Part(Protocol):
+    """Rows of a table that are read by parts, or one of the parts: what is asked of them here."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, D)."""
+
+    @property
+    def transform(self) -> Array:
+        """From centred columns to the matrix."""
+
+    @property
+    def in_centred(self) -> "Part":
+        """The rows in their centred columns."""
+
+    @property
+    def taken(self) -> Array:
+        """What was taken off the columns."""
+
+    def centred_blocks(self) -> Iterator[Array]:
+        """Yield the centred rows by blocks."""
+
+    def map_parts(self, function: Any, *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll) -> list[Any]:
+        """Return what a function gives of the parts."""
+
+    def sum_parts(self, function: Any, *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll) -> Any:
+        """Return the sum of what a function gives of the parts."""
+
+    def second_moment(self) -> Array:
+        """Return X'X/n."""
+
+    def products_with(self, Y: Array) -> Array:
+        """Return X'Y/n."""
+
+    def __matmul__(self, U: Array) -> Array:
+        """Return X U."""
+
+
+class Products(Protocol):
+    """Products X U of points with a sparse factor: what is asked of them here."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, r)."""
+
+    def squares(self) -> "Products":
+        """Return the squared entries."""
+
+    def __matmul__(self, U: Array) -> Array:
+        """Return the products times U."""
+
+    def products_with(self, Y: Array) -> Array:
+        """Return their transpose times Y, over n."""
+
+    def gram(self, weights: Array) -> Array:
+        """Return the weighted sum of the squares and products of their columns."""
 
 
 class FactorTable(ABC):
@@ -64,9 +123,9 @@ class FactorTable(ABC):
 class StoredFactor(FactorTable):
     """A factor in a table that is read by parts."""
 
-    def __init__(self, rows: "StreamedRows") -> None:
+    def __init__(self, rows: Part) -> None:
         # The rows are centred when they are read: what is taken off is added again.
-        self.rows, self.taken = rows, rows.mean + rows.rest
+        self.rows, self.taken = rows, rows.taken
         self.shape = (len(rows), rows.shape[1])
 
     def sums(self) -> tuple[Array, Array]:
@@ -87,13 +146,13 @@ class LabelsFactor(FactorTable):
 
     Parameters
     ----------
-    X : StreamedRows
+    X : Part
         The data, in the coordinates of U.
     U : (D, r) array
         Factor of V.
     """
 
-    def __init__(self, X: "StreamedRows", U: Factor) -> None:
+    def __init__(self, X: Part, U: Factor) -> None:
         self.X, self.U = X, order_columns(dense(U), rtol=1e-16)
         self.shape = (len(X), int(self.U.shape[1]))
 
@@ -144,11 +203,11 @@ class SparseLabelsFactor(FactorTable):
 
     Parameters
     ----------
-    XU : Columns
+    XU : Products
         The products.
     """
 
-    def __init__(self, XU: "Columns") -> None:
+    def __init__(self, XU: Products) -> None:
         self.XU, self.shape = XU, XU.shape
         norms = np.sqrt(np.maximum(XU.squares() @ np.ones(self.shape[1]), 0.0))
         self.zero = norms == 0.0  # such a row is the first unit vector
@@ -199,7 +258,7 @@ class SparseLabelsFactor(FactorTable):
         return values[::-1], np.asarray(vectors[:, ::-1].T)
 
 
-def factor_sums(part: "StreamedRows", poll: "Poll", T: Factor) -> tuple[Array, Array]:
+def factor_sums(part: Part, poll: Poll, T: Factor) -> tuple[Array, Array]:
     """Return the sums of the rows of X T at unit norm, and of their products."""
     r = T.shape[1]
     total, gram = np.zeros(r), np.zeros((r, r))
@@ -211,7 +270,7 @@ def factor_sums(part: "StreamedRows", poll: "Poll", T: Factor) -> tuple[Array, A
     return total, gram
 
 
-def factor_times(part: "StreamedRows", poll: "Poll", T: Factor, W: Array) -> Array:
+def factor_times(part: Part, poll: Poll, T: Factor, W: Array) -> Array:
     """Return the rows of X T at unit norm times W."""
     found, start = np.empty((len(part), W.shape[1])), 0
     for block in part.centred_blocks():
@@ -221,7 +280,7 @@ def factor_times(part: "StreamedRows", poll: "Poll", T: Factor, W: Array) -> Arr
     return found
 
 
-def factor_products(part: "StreamedRows", poll: "Poll", T: Factor, y: Array) -> tuple[Array]:
+def factor_products(part: Part, poll: Poll, T: Factor, y: Array) -> tuple[Array]:
     """Return the sum of the rows of X T at unit norm times y_i."""
     total, start = np.zeros(T.shape[1]), 0
     for block in part.centred_blocks():

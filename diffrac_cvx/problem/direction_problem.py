@@ -24,7 +24,6 @@ from diffrac_cvx.points.factors import (
 from diffrac_cvx.points.floating_point import (
     UNIT,
     Whitening,
-    data_rounding,
     outside_of,
     round_up,
     rounding_of_whitening,
@@ -135,7 +134,7 @@ class DirectionProblem:
         Mz : (r, r) array
             The moment.
         top : float
-            The largest weight of a row.
+            The largest weight of a row, as `largest_weight` has it.
         mass : float, optional
             The trace of the moment before it was whitened, where the data are whitened after they are summed.
         """
@@ -286,6 +285,23 @@ class DirectionProblem:
         rows = points * self.scale if self.basis is None else points @ self.basis
         return DensePoints(rows).labels_factor(U)
 
+    def inverse_roots(self, q: Array, floor: float = 1e-12) -> Array:
+        """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean.
+
+        The energies compared are those of points: a row that counts little has a small one.
+        """
+        sizes = 1.0 if self.counts is None else self.counts**2
+        return np.asarray(1.0 / np.sqrt(np.maximum(q, floor * max(float(np.mean(q / sizes)), 1e-300) * sizes)))
+
+    def has_small_energies(self, q: Array) -> bool:
+        """Whether a row that is not zero has less than a hundredth of the mean energy."""
+        energies = q if self.counts is None else q / self.counts**2
+        return not float(energies[~self.zero_rows].min(initial=np.inf)) >= 1e-2 * float(energies.mean())
+
+    def largest_weight(self, u: Array) -> float:
+        """Return the largest of the weights u of rows, with what a row may be off as that of its point."""
+        return float((u if self.counts is None else u * self.counts).max(initial=0.0))
+
     def user_weights(self, u: Array) -> Array:
         """Return weights u of the points from those of the rows of X."""
         return u if self.counts is None else u * self.counts
@@ -411,16 +427,12 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
 def rounding_of_rows(
     problem: DirectionProblem, Z: Points, W: Array, diagonal: Array, outside: float = 0.0
 ) -> Whitening:
-    """Return how exact Z = X W is, and W'(A + Diag(diagonal))W as the identity, A that of the rows alone.
+    """Return how exact Z = X W is, and W'(A + Diag(diagonal))W as the identity.
 
-    What the rows of A have outside the span of W is at most `outside`; those of X are these times roots of the counts.
+    Rows that count are off as those that A is of are, times roots of the counts, which `largest_weight` counts.
     """
-    X = problem.X.array()
-    if problem.gram is None:
-        return rounding_of_whitening(X, W, Z.array(), diagonal, outside)
-    lifted = 1.0 if problem.counts is None else float(problem.counts.max()) ** 0.5
-    found = rounding_of_whitening(problem.gram.array(), W, problem.gram.in_basis(W).array(), diagonal, outside)
-    return Whitening(data_rounding(X, W, round_up(lifted * outside)), found.right_error)
+    rows, whitened = (problem.X, Z) if problem.gram is None else (problem.gram, problem.gram.in_basis(W))
+    return rounding_of_whitening(rows.array(), W, whitened.array(), diagonal, outside)
 
 
 def gains_alone(problem: DirectionProblem) -> Array:

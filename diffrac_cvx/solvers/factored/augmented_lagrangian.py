@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.linalg
 
-from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
+from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
@@ -170,7 +170,7 @@ class Lagrangian:
 
     def escape(self, U: Array) -> Array:
         """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
-        M = self.problem.X.moment(inverse_roots(self.problem.X.energies(U)))
+        M = self.problem.X.moment(self.problem.inverse_roots(self.problem.X.energies(U)))
         S = M - self.B - self.multiplier(U)
         _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE else np.linalg.eigh(S)
         return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
@@ -384,4 +384,4 @@ def proposal(lagrangian: Lagrangian, U: Array, done: int, *, fitted: bool = Fals
         return Iterate(U, done, Dual(), point)
     C = lagrangian.multiplier(U)
     polished, bounds = polish(problem, point, C, fitted=fitted)
-    return Iterate(U, done, Dual(u=inverse_roots(point.q), C=C), polished, bounds)
+    return Iterate(U, done, Dual(u=problem.inverse_roots(point.q), C=C), polished, bounds)

@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket, inverse_roots
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense
@@ -32,7 +32,7 @@ def most_promising(problem: DirectionProblem, size: int) -> Indices:
 
 def extend_multiplier(problem: DirectionProblem, q: Array, chosen: Indices, C: Array | None) -> tuple[Array, Array]:
     """Return C on all coordinates, M - A clipped to the box outside the set, and |M - A|_ij - c_i c_j."""
-    excess = problem.X.moment(inverse_roots(q)) - problem.A
+    excess = problem.X.moment(problem.inverse_roots(q)) - problem.A
     full = np.clip(excess, -problem.box, problem.box)
     if C is not None:
         full[np.ix_(chosen, chosen)] = C
@@ -60,7 +60,7 @@ def iterates(
         q = problem.best_scale(U).q
         C, violation = extend_multiplier(problem, q, chosen, small.dual.C if small.dual else None)
         point = problem.best_scale(U if small.scaled is None else lift(dense(small.scaled.U), chosen, size))
-        yield Iterate(U, done, Dual(u=inverse_roots(q), C=C), point)
+        yield Iterate(U, done, Dual(u=problem.inverse_roots(q), C=C), point)
         score = violation.max(axis=1)
         score[chosen] = -np.inf
         n_entering = int(np.sum(score > 0.1 * problem.box.max()))

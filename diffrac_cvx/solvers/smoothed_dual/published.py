@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import Dual, inverse_roots
+from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.pairs import Poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE, momentum, whitener, whitener_of_gram
@@ -41,7 +41,7 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
         size = float(np.sum(np.linalg.lstsq(dual.W, U)[0] ** 2))
     U = U / max(size, 1e-300) ** 0.5
     q = problem.X.energies(U)
-    return inverse_roots(q, 1e-4), theta(problem, dual, U, 0.0)
+    return problem.inverse_roots(q, 1e-4), theta(problem, dual, U, 0.0)
 
 
 def theta(problem: DirectionProblem, dual: SmoothedDual, U: Array, scale: float) -> float:

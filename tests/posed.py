@@ -1,0 +1,55 @@
+"""Problems, values and directions of arrays, as the tests pose them: points in an array are centred, not copied."""
+
+import numpy as np
+
+from diffrac_cvx.certificates import values
+from diffrac_cvx.points.proved_sums import misfits, row_norms
+from diffrac_cvx.points.reading import centred_points
+from diffrac_cvx.problem import direction_problem as problems
+from diffrac_cvx.rounding import directions
+from diffrac_cvx.solvers import stopping
+
+
+def direction_problem(X, nu, penalty, shares=None):
+    """Return problem (15) of centred points, an array or not; those of an array may have shares."""
+    return problems.direction_problem(centred_points(X, shares), nu, penalty)
+
+
+def unit_problem(X, nu, penalty, shares=None):
+    """Return it in unit columns."""
+    return problems.unit_problem(centred_points(X, shares), nu, penalty)
+
+
+def proved_value(X, nu, penalty, G, shares=None):
+    """Return a number that the objective at a V does not exceed."""
+    return values.proved_value(centred_points(X, shares), nu, penalty, G)
+
+
+def proved_labels_value(X, y, v, nu, a, c, shares=None):
+    """Return a number that the cost of labels does not exceed."""
+    return values.proved_labels_value(centred_points(X, shares), y, v, nu, a, c)
+
+
+def proved_clusters_value(X, Z, W, nu, a, c):
+    """Return a number that the cost of clusters does not exceed."""
+    return values.proved_clusters_value(centred_points(X), Z, W, nu, a, c)
+
+
+def with_proved_value(found, X, nu, penalty, limits):
+    """Return a result with the value of its V."""
+    return stopping.with_proved_value(found, centred_points(X), nu, penalty, limits)
+
+
+def best_direction(X, target, a, c, shares=None):
+    """Return the direction of labels."""
+    return directions.best_direction(centred_points(X, shares), target, a, c)
+
+
+def misfits_of(X, target, direction):
+    """Return what the squared residuals of rows are not above."""
+    return misfits(X @ direction.v, row_norms(X, direction.units), target, direction)
+
+
+def energies_of(X, U):
+    """Return q_i of the rows of an array or of points."""
+    return centred_points(X).energies(np.asarray(U))

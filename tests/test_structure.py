@@ -108,6 +108,17 @@ def test_no_modules_import_each_other_in_a_circle():
     assert len(tuple(TopologicalSorter(graph).static_order())) == len(MODULES)
 
 
+FORMS = ("DensePoints", "StreamedRows", "SparseColumns", "Chunks")
+
+
+@each_module
+def test_how_points_are_stored_is_known_in_their_folder_alone(name):
+    if not name.startswith("points."):
+        named = {node.id for node in ast.walk(TREES[name]) if isinstance(node, ast.Name)}
+        imported_names = {full.rpartition(".")[2] for full in imported(name)}
+        assert (named | imported_names).isdisjoint(FORMS)
+
+
 @pytest.mark.parametrize("library", MAY_IMPORT)
 def test_an_outside_library_is_imported_only_where_it_belongs(library):
     users = {name for name in MODULES if library in {full.split(".")[0] for full in imported(name)}}

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from diffrac_cvx.certificates.components import join_labels
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.floating_point import Whitening, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
@@ -122,7 +122,7 @@ class BlockProblem:
         """The rows of X, and below them those of A where they are others: what `gram_weights` weigh."""
         if self.gram is None:
             return self.Y
-        X = DensePoints(np.vstack([self.X.array(), self.gram.X.array()]))
+        X = array_points(np.vstack([self.X.array(), self.gram.X.array()]))
         return Gram(X, np.vstack([self.F, self.gram.F]))
 
     def gram_weights(self, u: Array, t: float) -> Array:

@@ -11,7 +11,7 @@ from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
@@ -167,7 +167,7 @@ def label_components(
         G_rows, G_free, gram_weights = X, F, (u - 1.0) / n
     else:
         gram = problem.gram.in_columns()
-        G_rows = DensePoints(np.vstack([X.array(), gram.dense_columns(penalised)]))
+        G_rows = array_points(np.vstack([X.array(), gram.dense_columns(penalised)]))
         G_free = np.vstack([F, gram.dense_columns(free)])
         gram_weights = np.append(u / n, np.full(len(gram), -1.0 / len(gram)))
     squares, everything = X.squares(), slice(None)

@@ -24,7 +24,7 @@ from diffrac_cvx.certificates.direction_bounds import (
 )
 from diffrac_cvx.certificates.outside import Core, Look, look_outside
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.floating_point import UNIT, round_up
 from diffrac_cvx.points.linear_algebra import cholesky, times
@@ -176,8 +176,8 @@ def join(
     """
     both, kept = np.concatenate([chosen, new]), len(chosen)
     order = np.argsort(both, kind="stable")
-    data, c = DensePoints(problem.X.in_columns().dense_columns(both)), problem.c[both]
-    A = DensePoints(problem.Y.in_columns().dense_columns(both)).second_moment()
+    data, c = array_points(problem.X.in_columns().dense_columns(both)), problem.c[both]
+    A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
     larger = np.clip(data.moment(u) - A, -np.outer(c, c), np.outer(c, c))
     np.fill_diagonal(larger, 0.0)
     larger[:kept, :kept] = C

@@ -14,16 +14,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.time_budget import seconds_left
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.changes import require_file
 from diffrac_cvx.points.checks import Array, one_of, positive, positive_int
-from diffrac_cvx.points.chunks import as_chunks, is_chunked, with_known_shape
-from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, row_blocks, standardise
+from diffrac_cvx.points.chunks import is_chunked, with_known_shape
+from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, standardise
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import as_points, centred_points
-from diffrac_cvx.points.streamed import StreamedRows, as_rows
+from diffrac_cvx.points.reading import as_points, centred_points, table_array, table_times
 from diffrac_cvx.points.weights import (
     as_weighted_data,
     every_point,
@@ -64,7 +62,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _read(self, X: Any, **options: Any) -> Array:
         """Return checked data, dense."""
-        X = as_dense(with_known_shape(X)) if is_chunked(X) else X
+        X = table_array(with_known_shape(X)) if is_chunked(X) else X
         checked: Any = validate_data(self, X, **INPUT, **options)
         return np.asarray(checked.toarray() if hasattr(checked, "toarray") else checked)
 
@@ -187,38 +185,12 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _project(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
-        return multiply(self._read_table(X, reset=False), np.transpose(self.coef_))
+        return table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
 
 
 def as_seconds(time_limit: float | None) -> float | None:
     """Return a checked limit of time."""
     return None if time_limit is None else positive(time_limit, "time_limit")
-
-
-def as_dense(X: Any) -> Array:
-    """Return a table as an array of doubles, where it fits in memory.
-
-    Raises
-    ------
-    ResourceError
-        If it does not.
-    """
-    n, d = X.shape
-    require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "take two clusters, or fewer points")
-    if is_chunked(X):
-        return np.asarray(as_rows(X, warn=False).raw())
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-
-
-def multiply(X: Any, W: Array) -> Array:
-    """Return X W of a table that may be read by parts, shape (n,) or (n, k)."""
-    if is_chunked(X):
-        table = as_chunks(X)
-        frame = StreamedRows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
-        return np.asarray(frame @ W)
-    if isinstance(X, np.memmap):
-        return np.concatenate([np.asarray(require_file(block), dtype=np.float64) @ W for block in row_blocks(X)])
-    return np.asarray(X @ W)
 
 
 class Teller:

@@ -13,7 +13,7 @@ from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.machine.time_budget import Budget, spend, within
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.weights import mean_of, shares_within, weigh_rows
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result
@@ -137,7 +137,7 @@ def split_points(
     shares : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
-    points = DensePoints(X - mean_of(X, shares), shares)
+    points = array_points(X - mean_of(X, shares), shares)
     limits: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
     if X.shape[1] > X.shape[0] and setting.lam > 0.0:
         limits["rtol"] = WIDE_GAP

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, as_dense, as_seconds, choose_seed, require_flag
+from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, as_seconds, choose_seed, require_flag
 from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
 from diffrac_cvx.points.checks import Array, one_of, positive_int
 from diffrac_cvx.points.chunks import is_chunked
-from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.reading import centred_points
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.reading import centred_points, table_array
 from diffrac_cvx.points.weights import (
     PointWeights,
     as_weights,
@@ -213,7 +213,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             given = points = table
             data = self._scale_by_parts(table)
         else:
-            given = as_dense(table)
+            given = table_array(table)
             points = points_with_weight(given, weights)
             data = self._scale(points, shares)
         if K == 1:
@@ -252,7 +252,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             return
         problem = direction_problem(centred_points(data.X, weights.shares), float(self.nu), self._penalty)
         every = np.where(data.X.any(axis=0), (given - data.mean) * data.unit, 0.0)
-        self.result_ = with_all_points(self.result_, problem, DensePoints(every), weights)
+        self.result_ = with_all_points(self.result_, problem, array_points(every), weights)
 
     def _cluster_together(self, data: ScaledTable, K: int, shares: Array | None) -> None:
         """Keep the scores of more than two clusters, found together."""
@@ -304,7 +304,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         if self._by_splits:
             check_is_fitted(self)
-            return scores_of_splits(as_dense(self._read_table(X, reset=False)), self.splits_)
+            return scores_of_splits(table_array(self._read_table(X, reset=False)), self.splits_)
         return super().decision_function(X)
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:

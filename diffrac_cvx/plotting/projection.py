@@ -8,7 +8,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.plotting.canvas import GREY, MOST_NAMED, Axes, axes_for, merge_style, plain, short_legend, style_of
 from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, weights_of
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.directions import threshold as threshold_between
@@ -88,7 +88,7 @@ class ProjectionDisplay:
         data = as_data(X, warn=False)
         if w is None:
             y = as_labels(labels, len(data))
-            direction = best_direction(DensePoints(data), y - y.mean(), *weights_of(penalty, data.shape[1]))
+            direction = best_direction(array_points(data), y - y.mean(), *weights_of(penalty, data.shape[1]))
         else:
             direction = as_matrix(np.reshape(w, (-1, 1)), "w")[:, 0]
         if len(direction) != data.shape[1]:

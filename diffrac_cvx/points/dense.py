@@ -172,6 +172,11 @@ class DensePoints(Columns):
         return float(self.mean_of(misfits(self.table @ direction.v, norms, target, direction)))
 
 
+def array_points(table: Array, shares: Array | None = None) -> Columns:
+    """Return the rows of an array, (n, D), as points, not copied; they may have shares, (n,) of sum 1."""
+    return DensePoints(table, shares)
+
+
 def block_roots_and_pull(block: Array, U: Array) -> tuple[float, Array]:
     """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U over some rows."""
     XU = times(block, U)

@@ -6,15 +6,18 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
+from diffrac_cvx.points.changes import require_file
 from diffrac_cvx.points.checks import Array, as_data
-from diffrac_cvx.points.chunks import is_chunked
+from diffrac_cvx.points.chunks import as_chunks, is_chunked, with_known_shape
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor
-from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, times, whitener_of_gram
+from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
+from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.points import Points, Poll
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
-from diffrac_cvx.points.streamed import as_rows
+from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.points.weights import PointWeights, Table, as_weighted_data, points_with_weight, shares_of, weights_for
 
 
@@ -133,3 +136,42 @@ def read_points(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, *, by_col
 def weighted_points(data: Array, weights: PointWeights | None) -> DensePoints:
     """Return the points of positive weight of centred data, with their shares."""
     return DensePoints(points_with_weight(data, weights), shares_of(weights))
+
+
+# Tables as they are
+
+
+def known_shape(X: Any) -> Any:
+    """Return a table as it is, but a dask collection as an array whose shape is known."""
+    return with_known_shape(X) if is_chunked(X) else X
+
+
+def stored_factor(F: Any) -> FactorTable | None:
+    """Return a factor that is in the chunks of a dask array as what reads it by parts; None elsewhere."""
+    return StoredFactor(as_rows(F, warn=False)) if is_chunked(F) else None
+
+
+def table_array(X: Any) -> Array:
+    """Return a table as an array of doubles, where it fits in memory.
+
+    Raises
+    ------
+    ResourceError
+        If it does not.
+    """
+    n, d = X.shape
+    require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "take two clusters, or fewer points")
+    if is_chunked(X):
+        return np.asarray(as_rows(X, warn=False).raw())
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+
+
+def table_times(X: Any, W: Array) -> Array:
+    """Return X W of a table that may be read by parts, shape (n,) or (n, k)."""
+    if is_chunked(X):
+        table = as_chunks(X)
+        frame = StreamedRows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
+        return np.asarray(frame @ W)
+    if isinstance(X, np.memmap):
+        return np.concatenate([np.asarray(require_file(block), dtype=np.float64) @ W for block in row_blocks(X)])
+    return np.asarray(X @ W)

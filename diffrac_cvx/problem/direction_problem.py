@@ -11,7 +11,7 @@ import scipy.sparse
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_matrix, warn_degenerate
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import (
     Factor,
     Sparse,
@@ -214,8 +214,8 @@ class DirectionProblem:
         known = "R" in self.__dict__ and not self.is_large
         return replace(
             self,
-            X=DensePoints(self.X.in_columns().dense_columns(chosen)),
-            gram=None if self.gram is None else DensePoints(self.gram.in_columns().dense_columns(chosen)),
+            X=array_points(self.X.in_columns().dense_columns(chosen)),
+            gram=None if self.gram is None else array_points(self.gram.in_columns().dense_columns(chosen)),
             a=self.a[chosen],
             c=self.c[chosen],
             scale=self.scale[chosen],
@@ -283,7 +283,7 @@ class DirectionProblem:
         """Return `labels_factor` for points in the user's units, centred; some may be none of the problem's."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.scale if self.basis is None else points @ self.basis
-        return DensePoints(rows).labels_factor(U)
+        return array_points(rows).labels_factor(U)
 
     def inverse_roots(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean.

@@ -12,7 +12,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
 from diffrac_cvx.points.points import Points
@@ -208,7 +208,7 @@ def positive_semidefinite_part(V: Array) -> Array:
 
 def read_offset_only(X: Array, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
-    G = offset_only(DensePoints(X), nu)
+    G = offset_only(array_points(X), nu)
     upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
     return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
 

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
 from diffrac_cvx.points.checks import as_data, in_unit_interval
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
 from diffrac_cvx.relaxations.label_space import (
@@ -67,7 +67,7 @@ def penalized_nu(
     def read() -> Reading:
         F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
         bounds = bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit))
-        judged = Judged(DensePoints(X), value_of(weight), penalty)
+        judged = Judged(array_points(X), value_of(weight), penalty)
         return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out, judged=judged)
 
     def shortcut() -> Reading | None:

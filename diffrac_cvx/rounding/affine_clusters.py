@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.time_budget import is_late
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import column_basis, row_products
 from diffrac_cvx.points.weights import mean_of, shares_within, sum_of_weights, weigh_rows
@@ -130,7 +130,7 @@ def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array, shares: Array |
     most.
     """
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
-    data = DensePoints(X, shares)
+    data = array_points(X, shares)
     W = best_directions(data, Z - data.mean_of(Z), a, c)
     W = unit_within(X @ W.T, clusters, shares).T @ W
     points = X @ W.T

@@ -9,10 +9,9 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, as_scalar, positive_int
-from diffrac_cvx.points.chunks import is_chunked
-from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
+from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.linear_algebra import EPS, leading_right_vectors, triangular_root
-from diffrac_cvx.points.streamed import as_rows
+from diffrac_cvx.points.reading import stored_factor
 from diffrac_cvx.points.weights import mean_of, weigh_rows
 
 DENSE = 400  # rows or columns from which on the leading singular vectors are computed alone
@@ -185,9 +184,8 @@ def _as_factor(F: npt.ArrayLike | FactorTable) -> Any:
     """Return F with largest entry one: Y up to scale; a table that is read by parts as it is."""
     if isinstance(F, FactorTable):
         return F
-    if is_chunked(F):
-        return StoredFactor(as_rows(F, warn=False))
-    return _scale_largest_to_one(as_matrix(F, "F"))
+    stored = stored_factor(F)
+    return _scale_largest_to_one(as_matrix(F, "F")) if stored is None else stored
 
 
 def _scale_largest_to_one(M: Array) -> Array:

@@ -18,13 +18,12 @@ from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.time_budget import Budget, LeaveError, spend
 from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positive_int
-from diffrac_cvx.points.chunks import is_chunked, with_known_shape
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
-from diffrac_cvx.points.reading import as_points, weighted_points
+from diffrac_cvx.points.reading import as_points, known_shape, weighted_points
 from diffrac_cvx.points.weights import PointWeights, as_weighted_data
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
@@ -240,11 +239,11 @@ def solve_by_iterates(
         If an input is not usable; the message names the value and the remedy.
     """
     nu = in_unit_interval(nu, "nu")
-    X = with_known_shape(X) if is_chunked(X) else X
+    X = known_shape(X)
     try:
         if weights is not None:
             every = as_weighted_data(X, weights, depth=5)
-            given: Points = DensePoints(every)
+            given: Points = array_points(every)
             data: Points = weighted_points(every, weights)
         else:
             given = data = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)

@@ -11,7 +11,7 @@ import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.label_bounds import projection_of
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.rounding.directions import best_direction
 from experiments.harness.sweep import Cell, Row, cross
@@ -152,7 +152,7 @@ def least_cost_of_labels(instance: Instance) -> Decimal | None:
     for rest in product((1.0, -1.0), repeat=len(X) - 1):
         y = np.array([1.0, *rest])
         mean = y.mean() if shares is None else shares @ y
-        v = best_direction(DensePoints(data, shares), y - mean, a, c)
+        v = best_direction(array_points(data, shares), y - mean, a, c)
         costs.append(labels_value(X, nu, a, c, y, v, w))
     return min(costs)
 

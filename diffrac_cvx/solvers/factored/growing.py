@@ -19,7 +19,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_f
 from diffrac_cvx.certificates.outside import Core, Look, empty_look, look_outside
 from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, dual_of, join
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
 from diffrac_cvx.points.points import Poll
@@ -91,7 +91,7 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
 
 def in_memory(problem: DirectionProblem) -> DirectionProblem:
     """Return the problem with its columns as an array."""
-    return problem if problem.X.in_memory else replace(problem, X=DensePoints(problem.X.array()))
+    return problem if problem.X.in_memory else replace(problem, X=array_points(problem.X.array()))
 
 
 def iterates(

@@ -24,10 +24,10 @@ from diffrac_cvx.certificates.direction_bounds import Dual, blended_ratio, clip_
 from diffrac_cvx.certificates.row_bounds import FLOORS, Pass, look
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
-from diffrac_cvx.points.points import Poll
+from diffrac_cvx.points.points import Columns, Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start
@@ -67,7 +67,7 @@ def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
         m = int(GROWTH * m)
 
 
-def surrogate(problem: DirectionProblem, sample: DensePoints, last: Pass | None) -> DirectionProblem | None:
+def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> DirectionProblem | None:
     """Return the problem on a sample with the gradient of all rows at the last pass; None where it is unbounded.
 
     Its A is not that of the sample: it is given by a root.
@@ -83,7 +83,7 @@ def surrogate(problem: DirectionProblem, sample: DensePoints, last: Pass | None)
         return None
     values, Q = np.linalg.eigh(symmetric(A))
     root, zero = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T, np.zeros(len(A))
-    rows = DensePoints(root * len(root) ** 0.5)
+    rows = array_points(root * len(root) ** 0.5)
     return DirectionProblem(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
 
 
@@ -136,11 +136,11 @@ def grow(problem: DirectionProblem, last: Pass) -> Array:
     return np.column_stack([U, SMALL * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
 
 
-def take_sample(problem: DirectionProblem, m: int, poll: Poll = time_budget.poll) -> DensePoints:
+def take_sample(problem: DirectionProblem, m: int, poll: Poll = time_budget.poll) -> Columns:
     """Return m rows; a larger sample contains the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= PERMUTED else rng.choice(n, m, replace=False, shuffle=False)
-    return DensePoints(problem.X.take(np.sort(chosen), poll))
+    return array_points(problem.X.take(np.sort(chosen), poll))
 
 
 def iterates(

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from posed import direction_problem
 
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket, closer_to_feasible
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.search import closer_to_feasible
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.problem.penalty import Penalty

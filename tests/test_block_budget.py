@@ -28,9 +28,10 @@ from diffrac_cvx.certificates.block_bounds import (
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, ScreeningRadius, eliminate, largest_safe_t, scan
+from diffrac_cvx.certificates.proof import proved_ratio
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.floating_point import Whitening, proved_ratio, sum_error
+from diffrac_cvx.points.floating_point import Whitening, sum_error
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.sparse import as_sparse_columns
 

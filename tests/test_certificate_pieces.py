@@ -11,31 +11,21 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds
 from diffrac_cvx.certificates.block_problem import Partition
 from diffrac_cvx.certificates.components import join_labels, label_components, number_by_first, weights_at
-from diffrac_cvx.certificates.direction_bounds import (
-    Blend,
-    Dual,
-    blended_ratio,
-    bound_at,
-    bracket_normalized,
-    clip_to_box,
-    closer_to_feasible,
-    least_over_blends,
-    skip_zero_rows,
-)
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
 from diffrac_cvx.certificates.pairs import ScreeningRadius
-from diffrac_cvx.metrics import factor_imbalance
-from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.floating_point import (
+from diffrac_cvx.certificates.proof import (
     LARGEST,
-    UNIT,
     Pencil,
-    Whitening,
+    bound_at,
+    clip_to_box,
     proved_ratio,
     proved_shift,
-    round_up,
-    sum_error,
-    summands,
+    skip_zero_rows,
 )
+from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, least_over_blends
+from diffrac_cvx.metrics import factor_imbalance
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, sum_error, summands
 from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.problem.result import Bracket
 

@@ -11,9 +11,10 @@ from rationals import fractions, is_semidefinite
 from test_contradictions import drop_beside_the_largest
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import direction_bounds, values
+from diffrac_cvx.certificates import proof, values
 from diffrac_cvx.certificates.label_bounds import projection_of
-from diffrac_cvx.points.floating_point import Pencil, proved_ratio, proved_shift, rounding_of_whitening, sum_error
+from diffrac_cvx.certificates.proof import Pencil, proved_ratio, proved_shift
+from diffrac_cvx.points.floating_point import rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import power_of_two, whitener
 from diffrac_cvx.problem import direction_problem
 from experiments.stress import cells as stress_cells
@@ -156,7 +157,7 @@ def test_a_lower_bound_that_forgets_rounding_is_found_out(monkeypatch):
         del pencil, least
         return t * (1.0 - 1e-12)
 
-    monkeypatch.setattr(direction_bounds, "proved_ratio", unproved)
+    monkeypatch.setattr(proof, "proved_ratio", unproved)
     monkeypatch.setattr(stress_cells, "BATCH", 6)
     row = measure("planted", 0)
     assert row["violations"] > 0

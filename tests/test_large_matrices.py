@@ -10,10 +10,11 @@ import pytest
 from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_bounds import blended_ratio
+from diffrac_cvx.certificates.proof import succeeds
+from diffrac_cvx.certificates.search import blended_ratio
 from diffrac_cvx.points import linear_algebra as linalg
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.points.floating_point import succeeds, sum_error
+from diffrac_cvx.points.floating_point import sum_error
 from experiments.stress.cells import ROUNDED
 from experiments.stress.exact import direction_value
 from experiments.stress.instances import make_instance
@@ -85,7 +86,7 @@ def test_the_blend_of_large_matrices_is_no_smaller_and_hardly_larger(monkeypatch
         M, C = M @ M.T / size, 0.3 * (C + C.T) / size**0.5
         whole = blended_ratio(M, C)
         with monkeypatch.context() as patched:
-            patched.setattr("diffrac_cvx.certificates.direction_bounds.LARGE", 3)
+            patched.setattr("diffrac_cvx.certificates.search.LARGE", 3)
             parts = blended_ratio(M, C)
         right = np.eye(size) + parts.share * C
         assert np.linalg.eigvalsh(parts.t * right - M)[0] >= -1e-12

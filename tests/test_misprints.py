@@ -70,10 +70,10 @@ def test_the_smooth_part_of_the_dual_has_the_gradients_of_its_finite_differences
 def test_the_smooth_part_is_that_of_the_smoothed_dual(noisy):
     dual, eps = dual_of(noisy), 0.1
     u, C = dual_point(dual)
-    A = dual.X.T @ dual.X / len(u)
+    A = dual.X.second_moment()
     values, vectors = np.linalg.eigh(A)
     S = vectors / np.sqrt(values) @ vectors.T
-    D = S @ (dual.X.T @ np.diag(u) @ dual.X / (2 * len(u)) - C) @ S
+    D = S @ (dual.X.moment(u) / 2 - C) @ S
     expected = eps * np.log(np.exp(np.linalg.eigvalsh(D) / eps).sum())
     assert dual.smooth_part(dual.matrix(u, C), eps).value == pytest.approx(expected, rel=1e-12)
 
@@ -166,7 +166,7 @@ def test_the_published_algorithm_stops_when_there_is_one_feature(c):
 def test_the_curvature_in_u_bounds_the_dense_eigenvalue_within_a_few_percent(n, d):
     X = np.random.default_rng(n + d).standard_t(3, (n, d))
     dual = dual_of(X - X.mean(axis=0), dc.Penalty(c=0.1))
-    B = dual.W.T @ dual.X.T / (2 * n) ** 0.5
+    B = dual.W.T @ dual.X.array().T / (2 * n) ** 0.5
     dense = np.linalg.eigvalsh((B.T @ B) ** 2)[-1]
     assert dense * (1 - 1e-12) <= dual.curvature_u() <= 1.05 * dense
     assert dual.curvature_C() == pytest.approx(np.linalg.eigvalsh(dual.W @ dual.W.T)[-1] ** 2, rel=1e-9)

@@ -395,7 +395,7 @@ def test_no_other_module_formats_a_proved_number():
 
 
 def test_printing_needs_nothing_but_the_standard_library():
-    tree = ast.parse((Path(dc.__file__).parent / "proved_numbers.py").read_text())
+    tree = ast.parse((Path(dc.__file__).parent / "problem" / "proved_numbers.py").read_text())
     modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert modules <= set(sys.stdlib_module_names)

@@ -12,32 +12,23 @@ from posed import direction_problem
 from rationals import badly_centred_column, centred, fractions, gram, is_semidefinite, lossy_columns, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import direction_bounds, row_bounds
-from diffrac_cvx.certificates.block_bounds import is_positive
-from diffrac_cvx.certificates.direction_bounds import (
+from diffrac_cvx.certificates import proof, row_bounds
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized, least_ratio, lower_bound
+from diffrac_cvx.certificates.proof import (
     OF_MEANS,
-    Dual,
-    bound_at,
-    bracket_normalized,
-    largest_ratio,
-    lower_bound,
-    normalized_multiplier,
-)
-from diffrac_cvx.certificates.row_bounds import ratio
-from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.floating_point import (
-    UNIT,
+    Moment,
     Pencil,
-    Whitening,
+    bound_at,
+    is_positive,
+    moment_of_sums,
     proved_ratio,
     proved_shift,
-    round_up,
-    rounding_of_whitening,
     succeeds,
-    sum_error,
-    summands,
 )
+from diffrac_cvx.certificates.search import normalized_multiplier
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, rounding_of_whitening, sum_error, summands
 from diffrac_cvx.points.linear_algebra import moment, symmetric
 from diffrac_cvx.points.streamed import BLOCK, as_rows
 from diffrac_cvx.problem.direction_problem import DirectionProblem
@@ -248,7 +239,7 @@ def test_rows_that_are_summed_badly_have_moments_and_a_gram_matrix_off_by_less_t
     assert sum_error(problem.X.summands + 100) * gram_size <= problem.rounding.right_error
 
 
-def recorded_pencils(monkeypatch, module=direction_bounds):
+def recorded_pencils(monkeypatch, module=proof):
     """The pencils that are to be proved."""
     found = []
 
@@ -269,7 +260,7 @@ def test_a_multiplier_in_whitened_coordinates_is_off_by_less_than_is_said_and_by
         problem = direction_problem(X, 1.0, dc.Penalty(c=0.5))
         C = symmetric(problem.box * rng.uniform(-1.0, 1.0, (4, 4)))
         M = problem.Z.moment(np.ones(30))
-        largest_ratio(problem, M, C, 1e-15)
+        least_ratio(problem, Moment(symmetric(M), 1e-15), C)
         pencil = pencils[-1]
         share = Fraction(float(pencil.right[0, 1]) / float(symmetric(problem.W.T @ C @ problem.W)[0, 1]))
         W = fractions(problem.W)
@@ -298,7 +289,7 @@ def test_the_bound_of_many_rows_counts_what_their_moment_may_be_off(monkeypatch)
     table = np.random.default_rng(0).standard_normal((50, 3))
     problem, pencils = direction_problem(as_rows(table), 1.0, dc.Penalty(c=0.2)), recorded_pencils(monkeypatch)
     M = problem.X.moment(np.ones(50))
-    ratio(problem, M, np.full((3, 3), 7.0))
+    least_ratio(problem, moment_of_sums(problem, M), np.full((3, 3), 7.0))
     Mz = symmetric(problem.W.T @ M @ problem.W)
     assert pencils[-1].off_M == problem.moment_error(Mz, 0.0, float(np.trace(M))) > 0.0
     inside = np.linalg.inv(problem.W).T @ (pencils[-1].right - np.eye(3)) @ np.linalg.inv(problem.W)
@@ -415,7 +406,7 @@ def test_a_multiplier_of_the_normalised_problem_holds_where_its_matrices_are_off
 def test_what_a_multiplier_of_the_normalised_problem_is_made_of_is_off_by_less_than_is_said(monkeypatch):
     """W'(C + Diag(c)^2 - M/2)W is computed, and its rounding is added to what the moment may be off."""
     said = []
-    monkeypatch.setattr(direction_bounds, "proved_shift", lambda *given: said.append(given) or proved_shift(*given))
+    monkeypatch.setattr(proof, "proved_shift", lambda *given: said.append(given) or proved_shift(*given))
     rng = np.random.default_rng(1)
     problem = direction_problem(as_data(rng.standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
     half = problem.X.moment(np.ones(20)) / 2

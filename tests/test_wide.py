@@ -13,10 +13,10 @@ import scipy.sparse
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_bounds import candidate_weights
 from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.outside import Core, excess_of_core, look_outside
 from diffrac_cvx.certificates.outwards import blended, dual_of
+from diffrac_cvx.certificates.search import candidate_weights
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import largest_penalty
 from diffrac_cvx.solvers.factored import growing

@@ -10,13 +10,7 @@ import scipy.sparse.linalg
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition, block_problem
 from diffrac_cvx.certificates.components import weights_at
-from diffrac_cvx.certificates.direction_bounds import (
-    Dual,
-    blended_ratio,
-    bound_at,
-    bracket,
-    candidate_matrices,
-)
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.pairs import (
     NEAR,
@@ -30,11 +24,13 @@ from diffrac_cvx.certificates.pairs import (
     look_again,
     scan,
 )
+from diffrac_cvx.certificates.proof import Pencil, bound_at, is_positive, proved_ratio
 from diffrac_cvx.certificates.row_bounds import bracket_rows
+from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
-from diffrac_cvx.points.floating_point import Pencil, proved_ratio, round_up, succeeds, sum_error
+from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import (
     EPS,
     LARGE,
@@ -250,12 +246,6 @@ def block_matrix(blocks: Blocks, ratios: BlockRatios, at: SchurComplement, i: in
     M = data.columns(slice(s)).moment(ratios.u)
     K = at.K[:, block]
     return np.asarray(at.t * (blocks.right[i][:s, :s] + ratios.C[i]) - M - K.T @ K)
-
-
-def is_positive(S: Array, off: float) -> bool:
-    """Whether every matrix at most so far from a symmetric one, in the spectral norm, is positive definite."""
-    shift = round_up(off + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
-    return succeeds(S - shift * np.eye(len(S)))
 
 
 def least_direction(S: Array) -> tuple[Array, float]:

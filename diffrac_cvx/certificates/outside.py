@@ -20,14 +20,12 @@ import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Gram, Indices
-from diffrac_cvx.certificates.direction_bounds import (
-    bound_at,
-)
 from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, excess_pairs
+from diffrac_cvx.certificates.proof import bound_at, succeeds
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, succeeds, sum_error
+from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, lanczos, symmetric
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem

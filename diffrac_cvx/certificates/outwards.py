@@ -12,17 +12,17 @@ import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
-from diffrac_cvx.certificates.direction_bounds import (
+from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.outside import Core, Look, look_outside
+from diffrac_cvx.certificates.proof import clip_to_box
+from diffrac_cvx.certificates.search import (
     Blend,
     candidate_weights,
-    clip_to_box,
     closer_to_feasible,
     fit_from,
     least_over_blends,
-    lower_bound,
     top_eigenvalue,
 )
-from diffrac_cvx.certificates.outside import Core, Look, look_outside
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense

@@ -5,17 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import (
-    OF_MEANS,
-    Dual,
-    bound_at,
-    candidate_matrices,
-    clip_to_box,
-    closer_to_feasible,
-    largest_ratio,
-    lower_bound,
-    skip_zero_rows,
-)
+from diffrac_cvx.certificates.direction_bounds import Dual, least_ratio, lower_bound
+from diffrac_cvx.certificates.proof import OF_MEANS, bound_at, clip_to_box, moment_of_sums, skip_zero_rows
+from diffrac_cvx.certificates.search import candidate_matrices, closer_to_feasible
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import is_sparse
@@ -69,7 +61,8 @@ def look(
     solver = [C] if C is None else [C, closer_to_feasible(problem, M, C)]
     for i in range(len(floors)) if np.ptp(sums.inverses) > 0.0 else range(1):
         tried = candidate_matrices(problem, point.U, partial(moments.__getitem__, i), C) if guess else solver
-        t = min(ratio(problem, sums.moments[i] / n, candidate) for candidate in tried)
+        moment = moment_of_sums(problem, sums.moments[i] / n)
+        t = min(least_ratio(problem, moment, candidate if problem.has_l1 else None) for candidate in tried)
         lower = max(lower, bound_at(t, sums.inverses[i] / n, OF_MEANS + problem.X.summands))
     bounds = Bracket(float(max(lower, 0.0)), float(point.value))
     return Pass(point, C, floors[0] * multiple**2, M, bounds)
@@ -84,13 +77,3 @@ def bracket_rows(problem: DirectionProblem, U: Array, dual: Dual | None = None) 
         u, inverse_mean = skip_zero_rows(problem, dual.u)
         lower = max(lower, lower_bound(problem, u, inverse_mean, C))
     return Bracket(float(max(lower, 0.0)), found.bounds.upper)
-
-
-def ratio(problem: DirectionProblem, M: Array, C: Array | None) -> float:
-    """Return t with M <= t (A + C + Diag(c)^2); rounding is covered."""
-    W = problem.W
-    if W.size == 0:
-        return 0.0
-    C = None if C is None or not problem.has_l1 else clip_to_box(problem, C)
-    Mz = symmetric(W.T @ M @ W)
-    return largest_ratio(problem, Mz, C, problem.moment_error(Mz, 0.0, float(np.trace(M))))

@@ -11,12 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import BLOCK, RidgeWhitener, cholesky, moment, times
-from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.linear_algebra import BLOCK, RidgeWhitener, moment, times
 
 UNIT = 2.0**-53
-LARGEST = 1e100  # t beyond proves nothing
-TRIES = 4  # of larger multiples, where a factorisation fails
 
 
 class Whitening(NamedTuple):
@@ -42,92 +39,6 @@ def sum_error(k: float) -> float:
 def round_up(x: float, k: float = 4) -> float:
     """Return a number that is not smaller than x, for a nonnegative x that was computed by k operations."""
     return x * (1.0 + sum_error(k + 2))
-
-
-class Pencil(NamedTuple):
-    """Two symmetric matrices and how far, in the spectral norm, they may be from those that are meant.
-
-    Attributes
-    ----------
-    M, right : (r, r) array
-        The statement to be proved is M <= t right.
-    off_M, right_error : float
-        The distances.
-    """
-
-    M: Array
-    right: Array
-    off_M: float
-    right_error: float
-
-
-def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
-    """Return a t for which M <= t right is proved, a little above the t given, by a Cholesky factorisation.
-
-    Parameters
-    ----------
-    pencil : Pencil
-        The matrices.
-    t : float
-        About the largest generalised eigenvalue.
-    least : float
-        About the smallest eigenvalue of the right side.
-
-    Returns
-    -------
-    float
-        Infinity where rounding hides the right side's smallest eigenvalue, or no factorisation succeeds.
-    """
-    size = len(pencil.M)
-    if size == 0:
-        return 0.0
-    if not np.isfinite(t) or t > LARGEST:
-        return float("inf")
-    trace_M, trace_right = float(np.abs(np.diag(pencil.M)).sum()), float(np.abs(np.diag(pencil.right)).sum())
-    norm_M, norm_right = float(np.linalg.norm(pencil.M)), float(np.linalg.norm(pencil.right))
-    for attempt in range(TRIES):
-        formed = sum_error(4) * (t * norm_right + norm_M)
-        slack = round_up(
-            t * pencil.right_error + pencil.off_M + formed + sum_error(2 * size + 8) * (t * trace_right + trace_M)
-        )
-        usable = least - pencil.right_error
-        if not usable > 0.0:
-            return float("inf")
-        larger = t + 2.0 ** (attempt + 1) * slack / usable
-        needed = round_up(slack * (larger / t if t > 0.0 else 1.0))
-        S = larger * pencil.right - pencil.M
-        S[np.diag_indices(size)] -= needed
-        # Outside the span of whitened coordinates the matrices are larger times the identity and 0, up to the slack.
-        if larger >= needed and succeeds(S):
-            return float(larger)
-    return float("inf")
-
-
-def proved_shift(rest: Array, A: Array, off_rest: float, off_A: float, theta: float) -> float:
-    """Return a number, a little above theta, at which rest + theta A is proved positive semidefinite; inf if none is.
-
-    The matrices may be off by off_rest and off_A, in the spectral norm; A has eigenvalues up to 1.
-    """
-    size = len(A)
-    if not np.isfinite(theta):
-        return float("inf")
-    traces = float(np.abs(np.diag(rest)).sum() + abs(theta) * np.abs(np.diag(A)).sum() + size * off_rest)
-    slack = round_up(off_rest + (abs(theta) + 1.0) * off_A + sum_error(2 * size + 16) * (traces + 1.0))
-    for attempt in range(3 * TRIES):
-        larger = theta + 2.0 ** (attempt + 1) * slack
-        if succeeds(rest + larger * A - round_up(slack + (larger - theta) * off_A) * np.eye(size)):
-            return float(larger)
-    return float("inf")
-
-
-def succeeds(S: Array) -> bool:
-    """Whether the Cholesky factorisation of a symmetric matrix does not break down; LAPACK's may go on with NaN."""
-    if not are_finite(S):
-        return False
-    try:
-        return are_finite(cholesky(S))
-    except np.linalg.LinAlgError:
-        return False
 
 
 def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside: float = 0.0) -> Whitening:

@@ -4,13 +4,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import (
-    candidate_weights,
-    clip_to_box,
-    closer_to_feasible,
-    fit_from,
-    lower_bound,
-)
+from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.proof import clip_to_box
+from diffrac_cvx.certificates.search import candidate_weights, closer_to_feasible, fit_from
 from diffrac_cvx.machine.time_budget import LeaveError, is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, psd_factor, times

@@ -1,0 +1,190 @@
+"""What proves a lower bound of (15), rounding included: with the sums of `points`, the code that a bracket rests on.
+
+For u > 0 and symmetric C in its box, |C_jk| <= c_j c_k and C_jj = 0, let M = X' Diag(u) X / n and t be a number with
+M <= t (A + C + Diag(c)^2).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u).  Whoever calls may choose u,
+C and t as they like: what is returned is proved, or nothing is.  `search` chooses them, in plain floating point.
+
+Matrices are in coordinates W in which A + Diag(c)^2 is the identity, up to what `DirectionProblem.rounding` says.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
+from diffrac_cvx.points.linear_algebra import cholesky, symmetric, times
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+
+LARGEST = 1e100  # t beyond proves nothing
+TRIES = 4  # of larger multiples, where a factorisation fails
+OF_MEANS = 400  # roundings that a mean by NumPy's pairwise sums may have
+
+
+class Moment(NamedTuple):
+    """X' Diag(u) X / n in the coordinates W, and how far it may be off, in the spectral norm."""
+
+    M: Array
+    error: float
+
+
+class Multiplier(NamedTuple):
+    """A multiplier inside its box, off the diagonal, in the coordinates W, and how far it may be off."""
+
+    C: Array
+    error: float
+
+
+def moment_at(problem: DirectionProblem, u: Array) -> Moment:
+    """Return the moment at weights u of the rows, 0 for zero rows."""
+    M = problem.Z.moment(u)
+    return Moment(symmetric(M), problem.moment_error(M, problem.largest_weight(u)))
+
+
+def moment_of_sums(problem: DirectionProblem, M: Array) -> Moment:
+    """Return a moment that was summed before it was whitened."""
+    Mz = symmetric(problem.W.T @ M @ problem.W)
+    return Moment(Mz, problem.moment_error(Mz, 0.0, float(np.trace(M))))
+
+
+def multiplier_in_box(problem: DirectionProblem, C: Array) -> Multiplier:
+    """Return a multiplier, clipped to its box."""
+    C, W = clip_to_box(problem, C), problem.W
+    error = sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))
+    return Multiplier(symmetric(times(W.T, times(C, W))), error)
+
+
+def prove(
+    problem: DirectionProblem, moment: Moment, multiplier: Multiplier | None, share: float, t: float, least: float
+) -> float:
+    """Return a t, a little above the one given, with M <= t (A + share C + Diag(c)^2), proved; infinity if none is.
+
+    Any share in [0, 1] of a multiplier is in the box.  least is about the smallest eigenvalue of the right side.
+    """
+    if moment.M.size == 0:
+        return 0.0
+    right, off = np.eye(len(moment.M)), problem.rounding.right_error
+    if multiplier is not None:
+        right, off = right + share * multiplier.C, round_up(off + multiplier.error)
+    return proved_ratio(Pencil(moment.M, right, moment.error, off), t, least)
+
+
+def prove_shift(problem: DirectionProblem, half: Array, shrunk: Array, off_M: float, theta: float) -> float:
+    """Return a number, a little above theta, with M/2 - C <= theta A, proved; infinity if none is.
+
+    Half of the moment is off by off_M at most in the coordinates W; C has Diag(c)^2 on its diagonal.
+    """
+    W = problem.W
+    A, rest = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (shrunk - half) @ W)
+    size = float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
+    off = off_M + sum_error(4 * len(shrunk) + 16) * size
+    return proved_shift(rest, A, off, problem.rounding.right_error, theta)
+
+
+def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: float = 0.0) -> float:
+    """Return what is not above 1 - t inverse_mean - spent, the mean of positive numbers computed with roundings."""
+    product = round_up(round_up(t * inverse_mean, roundings) + spent, 1 if spent else 0)
+    return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
+
+
+def clip_to_box(problem: DirectionProblem, C: Array) -> Array:
+    """Return C clipped to its box: outside it proves nothing, and a solver's multiplier may be a little outside."""
+    return np.asarray(np.clip(symmetric(C), -problem.box, problem.box))
+
+
+def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
+    """Return u, 0 for zero rows, and mean(1/u) with 1/u = 0 for zero rows: X' Diag(u) X does not depend on theirs."""
+    return np.where(problem.zero_rows, 0.0, u), problem.mean_inverse(u)
+
+
+class Pencil(NamedTuple):
+    """Two symmetric matrices and how far, in the spectral norm, they may be from those that are meant.
+
+    Attributes
+    ----------
+    M, right : (r, r) array
+        The statement to be proved is M <= t right.
+    off_M, right_error : float
+        The distances.
+    """
+
+    M: Array
+    right: Array
+    off_M: float
+    right_error: float
+
+
+def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
+    """Return a t for which M <= t right is proved, a little above the t given, by a Cholesky factorisation.
+
+    Parameters
+    ----------
+    pencil : Pencil
+        The matrices.
+    t : float
+        About the largest generalised eigenvalue.
+    least : float
+        About the smallest eigenvalue of the right side.
+
+    Returns
+    -------
+    float
+        Infinity where rounding hides the right side's smallest eigenvalue, or no factorisation succeeds.
+    """
+    size = len(pencil.M)
+    if size == 0:
+        return 0.0
+    if not np.isfinite(t) or t > LARGEST:
+        return float("inf")
+    trace_M, trace_right = float(np.abs(np.diag(pencil.M)).sum()), float(np.abs(np.diag(pencil.right)).sum())
+    norm_M, norm_right = float(np.linalg.norm(pencil.M)), float(np.linalg.norm(pencil.right))
+    for attempt in range(TRIES):
+        formed = sum_error(4) * (t * norm_right + norm_M)
+        slack = round_up(
+            t * pencil.right_error + pencil.off_M + formed + sum_error(2 * size + 8) * (t * trace_right + trace_M)
+        )
+        usable = least - pencil.right_error
+        if not usable > 0.0:
+            return float("inf")
+        larger = t + 2.0 ** (attempt + 1) * slack / usable
+        needed = round_up(slack * (larger / t if t > 0.0 else 1.0))
+        S = larger * pencil.right - pencil.M
+        S[np.diag_indices(size)] -= needed
+        # Outside the span of whitened coordinates the matrices are larger times the identity and 0, up to the slack.
+        if larger >= needed and succeeds(S):
+            return float(larger)
+    return float("inf")
+
+
+def proved_shift(rest: Array, A: Array, off_rest: float, off_A: float, theta: float) -> float:
+    """Return a number, a little above theta, at which rest + theta A is proved positive semidefinite; inf if none is.
+
+    The matrices may be off by off_rest and off_A, in the spectral norm; A has eigenvalues up to 1.
+    """
+    size = len(A)
+    if not np.isfinite(theta):
+        return float("inf")
+    traces = float(np.abs(np.diag(rest)).sum() + abs(theta) * np.abs(np.diag(A)).sum() + size * off_rest)
+    slack = round_up(off_rest + (abs(theta) + 1.0) * off_A + sum_error(2 * size + 16) * (traces + 1.0))
+    for attempt in range(3 * TRIES):
+        larger = theta + 2.0 ** (attempt + 1) * slack
+        if succeeds(rest + larger * A - round_up(slack + (larger - theta) * off_A) * np.eye(size)):
+            return float(larger)
+    return float("inf")
+
+
+def is_positive(S: Array, off: float) -> bool:
+    """Whether every matrix at most so far from a symmetric one, in the spectral norm, is positive definite."""
+    shift = round_up(off + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
+    return succeeds(S - shift * np.eye(len(S)))
+
+
+def succeeds(S: Array) -> bool:
+    """Whether the Cholesky factorisation of a symmetric matrix does not break down; LAPACK's may go on with NaN."""
+    if not are_finite(S):
+        return False
+    try:
+        return are_finite(cholesky(S))
+    except np.linalg.LinAlgError:
+        return False

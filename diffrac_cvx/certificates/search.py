@@ -1,0 +1,273 @@
+"""Candidates for the weights and the multiplier of a lower bound, in plain floating point: nothing rests on them.
+
+What is chosen badly makes a bound loose, never false: `proof` proves, or does not.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from diffrac_cvx.certificates.proof import (
+    clip_to_box,
+    prove_shift,
+    skip_zero_rows,
+)
+from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.linear_algebra import (
+    LARGE,
+    cholesky,
+    extreme_eigenpairs,
+    lanczos,
+    momentum,
+    symmetric,
+    times,
+)
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+
+# Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
+WELL_CONDITIONED = 0.05
+FITTING_STEPS = 300
+THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| to its diagonal, below which a solver may have meant 0
+MOST_NEGATIVE = 40  # eigenvectors of a large matrix that is moved towards the positive semidefinite ones
+NEARLY = 1e-8  # relative error of an eigenvalue of a large matrix, where what is proved does not rest on it
+BLENDS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1.0)
+COARSE = 1e-4  # blend from which on one between these may be worth its time
+SECTIONS, GOLDEN = 5, 0.381966
+SINGULAR = 1e-9  # least eigenvalue of I + C below which nothing is tried
+
+
+def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
+    """Yield u = 1/sqrt(q) and mean(1/u), with a floor on q that rises unless all energies are far from 0."""
+    for floor in (1e-12, 1e-4, 1e-2):
+        yield skip_zero_rows(problem, problem.inverse_roots(q, floor))
+        if not problem.has_small_energies(q):
+            return
+
+
+def candidate_matrices(
+    problem: DirectionProblem, U: Array, find_moment: Callable[[], Array], C_given: Array | None
+) -> Iterator[Array | None]:
+    """Yield candidates for the off-diagonal of C, inside the box c_i c_j: the one given, else from the signs of V.
+
+    X' Diag(u) X / n is found where it is needed.
+    """
+    if not problem.has_l1:
+        yield None
+        return
+    if C_given is not None:
+        yield C_given
+    V = times(U, U.T)
+    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    if C_given is not None and np.mean(np.abs(V) <= 1e-4 * size) < 0.2:
+        return  # where V has few zeros, its signs give the C that the solver has
+    M = find_moment()
+    if not are_finite(M, V):
+        yield np.zeros_like(problem.box)
+        return
+    slack = np.clip(M - problem.A, -problem.box, problem.box)
+    yield from sign_patterns(problem, V, slack)
+    if C_given is None and len(V) <= LARGE:
+        for threshold in THRESHOLDS:
+            yield fit_matrix(problem, M, V, np.abs(V) <= threshold * size)
+
+
+def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
+    """Yield c_i c_j sign(V_ij) where V is above a threshold, and slack elsewhere; last, slack everywhere."""
+    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    for threshold in THRESHOLDS:
+        yield np.where(np.abs(V) > threshold * size, problem.box * np.sign(V), slack)
+    yield slack
+
+
+def fit_matrix(problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
+    """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M, the others being signs of V."""
+    fixed = problem.A + np.diag(problem.c**2) - M
+    start = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
+    return fit_from(problem, M, V, start, FITTING_STEPS, free)
+
+
+def fit_from(
+    problem: DirectionProblem,
+    M: Array,
+    V: Array,
+    C: Array,
+    steps: int,
+    free: npt.NDArray[np.bool_] | bool = True,
+) -> Array:
+    """Fit the free entries of a multiplier to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
+
+    Accelerated projected gradient on the squared violations, an eigendecomposition a step; the result is inside the
+    box, so the bound holds however accurate it is.
+    """
+    fixed = problem.A + np.diag(problem.c**2) - M
+    V = V / max(top_eigenvalue(V), 1e-300)
+    ahead, t = C, 1.0
+    for _ in range(steps):
+        poll()
+        S = fixed + ahead
+        SV = S @ V
+        slope = (SV + SV.T) / 2 + negative_part(S)
+        new = np.where(free, np.clip(ahead - slope / 2, -problem.box, problem.box), C)
+        t, weight = momentum(t)
+        ahead = new + weight * (new - C)
+        C = new
+    return C
+
+
+def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
+    """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
+    S = problem.A + C + np.diag(problem.c**2) - M
+    return clip_to_box(problem, C - negative_part(S)) if are_finite(S) else C
+
+
+def negative_part(S: Array) -> Array:
+    """Return the negative part of a symmetric matrix, of a large one its principal directions only."""
+    values, vectors = extreme_eigenpairs(S, MOST_NEGATIVE, "SA", 1e-3) if len(S) > LARGE else np.linalg.eigh(S)
+    return times(vectors * np.minimum(values, 0.0), vectors.T)
+
+
+class Blend(NamedTuple):
+    """t with M <= t (I + share C), up to rounding, the share in [0, 1], and the least eigenvalue of I + share C."""
+
+    t: float
+    share: float
+    least: float
+
+
+def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0.0) -> Blend:
+    """Return the least t with M <= t (I + share C) and its share, less than 1 where I + C is nearly singular.
+
+    What makes t least is chosen with what has to be added for rounding, see `proved_ratio`.
+    """
+    if not are_finite(M, C):
+        return Blend(np.inf, 1.0, 0.0)
+    off_M, right_error = off_M + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
+    ratio_at = ratios_of_large(M, C) if len(C) > LARGE else ratios(M, C)
+
+    def with_rounding(blend: float) -> tuple[Blend, float]:
+        found = ratio_at(blend)
+        return found, found.t + 2.0 * (off_M + found.t * right_error) / found.least
+
+    return least_over_blends(with_rounding)
+
+
+def least_over_blends(at: Callable[[float], tuple[Blend, float]]) -> Blend:
+    """Return the blend at which a quasiconvex number is least: by factors of ten, then by golden sections.
+
+    With s = t blend, M <= t (I + C) - s C is linear in t and s: the blends that reach a t are an interval.
+    """
+    best, least, place, last = Blend(np.inf, 1.0, 0.0), np.inf, 0, len(BLENDS) - 1
+    for i, blend in enumerate(BLENDS):
+        found, whole = at(blend)
+        if whole > least:
+            last = i
+            break
+        if whole < least:
+            best, least, place = found, whole, i
+        if found.least > WELL_CONDITIONED:
+            break
+    if BLENDS[place] < COARSE or not np.isfinite(least):
+        return best
+    low, high, middle = np.log([BLENDS[place - 1], BLENDS[min(place + 1, last)], BLENDS[place]])
+    for _ in range(SECTIONS):
+        # The longer side of the middle is cut.
+        left = middle - low > high - middle
+        tried = middle + GOLDEN * ((low if left else high) - middle)
+        found, whole = at(float(np.exp(tried)))
+        if whole < least:
+            best, least = found, whole
+            low, high, middle = (low, middle, tried) if left else (middle, high, tried)
+        else:
+            low, high = (tried, high) if left else (low, tried)
+    return best
+
+
+def ratios(M: Array, C: Array) -> Callable[[float], Blend]:
+    """Return the map from a blend to the least t with M <= t (I + (1 - blend) C), infinity where that is singular."""
+    shifts, Q = np.linalg.eigh(C)
+    rotated = Q.T @ M @ Q
+
+    def ratio_at(blend: float) -> Blend:
+        right = 1.0 + (1.0 - blend) * shifts
+        least = float(right.min())
+        if least < SINGULAR:
+            return Blend(np.inf, 1.0 - blend, SINGULAR)
+        root = 1.0 / np.sqrt(right)
+        return Blend(top_eigenvalue(rotated * np.outer(root, root)), 1.0 - blend, least)
+
+    return ratio_at
+
+
+def ratios_of_large(M: Array, C: Array) -> Callable[[float], Blend]:
+    """Return the same map without an eigendecomposition: by Lanczos steps and Cholesky factors."""
+    lowest = float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0])
+
+    def ratio_at(blend: float) -> Blend:
+        least = 1.0 + (1.0 - blend) * lowest - NEARLY
+        if least >= SINGULAR:
+            with suppress(np.linalg.LinAlgError):
+                return Blend(top_ratio(M, np.eye(len(C)) + (1.0 - blend) * C), 1.0 - blend, least)
+        return Blend(np.inf, 1.0 - blend, SINGULAR)
+
+    return ratio_at
+
+
+def top_ratio(M: Array, right: Array) -> float:
+    """Return a number, a little above the largest eigenvalue of right^-1 M, up to what Lanczos steps miss."""
+    L = cholesky(right)
+
+    def product(x: Array) -> Array:
+        x = scipy.linalg.solve_triangular(L, x, lower=True, trans="T", check_finite=False)
+        return np.asarray(scipy.linalg.solve_triangular(L, M @ x, lower=True, check_finite=False))
+
+    return float(lanczos(product, len(M), 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
+
+
+def top_eigenvalue(M: Array) -> float:
+    """Return the largest eigenvalue of a symmetric matrix; infinity, of which nothing follows, if it is not finite.
+
+    Of a large one it is that up to what Lanczos steps miss.  By divide and conquer: LAPACK's MRRR, quicker for one
+    eigenvalue, fails on some matrices near the identity.
+    """
+    if not are_finite(M):
+        return np.inf
+    if len(M) > LARGE:
+        return float(extreme_eigenpairs(M, 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
+    return float(np.linalg.eigvalsh(M)[-1])
+
+
+def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_M: float) -> float:
+    """Return theta with M/2 - C - Diag(c)^2 <= theta A, proved; C blended with 0 where A is singular; inf if none is.
+
+    In the coordinates W of A + Diag(c)^2, A is the identity less a part that reaches 1 on its null space; there X
+    vanishes, and a Schur complement removes it.  M/2 is off by off_M at most in these coordinates.
+    """
+    W = problem.W
+    A = symmetric(W.T @ problem.A @ W)
+    values, Q = np.linalg.eigh(A)
+    null = values < 1e-9
+    basis = W @ Q
+    basis[:, ~null] /= np.sqrt(values[~null])
+    best = np.inf
+    for blend in BLENDS:
+        shrunk = (1 - blend) * C + np.diag(problem.c**2)
+        N = basis.T @ (shrunk - half) @ basis
+        reduced = N[np.ix_(~null, ~null)]
+        if null.any():
+            corner = N[np.ix_(null, null)]
+            if np.linalg.eigvalsh(corner)[0] <= 1e-9 * max(np.abs(N).max(), 1e-300):
+                continue
+            cross = N[np.ix_(null, ~null)]
+            reduced = reduced - cross.T @ np.linalg.solve(corner, cross)
+        theta = top_eigenvalue(-(reduced + reduced.T) / 2)
+        best = min(best, prove_shift(problem, half, shrunk, off_M, theta))
+        if not null.any():
+            break
+    return best

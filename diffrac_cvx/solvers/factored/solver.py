@@ -1,8 +1,8 @@
-"""The low-rank solver: samples of many rows, components, one block V = UU', and a proved gap."""
+"""The low-rank solver: ways of solving that take turns, and stop at a proved gap."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,8 @@ from diffrac_cvx.points.weights import weights_for
 from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling, working_set
 from diffrac_cvx.solvers.factored.working_set import extend_multiplier, with_small_entries
-from diffrac_cvx.solvers.factored.working_set import iterates as iterates_on_working_sets
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 
 WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as long
@@ -114,50 +113,6 @@ def low_rank(
     penalty = penalty_of(penalty, lam, ridge)
     stopping = Stopping(tol, max_iter, time_limit, callback, rtol=rtol)
 
-    def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
-        done = 0
-        if problem.X.in_passes:
-            last = None
-            to_the_end = not problem.X.fits(2.0 * COPIES, available_memory())
-            for last in sampling.iterates(problem, tol, stopping.max_iter, *first.as_dense, stopping.poll, to_the_end):
-                yield last
-                done = last.n_iter
-            if not problem.has_l1 or to_the_end:
-                return
-            if last is not None and last.dual is not None:
-                first = Start() if sampling.is_split(problem, last.U) else Start(last.U, last.dual.C)
-            problem = replace(problem, X=problem.X.in_columns())
-        if (not working_set or not problem.has_l1) and problem.X.in_memory:
-            for iterate in iterates_on_all(problem, first, stopping, done):
-                yield iterate._replace(n_iter=iterate.n_iter + done)
-            return
-        grows = working_set and growing.is_worth_trying(problem, first)
-        if grows:
-            before = done
-            whole, steps = growing.in_memory(problem), stopping.max_iter - done
-            for iterate in growing.iterates(whole, stopping, steps, first):
-                done = before + iterate.n_iter
-                yield iterate._replace(n_iter=done)
-            if done > before:
-                return
-        end: Iterate | None = None
-        if working_set and components.is_worth_trying(problem, first):
-            before = done
-            for end in components.iterates(problem, tol, stopping.max_iter - done, first, stopping.poll):
-                done = before + end.n_iter
-                yield end._replace(n_iter=done)
-                if grows and end.n_iter >= growing.IN_VAIN and end.bounds is not None and end.bounds.lower <= 0.0:
-                    steps = stopping.max_iter - done
-                    for iterate in growing.iterates(whole, stopping, steps, first, always=True):
-                        yield iterate._replace(n_iter=done + iterate.n_iter)
-                    return
-        if not problem.X.in_memory:
-            for iterate in iterates_by_passes(problem, first if end is None else Start(end.U), stopping, done):
-                yield iterate._replace(n_iter=iterate.n_iter + done)
-            return
-        for iterate in iterates_dense(problem, first, end, stopping, done):
-            yield iterate._replace(n_iter=iterate.n_iter + done)
-
     weights = weights_for(X, sample_weight)
 
     def read(X: Any) -> Points:
@@ -166,38 +121,153 @@ def low_rank(
         by_columns = penalty.has_l1 and not many
         return as_points(X, by_rows=many, by_columns=by_columns, depth=6, poll=stopping.poll)
 
+    def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
+        return take_turns(Turn(problem, first, stopping, working_set))
+
     with in_range():
         return solve_by_iterates(
             X, nu, penalty, iterates, stopping, "low_rank", start=start, weights=weights, read=None if weights else read
         )
 
 
-def iterates_by_passes(problem: DirectionProblem, first: Start, stopping: Stopping, done: int) -> Iterator[Iterate]:
-    """Yield points of a sparse problem whose V is one block: its rows are read again and again."""
-    if MATRICES * 8.0 * problem.X.shape[1] ** 2 > available_memory():
-        raise LeaveError(Status.MEMORY)
-    steps, whole = stopping.max_iter - done, problem_by_rows(problem)
-    yield from sampling.iterates(whole, stopping.tol, steps, *first.as_dense, stopping.poll, to_the_end=True)
+class Turn(NamedTuple):
+    """What a way of solving starts from.
+
+    Attributes
+    ----------
+    problem : DirectionProblem
+        The problem, in the form that the way before left it.
+    first : Start
+        Where to start.
+    stopping : Stopping
+        The limits.
+    by_parts : bool
+        Whether a few coordinates, or components, may be solved for first.
+    done : int
+        Iterations of the ways before.
+    end : Iterate, optional
+        The last point of the way before.
+    """
+
+    problem: DirectionProblem
+    first: Start
+    stopping: Stopping
+    by_parts: bool
+    done: int = 0
+    end: Iterate | None = None
+
+    @property
+    def steps(self) -> int:
+        """Iterations that are left."""
+        return self.stopping.max_iter - self.done
 
 
-def iterates_dense(
-    problem: DirectionProblem, first: Start, end: Iterate | None, stopping: Stopping, done: int
-) -> Iterator[Iterate]:
-    """Yield points whose V is one block: from where the components ended, else by working sets where d is large."""
+Way = Generator[Iterate, None, Turn | None]  # the turn after it; None where nothing is left to be tried
+
+
+def take_turns(turn: Turn) -> Iterator[Iterate]:
+    """Yield the points of the ways of solving that apply, one after the other."""
+    following: Turn | None = turn
+    for way in (by_samples, outwards, by_components, as_one_block):
+        if following is not None:
+            following = yield from way(following)
+
+
+def follow(turn: Turn, points: Iterable[Iterate]) -> Generator[Iterate, None, Turn]:
+    """Yield points with the iterations before them, and return the turn after them."""
+    after = turn._replace(end=None)
+    for point in points:
+        after = after._replace(done=turn.done + point.n_iter, end=point)
+        yield point._replace(n_iter=after.done)
+    return after
+
+
+def by_samples(turn: Turn) -> Way:
+    """Solve on samples of rows that are read in passes; then, if they fit in memory, as any others."""
+    problem, stopping = turn.problem, turn.stopping
+    if not problem.X.in_passes:
+        return turn
+    to_the_end = not problem.X.fits(2.0 * COPIES, available_memory())
+    U, C = turn.first.as_dense
+    points = sampling.iterates(problem, stopping.tol, turn.steps, U, C, stopping.poll, to_the_end)
+    after = yield from follow(turn, points)
+    if not problem.has_l1 or to_the_end:
+        return None
+    first, last = turn.first, after.end
+    if last is not None and last.dual is not None:
+        first = Start() if sampling.is_split(problem, last.U) else Start(last.U, last.dual.C)
+    return after._replace(problem=replace(problem, X=problem.X.in_columns()), first=first, end=None)
+
+
+def outwards(turn: Turn, *, always: bool = False) -> Way:
+    """Solve from a few features outwards, unless a diagonal V may be better."""
+    if not may_grow(turn):
+        return turn
+    whole = growing.in_memory(turn.problem)
+    after = yield from follow(turn, growing.iterates(whole, turn.stopping, turn.steps, turn.first, always=always))
+    return None if always or after.done > turn.done else turn
+
+
+def may_grow(turn: Turn) -> bool:
+    """Whether a few features are tried."""
+    return turn.by_parts and turn.problem.has_l1 and growing.is_worth_trying(turn.problem, turn.first)
+
+
+def by_components(turn: Turn) -> Way:
+    """Solve by components from a diagonal V; from a few features after all, where that proves nothing for long."""
+    problem, stopping = turn.problem, turn.stopping
+    if not (turn.by_parts and problem.has_l1 and components.is_worth_trying(problem, turn.first)):
+        return turn
+    grows = may_grow(turn)
+    points = components.iterates(problem, stopping.tol, turn.steps, turn.first, stopping.poll)
+    after = yield from follow(turn, until_in_vain(points) if grows else points)
+    if grows and after.end is not None and is_in_vain(after.end, after.end.n_iter):
+        return (yield from outwards(turn._replace(done=after.done), always=True))
+    return after
+
+
+def until_in_vain(points: Iterator[Iterate]) -> Iterator[Iterate]:
+    """Yield points up to the first that proves nothing after many steps."""
+    for point in points:
+        yield point
+        if is_in_vain(point, point.n_iter):
+            return
+
+
+def is_in_vain(point: Iterate, steps: int) -> bool:
+    """Whether nothing is proved after many steps."""
+    return steps >= growing.IN_VAIN and point.bounds is not None and point.bounds.lower <= 0.0
+
+
+def as_one_block(turn: Turn) -> Way:
+    """Solve for V as one block: by passes, on working sets where d is large, or on all coordinates.
+
+    It goes on from where the components ended.
+    """
+    problem, first, stopping, end = turn.problem, turn.first, turn.stopping, turn.end
+    if (not turn.by_parts or not problem.has_l1) and problem.X.in_memory:
+        yield from follow(turn, iterates_on_all(problem, first, turn))
+        return None
     size = problem.X.shape[1]
     if MATRICES * 8.0 * size**2 > available_memory():
         raise LeaveError(Status.MEMORY)
-    if end is not None and end.scaled is not None:
+    if not problem.X.in_memory:
+        U, C = (first if end is None else Start(end.U)).as_dense
+        rows = problem_by_rows(problem)
+        points = sampling.iterates(rows, stopping.tol, turn.steps, U, C, stopping.poll, to_the_end=True)
+    elif end is not None and end.scaled is not None:
         multiplier, _ = extend_multiplier(problem, end.scaled.q, np.zeros(0, dtype=np.intp), None)
-        return iterates_on_all(problem, Start(end.U, multiplier), stopping, done)
-    if size < WORKING_SET_FROM:
-        return iterates_on_all(problem, first, stopping, done)
-    U, C = first.as_dense
-    return iterates_on_working_sets(problem, stopping.tol, stopping.max_iter - done, U, C, stopping.poll)
+        points = iterates_on_all(problem, Start(end.U, multiplier), turn)
+    elif size < WORKING_SET_FROM:
+        points = iterates_on_all(problem, first, turn)
+    else:
+        points = working_set.iterates(problem, stopping.tol, turn.steps, *first.as_dense, stopping.poll)
+    yield from follow(turn, points)
+    return None
 
 
-def iterates_on_all(problem: DirectionProblem, first: Start, stopping: Stopping, done: int = 0) -> Iterator[Iterate]:
+def iterates_on_all(problem: DirectionProblem, first: Start, turn: Turn) -> Iterator[Iterate]:
     """Yield points of the problem on all coordinates."""
     given, C = first.as_dense
     U = None if given is None else with_small_entries(given, np.arange(len(given)))
-    return augmented_lagrangian.iterates(problem, stopping.max_iter - done, U, C, stopping.poll)
+    return augmented_lagrangian.iterates(problem, turn.steps, U, C, turn.stopping.poll)

@@ -173,6 +173,8 @@ class SolverRecord:
         What it can take of "ridge" and "l1".
     takes_weights : bool
         Whether the function takes ``sample_weight=``; those of CVXPY do, by ``v_space(sample_weight=)``.
+    takes_rtol : bool
+        Whether the function takes ``rtol=``, the proved gap relative to the upper bound.
     most_rows, most_coefficients, most_operations : float
         Side of the cone, nonzeros of the other rows, and operations in a step, up to which it is run without being
         asked for by name: it then takes seconds.
@@ -185,6 +187,7 @@ class SolverRecord:
     options: Mapping[str, Any] = field(default_factory=dict)
     penalty: tuple[str, ...] = BOTH
     takes_weights: bool = False
+    takes_rtol: bool = False
     most_rows: float = np.inf
     most_coefficients: float = np.inf
     most_operations: float = np.inf
@@ -254,7 +257,7 @@ RELAXATIONS: dict[str, RelaxationRecord] = {
 }  # fmt: skip
 
 SOLVERS: dict[str, SolverRecord] = {
-    "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank, takes_weights=True),
+    "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank, takes_weights=True, takes_rtol=True),
     "fista": SolverRecord("accelerated gradient on the smoothed dual", fista),
     "fista published": SolverRecord(
         "the algorithm printed in the paper: 20 000 steps", fista, {"variant": "published"}, most_operations=1_000_000

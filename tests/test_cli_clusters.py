@@ -64,14 +64,6 @@ def test_a_person_reads_the_clusters_and_the_crosstab_and_the_file_has_a_value_f
     assert np.argmax(values, axis=1).tolist() == [int(row["label"]) for row in rows]
 
 
-@pytest.mark.parametrize("old", ["-k", "--n-labels"])
-def test_the_former_option_is_refused_with_the_two_names_that_there_are(trees, capsys, old):
-    status, _, error = cluster(capsys, trees, "--label", "tree", old, 3)
-    assert status == 2
-    assert "--clusters 3" in error
-    assert "--labels-count 3" in error
-
-
 def test_clusters_and_several_labels_exclude_each_other(trees, capsys):
     status, _, error = cluster(capsys, trees, "--label", "tree", "--clusters", 3, "--labels-count", 2)
     assert status == 2

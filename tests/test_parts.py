@@ -626,10 +626,10 @@ def test_more_clusters_and_labels_are_found_in_the_table_as_an_array(tmp_path, k
 
 def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(few_are_many, capsys):
     lines = []
-    model = dc.DiffracClustering(verbose=True, tol=TOL, lam=0.02)
-    model._watch = lambda progress: lines.append(progress)
-    model.fit(as_dask(X))
+    dc.DiffracClustering(verbose=True, tol=TOL, lam=0.02).fit(as_dask(X))
     assert capsys.readouterr().err.splitlines()[0] == "low_rank: 300 points, 6 features"
+    model = dc.DiffracClustering(verbose=lines.append, tol=TOL, lam=0.02).fit(as_dask(X))
+    assert capsys.readouterr().err == ""
     assert lines[-1].rows == model.result_.history[-1].rows >= 5 * N
     Teller()(lines[-1]._replace(seconds=2.0).with_rows(5000))
     assert capsys.readouterr().err.endswith(", 2.5e+03 rows a second\n")

@@ -53,8 +53,6 @@ class ScaledTable(NamedTuple):
 class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Cluster by signs of affine functions of the features; subclasses find ``coef_`` and ``intercept_``."""
 
-    _watch: Any = None  # called with the progress of the solver; a true value stops it
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -113,8 +111,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": time_limit}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
-        require_flag(self.verbose, "verbose")
-        if self.verbose:
+        if not callable(self.verbose):
+            require_flag(self.verbose, "verbose")
+        tells = bool(self.verbose) and not callable(self.verbose)
+        if tells:
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
         if SOLVERS[name].function is None and isinstance(X, Points):
             raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
@@ -122,14 +122,14 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if SOLVERS[name].function is not None:
             if weights and not SOLVERS[name].takes_weights:
                 raise ParameterError(f"solver = {name!r} takes no sample_weight; use 'low_rank', which does")
-            callback = self._watch or (Teller() if self.verbose else None)
+            callback = Teller() if tells else self.verbose or None
             limits |= weights
-            if name == "low_rank" and X.shape[1] > X.shape[0] and np.any(penalty.c):
+            if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(penalty.c):
                 limits["rtol"] = WIDE_GAP
             result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
         else:
             result = solve(v_space(X, self.nu, penalty, **weights), name, **limits)
-        if self.verbose:
+        if tells:
             say(f"{sentence_of(result.lower, result.upper)} after {result.seconds:.1f} s: {result.status}")
         return result
 

@@ -1,6 +1,7 @@
 """Clustering in two or more, with a proved bracket."""
 
 import warnings
+from collections.abc import Callable
 from inspect import signature
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from diffrac_cvx.points.weights import (
     shares_of,
 )
 from diffrac_cvx.problem.direction_problem import direction_problem
-from diffrac_cvx.problem.result import Result
+from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.rounding.affine_clusters import (
     Halves,
     cluster_together,
@@ -97,8 +98,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Seed of the rounding "goemans_williamson" and of the starts of k-means for more than two clusters; nothing else
         is random.  A whole number is passed on as it is; with None the seed depends on NumPy's global state, which no
         call changes.
-    verbose : bool
-        Whether the proved bounds are written to standard error, a line a second.
+    verbose : bool or callable
+        Whether the proved bounds are written to standard error, a line a second; or what is called with each
+        `Progress`, and stops the solver by a true return value.
 
     Attributes
     ----------
@@ -161,7 +163,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         random_state: Any = None,
         n_clusters: int = 2,
         strategy: str = "together",
-        verbose: bool = False,
+        verbose: bool | Callable[[Progress], object] = False,
     ) -> None:
         self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
         self.n_clusters, self.strategy, self.verbose = n_clusters, strategy, verbose

@@ -1,5 +1,6 @@
 """Many labels at once, with a proved bracket."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy.typing as npt
 from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, choose_seed
 from diffrac_cvx.machine.time_budget import spend, within
 from diffrac_cvx.points.checks import Array, positive_int
+from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding.directions import affine_functions
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
 
@@ -68,7 +70,7 @@ class MultiLabelDiffrac(AffineClusterer):
         standardize: bool = True,
         restarts: int = 20,
         random_state: Any = None,
-        verbose: bool = False,
+        verbose: bool | Callable[[Progress], object] = False,
     ) -> None:
         self.n_labels, self.nu, self.a, self.c, self.lam, self.ridge = n_labels, nu, a, c, lam, ridge
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit

@@ -22,15 +22,6 @@ from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.problem.proved_numbers import sum_of
 
 
-def refuse_renamed(value: str | None) -> None:
-    """Refuse the former name of an option, and say the names that there are."""
-    if value is not None:
-        raise ParameterError(
-            f"-k and --n-labels are no longer options: write --clusters {value} for {value} clusters, or "
-            f"--labels-count {value} for {value} labels of every point at once"
-        )
-
-
 @options.reads_a_table
 def cluster(
     source: Source,
@@ -45,7 +36,6 @@ def cluster(
             help="Find this many labels of every point, each a split in two, instead of clusters.",
         ),
     ] = 1,
-    _renamed: Annotated[str | None, typer.Option("--n-labels", "-k", hidden=True, callback=refuse_renamed)] = None,
     nu: automatic.Nu = 1.0,
     ridge: automatic.Ridge = None,
     a: options.RidgeRoot = None,
@@ -118,11 +108,11 @@ def fit_model(
         model = DiffracClustering(n_clusters=n_clusters, strategy=strategy, refine=refine, **parameters)
     else:
         model = MultiLabelDiffrac(labels_count, **parameters)
-    model._watch = watch.solver("searching")
+    model.set_params(verbose=watch.solver("searching"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         model.fit(table.X)
-    model._watch = None
+    model.set_params(verbose=False)
     known = {str(reason) for reason in getattr(model, "reservations_", ())}
     found = [str(one.message) for one in caught if issubclass(one.category, DegenerateDataWarning)]
     return model, [text for text in dict.fromkeys(found) if text not in known]

@@ -7,9 +7,8 @@ import pytest
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.solvers.factored import working_set
+from diffrac_cvx.solvers.factored.growing import most_promising
 
 NUS = [0.25, 0.5, 1.0]
 PENALTIES = {"none": dc.Penalty(), "ridge": dc.Penalty(a=0.3), "l1": dc.Penalty(c=0.3), "both": dc.Penalty(0.1, 0.2)}
@@ -124,24 +123,11 @@ def test_the_working_set_changes_the_work_and_not_the_bracket(noise, nu):
     assert (within.V.shape, within.F.shape[0]) == (without.V.shape, without.F.shape[0])
 
 
-def test_the_working_set_stays_small_where_the_relaxation_is_tight():
-    problem = direction_problem(as_data(many_columns()), 1.0, dc.Penalty.l1(0.1))
-    sizes = []
-    for point in working_set.iterates(problem, 1e-4, 20_000):
-        sizes.append(np.sum(point.U.any(axis=1)))
-        if bracket(problem, point.scaled, point.dual).gap <= 1e-4:
-            break
-    assert max(sizes) <= 16
-    result = dc.low_rank(many_columns(), 1.0, dc.Penalty.l1(0.1), tol=1e-4)
-    assert result.gap <= 1e-4
-    assert result.value == pytest.approx(0.1 / 1.1, abs=1e-4)  # the closed form at one sparse direction
-
-
-def test_a_coordinate_without_l1_weight_is_always_in_the_working_set():
+def test_a_coordinate_without_l1_weight_is_always_among_the_first():
     c = np.full(60, 0.3)
     c[[7, 40]] = 0.0
     problem = direction_problem(as_data(many_columns(0.5)), 1.0, dc.Penalty(c=c))
-    chosen = working_set.most_promising(problem, 8)
+    chosen = most_promising(problem, 8)
     best_alone = np.argmax(np.mean(np.abs(problem.X.array()), axis=0) ** 2 / np.diag(problem.A + np.diag(problem.c**2)))
     assert {best_alone, 7, 40} <= set(chosen)
     assert len(chosen) == 8

@@ -31,11 +31,11 @@ from diffrac_cvx.problem.result import Components
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.affine_clusters import Halves, fit_scores, split_repeatedly
 from diffrac_cvx.rounding.caveats import find_reservations
-from diffrac_cvx.solvers.factored import working_set
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian
 from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
-from diffrac_cvx.solvers.factored.working_set import extend_multiplier, most_promising
+from diffrac_cvx.solvers.factored.growing import most_promising
+from diffrac_cvx.solvers.factored.solver import multiplier_at
 from diffrac_cvx.solvers.stopping import user_components
 from tests.oracles import augmented, best_fit, gamma, labellings
 from tests.sparse_instances import instance, random_multipliers, random_partition, random_point
@@ -425,23 +425,12 @@ def test_weights_follow_their_rows_from_block_to_block():
     assert proved_value(points.X, 1.0, dc.Penalty(c=0.1), G) == pytest.approx(value, abs=1e-9)
 
 
-def test_working_sets_are_those_of_repeated_rows():
+def test_the_features_tried_first_and_the_multiplier_are_those_of_repeated_rows():
     weighted, other = both(1, nu=1.0)
     U = np.random.default_rng(0).standard_normal((5, 2))
     np.testing.assert_array_equal(most_promising(weighted, 3), most_promising(other, 3))
-    found = [extend_multiplier(problem, problem.best_scale(U).q, np.arange(2), None) for problem in (weighted, other)]
+    found = [multiplier_at(problem, problem.best_scale(U).q) for problem in (weighted, other)]
     np.testing.assert_allclose(found[0], found[1], atol=1e-12)
-
-
-def test_the_weights_of_the_rows_on_a_working_set_are_those_of_repeated_rows():
-    X, w = drawn(40, 20)
-    points = read_points(X, w)
-    weighted = direction_problem(points.X, 1.0, dc.Penalty(lam=0.1))
-    other = direction_problem(as_data(repeated(X, w)), 1.0, dc.Penalty(lam=0.1))
-    found = [
-        problem.user_weights(next(working_set.iterates(problem, 1e-4, 200)).dual.u) for problem in (weighted, other)
-    ]
-    np.testing.assert_allclose(repeated(found[0], w[w > 0]), found[1], rtol=1e-5)
 
 
 # Roundings and measures

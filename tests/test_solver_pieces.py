@@ -16,7 +16,7 @@ from diffrac_cvx.points.chunks import add
 from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.streamed import StreamedRows, as_rows, part_sums_at
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.solvers.factored import components, sampling, working_set
+from diffrac_cvx.solvers.factored import components, growing, sampling, solver
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start, top_energy
 from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
 from diffrac_cvx.solvers.factored.polishing import without_inactive
@@ -214,7 +214,7 @@ def test_entries_whose_multiplier_is_inside_its_box_become_zero():
     np.testing.assert_allclose(full.U @ full.U.T, problem.best_scale(U).U @ problem.best_scale(U).U.T, atol=1e-10)
 
 
-# Working sets
+# What is tried first
 
 
 def test_the_most_promising_coordinates_are_the_best_alone_and_those_without_weight():
@@ -224,10 +224,10 @@ def test_the_most_promising_coordinates_are_the_best_alone_and_those_without_wei
     alone = [dc.low_rank(X[:, [j]], penalty=dc.Penalty(c=c), tol=1e-9).value for j, c in enumerate(problem_c(problem))]
     order = np.argsort(alone)
     for size in (1, 2, 4):
-        np.testing.assert_array_equal(working_set.most_promising(problem, size), np.sort(order[:size]))
+        np.testing.assert_array_equal(growing.most_promising(problem, size), np.sort(order[:size]))
     free = direction_problem(as_data(X), 1.0, dc.Penalty(c=np.array([0.3, 0.0, 0.3, 0.3, 0.0])))
-    assert set(working_set.most_promising(free, 3)) == {1, 3, 4}
-    assert set(working_set.most_promising(free, 1)) == {1, 4}
+    assert set(growing.most_promising(free, 3)) == {1, 3, 4}
+    assert set(growing.most_promising(free, 1)) == {1, 4}
 
 
 def problem_c(problem):
@@ -235,40 +235,20 @@ def problem_c(problem):
     return problem.c / problem.scale
 
 
-def test_outside_the_set_the_multiplier_is_clipped_and_the_violation_is_what_is_beyond_the_box():
-    problem, chosen = problem_of(), np.array([1, 3])
+def test_the_multiplier_of_a_diagonal_V_is_clipped_to_its_box():
+    problem = problem_of()
     q = np.sum(problem.X.array()[:, :2] ** 2, axis=1)
-    G = moment(problem.X.array(), 1 / np.sqrt(q)) - problem.A
-    C, violation = working_set.extend_multiplier(problem, q, chosen, np.full((2, 2), 7.0))
-    inside = np.ix_(chosen, chosen)
-    np.testing.assert_array_equal(C[inside], 7.0)
-    outside = np.ones((5, 5), dtype=bool)
-    outside[inside] = False
-    np.testing.assert_allclose(C[outside], np.clip(G, -problem.box, problem.box)[outside])
-    np.testing.assert_allclose(violation, np.abs(G) - np.outer(problem.c, problem.c), atol=1e-12)
-    np.testing.assert_allclose(working_set.extend_multiplier(problem, q, chosen, None)[0][outside], C[outside])
-
-
-def test_a_factor_is_lifted_to_all_coordinates_and_its_support_found_again():
-    chosen, U = np.array([0, 3]), np.array([[1.0, 2.0], [0.0, -3.0]])
-    full = working_set.lift(U, chosen, 5)
-    np.testing.assert_array_equal(full[chosen], U)
-    np.testing.assert_array_equal(full[[1, 2, 4]], 0.0)
-    np.testing.assert_array_equal(working_set.support(full), chosen)
-    full[2, 0] = 1e-5
-    np.testing.assert_array_equal(working_set.support(full), [0, 2, 3])
-    full[2, 0] = -1e-7
-    np.testing.assert_array_equal(working_set.support(full), chosen)
+    G = problem.X.moment(1 / np.sqrt(q)) - problem.A
+    np.testing.assert_allclose(solver.multiplier_at(problem, q), np.clip(G, -problem.box, problem.box))
 
 
 @pytest.mark.parametrize("columns", [1, 4])
-def test_small_entries_let_every_chosen_coordinate_enter(columns):
-    U, chosen = working_set.lift(RNG.standard_normal((2, columns)), np.array([0, 1]), 5), np.array([0, 1, 4])
-    wide = working_set.with_small_entries(U, chosen)
+def test_small_entries_let_every_coordinate_enter(columns):
+    U = RNG.standard_normal((5, columns)) * np.array([1.0, 1.0, 0.0, 0.0, 0.0])[:, None]
+    wide = solver.with_small_entries(U)
     assert wide.shape[1] <= 5
-    change = wide @ wide.T - U @ U.T
-    small = (1e-2 * np.linalg.norm(U) / 3) ** 2
-    np.testing.assert_allclose(change, np.diag([small, small, 0.0, 0.0, small]), atol=1e-12 * np.sum(U**2))
+    small = (1e-2 * np.linalg.norm(U) / 5) ** 2
+    np.testing.assert_allclose(wide @ wide.T - U @ U.T, small * np.eye(5), atol=1e-12 * np.sum(U**2))
 
 
 # Components

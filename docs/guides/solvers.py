@@ -83,8 +83,6 @@ bound. Gaps of .3, .03, .003 of the value are proved in turn, so that a solve th
    strictly inside its box, and C moved towards :math:`A + C - M \succeq 0`. Stop if the gap is at most ``tol``. Else drop the
    columns of U that have vanished, and repeat. If there is no progress at a low rank, append the direction in which the
    certificate is violated most.
-4. With an l1 part and 24 features or more, do this on a working set: 8 features at first, then twice as many, chosen by how
-   much they violate the certificate on all features. When half of the features should be in it, take all.
 
 **Many rows**, at least 40 000 and at least :math:`40 d^2`: solve on a sample of m rows, correct, repeat. Let V be the last point,
 u its weights, and :math:`M_m(u)`, :math:`M_n(u)` the moments :math:`X^\top \mathrm{Diag}(u) X` over the sample and over all rows,
@@ -194,8 +192,8 @@ assert sum(counts["warm"]) < sum(counts["cold"])
 # --------------
 # The optimum need not be unique: without a penalty it is not, on data in general position, below about
 # :math:`n = d + d(d-1)/4` points (:doc:`/reproduction`, Figure 1). With an l1 part ``low_rank`` then favours sparse solutions of
-# low rank, by components and by working sets; ``working_set=False``, which switches both off, gives one of generic rank, as an
-# interior point does, and ``fista`` one of high rank.
+# low rank, by components and from a few features outwards; ``working_set=False``, which switches both off, gives one of generic
+# rank, as an interior point does, and ``fista`` one of high rank.
 #
 # Measured times
 # --------------

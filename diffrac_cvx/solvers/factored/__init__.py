@@ -1,4 +1,4 @@
-"""The low-rank solver: V = UU', an augmented Lagrangian in U, and a working set of coordinates."""
+"""The low-rank solver: V = UU', and an augmented Lagrangian in U."""
 
 from diffrac_cvx.solvers.factored.solver import low_rank
 

@@ -24,13 +24,12 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
 from diffrac_cvx.points.points import Poll
-from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, without_l1
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier, rotation_to_fewer
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
-from diffrac_cvx.solvers.factored.working_set import most_promising
 from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping
 
 LEAST = 200  # coordinates, below which the problem on all of them takes as long
@@ -157,6 +156,13 @@ def diagonal_floor(problem: DirectionProblem) -> float:
 def used_rows(U: Factor) -> npt.NDArray[np.bool_]:
     """Return which rows of a factor are not zero."""
     return np.asarray(abs(U).sum(axis=1)).ravel() > 0.0
+
+
+def most_promising(problem: DirectionProblem, size: int) -> Indices:
+    """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
+    alone = np.where(problem.c == 0.0, np.inf, gains_alone(problem))
+    size = max(size, int(np.sum(problem.c == 0.0)))
+    return np.sort(np.argsort(-alone, kind="stable")[:size])
 
 
 def first_features(problem: DirectionProblem) -> Grown:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.time_budget import LeaveError
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.linear_algebra import psd_factor, times
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points
@@ -16,11 +18,9 @@ from diffrac_cvx.points.weights import weights_for
 from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Result, Status
-from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling, working_set
-from diffrac_cvx.solvers.factored.working_set import extend_multiplier, with_small_entries
+from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 
-WORKING_SET_FROM = 24  # coordinates; below, the problem on all of them takes as long
 MATRICES = 16  # of the size of V, that the solver holds where V is one block
 
 
@@ -240,7 +240,7 @@ def is_in_vain(point: Iterate, steps: int) -> bool:
 
 
 def as_one_block(turn: Turn) -> Way:
-    """Solve for V as one block: by passes, on working sets where d is large, or on all coordinates.
+    """Solve for V as one block: by passes, or on all coordinates.
 
     It goes on from where the components ended.
     """
@@ -256,12 +256,9 @@ def as_one_block(turn: Turn) -> Way:
         rows = problem_by_rows(problem)
         points = sampling.iterates(rows, stopping.tol, turn.steps, U, C, stopping.poll, to_the_end=True)
     elif end is not None and end.scaled is not None:
-        multiplier, _ = extend_multiplier(problem, end.scaled.q, np.zeros(0, dtype=np.intp), None)
-        points = iterates_on_all(problem, Start(end.U, multiplier), turn)
-    elif size < WORKING_SET_FROM:
-        points = iterates_on_all(problem, first, turn)
+        points = iterates_on_all(problem, Start(end.U, multiplier_at(problem, end.scaled.q)), turn)
     else:
-        points = working_set.iterates(problem, stopping.tol, turn.steps, *first.as_dense, stopping.poll)
+        points = iterates_on_all(problem, first, turn)
     yield from follow(turn, points)
     return None
 
@@ -269,5 +266,18 @@ def as_one_block(turn: Turn) -> Way:
 def iterates_on_all(problem: DirectionProblem, first: Start, turn: Turn) -> Iterator[Iterate]:
     """Yield points of the problem on all coordinates."""
     given, C = first.as_dense
-    U = None if given is None else with_small_entries(given, np.arange(len(given)))
+    U = None if given is None else with_small_entries(given)
     return augmented_lagrangian.iterates(problem, turn.steps, U, C, turn.stopping.poll)
+
+
+def multiplier_at(problem: DirectionProblem, q: Array) -> Array:
+    """Return M - A, clipped to the box, at energies q: the multiplier where V is 0 off its diagonal."""
+    excess = problem.X.moment(problem.inverse_roots(q)) - problem.A
+    return np.asarray(np.clip(excess, -problem.box, problem.box))
+
+
+def with_small_entries(U: Array) -> Array:
+    """Return U with a small part of full rank, so that every coordinate can enter."""
+    small = 1e-2 * np.sqrt(np.sum(U**2)) / len(U)
+    wide = np.column_stack([U, small * np.eye(len(U))])
+    return wide if wide.shape[1] <= len(U) else psd_factor(times(wide, wide.T), rtol=1e-14)

@@ -71,7 +71,7 @@ def test_a_matrix_that_is_not_finite_is_not_proved_positive(place, value):
     S[place] = S[place[::-1]] = value
     assert proof.succeeds(np.eye(3))
     assert not proof.succeeds(S)
-    assert rounding.proved_ratio(rounding.Pencil(S, np.eye(3), 0.0, 0.0), 1.0, 1.0) == np.inf
+    assert proof.proved_ratio(proof.Pencil(S, np.eye(3), 0.0, 0.0), 1.0, 1.0) == np.inf
 
 
 def fail(message):

@@ -1,14 +1,14 @@
 """Points in an array."""
 
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, order_columns, products
-from diffrac_cvx.points.linear_algebra import moment, row_blocks, row_energies, row_products, times, unit_rows
-from diffrac_cvx.points.points import Chosen, Columns, Indices, LabelsFactor, Mask, Points
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks, misfits, row_norms
+from diffrac_cvx.points.factors import Factor, products
+from diffrac_cvx.points.linear_algebra import row_blocks, times
+from diffrac_cvx.points.points import Chosen, Columns, Indices, Points
 
 
 class DensePoints(Columns):
@@ -33,15 +33,15 @@ class DensePoints(Columns):
         n, D = self.table.shape
         return n, D
 
+    def row_blocks(self) -> Iterator[Array]:
+        """Yield the rows, a block at a time: views."""
+        return row_blocks(self.table)
+
     # Other forms of it
 
     def array(self) -> Array:
         """Return the array."""
         return self.table
-
-    def by_rows(self) -> Self:
-        """Return it."""
-        return self
 
     def in_columns(self) -> Self:
         """Return it."""
@@ -100,23 +100,6 @@ class DensePoints(Columns):
         """Return X'Y/n."""
         return np.asarray(self.table.T @ Y) / len(self)
 
-    def energies(self, U: Factor) -> Array:
-        """Return q_i = x_i'UU'x_i."""
-        return row_energies(self.table, U)
-
-    def roots_and_pull(self, U: Array) -> tuple[float, Array]:
-        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, by blocks of rows."""
-        total, pull = 0.0, np.zeros_like(U)
-        for block in row_blocks(self.table):
-            roots, part = block_roots_and_pull(block, U)
-            total += roots
-            pull += part
-        return total, pull
-
-    def moment(self, u: Array) -> Array:
-        """Return X' Diag(u) X / n."""
-        return moment(self.table, u)
-
     def mean_squares(self) -> Array:
         """Return the means of the squared entries, weighted where points have shares."""
         if self.shares is not None:
@@ -126,18 +109,6 @@ class DensePoints(Columns):
     def mean_sizes(self) -> Array:
         """Return the means of the absolute values."""
         return np.asarray(np.mean(np.abs(self.table), axis=0))
-
-    def zero_rows(self) -> Mask:
-        """Return which rows are zero."""
-        return np.asarray(~self.table.any(axis=1))
-
-    def used_columns(self) -> Mask:
-        """Return which columns have an entry that is not zero."""
-        return np.asarray(self.table.any(axis=0))
-
-    def labels_factor(self, U: Factor) -> LabelsFactor:
-        """Return the rows of X U at unit norm."""
-        return unit_rows(products(self.table, order_columns(U, rtol=1e-16)))
 
     def row_sums(self, weights: Array) -> Array:
         """Return sum_i weights_i x_i."""
@@ -162,25 +133,7 @@ class DensePoints(Columns):
         """Return the sums themselves: all terms are positive."""
         return squares
 
-    def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return bounds of the sums of sqrt(q_i) and of q_i."""
-        return bounds_of_blocks(row_blocks(self.table), factor, self.counts)
-
-    def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        """Return what the mean of (target_i - x_i'v)^2 is not above."""
-        norms = row_norms(self.table, direction.units)
-        return float(self.mean_of(misfits(self.table @ direction.v, norms, target, direction)))
-
 
 def array_points(table: Array, shares: Array | None = None) -> Columns:
     """Return the rows of an array, (n, D), as points, not copied; they may have shares, (n,) of sum 1."""
     return DensePoints(table, shares)
-
-
-def block_roots_and_pull(block: Array, U: Array) -> tuple[float, Array]:
-    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U over some rows."""
-    XU = times(block, U)
-    roots = np.sqrt(row_products(XU, XU))
-    # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
-    XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
-    return float(roots.sum()), times(block.T, XU)

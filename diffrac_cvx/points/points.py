@@ -4,7 +4,7 @@ Nothing outside this folder asks how a table is stored.  A form of storage is on
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor
-from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
+from diffrac_cvx.points.factors import Factor, order_columns
+from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two, row_products, times, unit_rows
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks, misfits, row_norms
 
 Poll = Callable[[], None]
 Mask = npt.NDArray[np.bool_]
@@ -63,15 +63,19 @@ class Points(ABC):
         """Whether so many copies of it as an array take no more than so many bytes, where it can be held at all."""
         return True
 
+    @abstractmethod
+    def row_blocks(self) -> Iterator[Array]:
+        """Yield the rows, a block at a time; what is not said otherwise below is computed from them."""
+
     # Other forms of it
 
     @abstractmethod
     def array(self) -> Array:
         """Return the matrix as an array: where it is one it is not copied, elsewhere it has to fit in memory."""
 
-    @abstractmethod
     def by_rows(self) -> "Points":
         """Return it in the form in which products with a dense matrix are quick."""
+        return self
 
     @abstractmethod
     def in_columns(self) -> "Columns":
@@ -104,54 +108,65 @@ class Points(ABC):
 
     # Sums over rows, with equal weights
 
-    @abstractmethod
     def __matmul__(self, U: Factor) -> Array:
         """Return X U, shape (n,) or (n, r)."""
+        return np.concatenate([np.asarray(block @ U) for block in self.row_blocks()])
 
-    @abstractmethod
     def products_with(self, Y: Array) -> Array:
         """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
+        total, start = np.zeros((self.shape[1], *Y.shape[1:])), 0
+        for block in self.row_blocks():
+            total += block.T @ Y[start : start + len(block)]
+            start += len(block)
+        return total / len(self)
 
-    @abstractmethod
     def energies(self, U: Factor) -> Array:
         """Return q_i = x_i'UU'x_i, shape (n,), without a matrix of n rows and columns."""
+        return np.concatenate([row_products(XU, XU) for XU in (times(block, U) for block in self.row_blocks())])
 
     def gain_and_energy(self, U: Factor) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i."""
         q = self.energies(U)
         return float(np.mean(np.sqrt(q))), float(np.mean(q))
 
-    @abstractmethod
     def roots_and_pull(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
+        return roots_and_pull_of(self.row_blocks(), U)
 
-    @abstractmethod
     def moment(self, u: Array) -> Array:
         """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
+        total, start = np.zeros((self.shape[1],) * 2), 0
+        for block in self.row_blocks():
+            total += times(block.T, u[start : start + len(block), None] * block)
+            start += len(block)
+        return total / len(self)
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
         return self.moment(np.ones(len(self)))
 
-    @abstractmethod
     def mean_squares(self) -> Array:
         """Return the means of the squared entries of the columns, weighted where points have shares, shape (D,)."""
+        total = np.zeros(self.shape[1])
+        for block in self.row_blocks():
+            total += np.sum(block**2, axis=0)
+        return total / len(self)
 
-    @abstractmethod
     def zero_rows(self) -> Mask:
         """Return which rows are zero, shape (n,): they count in the means and nowhere else."""
+        return np.concatenate([~block.any(axis=1) for block in self.row_blocks()])
 
-    @abstractmethod
     def used_columns(self) -> Mask:
         """Return which columns have an entry that is not zero, shape (D,)."""
+        return np.asarray(np.any([block.any(axis=0) for block in self.row_blocks()], axis=0))
 
     def any(self) -> bool:
         """Whether any entry is not zero."""
         return bool(self.used_columns().any())
 
-    @abstractmethod
     def labels_factor(self, U: Factor) -> LabelsFactor:
         """Return the rows of X U at unit norm, with Y = FF' optimal for V = UU' (appendix C.2), or what makes them."""
+        return unit_rows(self @ order_columns(U, rtol=1e-16))
 
     @property
     def summands(self) -> int:
@@ -179,16 +194,17 @@ class Points(ABC):
 
     # Sums with their error, for the exactly centred data
 
-    @abstractmethod
     def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
         """Return what n times the mean of sqrt(q_i) is not below, and n times that of q_i not above.
 
         What `summands` additions round is not in it.
         """
+        return bounds_of_blocks(self.row_blocks(), factor, self.counts)
 
-    @abstractmethod
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
         """Return what the mean of (target_i - x_i'v)^2 is not above; what `summands` additions round is not in it."""
+        norms = np.concatenate([row_norms(block, direction.units) for block in self.row_blocks()])
+        return float(self.mean_of(misfits(self @ direction.v, norms, target, direction)))
 
     def equal_units(self) -> Array:
         """Return powers of two, shape (D,), that bring the columns to norm about one."""
@@ -257,3 +273,16 @@ class Columns(Points):
         weight : float
             The sum of the weights.
         """
+
+
+def roots_and_pull_of(blocks: Iterable[Array], U: Array) -> tuple[float, Array]:
+    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U over blocks of rows."""
+    total, pull = 0.0, np.zeros_like(U)
+    for block in blocks:
+        XU = times(block, U)
+        roots = np.sqrt(row_products(XU, XU))
+        # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
+        XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
+        total += float(roots.sum())
+        pull += times(block.T, XU)
+    return total, pull

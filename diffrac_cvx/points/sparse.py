@@ -1,6 +1,6 @@
 """Sparse tables of many columns: centred and scaled without being made dense, as a sparse matrix plus a row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -126,14 +126,18 @@ class SparseColumns(Columns):
     def energies(self, U: Factor) -> Array:
         """Return q_i = x_i'UU'x_i; of a sparse factor the products are sparse too, but for one row."""
         if not is_sparse(U):
-            return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in self.row_blocks())])
+            return np.concatenate([row_products(XU, XU) for XU in (block @ U for block in self.sparse_blocks())])
         return np.maximum(self.times_sparse(U).squares() @ np.ones(U.shape[1]), 0.0)
 
     def times_sparse(self, U: Factor, offset: Array | float = 0.0) -> "SparseColumns":
         """Return X U plus an offset (r,) in each row, for a sparse factor."""
         return SparseColumns(self.S @ U, self.r @ U + offset)
 
-    def row_blocks(self) -> list[Self]:
+    def row_blocks(self) -> Iterator[Array]:
+        """Yield the rows, a block at a time, as arrays."""
+        return (block.array() for block in self.sparse_blocks())
+
+    def sparse_blocks(self) -> list[Self]:
         """Return it by blocks of rows."""
         return [self.rows(slice(start, start + BLOCK)) for start in range(0, len(self), BLOCK)]
 
@@ -219,7 +223,7 @@ class SparseColumns(Columns):
     def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
         """Return bounds of the sums of sqrt(q_i) and of q_i."""
         gain = energy = 0.0
-        for block in self.row_blocks():
+        for block in self.sparse_blocks():
             if is_sparse(factor.features):
                 lower, upper = block.energy_bounds(factor)
                 roots = np.sqrt(lower)

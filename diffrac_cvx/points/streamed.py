@@ -25,11 +25,11 @@ from diffrac_cvx.points.checks import (
     warn_constant,
 )
 from diffrac_cvx.points.chunks import Chunks, add, as_chunks, is_chunked
-from diffrac_cvx.points.dense import DensePoints, block_roots_and_pull
+from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import BLOCK, row_products
-from diffrac_cvx.points.points import Columns, Indices, Mask, Points, Poll, SumsAt
+from diffrac_cvx.points.points import Columns, Indices, Mask, Points, Poll, SumsAt, roots_and_pull_of
 from diffrac_cvx.points.points import LabelsFactor as MadeFactor
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks, misfits, row_norms
 
@@ -271,6 +271,10 @@ class StreamedRows(Points):
             scaled = block * factors
             yield scaled if self.basis is None else scaled @ self.basis
 
+    def row_blocks(self) -> Iterator[Array]:
+        """Yield the rows, a block at a time, where the table is here."""
+        return self.blocks()
+
     # What is computed of all rows
 
     def take(self, chosen: Indices, poll: Poll = time_budget.poll) -> Array:
@@ -282,10 +286,6 @@ class StreamedRows(Points):
             picked = pick_rows(self.table, chosen)
         part = replace(self, table=picked, meter=Meter(), marks={})
         return np.concatenate(list(part.blocks()))
-
-    def by_rows(self) -> Self:
-        """Return it."""
-        return self
 
     def in_columns(self) -> Columns:
         """Return it as an array."""
@@ -501,12 +501,7 @@ def part_array(part: StreamedRows, poll: Poll) -> Array:
 
 def part_roots_and_pull(part: StreamedRows, poll: Poll, U: Array) -> tuple[float, Array]:  # noqa: ARG001  # steps poll
     """Return the sums of `roots_and_pull` over the centred rows of a part."""
-    total, pull = 0.0, np.zeros_like(U)
-    for block in part.centred_blocks():
-        roots, some = block_roots_and_pull(block, U)
-        total += roots
-        pull += some
-    return total, pull
+    return roots_and_pull_of(part.centred_blocks(), U)
 
 
 def part_sums_at(part: StreamedRows, poll: Poll, TU: Array, floors: Array) -> SumsAt:

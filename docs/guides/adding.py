@@ -1,9 +1,9 @@
 r"""
-Adding a relaxation, a solver, a rounding, a data set, an experiment
-====================================================================
+Adding a relaxation, a solver, a rounding, a form of data, a data set, an experiment
+===================================================================================
 
-Each is one small function and one record. Everything on this page uses exported names only and stays outside the package;
-the last sentence of each section says where the same goes inside.
+Each is one small function or class and one record. Everything on this page stays outside the package; the last sentence of each
+section says where the same goes inside.
 """
 
 import numpy as np
@@ -91,7 +91,8 @@ del dc.registry.RELAXATIONS["linked"]
 
 # %%
 # Inside the package: a file in ``diffrac_cvx/relaxations/``, its name in ``diffrac_cvx/relaxations/__init__.py`` and in
-# ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, and a page in ``docs/relaxations``.
+# ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, a page in ``docs/relaxations``, its name in ``docs/api.rst``
+# and in the README's table, a case in ``tests/test_relaxations.py`` and a line in ``experiments/validate/cells.py``.
 #
 # A solver
 # --------
@@ -106,11 +107,11 @@ def fixed_point(X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limi
     """Solve Eq. (15) without an l1 part by a fixed-point iteration."""
 
     def iterates(problem, start):
-        Z = problem.X  # whitened, with the column of the offset if nu < 1
+        Z = problem.X  # whitened points, with the column of the offset if nu < 1
         U = np.eye(Z.shape[1])
         for done in range(1, max_iter + 1):
             ZU = Z @ U
-            U = Z.T @ (ZU / np.linalg.norm(ZU, axis=1, keepdims=True)) / len(Z)
+            U = Z.products_with(ZU / np.linalg.norm(ZU, axis=1, keepdims=True))  # Z'Y/n
             yield Iterate(U, done)
 
     stopping = Stopping(tol, max_iter, time_limit, callback)
@@ -166,6 +167,62 @@ del dc.rounding.ROUNDINGS["by_median"]
 
 # %%
 # Inside the package: ``diffrac_cvx/rounding/two_clusters.py``.
+#
+# A form of data
+# --------------
+# Solvers and certificates ask points for sums, and never how they are stored. A form of storage is a class that yields its rows
+# a block at a time; the sums, and what rounding may change of them, follow. The example keeps genotypes, 0, 1 or 2, in a byte
+# each, and centres and scales a block when it is read.
+
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.points import Points
+
+
+class Genotypes(Points):
+    """Hold [(table - mean) * factors, ones] as whole numbers of one byte."""
+
+    def __init__(self, table, mean, factors, ones=0.0):
+        self.table, self.mean, self.factors, self.ones = table, mean, factors, ones
+
+    @property
+    def shape(self):
+        n, d = self.table.shape
+        return n, d + int(self.ones > 0.0)
+
+    def row_blocks(self):
+        for start in range(0, len(self.table), 1000):
+            block = (self.table[start : start + 1000] - self.mean) * self.factors
+            yield np.pad(block, [(0, 0), (0, self.shape[1] - block.shape[1])], constant_values=self.ones)
+
+    def array(self):
+        return np.concatenate(list(self.row_blocks()))
+
+    def in_columns(self):
+        return array_points(self.array())
+
+    def scaled(self, factors):
+        d = self.table.shape[1]
+        return Genotypes(self.table, self.mean, self.factors * factors[:d], self.ones * factors[-1])
+
+    def with_offset(self):
+        return Genotypes(self.table, self.mean, self.factors, 1.0)
+
+    def in_basis(self, basis):
+        return array_points(np.concatenate([block @ basis for block in self.row_blocks()]))
+
+
+rng = np.random.default_rng(0)
+frequency = np.where(rng.random(400)[:, None] < 0.5, 0.3, np.r_[np.full(5, 0.8), np.full(15, 0.3)])
+genotypes = rng.binomial(2, frequency).astype(np.int8)
+points = Genotypes(genotypes, genotypes.mean(axis=0), 1.0 / genotypes.std(axis=0))
+for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
+    ours, theirs = dc.low_rank(points, **settings), dc.low_rank(points.array(), **settings)
+    print(f"{ours.bracket} as bytes, {theirs.bracket} as an array")
+    assert max(ours.lower, theirs.lower) <= min(ours.upper, theirs.upper)
+
+# %%
+# Inside the package: one file in ``diffrac_cvx/points/``, its line in ``points/reading.py``, where tables become points, and one
+# in ``tests/test_points.py``, which holds every form to the sums of the array.
 #
 # A data set
 # ----------

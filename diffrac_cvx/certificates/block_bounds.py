@@ -26,7 +26,7 @@ from diffrac_cvx.certificates.pairs import (
 )
 from diffrac_cvx.certificates.proof import Pencil, bound_at, is_positive, proved_ratio
 from diffrac_cvx.certificates.row_bounds import bracket_rows
-from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices
+from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
@@ -49,7 +49,6 @@ DENSE = 300  # coordinates up to which all eigenvectors are computed for one
 WIDE = 200  # coordinates from which on V, if it is 0 on most of them, is looked at from the others outwards
 LEAST_GAIN = 1e-12  # of a matrix that is not zero up to rounding
 STRETCH = 1.4  # of each step to a larger t after the first
-FLOORS = (1e-12, 1e-4, 1e-2)  # on q, over its mean
 
 
 class BlockRatios(NamedTuple):

@@ -15,7 +15,7 @@ from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.floating_point import Whitening, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
 from diffrac_cvx.points.points import Columns
-from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 
@@ -168,10 +168,8 @@ class BlockProblem:
         return np.asarray(right)
 
     def box_of(self, block: Indices) -> Array:
-        """Return c_i c_j off the diagonal, 0 on it, on a block."""
-        box = np.outer(self.c[block], self.c[block])
-        np.fill_diagonal(box, 0.0)
-        return box
+        """Return the box of a multiplier on a block."""
+        return box_of(self.c[block])
 
     def factor(
         self, partition: Partition, weights: Array, intercepts: Array, rest: Array, factors: list[Array]

@@ -7,7 +7,7 @@ import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import Dual, least_ratio, lower_bound
 from diffrac_cvx.certificates.proof import OF_MEANS, bound_at, clip_to_box, moment_of_sums, skip_zero_rows
-from diffrac_cvx.certificates.search import candidate_matrices, closer_to_feasible
+from diffrac_cvx.certificates.search import FLOORS, candidate_matrices, closer_to_feasible
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import is_sparse
@@ -15,8 +15,6 @@ from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
-
-FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) does not grow
 
 
 class Pass(NamedTuple):

@@ -33,6 +33,7 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 # Smallest eigenvalue of A + C, in units of A + Diag(c)^2, above which blending makes the bound worse.
 WELL_CONDITIONED = 0.05
+FLOORS = (1e-12, 1e-4, 1e-2)  # of the mean energy, below which u = 1/sqrt(q) does not grow
 FITTING_STEPS = 300
 THRESHOLDS = (1e-6, 1e-4, 1e-2)  # of |V_ij| to its diagonal, below which a solver may have meant 0
 MOST_NEGATIVE = 40  # eigenvectors of a large matrix that is moved towards the positive semidefinite ones
@@ -45,7 +46,7 @@ SINGULAR = 1e-9  # least eigenvalue of I + C below which nothing is tried
 
 def candidate_weights(problem: DirectionProblem, q: Array) -> Iterator[tuple[Array, float]]:
     """Yield u = 1/sqrt(q) and mean(1/u), with a floor on q that rises unless all energies are far from 0."""
-    for floor in (1e-12, 1e-4, 1e-2):
+    for floor in FLOORS:
         yield skip_zero_rows(problem, problem.inverse_roots(q, floor))
         if not problem.has_small_energies(q):
             return

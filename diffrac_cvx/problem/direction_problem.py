@@ -181,10 +181,8 @@ class DirectionProblem:
 
     @cached_property
     def box(self) -> Array:
-        """c_i c_j off the diagonal, 0 on it, shape (D, D): the diagonal part of the penalty is linear on V >= 0."""
-        box = np.outer(self.c, self.c) * (1.0 - 4.0 * UNIT)  # not above c_i c_j, though that is rounded
-        np.fill_diagonal(box, 0.0)
-        return box
+        """The box of a multiplier, shape (D, D)."""
+        return box_of(self.c)
 
     @cached_property
     def left_out(self) -> int:
@@ -354,6 +352,13 @@ class DirectionProblem:
         # Where directions are not determined, least squares drops exactly the part in the null space of
         # X'X/n + Diag(a)^2.
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
+
+
+def box_of(c: Array) -> Array:
+    """Return c_i c_j off the diagonal, not rounded up, and 0 on it, where the penalty is linear on V >= 0."""
+    box = np.outer(c, c) * (1.0 - 4.0 * UNIT)
+    np.fill_diagonal(box, 0.0)
+    return box
 
 
 def largest_penalty(upper: float) -> float:

@@ -191,7 +191,25 @@ class Features:
         )
 
 
-@dataclass(frozen=True, eq=False)
+class Deferred:
+    """A field of a record that may be given as a function, which is called when the field is first read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, record: object, owner: type) -> Array:
+        if record is None:  # so that the field has no default
+            raise AttributeError(self.name)
+        value = record.__dict__[self.name]
+        if callable(value):
+            value = record.__dict__[self.name] = value()
+        return np.asarray(value)
+
+    def __set__(self, record: object, value: Array | Callable[[], Array]) -> None:
+        record.__dict__[self.name] = value
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """A point, the proved bracket on the optimum, and how they were found.
 
@@ -238,7 +256,7 @@ class Result:
     value: float
     lower: float
     upper: float
-    F: Array
+    F: Deferred = Deferred()  # a descriptor, and no default
     status: Status
     n_iter: int
     seconds: float
@@ -333,24 +351,3 @@ class Result:
             f"rank<={rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
             f"status={str(self.status)!r}{structure})"
         )
-
-
-class Deferred:
-    """A field of a record that may be given as a function, which is called when the field is first read."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, record: object, owner: type) -> Array:
-        if record is None:
-            raise AttributeError(self.name)
-        value = record.__dict__[self.name]
-        if callable(value):
-            value = record.__dict__[self.name] = value()
-        return np.asarray(value)
-
-    def __set__(self, record: object, value: Array | Callable[[], Array]) -> None:
-        record.__dict__[self.name] = value
-
-
-Result.F = Deferred("F")  # type: ignore[assignment]  # set here, for in the class it would be the field's default

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -389,7 +389,7 @@ def certify_until_stopped(
             value=best.value,
             lower=lower,
             upper=best.value,
-            F=cast(Array, problem.labels_factor(best.U)),
+            F=problem.labels_factor(best.U),
             status=status,
             n_iter=history[-1].iteration if history else 0,
             seconds=stopping.seconds,

@@ -22,8 +22,8 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.proof import clip_to_box
-from diffrac_cvx.certificates.row_bounds import FLOORS, Pass, look
-from diffrac_cvx.certificates.search import blended_ratio, top_eigenvalue
+from diffrac_cvx.certificates.row_bounds import Pass, look
+from diffrac_cvx.certificates.search import FLOORS, blended_ratio, top_eigenvalue
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points

@@ -29,8 +29,9 @@ from diffrac_cvx.certificates.block_bounds import (
     spread_of,
     whiten,
 )
-from diffrac_cvx.certificates.block_problem import Partition, factor_by_blocks
+from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.pairs import eliminate, largest_safe_t, scan
+from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.search import blended_ratio
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse

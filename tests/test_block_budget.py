@@ -26,8 +26,9 @@ from diffrac_cvx.certificates.block_bounds import (
     prove,
     single_ratios,
 )
-from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
 from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, ScreeningRadius, eliminate, largest_safe_t, scan
+from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import proved_ratio
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data

@@ -1,5 +1,7 @@
 """The pieces of which certificates are made, each against the dense formula that it stands for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,10 +11,10 @@ from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds
-from diffrac_cvx.certificates.block_problem import Partition
-from diffrac_cvx.certificates.components import join_labels, label_components, number_by_first, weights_at
+from diffrac_cvx.certificates.components import label_components, weights_at
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
 from diffrac_cvx.certificates.pairs import ScreeningRadius
+from diffrac_cvx.certificates.partitions import Partition, join_labels, number_by_first
 from diffrac_cvx.certificates.proof import (
     LARGEST,
     Pencil,
@@ -359,3 +361,26 @@ def test_what_is_least_between_the_blends_is_found_by_sections():
 
         assert least_over_blends(at).t < 1.3
         assert len(tried) < 20
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5])
+def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu):
+    """The box ends where rounding may have moved the sum to."""
+    X = as_data(np.random.default_rng(5).standard_normal((50, 2)))
+    c = np.array([0.3, 0.3])
+    apart, joined = 0, 0
+    for factor in np.r_[1.0 - np.logspace(-17, -6, 60)]:
+        problem = direction_problem(X, nu, dc.Penalty(c=c))
+        q = np.full(50, 0.4)
+        weights = weights_at(q, 0.0)
+        G = problem.X.moment(weights.u) - problem.A
+        if nu < 1.0:
+            S = problem.A[2, 2] - problem.X.moment(weights.u)[2, 2]
+            G = G + np.outer(G[:, 2], G[:, 2]) / S
+        size = np.sqrt(np.abs(G[0, 1]) / factor / (problem.c[0] * problem.c[1]))  # of the box, so that it is factor
+        wider = replace(problem, c=problem.c * np.append([size, size], np.ones(len(problem.c) - 2)))
+        found = label_components(wider, weights._replace(gap=0.0), np.arange(2), None)
+        apart, joined = apart + (found[0] != found[1]), joined + (found[0] == found[1])
+        assert factor < 1.0 - 1e-15 or found[0] == found[1]
+    assert apart > 20
+    assert joined > 5

@@ -9,6 +9,7 @@ from diffrac_cvx.certificates import components, pairs
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.components import label_components, weights_at
 from diffrac_cvx.certificates.pairs import ScreeningRadius, eliminate, scan
+from diffrac_cvx.certificates.partitions import join_labels
 from diffrac_cvx.points.checks import as_data
 
 MANY = 600  # columns, more than are multiplied at a time
@@ -64,7 +65,7 @@ def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns
     np.testing.assert_allclose(
         found.pairs.G, [G[j, k] * split.c[j] * split.c[k] for j, k in zip(*found.pairs[:2], strict=True)]
     )
-    joined = components.join_labels(np.arange(MANY), *np.nonzero(np.triu(np.abs(G) >= 1.0, 1)))
+    joined = join_labels(np.arange(MANY), *np.nonzero(np.triu(np.abs(G) >= 1.0, 1)))
     np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
 
 
@@ -77,7 +78,7 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
     G = np.abs(pairs.block_of(split, at, slice(0, MANY), slice(0, MANY)))
     np.fill_diagonal(G, 0.0)
     reached = (G + np.outer(near, near)) / np.outer(split.c, split.c) >= 1.0
-    joined = components.join_labels(np.arange(MANY), *np.nonzero(np.triu(reached, 1)))
+    joined = join_labels(np.arange(MANY), *np.nonzero(np.triu(reached, 1)))
     assert (530, 590) in groups(joined)
     np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
 

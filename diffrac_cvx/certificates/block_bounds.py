@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.outwards import bound_outwards
@@ -24,6 +24,7 @@ from diffrac_cvx.certificates.pairs import (
     look_again,
     scan,
 )
+from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import Pencil, bound_at, is_positive, proved_ratio
 from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
@@ -193,7 +194,9 @@ def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Scr
     used = np.where(zero, 0.0, weights.w)
     fourth = problem.fourth_moments(used)
     floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)))
-    return ScreeningRadius(np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal), abs(t - 1.0))
+    lost = 1.0 + sum_error(problem.most_rows + 64)
+    near, scale = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal)
+    return ScreeningRadius(lost * near, lost * scale, abs(t - 1.0))
 
 
 class ComponentMatrix(NamedTuple):

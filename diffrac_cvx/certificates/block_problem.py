@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.components import join_labels
+from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
@@ -18,40 +18,6 @@ from diffrac_cvx.points.points import Columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of
 
 Indices = npt.NDArray[np.signedinteger[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Partition:
-    """Coordinates in groups: blocks of two or more, and single ones."""
-
-    labels: Indices
-
-    @cached_property
-    def groups(self) -> tuple[Indices, ...]:
-        """Coordinates by label, each group increasing."""
-        order = np.argsort(self.labels, kind="stable")
-        ends = np.flatnonzero(np.diff(self.labels[order])) + 1
-        return tuple(np.split(order, ends))
-
-    @cached_property
-    def blocks(self) -> tuple[Indices, ...]:
-        """The groups of two or more."""
-        return tuple(group for group in self.groups if len(group) > 1)
-
-    @cached_property
-    def singles(self) -> Indices:
-        """The coordinates in groups of one, increasing."""
-        alone = [group for group in self.groups if len(group) == 1]
-        return np.sort(np.concatenate(alone)) if alone else np.zeros(0, dtype=np.intp)
-
-    @property
-    def largest(self) -> int:
-        """Size of the largest group."""
-        return max((len(group) for group in self.groups), default=0)
-
-    def join(self, j: Indices, k: Indices) -> "Partition":
-        """Return the partition in which the groups of these pairs of coordinates are joined."""
-        return Partition(np.unique(join_labels(self.labels, j, k), return_inverse=True)[1])
 
 
 @dataclass(frozen=True, eq=False)

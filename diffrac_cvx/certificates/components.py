@@ -4,15 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
 
+from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.pairs import eliminate
+from diffrac_cvx.certificates.partitions import UNPENALISED, join_labels, number_by_first
 from diffrac_cvx.certificates.row_bounds import look
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
@@ -26,7 +28,6 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Labels, Result
 
-UNPENALISED = -1
 COLUMNS = 512  # of X that are multiplied with all others at a time
 LEAST_GAP = 1e-13  # gaps below are rounding
 
@@ -158,6 +159,10 @@ def label_components(
     All are in one where the others cannot be eliminated, as far from an optimum.
     """
     used, m, free = ~problem.zero_rows, len(penalised), np.flatnonzero(problem.c == 0.0)
+    margin = 0.0
+    if rtol is None:  # what rounding may change of G_jk, over c_j c_k
+        at = eliminate(block_problem(problem), np.where(used, weights.u, 0.0), 1.0)
+        margin = np.inf if at is None else at.box
     whole, n = problem.X.in_columns(), len(problem.X)
     rows, c = whole.rows(used), problem.c[penalised]
     X, F = rows.columns(penalised), rows.dense_columns(free)
@@ -192,22 +197,6 @@ def label_components(
                 off += (np.outer(size[block] + slack[block], size + slack) - np.outer(size[block], size)) / least
         else:
             off = rtol * box
-        j, k = np.nonzero(np.abs(G) + off >= box)
+        j, k = np.nonzero(~(np.abs(G) + off * (1.0 + sum_error(n + 64)) + margin * box < box))
         labels = join_labels(labels, j + start, k)
     return number_by_first(labels)
-
-
-def join_labels(labels: Labels, j: npt.NDArray[np.intp], k: npt.NDArray[np.intp]) -> Labels:
-    """Return the labels with the groups of these pairs of coordinates joined."""
-    size = int(labels.max(initial=-1)) + 1
-    graph = scipy.sparse.coo_array((np.ones(len(j), dtype=bool), (labels[j], labels[k])), shape=(size, size))
-    return np.asarray(connected_components(graph, directed=False)[1][labels])
-
-
-def number_by_first(labels: Labels) -> Labels:
-    """Return labels >= 0 numbered from 0 by first appearance; -1 stays."""
-    numbered = np.full(len(labels), UNPENALISED)
-    some = labels >= 0
-    _, first, inverse = np.unique(labels[some], return_index=True, return_inverse=True)
-    numbered[some] = np.argsort(np.argsort(first))[inverse]
-    return numbered

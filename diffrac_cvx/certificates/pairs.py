@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
-from diffrac_cvx.certificates.components import join_labels
+from diffrac_cvx.certificates.partitions import join_labels
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.ranges import are_finite
@@ -156,7 +156,8 @@ def scan(
     """
     columns = scaled_columns(problem, at)
     m, least = len(problem.c), share * at.side - columns.rounding
-    largest = np.inf if spread is None else spread.largest(problem.c) + columns.rounding
+    off = columns.rounding + at.box
+    largest = np.inf if spread is None else spread.largest(problem.c) + off
     parts = [empty_pairs()]
     proved = None if spread is None else np.arange(m)
     step = min(COLUMNS, max(PRODUCTS // m, 16))
@@ -174,7 +175,7 @@ def scan(
             j, k = j[apart], k[apart]
             parts.append(kept_pairs(problem, at, (block, rest), j, k, None if columns.rounding else G[j, k]))
         if proved is not None and spread is not None and not most + largest < 1.0:
-            j, k = np.nonzero(~(size + spread.between(block, rest, problem.c) + columns.rounding < 1.0))
+            j, k = np.nonzero(~(size + spread.between(block, rest, problem.c) + off < 1.0))
             most_joined = len(j) > size.size // 4 and size.size > COLUMNS
             proved = None if most_joined else join_labels(proved, j + start, k + start)
     kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))

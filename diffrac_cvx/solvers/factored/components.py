@@ -17,9 +17,10 @@ from diffrac_cvx.certificates.block_bounds import (
     larger_t,
     prove,
 )
-from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.pairs import Pairs, Poll, eliminate, empty_pairs, look_again
+from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times

@@ -19,7 +19,7 @@ from distributed import Client, LocalCluster
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.row_bounds import look
+from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
 from diffrac_cvx.points import chunks
 from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.rounding import kmeans_centered
@@ -187,7 +187,7 @@ def test_what_travels_in_a_pass_does_not_grow_with_the_number_of_rows(four, tmp_
         given = from_file(path, n)
         problem = direction_problem(as_points(given), 0.6, dc.Penalty(lam=0.02))
         sent.clear(), received.clear()
-        look(problem, np.eye(D + 1), None, guess=True)
+        certify_in_one_pass(problem, np.eye(D + 1), None, guess=True)
         passes.append((sum(sent), sum(received)))
         sent.clear(), received.clear()
         result = dc.low_rank(given, 0.6, dc.Penalty(ridge=0.1), tol=1e-6)

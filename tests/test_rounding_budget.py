@@ -320,7 +320,7 @@ def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
     monkeypatch.setattr(row_bounds, "bound_at", lambda t, mean, k: said.append(k) or bound_at(t, mean, k))
     table = np.random.default_rng(0).standard_normal((BLOCK + 50, 2))
     problem = direction_problem(as_rows(table), 1.0, dc.Penalty(c=0.2))
-    row_bounds.look(problem, np.eye(2), None)
+    row_bounds.certify_in_one_pass(problem, np.eye(2), None)
     assert min(said) >= OF_MEANS + BLOCK
 
 

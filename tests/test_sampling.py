@@ -10,7 +10,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.row_bounds import look
+from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
@@ -64,7 +64,7 @@ def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     assert other.value == pytest.approx(one.value, abs=1e-12)
     q = rows.X.energies(other.U)
     np.testing.assert_allclose(q, one.q, rtol=1e-10)
-    found = look(rows, other.U, None, guess=True)
+    found = certify_in_one_pass(rows, other.U, None, guess=True)
     assert found.bounds.lower == pytest.approx(bracket(dense, one).lower, abs=1e-9)
     assert found.bounds.upper == pytest.approx(one.value, abs=1e-12)
     np.testing.assert_allclose(found.M, moment(rows.X.array(), 1 / np.sqrt(q)), atol=1e-10)
@@ -75,7 +75,7 @@ def test_two_threads_give_the_sums_of_one():
     problem = direction_problem(rows, 0.7, dc.Penalty.l1(1e-2))
     shared = direction_problem(replace(rows, threads=2), 0.7, dc.Penalty.l1(1e-2))
     U = problem.best_scale(factor(problem)).U
-    one, two = (look(problem, U, None) for problem in (problem, shared))
+    one, two = (certify_in_one_pass(problem, U, None) for problem in (problem, shared))
     assert two.point.value == pytest.approx(one.point.value, abs=1e-14)
     np.testing.assert_allclose(two.M, one.M, rtol=1e-12, atol=1e-14)
     assert two.bounds.lower == pytest.approx(one.bounds.lower, abs=1e-13)
@@ -129,7 +129,7 @@ def test_entries_that_cannot_be_used_are_named(entry, words):
 def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     rows = direction_problem(as_rows(data()), nu, penalty)
     U = rows.best_scale(factor(rows)).U
-    last = look(rows, U, None)
+    last = certify_in_one_pass(rows, U, None)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
     small = sampling.surrogate(rows, sample, last)
     _, expected = Lagrangian(rows).value_and_gradient(last.point.U)

@@ -9,7 +9,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.pairs import Pairs
-from diffrac_cvx.certificates.row_bounds import look
+from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add
@@ -373,7 +373,7 @@ def test_the_moment_of_a_pass_is_at_the_best_multiple_of_the_factor_whatever_its
     X[5:] -= X.sum(axis=0) / 25
     problem, dense = (direction_problem(data, 1.0, PENALTY) for data in (as_rows(X), as_data(X)))
     for scale in (1.0, 3.0):
-        found = look(problem, scale * np.eye(5, 2), None)
+        found = certify_in_one_pass(problem, scale * np.eye(5, 2), None)
         best = dense.best_scale(np.eye(5, 2))
         assert found.point.value == pytest.approx(best.value)
         u = 1.0 / np.sqrt(np.maximum(best.q, found.floor))
@@ -385,7 +385,7 @@ def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():
     X = np.random.default_rng(0).standard_normal((200, 5))
     problem = direction_problem(as_rows(X), 1.0, PENALTY)
     U = np.column_stack([np.eye(5)[:, 0], 1e-7 * np.eye(5)[:, 1]])
-    found = look(problem, U, np.zeros((5, 5)))
+    found = certify_in_one_pass(problem, U, np.zeros((5, 5)))
     wider = sampling.grow(problem, found)
     violation = found.M - problem.A - np.diag(problem.c**2)
     growing = int(np.sum(np.linalg.eigvalsh(violation) > 0.0))

@@ -30,7 +30,7 @@ LAYERS = [
     ["relaxations.*", "solvers.*"],
     ["baselines.*"],
     ["registry"],
-    ["comparison.*", "paths", "estimators.*"],
+    ["comparison.*", "paths", "estimators.*", "typing"],
     ["plotting.*"],
     ["app.*"],
 ]

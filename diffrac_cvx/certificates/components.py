@@ -9,7 +9,7 @@ from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.pairs import eliminate
 from diffrac_cvx.certificates.partitions import UNPENALISED, join_labels, number_by_first
-from diffrac_cvx.certificates.row_bounds import look
+from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, in_unit_interval
 from diffrac_cvx.points.dense import array_points
@@ -118,7 +118,7 @@ def bound_of_matrix(problem: DirectionProblem, point: Scaled) -> float:
     """Return the lower bound that a matrix of directions proves; of sparse columns, from a pass over the rows."""
     problem = problem_by_rows(problem)
     if problem.X.in_passes:
-        return look(problem, dense(point.U), None, guess=True).bounds.lower
+        return certify_in_one_pass(problem, dense(point.U), None, guess=True).bounds.lower
     return bracket(problem, point).lower
 
 

@@ -99,7 +99,7 @@ class Judged:
         return np.asarray(self.X @ np.asarray(G[:d] @ weights) + float(offset @ weights))
 
     def cost(self, y: Array) -> float:
-        """Return a number that the cost of labels does not exceed, with a direction that is nearly the best."""
+        """Return an upper bound of the cost of labels, at a direction that is nearly the best."""
         a, c = weights_of(self.penalty, self.X.shape[1])
         v = self.direction(y - self.X.mean_of(y), a, c)
         return proved_labels_value(self.X, y, v, self.nu, a, c)

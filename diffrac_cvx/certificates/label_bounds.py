@@ -53,7 +53,7 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     weight = 1.0 - nu
     D = diagonal + weight * drift
     candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
-    lower = max(mean_of(1.0 - D) + min_eigenvalue(D, Q, weight) for D in candidates) - H.off
+    lower = max(lower_bound_of_mean(1.0 - D) + min_eigenvalue(D, Q, weight) for D in candidates) - H.off
     return Bracket(max(lower, 0.0), upper)
 
 
@@ -63,7 +63,7 @@ def of_values(H: Projection, F: Array) -> float:
     return float(round_up(H.off + sum_error(4 * n + H.Q.shape[1] + r + 64)))
 
 
-def mean_of(x: Array) -> float:
+def lower_bound_of_mean(x: Array) -> float:
     """Return a lower bound of the exact mean; the numbers themselves may be off by two roundings."""
     return float(np.mean(x)) - round_up(sum_error(len(x) + 4) * float(np.mean(np.abs(x))))
 
@@ -81,13 +81,13 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
         candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
-        lower = max(mean_of(1.0 - D) + min_eigenvalue(D, Q, -np.inf) for D in candidates) - H.off
+        lower = max(lower_bound_of_mean(1.0 - D) + min_eigenvalue(D, Q, -np.inf) for D in candidates) - H.off
         return Bracket(max(lower, 0.0), upper)
 
     def bound(weight: float, mu: Array | None = None) -> float:
         D = diagonal + weight * drift if mu is None else 1.0 - len(diagonal) * mu
         linear = (weight - 1.0) * alpha
-        return mean_of(1.0 - D) + linear - 4 * UNIT * abs(linear) + min_eigenvalue(D, Q, weight) - H.off
+        return lower_bound_of_mean(1.0 - D) + linear - 4 * UNIT * abs(linear) + min_eigenvalue(D, Q, weight) - H.off
 
     fixed = diagonal[:, None] * F - Q @ (Q.T @ F)
     moving = drift[:, None] * F - F.mean(axis=0)

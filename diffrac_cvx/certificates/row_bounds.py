@@ -41,7 +41,7 @@ class Pass(NamedTuple):
     bounds: Bracket
 
 
-def look(
+def certify_in_one_pass(
     problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = time_budget.poll, guess: bool = False
 ) -> Pass:
     """Return what one pass over all rows proves and gives at a factor.
@@ -69,7 +69,7 @@ def look(
 def bracket_rows(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (15) from a factor, one pass over many rows, and the multipliers of a result."""
     C = None if dual is None or dual.C is None or is_sparse(dual.C) else clip_to_box(problem, dual.C)
-    found = look(problem, U, C, guess=True)
+    found = certify_in_one_pass(problem, U, C, guess=True)
     lower = found.bounds.lower
     if dual is not None and dual.u is not None:
         u, inverse_mean = skip_zero_rows(problem, dual.u)

@@ -13,7 +13,7 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
 def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
-    """Return a number that the objective of (15) at V = GG' does not exceed, for the exactly centred data.
+    """Return an upper bound of the objective of (15) at V = GG', for the exactly centred data.
 
     It is close to the objective unless G has large entries that cancel.
 
@@ -47,7 +47,7 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
 
 
 def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: Array) -> float:
-    """Return a number that Eq. (9) at labels and a direction does not exceed, for the exactly centred data.
+    """Return an upper bound of Eq. (9) at labels and a direction, for the exactly centred data.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: A
 
 
 def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, a: Array, c: Array) -> float:
-    """Return a number that the cost of K clusters, as in `certify_clusters`, does not exceed.
+    """Return an upper bound of the cost of K clusters, as in `certify_clusters`.
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is
     (K sum_k c_k - nu (K - 2)^2) / (4 (K - 1)).

@@ -195,14 +195,14 @@ class Points(ABC):
     # Sums with their error, for the exactly centred data
 
     def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return what n times the mean of sqrt(q_i) is not below, and n times that of q_i not above.
+        """Return n times a lower bound of the mean of sqrt(q_i), and n times an upper bound of that of q_i.
 
         What `summands` additions round is not in it.
         """
         return bounds_of_blocks(self.row_blocks(), factor, self.counts)
 
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        """Return what the mean of (target_i - x_i'v)^2 is not above; what `summands` additions round is not in it."""
+        """Return an upper bound of the mean of (target_i - x_i'v)^2, but for what `summands` additions round."""
         norms = np.concatenate([row_norms(block, direction.units) for block in self.row_blocks()])
         return float(self.mean_of(misfits(self @ direction.v, norms, target, direction)))
 

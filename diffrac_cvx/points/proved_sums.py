@@ -74,7 +74,7 @@ def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, A
 def bounds_of_blocks(
     blocks: Iterable[Array], factor: RoundedFactor, counts: Array | None = None
 ) -> tuple[float, float]:
-    """Return what the sum of sqrt(q) is not below, and what the sum of q is not above, over all rows of some blocks.
+    """Return a lower bound of the sum of sqrt(q), and an upper bound of that of q, over all rows of some blocks.
 
     Rows may have counts, which weigh them.
     """
@@ -91,7 +91,7 @@ def bounds_of_blocks(
 
 
 def misfits(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:
-    """Return what (target_i - x_i'v)^2 is not above, shape (n,), from the products x_i'v and the norms of the rows."""
+    """Return upper bounds of (target_i - x_i'v)^2, shape (n,), from the products x_i'v and the norms of the rows."""
     d = len(direction.v)
     off = (sum_error(d + 16) * norms + 4.0 * sum_error(direction.n) * d**0.5) * direction.norm
     residual = np.abs(target - products)

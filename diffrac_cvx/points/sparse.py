@@ -216,7 +216,7 @@ class SparseColumns(Columns):
         return np.asarray(2.0 * squares + 8.0 * weight * self.r[chosen] ** 2)
 
     def row_norms(self, units: Array) -> Array:
-        """Return what the norms of the rows, columns times units, are not above: in their sparse part and the row."""
+        """Return upper bounds of the norms of the rows, columns times units: of their sparse part and the row."""
         squares = np.maximum(self.squares() @ units**2, 0.0)
         return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(self.r * units))  # |s| + |r| <= |s + r| + 2 |r|
 
@@ -234,7 +234,7 @@ class SparseColumns(Columns):
         return gain, energy
 
     def energy_bounds(self, factor: RoundedFactor) -> tuple[Array, Array]:
-        """Return what q_i is not below and not above, for a sparse factor, without a dense product.
+        """Return lower and upper bounds of q_i, for a sparse factor, without a dense product.
 
         The rows of X G are a sparse matrix and one row r: q_i is the sum of (s + r)^2 - r^2 over the entries of the
         former, plus |r|^2, and is off by rounding in proportion to |s + r|^2 + 2 |r|^2, beside what the products
@@ -249,7 +249,7 @@ class SparseColumns(Columns):
         return np.maximum(q - off, 0.0), q + off
 
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        """Return what the mean of (target_i - x_i'v)^2 is not above."""
+        """Return an upper bound of the mean of (target_i - x_i'v)^2."""
         return float(np.mean(misfits(self @ direction.v, self.row_norms(direction.units), target, direction)))
 
 

@@ -381,7 +381,7 @@ class StreamedRows(Points):
         return gain, energy
 
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        """Return what the mean of (target_i - x_i'v)^2 is not above."""
+        """Return an upper bound of the mean of (target_i - x_i'v)^2."""
         (total,) = self.sum_parts(part_misfit, direction, aligned=(target,), poll=time_budget.poll)
         return float(total) / len(self)
 

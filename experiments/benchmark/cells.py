@@ -13,8 +13,9 @@ import pandas as pd
 import diffrac_cvx as dc
 from diffrac_cvx.errors import ResourceError
 from diffrac_cvx.machine.processes import Call, OutOfTimeError, Worker, WorkerDiedError
-from diffrac_cvx.points.checks import Array, as_data
+from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.typing import Array
 from experiments.benchmark.instances import GRIDS, INSTANCES, LIMIT, LONG, MEDIUM, data_of
 from experiments.benchmark.methods import FAILED, GOALS, MEMORY, METHODS
 from experiments.data.loading import keep_loadable

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.typing import Array
 
 SPARSITY, NOISE = 10, 0.3  # of the planted direction; the standard deviation of each cluster, centres at -1 and 1
 CORRELATION = 0.7  # of neighbouring columns of the dense instance

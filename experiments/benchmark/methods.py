@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import diffrac_cvx as dc
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import Result
+from diffrac_cvx.typing import Array
 from experiments.runtime.pymanopt_max_cut import solve_max_cut
 
 GOALS = (1e-2, 1e-4)  # relative gaps, (upper - lower) / upper

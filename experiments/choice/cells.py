@@ -12,8 +12,8 @@ from sklearn.mixture import GaussianMixture
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import CRITERIA, rank
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.typing import Array
 from experiments.choice.sets import DESIGN, HELD_OUT, MADE, Labelled, read_set
 from experiments.harness.sweep import Cell, Row, cross
 

@@ -21,7 +21,7 @@ import pandas as pd
 from sklearn import datasets as sklearn_sets
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.data.origins import KEEL, Package
 from experiments.data.remake import PACKAGES, download, read_member
 

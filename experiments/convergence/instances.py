@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 Rng = np.random.Generator
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from diffrac_cvx.datasets.files import read_libsvm
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 RDATA = "rdata==1.1.0"  # reads R's files; the shipped files were made with 1.1.0
 BLOOD_TESTS = ("mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks")

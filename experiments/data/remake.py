@@ -23,7 +23,7 @@ from diffrac_cvx.datasets.catalogue import SETS, DataSet
 from diffrac_cvx.datasets.files import cache_folder, checksum, is_known, parse, read_packed
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.writing import whole_file
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.data.origins import ORIGINS, Origin, Package, Table
 
 PACKAGES = Path("build") / "packages"

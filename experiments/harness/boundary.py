@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.optimize
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.intervals import DRAWS, Interval, interval_of
 
 LEAST_DIMENSIONS = 4  # with a boundary inside the grid, below which nothing is fitted

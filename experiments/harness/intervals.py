@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 DRAWS = 400
 LEVEL = 0.95

@@ -13,8 +13,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.mixture import GaussianMixture
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row
 

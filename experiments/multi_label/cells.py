@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import LabelMixture
+from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.multi_label.data import OWN, load_labelled

@@ -9,8 +9,9 @@ import sklearn.datasets
 
 import diffrac_cvx as dc
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, as_matrix
+from diffrac_cvx.points.checks import as_matrix
 from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.typing import Array
 
 COREL_ROWS, COREL_LABELS = 2000, 80  # the sizes of the paper's COCO experiment
 OWN = "|"  # between the two paths of a user's own data

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
 
 DIMENSIONS = (12, 20)

@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.stats
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
 from experiments.phase_transition.uniqueness import is_only_solution
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 import numpy as np
 import scipy.optimize
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 Size = TypeVar("Size", float, Array)
 

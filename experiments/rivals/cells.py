@@ -8,7 +8,7 @@ import numpy as np
 import scipy.stats
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
 
 RESTARTS = 10

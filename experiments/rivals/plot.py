@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diffrac_cvx.plotting.canvas import Style
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
 from experiments.harness.intervals import mean_of
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array, as_data
+from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import column_basis
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.runtime.methods import LIMITED, published_fista
 

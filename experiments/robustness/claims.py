@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.boundary import crossing
 from experiments.harness.claims import Claim, Finding, judge
 from experiments.harness.intervals import DRAWS, Interval, interval_of, mean_of, share_of

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.benchmark.cells import TIMES
 from experiments.benchmark.methods import GOALS
 from experiments.harness.claims import Claim, Finding, judge

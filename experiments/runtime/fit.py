@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.intervals import Interval, bootstrap
 
 LEAST_SIZES = 4  # below which no power is fitted

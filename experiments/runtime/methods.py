@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.typing import Array
 from experiments.benchmark.methods import METHODS as TO_RELATIVE_GAP
 from experiments.runtime.pymanopt_max_cut import solve_max_cut
 

@@ -6,9 +6,10 @@ from importlib.util import find_spec
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array, as_data
+from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import column_basis
 from diffrac_cvx.problem.result import Result, Status
+from diffrac_cvx.typing import Array
 
 INSTALLED = find_spec("pymanopt") is not None
 HOW_TO_INSTALL = "pymanopt is not installed: the max-cut curve is left out; to have it: pip install pymanopt"

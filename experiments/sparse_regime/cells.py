@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
 from experiments.phase_transition.cells import MOST_POINTS, points_of
 from experiments.phase_transition.claims import RECOVERED

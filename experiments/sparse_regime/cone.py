@@ -23,7 +23,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.stats
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 STEPS = 300
 PRECISION = 1e-6  # relative decrease below which an iteration counts as none

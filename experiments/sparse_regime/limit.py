@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 import scipy.linalg
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 UNIQUE = 1e-7  # least mean of (x_i' Delta x_i)^2, at unit trace beside v, above which there is no other solution
 

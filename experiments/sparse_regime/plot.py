@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.boundary import Boundary
 from experiments.harness.style import ACCENT, GREEN, PAGE, SECOND, STYLE, save
 from experiments.phase_transition.claims import RECOVERED

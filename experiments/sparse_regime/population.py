@@ -6,7 +6,7 @@ import numpy as np
 import scipy.optimize
 import scipy.special
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 NODES = 24
 

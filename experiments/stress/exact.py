@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 DIGITS = 60
 SYSTEM_DIGITS = 160  # where the normal equations are solved, whose condition number is the square of that of the data

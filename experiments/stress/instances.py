@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 Rng = np.random.Generator
 MOST_POINTS, MOST_FEATURES = 12, 5

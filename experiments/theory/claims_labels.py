@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.typing import Array
 from experiments.harness.claims import Claim, judge
 from experiments.harness.intervals import DRAWS, Interval, bootstrap, interval_of, mean_of, share_of
 from experiments.theory.claims_balanced import LEAST

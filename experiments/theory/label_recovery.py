@@ -6,7 +6,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets.planted import make_sorted_labels
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import statistical_dimension
 

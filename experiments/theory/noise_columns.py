@@ -8,7 +8,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.datasets import planted
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.unique_solution import UNIQUE, least_diagonal_change, least_share, points_for_uniqueness
 

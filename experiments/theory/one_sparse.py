@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.noise_columns import LAWS, balanced_points, bound_of, scaled_law
 

@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.stats
 from matplotlib.axes import Axes
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.intervals import bootstrap, mean_of, share_of
 from experiments.harness.style import ACCENT, GREY, PAGE, SECOND, STYLE, save
 from experiments.theory.claims_balanced import of_the_proposition

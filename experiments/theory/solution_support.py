@@ -3,9 +3,9 @@
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.rounding.many_labels import fits_from
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.noise_columns import LAWS, balanced_points
 from experiments.theory.unique_solution import is_unique, points_for_uniqueness, statistical_dimension

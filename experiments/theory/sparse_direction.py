@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 
 RESTARTS, ROUNDS, SWEEPS = 10, 50, 300

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Row
 from experiments.theory.noise_columns import LAWS, balanced_points, bound_of, points_of_paper, scaled_law
 from experiments.theory.unique_solution import quadratic_forms

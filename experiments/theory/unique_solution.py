@@ -15,7 +15,7 @@ from typing import TypeVar
 import cvxpy as cp
 import numpy as np
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 Size = TypeVar("Size", float, Array)
 UNIQUE = 1e-7  # least mean of (b_i' Delta b_i)^2 above which there is no such Delta

@@ -8,8 +8,9 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array, as_data
+from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.linear_algebra import column_basis
+from diffrac_cvx.typing import Array
 from experiments.data.loading import keep_loadable
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.theory.unique_solution import statistical_dimension

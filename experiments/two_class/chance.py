@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import hypergeom
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 
 class Chance(NamedTuple):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 
 
 class Reading(NamedTuple):

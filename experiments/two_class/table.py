@@ -8,8 +8,8 @@ from scipy.special import gammaln
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.typing import Array
 from experiments.two_class.cells import RELATIVE
 from experiments.two_class.chance import best_of_random
 from experiments.two_class.readings import MAIN, READINGS

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.rounding import ROUNDINGS
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
 
 N, D, ALPHA_STAR = 80, 10, 0.25

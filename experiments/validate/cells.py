@@ -7,7 +7,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.comparison import Method, Task, relaxation_method, solver_method, worst_disagreement
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row
 
 SHAPES = [(12, 3), (20, 5), (30, 8), (40, 2), (25, 12), (60, 6), (10, 14), (8, 20), (16, 16), (30, 1)]

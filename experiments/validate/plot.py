@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.style import ACCENT, GREY, PAGE, STYLE, save
 from experiments.validate.cells import LARGEST_ERROR, METHODS, RELATED, SLACK
 from experiments.validate.check import errors_by_point, solver_of

@@ -6,8 +6,8 @@ The paper states nothing on such tables, so these are findings; each of the rule
 import numpy as np
 import pandas as pd
 
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.typing import Array
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import Interval, bootstrap, mean_of
 from experiments.wide.cells import DRAWS, SHIFT, SHIFTS, USUAL, VARIANTS, D, K, N

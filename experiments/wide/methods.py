@@ -14,8 +14,8 @@ from diffrac_cvx.baselines.influential import select_ifpca
 from diffrac_cvx.baselines.principal import select_sparse_component
 from diffrac_cvx.baselines.selection import Selection, grid_of_bounds
 from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.penalty import suggested_lam
+from diffrac_cvx.typing import Array
 
 LAMS, RIDGE = (0.2, 0.1, 0.05), 0.3
 GOAL = 1e-2  # proved relative gap at which a solve ends

@@ -21,7 +21,7 @@ import pandas as pd
 
 from diffrac_cvx.datasets.files import checksum
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.data.origins import Package
 from experiments.data.remake import PACKAGES, download, read_member
 from experiments.wide.tables import WideTable, keep_varying

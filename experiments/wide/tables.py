@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.typing import Array
 
 FACTORS = 10  # common to all columns
 BLOCK = 20  # columns that share one factor of their own

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.wide_law.law import (
     RIDGE,

@@ -19,7 +19,7 @@ import scipy.optimize
 import scipy.special
 import scipy.stats
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.typing import Array
 from experiments.sparse_regime.population import chi_squared
 
 RIDGE = 0.3

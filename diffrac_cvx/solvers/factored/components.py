@@ -96,7 +96,7 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
             state, best, since = join(state, claim.ratios, look.joins), np.inf, 0
         if since >= STALL and len(split.c) <= MOST_DENSE:
             return
-        state, steps = state if steps else lift(state), STEPS
+        state, steps = state if steps else revive_coordinates(state), STEPS
 
 
 def reduce_rank(point: Point) -> Point:
@@ -129,7 +129,7 @@ def warm_start(problem: BlockProblem, first: Start) -> State:
     return State(Blocks(problem, partition), point, problem.restrict_multiplier(partition, first.C))
 
 
-def lift(state: State) -> State:
+def revive_coordinates(state: State) -> State:
     """Return a warm start with some weight on every coordinate, and blocks of full rank, so that each can come back."""
     blocks = state.blocks.partition.blocks
     factors = [full_rank(U, len(block)) for U, block in zip(state.point.factors, blocks, strict=True)]

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.proof import clip_to_box
-from diffrac_cvx.certificates.row_bounds import Pass, look
+from diffrac_cvx.certificates.row_bounds import Pass, certify_in_one_pass
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, top_eigenvalue
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
@@ -179,7 +179,7 @@ def iterates(
     for m in sample_sizes(n, D, problem.has_l1):
         sample = take_sample(problem, m, poll)
         if best is None and U is not None:
-            best = look(problem, U, C, poll)
+            best = certify_in_one_pass(problem, U, C, poll)
             yield propose(best, 0)
         shrinks = True
         while shrinks and done < max_iter:
@@ -188,7 +188,7 @@ def iterates(
                 break
             solved = solve(small, *start_from(problem, best), wanted(best, tol), poll)
             done += solved.steps
-            found = look(problem, solved.U, solved.C, poll)
+            found = certify_in_one_pass(problem, solved.U, solved.C, poll)
             yield propose(found, done)
             shrinks = best is None or PROGRESS * found.bounds.gap <= best.bounds.gap
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
@@ -197,11 +197,11 @@ def iterates(
     if problem.has_l1 and not to_the_end:
         return
     if best is None and U is not None:
-        best = look(problem, U, C, poll)
+        best = certify_in_one_pass(problem, U, C, poll)
         yield propose(best, 0)
     progress = augmented_lagrangian.StallDetector()
     for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best), poll):
-        seen = look(problem, dense(iterate.U), iterate.dual and iterate.dual.C, poll)
+        seen = certify_in_one_pass(problem, dense(iterate.U), iterate.dual and iterate.dual.C, poll)
         proposed = propose(seen, iterate.n_iter + done)
         yield proposed
         if progress.ended(proposed, taken=1):

@@ -1,0 +1,9 @@
+"""Types that signatures of the package use, for those who write beside it."""
+
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.problem.penalty import Weight
+from diffrac_cvx.problem.result import Labels
+
+__all__ = ["Array", "Factor", "Labels", "Points", "Weight"]

@@ -25,12 +25,12 @@ from diffrac_cvx.certificates.block_bounds import (
     bracket_blocks,
     larger_t,
     prove,
-    single_ratios,
     spread_of,
     whiten,
 )
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
-from diffrac_cvx.certificates.pairs import eliminate, largest_safe_t, scan
+from diffrac_cvx.certificates.block_proof import eliminate, single_ratios
+from diffrac_cvx.certificates.pairs import largest_safe_t, scan
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.search import blended_ratio
 from diffrac_cvx.points.checks import as_data

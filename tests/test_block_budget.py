@@ -13,21 +13,26 @@ from posed import direction_problem
 from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, nearly_ones, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds, pairs
+from diffrac_cvx.certificates import block_bounds, block_proof, pairs
 from diffrac_cvx.certificates.block_bounds import (
     BlockCertificate,
     BlockRatios,
     Blocks,
     attempt,
-    block_matrix,
     bracket_blocks,
     check_pairs,
-    matrices,
     prove,
-    single_ratios,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
-from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, ScreeningRadius, eliminate, largest_safe_t, scan
+from diffrac_cvx.certificates.block_proof import (
+    Pairs,
+    SchurComplement,
+    block_matrix,
+    eliminate,
+    matrices,
+    single_ratios,
+)
+from diffrac_cvx.certificates.pairs import ScreeningRadius, largest_safe_t, scan
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import proved_ratio
 from diffrac_cvx.points import floating_point as rounding
@@ -142,7 +147,7 @@ def test_the_right_side_of_a_block_counts_its_moment_and_its_unpenalised_columns
 
 def test_the_ratio_of_a_block_counts_what_both_of_its_sides_may_be_off(monkeypatch):
     found = []
-    monkeypatch.setattr(block_bounds, "proved_ratio", lambda *given: found.append(given[0]) or proved_ratio(*given))
+    monkeypatch.setattr(block_proof, "proved_ratio", lambda *given: found.append(given[0]) or proved_ratio(*given))
     split = split_of(np.random.default_rng(0).standard_normal((20, 3)), nu=0.5)
     blocks, u = Blocks(split, Partition(np.array([0, 0, 1]))), np.linspace(1.0, 2.0, 20)
     C = 0.5 * split.box_of(blocks.partition.blocks[0])
@@ -546,7 +551,7 @@ def component(split, table, u, t, partition, C):
     j, k = j[apart], k[apart]
     G = pairs.block_of(split, at, slice(0, m), slice(0, m))[j, k]
     chosen = Pairs(j, k, G, np.zeros(len(j)))  # boxes of no size: S holds all of G
-    (found,) = matrices(blocks, ratios, at, chosen)
+    (found,) = matrices(blocks.given, ratios.u, ratios.C, at, chosen)
     order = found.members
     exact = np.array(
         [[-exact_pair(split, table, u, t, p, q) for q in range(m)] for p in range(m)], dtype=object
@@ -597,7 +602,7 @@ def test_the_matrix_of_a_component_of_sparse_columns_counts_the_row_that_is_adde
     one = np.zeros(1, dtype=int)
     G = pairs.block_of(split, at, slice(0, m), slice(0, m))[0, 1]
     chosen = Pairs(one, one + 1, np.array([G]), np.zeros(1))
-    (found,) = matrices(blocks, BlockRatios(u, 1.0, np.zeros(0), [], []), at, chosen)
+    (found,) = matrices(blocks.given, u, [], at, chosen)
     X = exact_shifted(split.X)
     exact = -gram(X, fractions(u) - Fraction(1.2)) + np.diag(Fraction(1.2) * fractions(split.c) ** 2)
     off = size(fractions(found.S) - exact)

@@ -7,8 +7,9 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import components, pairs
 from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_proof import eliminate
 from diffrac_cvx.certificates.components import label_components, weights_at
-from diffrac_cvx.certificates.pairs import ScreeningRadius, eliminate, scan
+from diffrac_cvx.certificates.pairs import ScreeningRadius, scan
 from diffrac_cvx.certificates.partitions import join_labels
 from diffrac_cvx.points.checks import as_data
 

@@ -1,6 +1,5 @@
 """Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -9,23 +8,23 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem
+from diffrac_cvx.certificates.block_proof import (
+    BlockData,
+    Pairs,
+    SchurComplement,
+    eliminate,
+    empty_pairs,
+    involved_groups,
+    matrices,
+    prove_block,
+    single_ratios,
+)
 from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.pairs import (
-    NEAR,
-    Pairs,
-    Poll,
-    SchurComplement,
-    ScreeningRadius,
-    eliminate,
-    empty_pairs,
-    largest_safe_t,
-    look_again,
-    scan,
-)
+from diffrac_cvx.certificates.pairs import NEAR, Poll, ScreeningRadius, largest_safe_t, look_again, scan
 from diffrac_cvx.certificates.partitions import Partition
-from diffrac_cvx.certificates.proof import Pencil, bound_at, is_positive, proved_ratio
+from diffrac_cvx.certificates.proof import bound_at, is_positive
 from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
 from diffrac_cvx.machine import time_budget
@@ -93,6 +92,7 @@ class Blocks:
         self.problem, self.partition = problem, partition
         self.data = [problem.data_of(block) for block in partition.blocks]
         self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
+        self.given = BlockData(problem, partition, self.data, self.right)
         self.whiteners = [whiten(right) for right in self.right]
 
     def ratios(self, q: Array, C: list[Array]) -> BlockRatios:
@@ -127,16 +127,16 @@ class Blocks:
         """
         time_budget.poll()
         W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
-        off_M = self.problem.moment_error(block, M, top)
-        right_error = self.problem.right_error(block, self.right[i])
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
+        off_M = size * self.problem.moment_error(block, M, top)
+        off_right = size * self.problem.right_error(block, self.right[i])
         inside = symmetric(times(W[:s].T, times(C, W[:s])))
-        found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, size * off_M, size * right_error)
+        found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, off_M, off_right)
         right = self.right[i].copy()
         right[:s, :s] += found.share * C
         values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
-        least = float(values[0])
-        return proved_ratio(Pencil(M, right, off_M, right_error), found.t, least), found.share * C
+        shrunk = found.share * C
+        return prove_block(self.given, i, M, shrunk, top, found.t, float(values[0])), shrunk
 
 
 def whiten(right: Array) -> Array:
@@ -148,37 +148,6 @@ def whiten(right: Array) -> Array:
     values, vectors = eigh(right)
     keep = values > 8 * len(right) * EPS * values[-1]
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
-
-
-def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
-    """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with F, shape (m1,).
-
-    Rounding is covered: each is a little too large.
-    """
-    n, top = problem.most_rows, problem.problem.largest_weight(u)
-    off = problem.data_error(singles)
-    M = problem.weighted_squares(u)[singles]
-    lost = sum_error(n + 8) * problem.X.terms(M, float(np.mean(u)), singles)
-    M = (np.sqrt(M + lost) + top**0.5 * off) ** 2
-    least = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
-    right = least * (1 - sum_error(n + 8)) - 2 * np.sqrt(least) * off
-    if problem.F.shape[1] == 0:
-        return np.asarray(M / right) * (1 + 8 * EPS)
-    uF = u[:, None] * problem.F
-    MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.products_with(uF)[singles], problem.cross[singles]
-    # Coordinates e_j - r_j on F, in which A + Diag(c)^2 is diagonal.
-    right = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
-    rest = Mcross - r @ MF
-    pencil = np.empty((len(singles), 1 + len(MF), 1 + len(MF)))
-    pencil[:, 0, 0] = (M - np.sum((Mcross + rest) * r, axis=1)) / right
-    pencil[:, 0, 1:] = pencil[:, 1:, 0] = rest / np.sqrt(right)[:, None]
-    pencil[:, 1:, 1:] = MF
-    # The differences are off by the rounding of what they are of: M and A on the coordinate, over what is left of it.
-    terms = problem.X.terms(M + least, 1.0 + float(np.mean(u)), singles) - least + np.trace(MF)
-    mass = np.trace(pencil, axis1=1, axis2=2) + terms * (1.0 + least / right)
-    found = np.linalg.eigvalsh(pencil)[:, -1]
-    off_F = problem.whitened.right_error + 2 * top**0.5 * problem.whitened.data_error
-    return np.asarray(found + 8 * (sum_error(n + 32) + off_F) * mass)
 
 
 def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> ScreeningRadius | None:
@@ -197,57 +166,6 @@ def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Scr
     lost = 1.0 + sum_error(problem.most_rows + 64)
     near, scale = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal)
     return ScreeningRadius(lost * near, lost * scale, abs(t - 1.0))
-
-
-class ComponentMatrix(NamedTuple):
-    """A component of groups and leftover pairs: its coordinates, S on them, and how far S may be off."""
-
-    members: Indices
-    S: Array
-    off: float
-
-
-def matrices(blocks: Blocks, ratios: BlockRatios, at: SchurComplement, pairs: Pairs) -> Iterator[ComponentMatrix]:
-    """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
-
-    The bound on its rounding comes with it.
-
-    Between the groups C is G/t clipped to its box, so that S is minus the pairs' excess there.
-    """
-    problem, partition = blocks.problem, blocks.partition
-    joined = partition.join(pairs.j, pairs.k)
-    excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
-    M = problem.weighted_squares(ratios.u)
-    diagonal = at.t * problem.diagonal - M - np.sum(at.K**2, axis=0)
-    sums = problem.rows.X.terms(at.t * problem.diagonal + M, at.t + float(np.mean(ratios.u)))
-    mass = 4.0 * at.roundings * (sums + at.condition * np.sum(at.K**2, axis=0))
-    number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
-    for group in involved_groups(joined, pairs):
-        position[group] = np.arange(len(group))
-        S = np.diag(diagonal[group])
-        for label in np.unique(partition.labels[group]):
-            if int(label) in number:
-                i = number[int(label)]
-                place = position[partition.blocks[i]]
-                S[np.ix_(place, place)] = block_matrix(blocks, ratios, at, i)
-        inside = joined.labels[pairs.j] == joined.labels[group[0]]
-        j, k = position[pairs.j[inside]], position[pairs.k[inside]]
-        S[j, k] = S[k, j] = -excess[inside]
-        yield ComponentMatrix(group, S, float(mass[group].sum()))
-
-
-def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
-    """Return the groups of the joined partition that have a pair inside."""
-    return [joined.groups[label] for label in np.unique(joined.labels[pairs.j])]
-
-
-def block_matrix(blocks: Blocks, ratios: BlockRatios, at: SchurComplement, i: int) -> Array:
-    """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
-    block, data = blocks.partition.blocks[i], blocks.data[i]
-    s = len(block)
-    M = data.columns(slice(s)).moment(ratios.u)
-    K = at.K[:, block]
-    return np.asarray(at.t * (blocks.right[i][:s, :s] + ratios.C[i]) - M - K.T @ K)
 
 
 def least_direction(S: Array) -> tuple[Array, float]:
@@ -391,7 +309,7 @@ def check_pairs(
         large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
         violated = violated.take(np.flatnonzero(~large))
     failures = []
-    for members, S, off in matrices(blocks, ratios, at, violated):
+    for members, S, off in matrices(blocks.given, ratios.u, ratios.C, at, violated):
         poll()
         if not is_positive(S, off):
             failures.append(Failure(members, *least_direction(S)))

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_proof import eliminate
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.pairs import eliminate
 from diffrac_cvx.certificates.partitions import UNPENALISED, join_labels, number_by_first
 from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
 from diffrac_cvx.machine.memory import require_memory

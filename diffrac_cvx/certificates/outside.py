@@ -20,8 +20,9 @@ import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Gram, Indices
+from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement
 from diffrac_cvx.certificates.lassos import lassos
-from diffrac_cvx.certificates.pairs import Pairs, SchurComplement, excess_pairs
+from diffrac_cvx.certificates.pairs import excess_pairs
 from diffrac_cvx.certificates.proof import bound_at, succeeds
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array

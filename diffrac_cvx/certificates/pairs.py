@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
+from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement, empty_pairs
 from diffrac_cvx.certificates.partitions import join_labels
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.result import Labels
 
@@ -22,98 +22,6 @@ AGAIN = 20_000  # pairs that are looked at between looks at the clock
 GATHER = 30  # how much longer a product takes alone than among others
 
 Poll = Callable[[], None]
-
-
-class Pairs(NamedTuple):
-    """Pairs of coordinates j < k in different groups, G_jk, and the side of its box, t c_j c_k or a little less."""
-
-    j: Indices
-    k: Indices
-    G: Array
-    side: Array
-
-    @property
-    def excess(self) -> Array:
-        """G_jk less its box, with its sign; 0 inside."""
-        return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.side, 0.0))
-
-    def take(self, chosen: Indices) -> "Pairs":
-        """Return some of the pairs."""
-        return Pairs(self.j[chosen], self.k[chosen], self.G[chosen], self.side[chosen])
-
-    def beyond(self) -> "Pairs":
-        """Return the pairs beyond their box."""
-        return self.take(np.flatnonzero(~(np.abs(self.G) <= self.side)))
-
-
-def empty_pairs() -> Pairs:
-    """Return no pairs."""
-    none = np.zeros(0, dtype=np.intp)
-    return Pairs(none, none, np.zeros(0), np.zeros(0))
-
-
-class SchurComplement(NamedTuple):
-    """Schur complement of F at t, and what rounding may change.
-
-    Attributes
-    ----------
-    t : float
-        The t of the bound.
-    gram_weights : array
-        Weights of the rows, (u - t)/n where A is of the rows of X.
-    K : (f, m) array
-        S_jF S_FF^-1 S_Fk = K_j'K_k.
-    roundings : float
-        Relative error of the sums.
-    condition : float
-        By how much more K_j'K_k may be off.
-    box : float
-        What G_jk may be off, over c_j c_k.
-    """
-
-    t: float
-    gram_weights: Array
-    K: Array
-    roundings: float = 0.0
-    condition: float = 1.0
-    box: float = 0.0
-
-    @property
-    def side(self) -> float:
-        """Side of the boxes over c_j c_k: t, less what rounding may change."""
-        return self.t - self.box
-
-
-def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | None:
-    """Eliminate F from S = t (A + C + Diag(c)^2) - M; None where S is not positive definite on F."""
-    if not np.isfinite(t):
-        return None
-    n, gram_weights, f = len(u), problem.gram_weights(u, t), problem.F.shape[1]
-    if f == 0:
-        return with_rounding(problem, u, SchurComplement(t, gram_weights, np.zeros((0, len(problem.c)))), 1.0)
-    values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
-    top = problem.problem.largest_weight(u)
-    off = t * problem.whitened.right_error + 4 * (t * top) ** 0.5 * problem.whitened.data_error
-    if values[0] <= 64 * f * sum_error(n + 32) * t + 4 * off:
-        return None
-    rows = problem.rows
-    between = rows.X.products_with(gram_weights[:, None] * rows.F) * len(rows.F)
-    K = (vectors / np.sqrt(values)).T @ between.T
-    return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / float(values[0]))
-
-
-def with_rounding(problem: BlockProblem, u: Array, at: SchurComplement, condition: float) -> SchurComplement:
-    """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
-    n, top = len(at.gram_weights), problem.problem.largest_weight(u)
-    sizes, rows = np.abs(at.gram_weights), problem.rows.X
-    size = rows.terms(rows.squares().row_sums(sizes), float(sizes.sum())) + condition * np.sum(at.K**2, axis=0)
-    # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.
-    weight = 1.0 + 2.0 * (top / at.t) ** 0.5 if len(at.K) else 0.0
-    roundings = sum_error(n + len(at.K) + 32) + problem.whitened.right_error + weight * problem.whitened.data_error
-    # Columns are off by their centring, which changes G_jk by at most this times their norms.
-    moved = 2.0 * (at.t + top) * problem.data_error(slice(None)) * np.sqrt(problem.diagonal)
-    box = float(np.max((roundings * size + moved) / problem.c**2, initial=0.0))
-    return at._replace(roundings=roundings, condition=condition, box=round_up(box))
 
 
 class ScreeningRadius(NamedTuple):

@@ -18,8 +18,9 @@ from diffrac_cvx.certificates.block_bounds import (
     prove,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
+from diffrac_cvx.certificates.block_proof import Pairs, eliminate, empty_pairs
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.pairs import Pairs, Poll, eliminate, empty_pairs, look_again
+from diffrac_cvx.certificates.pairs import Poll, look_again
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse

@@ -1,0 +1,218 @@
+"""What proves a lower bound of (15) at a block diagonal V, rounding included.
+
+Let F be the unpenalised coordinates.  At weights u and a number t the bound 1 - t mean(1/u) holds if
+S = t (A + C + Diag(c)^2) - M is positive semidefinite for a C in its box.  F is eliminated; between the blocks C is
+what is left of M - t A clipped to its box, so that S there is minus the excess of the pairs beyond their box, and it
+is enough that S is positive semidefinite on each component that blocks and such pairs make.  Who calls chooses u, t
+and C inside the blocks; what this file returns counts all that rounding may change.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.certificates.block_problem import BlockProblem
+from diffrac_cvx.certificates.partitions import Indices, Partition
+from diffrac_cvx.certificates.proof import Pencil, proved_ratio
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import round_up, sum_error
+from diffrac_cvx.points.linear_algebra import EPS
+from diffrac_cvx.points.points import Columns
+
+
+class BlockData(NamedTuple):
+    """A problem and its blocks: the columns of each with F, and A + Diag(c)^2 on them."""
+
+    problem: BlockProblem
+    partition: Partition
+    data: list[Columns]
+    right: list[Array]
+
+
+def prove_block(blocks: BlockData, i: int, M: Array, C: Array, top: float, t: float, least: float) -> float:
+    """Return a t, a little above the one given, with M <= t (A + C + Diag(c)^2) on a block and F; infinity if none is.
+
+    M is the moment of the block's data at weights of the rows whose `largest_weight` is top.
+    """
+    problem, block, s = blocks.problem, blocks.partition.blocks[i], len(C)
+    off_M = problem.moment_error(block, M, top)
+    right, right_error = blocks.right[i].copy(), problem.right_error(block, blocks.right[i])
+    right[:s, :s] += C
+    return proved_ratio(Pencil(M, right, off_M, right_error), t, least)
+
+
+def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
+    """Return the largest generalised eigenvalue of (M, A + Diag(c)^2) on each single coordinate with F, shape (m1,).
+
+    Rounding is covered: each is a little too large.
+    """
+    n, top = problem.most_rows, problem.problem.largest_weight(u)
+    off = problem.data_error(singles)
+    M = problem.weighted_squares(u)[singles]
+    lost = sum_error(n + 8) * problem.X.terms(M, float(np.mean(u)), singles)
+    M = (np.sqrt(M + lost) + top**0.5 * off) ** 2
+    least = np.where(problem.diagonal > 0.0, problem.diagonal, 1.0)[singles]
+    right = least * (1 - sum_error(n + 8)) - 2 * np.sqrt(least) * off
+    if problem.F.shape[1] == 0:
+        return np.asarray(M / right) * (1 + 8 * EPS)
+    uF = u[:, None] * problem.F
+    MF, Mcross, r = problem.F.T @ uF / len(u), problem.X.products_with(uF)[singles], problem.cross[singles]
+    # Coordinates e_j - r_j on F, in which A + Diag(c)^2 is diagonal.
+    right = np.maximum(right - np.sum(r**2, axis=1), problem.c[singles] ** 2)
+    rest = Mcross - r @ MF
+    pencil = np.empty((len(singles), 1 + len(MF), 1 + len(MF)))
+    pencil[:, 0, 0] = (M - np.sum((Mcross + rest) * r, axis=1)) / right
+    pencil[:, 0, 1:] = pencil[:, 1:, 0] = rest / np.sqrt(right)[:, None]
+    pencil[:, 1:, 1:] = MF
+    # The differences are off by the rounding of what they are of: M and A on the coordinate, over what is left of it.
+    terms = problem.X.terms(M + least, 1.0 + float(np.mean(u)), singles) - least + np.trace(MF)
+    mass = np.trace(pencil, axis1=1, axis2=2) + terms * (1.0 + least / right)
+    found = np.linalg.eigvalsh(pencil)[:, -1]
+    off_F = problem.whitened.right_error + 2 * top**0.5 * problem.whitened.data_error
+    return np.asarray(found + 8 * (sum_error(n + 32) + off_F) * mass)
+
+
+class Pairs(NamedTuple):
+    """Pairs of coordinates j < k in different groups, G_jk, and the side of its box, t c_j c_k or a little less."""
+
+    j: Indices
+    k: Indices
+    G: Array
+    side: Array
+
+    @property
+    def excess(self) -> Array:
+        """G_jk less its box, with its sign; 0 inside."""
+        return np.asarray(np.sign(self.G) * np.maximum(np.abs(self.G) - self.side, 0.0))
+
+    def take(self, chosen: Indices) -> "Pairs":
+        """Return some of the pairs."""
+        return Pairs(self.j[chosen], self.k[chosen], self.G[chosen], self.side[chosen])
+
+    def beyond(self) -> "Pairs":
+        """Return the pairs beyond their box."""
+        return self.take(np.flatnonzero(~(np.abs(self.G) <= self.side)))
+
+
+def empty_pairs() -> Pairs:
+    """Return no pairs."""
+    none = np.zeros(0, dtype=np.intp)
+    return Pairs(none, none, np.zeros(0), np.zeros(0))
+
+
+class SchurComplement(NamedTuple):
+    """Schur complement of F at t, and what rounding may change.
+
+    Attributes
+    ----------
+    t : float
+        The t of the bound.
+    gram_weights : array
+        Weights of the rows, (u - t)/n where A is of the rows of X.
+    K : (f, m) array
+        S_jF S_FF^-1 S_Fk = K_j'K_k.
+    roundings : float
+        Relative error of the sums.
+    condition : float
+        By how much more K_j'K_k may be off.
+    box : float
+        What G_jk may be off, over c_j c_k.
+    """
+
+    t: float
+    gram_weights: Array
+    K: Array
+    roundings: float = 0.0
+    condition: float = 1.0
+    box: float = 0.0
+
+    @property
+    def side(self) -> float:
+        """Side of the boxes over c_j c_k: t, less what rounding may change."""
+        return self.t - self.box
+
+
+def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | None:
+    """Eliminate F from S = t (A + C + Diag(c)^2) - M; None where S is not positive definite on F."""
+    if not np.isfinite(t):
+        return None
+    n, gram_weights, f = len(u), problem.gram_weights(u, t), problem.F.shape[1]
+    if f == 0:
+        return with_rounding(problem, u, SchurComplement(t, gram_weights, np.zeros((0, len(problem.c)))), 1.0)
+    values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
+    top = problem.problem.largest_weight(u)
+    off = t * problem.whitened.right_error + 4 * (t * top) ** 0.5 * problem.whitened.data_error
+    if values[0] <= 64 * f * sum_error(n + 32) * t + 4 * off:
+        return None
+    rows = problem.rows
+    between = rows.X.products_with(gram_weights[:, None] * rows.F) * len(rows.F)
+    K = (vectors / np.sqrt(values)).T @ between.T
+    return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / float(values[0]))
+
+
+def with_rounding(problem: BlockProblem, u: Array, at: SchurComplement, condition: float) -> SchurComplement:
+    """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
+    n, top = len(at.gram_weights), problem.problem.largest_weight(u)
+    sizes, rows = np.abs(at.gram_weights), problem.rows.X
+    size = rows.terms(rows.squares().row_sums(sizes), float(sizes.sum())) + condition * np.sum(at.K**2, axis=0)
+    # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.
+    weight = 1.0 + 2.0 * (top / at.t) ** 0.5 if len(at.K) else 0.0
+    roundings = sum_error(n + len(at.K) + 32) + problem.whitened.right_error + weight * problem.whitened.data_error
+    # Columns are off by their centring, which changes G_jk by at most this times their norms.
+    moved = 2.0 * (at.t + top) * problem.data_error(slice(None)) * np.sqrt(problem.diagonal)
+    box = float(np.max((roundings * size + moved) / problem.c**2, initial=0.0))
+    return at._replace(roundings=roundings, condition=condition, box=round_up(box))
+
+
+class ComponentMatrix(NamedTuple):
+    """A component of groups and leftover pairs: its coordinates, S on them, and how far S may be off."""
+
+    members: Indices
+    S: Array
+    off: float
+
+
+def matrices(
+    blocks: BlockData, u: Array, C: list[Array], at: SchurComplement, pairs: Pairs
+) -> Iterator[ComponentMatrix]:
+    """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
+
+    The bound on its rounding comes with it.
+
+    Between the groups C is G/t clipped to its box, so that S is minus the pairs' excess there.
+    """
+    problem, partition = blocks.problem, blocks.partition
+    joined = partition.join(pairs.j, pairs.k)
+    excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
+    M = problem.weighted_squares(u)
+    diagonal = at.t * problem.diagonal - M - np.sum(at.K**2, axis=0)
+    sums = problem.rows.X.terms(at.t * problem.diagonal + M, at.t + float(np.mean(u)))
+    mass = 4.0 * at.roundings * (sums + at.condition * np.sum(at.K**2, axis=0))
+    number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
+    for group in involved_groups(joined, pairs):
+        position[group] = np.arange(len(group))
+        S = np.diag(diagonal[group])
+        for label in np.unique(partition.labels[group]):
+            if int(label) in number:
+                i = number[int(label)]
+                place = position[partition.blocks[i]]
+                S[np.ix_(place, place)] = block_matrix(blocks, u, C[i], at, i)
+        inside = joined.labels[pairs.j] == joined.labels[group[0]]
+        j, k = position[pairs.j[inside]], position[pairs.k[inside]]
+        S[j, k] = S[k, j] = -excess[inside]
+        yield ComponentMatrix(group, S, float(mass[group].sum()))
+
+
+def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
+    """Return the groups of the joined partition that have a pair inside."""
+    return [joined.groups[label] for label in np.unique(joined.labels[pairs.j])]
+
+
+def block_matrix(blocks: BlockData, u: Array, C: Array, at: SchurComplement, i: int) -> Array:
+    """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
+    block, data = blocks.partition.blocks[i], blocks.data[i]
+    s = len(block)
+    M = data.columns(slice(s)).moment(u)
+    K = at.K[:, block]
+    return np.asarray(at.t * (blocks.right[i][:s, :s] + C) - M - K.T @ K)

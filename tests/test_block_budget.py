@@ -619,7 +619,7 @@ def test_a_bound_is_proved_only_where_its_matrix_is_positive_beyond_what_it_may_
     chosen = Pairs(one, one + 1, np.array([1.0]), np.array([0.5]))
     least = []
     for off, proves in ((0.09, True), (0.11, False)):
-        together = block_bounds.ComponentMatrix(np.arange(2), np.diag([0.1, 1.0]), off)
+        together = block_proof.ComponentMatrix(np.arange(2), np.diag([0.1, 1.0]), off)
         monkeypatch.setattr(block_bounds, "matrices", lambda *_, together=together: iter([together]))
         found = attempt(blocks, claim, at, chosen, None, quiet)
         assert (found.lower is not None) == proves
@@ -633,7 +633,7 @@ def test_the_matrix_of_a_block_is_that_of_its_definition():
     C, at = 0.5 * split.box_of(np.array([0, 1])), eliminate(split, u, 2.0)
     X, A = split.X.array()[:, :2], blocks.right[0][:2, :2]
     expected = 2.0 * (A + C) - X.T @ (u[:, None] * X) / 20 - at.K[:, :2].T @ at.K[:, :2]
-    found = block_matrix(blocks, BlockRatios(u, 1.0, np.zeros(1), [1.0], [C]), at, 0)
+    found = block_matrix(blocks.given, u, C, at, 0)
     np.testing.assert_allclose(found, expected, atol=1e-14)
 
 

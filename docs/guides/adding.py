@@ -1,6 +1,6 @@
 r"""
 Adding a relaxation, a solver, a rounding, a form of data, a data set, an experiment
-===================================================================================
+====================================================================================
 
 Each is one small function or class and one record. Everything on this page stays outside the package; the last sentence of each
 section says where the same goes inside.

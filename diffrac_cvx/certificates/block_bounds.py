@@ -29,7 +29,7 @@ from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import (
     EPS,
@@ -321,8 +321,9 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
     if point.value > 1.0 - LEAST_GAIN:
         return Bracket(0.0, float(point.value))
     split = block_problem(problem)
-    partition = split.partition_of(point.U)
-    if problem.X.in_memory and is_concentrated(point.U):
+    U = as_sparse(point.U)
+    partition = split.partition_of(U)
+    if problem.X.in_memory and is_concentrated(U):
         return Bracket(bound_outwards(problem, point, C), float(point.value))
     blocks = Blocks(split, partition)
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
@@ -360,4 +361,4 @@ def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = No
         return bracket_rows(problem, dense(point.U), dual)
     if not is_sparse(point.U):
         return bracket(problem, point, dual)
-    return bracket_blocks(problem, point, None if dual is None else dual.C)
+    return bracket_blocks(problem, point, None if dual is None or dual.C is None else as_sparse(dual.C))

@@ -81,7 +81,12 @@ class Judged:
         """Return the signs of the leading vector of Y or XVX' about its mean; None where there is no such vector."""
         y = np.random.default_rng(0).standard_normal(len(self.X))
         for _ in range(POWER_STEPS):
-            image = F @ (F.T @ y) if F is not None else self.product(G, y)
+            if F is not None:
+                image = F @ (F.T @ y)
+            elif G is not None:
+                image = self.product(G, y)
+            else:
+                return None
             size = float(np.linalg.norm(image))
             if not 0.0 < size < np.inf:
                 return None

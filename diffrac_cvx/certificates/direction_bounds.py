@@ -57,11 +57,11 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
 
 def lower_bounds(problem: DirectionProblem, point: Scaled, dual: Dual | None) -> Iterator[float]:
     """Yield the lower bounds that weights and multipliers read off a point prove, those of the dual first."""
-    C_given = None if dual is None or dual.C is None else clip_to_box(problem, dual.C)
+    C_given = None if dual is None or dual.C is None else clip_to_box(problem, dense(dual.C))
     if dual is not None and dual.u is not None:
         yield lower_bound(problem, *skip_zero_rows(problem, dual.u), C_given)
     for u, inverse_mean in candidate_weights(problem, point.q):
-        for C in candidate_matrices(problem, point.U, partial(problem.X.moment, u), C_given):
+        for C in candidate_matrices(problem, dense(point.U), partial(problem.X.moment, u), C_given):
             yield lower_bound(problem, u, inverse_mean, C)
 
 
@@ -105,7 +105,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
     upper = l1 - problem.gain(U)
     upper += round_up((sum_error(4 * n + 4 * len(U)) + 2.0 * off.data_error) * (1.0 + l1))
     lower = -1.0 - 4 * UNIT
-    given = [] if dual is None or dual.C is None else [clip_to_box(problem, dual.C)]
+    given = [] if dual is None or dual.C is None else [clip_to_box(problem, dense(dual.C))]
     for u, inverse_mean in candidate_weights(problem, problem.X.energies(U)):
         half = problem.X.moment(u) / 2
         theta = problem.gain(U) / 2 - l1

@@ -10,7 +10,7 @@ from diffrac_cvx.certificates.proof import OF_MEANS, bound_at, clip_to_box, mome
 from diffrac_cvx.certificates.search import FLOORS, candidate_matrices, closer_to_feasible
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import is_sparse
+from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
@@ -58,7 +58,7 @@ def certify_in_one_pass(
     M, lower = moments[0], -np.inf
     solver = [C] if C is None else [C, closer_to_feasible(problem, M, C)]
     for i in range(len(floors)) if np.ptp(sums.inverses) > 0.0 else range(1):
-        tried = candidate_matrices(problem, point.U, partial(moments.__getitem__, i), C) if guess else solver
+        tried = candidate_matrices(problem, dense(point.U), partial(moments.__getitem__, i), C) if guess else solver
         moment = moment_of_sums(problem, sums.moments[i] / n)
         t = min(least_ratio(problem, moment, candidate if problem.has_l1 else None) for candidate in tried)
         lower = max(lower, bound_at(t, sums.inverses[i] / n, OF_MEANS + problem.X.summands))

@@ -1,6 +1,6 @@
 """Factors U of V = UU', dense or sparse: a sparse one has a few nonzeros a column, as where V is block diagonal."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse
@@ -10,16 +10,24 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import principal_columns, row_blocks, times
 
-Sparse = Any  # a scipy.sparse array; the types of SciPy's operations on them are too narrow to be of use
-Factor = Any  # an Array or a Sparse
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+Sparse = scipy.sparse.csc_array | scipy.sparse.csr_array
+Factor = Array | Sparse
 
 MOST_ROTATED = 800  # columns: to make more of them orthogonal takes seconds
 ROWS = 512  # of UU' that are made at a time
 
 
-def is_sparse(U: object) -> bool:
+def is_sparse(U: object) -> "TypeIs[Sparse]":
     """Whether a factor is sparse."""
     return bool(scipy.sparse.issparse(U))
+
+
+def as_sparse(U: Factor) -> Sparse:
+    """Return a factor as a sparse array."""
+    return U if is_sparse(U) else scipy.sparse.csc_array(U)
 
 
 def dense(U: Factor) -> Array:

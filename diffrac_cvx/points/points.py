@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, order_columns
+from diffrac_cvx.points.factors import Factor, order_columns, products
 from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two, row_products, times, unit_rows
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks, misfits, row_norms
 
@@ -122,7 +122,7 @@ class Points(ABC):
 
     def energies(self, U: Factor) -> Array:
         """Return q_i = x_i'UU'x_i, shape (n,), without a matrix of n rows and columns."""
-        return np.concatenate([row_products(XU, XU) for XU in (times(block, U) for block in self.row_blocks())])
+        return np.concatenate([row_products(XU, XU) for XU in (products(block, U) for block in self.row_blocks())])
 
     def gain_and_energy(self, U: Factor) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i."""

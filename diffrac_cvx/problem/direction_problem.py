@@ -15,6 +15,7 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import (
     Factor,
     Sparse,
+    as_sparse,
     dense,
     scale_rows,
     squared,
@@ -325,7 +326,7 @@ class DirectionProblem:
         """Return the factor, in these coordinates, of the user's V = GG'."""
         size = len(self.scale)
         if self.has_offset and G.shape[0] == size - 1:
-            G = scipy.sparse.csc_array(scipy.sparse.vstack([G, scipy.sparse.csc_array((1, G.shape[1]))]))
+            G = scipy.sparse.csc_array(scipy.sparse.vstack([as_sparse(G), scipy.sparse.csc_array((1, G.shape[1]))]))
         if G.shape[0] != size:
             raise DataError(f"V has {G.shape[0]} rows; for these data and this nu it must have {size}")
         return self.from_unit_columns(scale_rows(G, 1.0 / self.scale))

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array
@@ -262,7 +261,7 @@ class Result:
     seconds: float
     solver: str
     history: tuple[Progress, ...] = field(default=(), repr=False)
-    C: Array | scipy.sparse.csr_array | None = field(default=None, repr=False)
+    C: Factor | None = field(default=None, repr=False)
     u: Array | None = field(default=None, repr=False)
     G: Factor | None = field(default=None, repr=False)
     components: Components | None = field(default=None, repr=False)

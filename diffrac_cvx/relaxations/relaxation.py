@@ -10,6 +10,7 @@ import numpy as np
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
+from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.problem.result import Bracket
 
 UNIT = Bracket(0.0, 1.0)
@@ -35,7 +36,7 @@ class Reading(NamedTuple):
     F: Array
     value: float
     bracket: Bracket
-    G: Array | None = None
+    G: Factor | None = None
     left_out: int = 0
     judged: Judged | None = None
 

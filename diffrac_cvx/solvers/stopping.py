@@ -306,6 +306,7 @@ def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, 
     V = 0 has the value 1, so that no more is ever needed.  The lower bound is held against this value, and against the
     cost of rounded labels.
     """
+    assert found.G is not None  # solvers of (15) have a V
     value = min(1.0, proved_value(data, nu, penalty, found.G))  # in this order, 1 where the other is NaN
     status = found.status
     if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):

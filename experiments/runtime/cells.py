@@ -223,7 +223,7 @@ def hold_against_penalty(planted: Planted, lam: float, method: str, seed: int) -
     penalty = dc.Penalty.l1(lam)
     plain = dc.low_rank(planted.X, tol=1e-8, **LIMITS)
     ours = dc.low_rank(planted.X, 1.0, penalty, tol=1e-7, **LIMITS)
-    value = dc.certify_v(planted.X, plain.V, 1.0, penalty).upper
+    value = dc.certify_v(planted.X, plain, 1.0, penalty).upper
     labels, penalised = (dc.rounding.kmeans_centered(found.F) for found in (plain, ours))
     return describe(planted, plain) | {
         "value": value,

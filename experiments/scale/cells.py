@@ -10,6 +10,7 @@ import numpy as np
 
 import diffrac_cvx as dc
 from diffrac_cvx.machine.memory import reset_peak, resident
+from diffrac_cvx.points.factors import diagonal
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.scale.data import make_rows, make_words, write_rows
 
@@ -60,7 +61,7 @@ def measure_words(n: int, d: int, workers: int) -> Row:  # there are none
     started = time.perf_counter()
     dc.rounding.kmeans_centered(result.factor)
     rounding = time.perf_counter() - started
-    size = np.sqrt(np.asarray(result.G.multiply(result.G).sum(axis=1)).ravel()) if result.G is not None else np.zeros(1)
+    size = np.sqrt(diagonal(result.G)) if result.G is not None else np.zeros(1)
     return {
         **describe(result, n),
         "memory": resident("VmHWM") - before,

@@ -14,6 +14,7 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.rounding.directions import best_direction
+from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.stress.exact import DIGITS, best_labels_value, direction_value, labels_value
 from experiments.stress.instances import FAMILIES, MANY, WHOLE, Instance, make_instance
@@ -88,7 +89,7 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         left_out = max(result.left_out for result in results.values())
         if w is None and not instance.has_many_columns:  # there the space of labels is not asked
             left_out = max(left_out, projection_of(as_data(X), a).left_out)
-        values = {name: direction_value(X, nu, a, c, dense(r.G), w) for name, r in results.items() if is_quick(r)}
+        values = {name: direction_value(X, nu, a, c, factor_of(r), w) for name, r in results.items() if is_quick(r)}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
         lowers = {name: claimed(result) for name, result in results.items()}
         for name, result in results.items():
@@ -130,11 +131,17 @@ def certified(certify: Callable[..., dc.Bracket], *given: Any, **named: Any) -> 
         return contradiction.lower
 
 
+def factor_of(result: dc.Result) -> Array:
+    """Return G with V = GG'."""
+    assert result.G is not None  # solvers of (15) have a V
+    return dense(result.G)
+
+
 def value_on_all_columns(instance: Instance) -> Decimal:
     """Return the value of the main part of a V that was sought on all columns at once, not from a few outwards."""
     X, nu, a, c, w, _ = instance
     found = dc.low_rank(X, nu, dc.Penalty(a, c), max_iter=200, time_limit=SECONDS, sample_weight=w, working_set=False)
-    left, sizes, _ = np.linalg.svd(dense(found.G), full_matrices=False)
+    left, sizes, _ = np.linalg.svd(factor_of(found), full_matrices=False)
     return direction_value(X, nu, a, c, left[:, :MAIN] * sizes[:MAIN], w)
 
 

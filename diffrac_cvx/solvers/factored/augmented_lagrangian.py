@@ -9,6 +9,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import UNIT
 from diffrac_cvx.points.linear_algebra import (
     LARGE,
@@ -306,7 +307,7 @@ def iterates(
     to leave.
     """
     lagrangian, memory = lagrangian_of(problem, C), Memory()
-    start = problem.best_scale(lagrangian.factor(spread_start(problem)) if U is None else U).U
+    start = dense(problem.best_scale(lagrangian.factor(spread_start(problem)) if U is None else U).U)
     at = lagrangian.point(lagrangian.unknown(start) if start.any() else spread_start(problem))
     lagrangian.latest = at.U
     done, best, since, saved = 0, np.inf, 0, 0.0

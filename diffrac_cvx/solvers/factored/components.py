@@ -23,7 +23,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.pairs import Poll, look_again
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Sparse, dense, is_sparse
+from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket, Components, Labels
@@ -116,7 +116,8 @@ def warm_start(problem: BlockProblem, first: Start) -> State:
     """Return the state of a sparse factor and its multipliers."""
     rows = scipy.sparse.csr_array(cast(Sparse, first.U))
     penalised, free = rows[problem.penalised], np.linalg.lstsq(problem.basis, dense(rows[problem.free]))[0]
-    partition = problem.partition_of(first.U)
+    assert first.U is not None  # else there is nothing to start from
+    partition = problem.partition_of(as_sparse(first.U))
     weights = np.sqrt(np.asarray(penalised.multiply(penalised).sum(axis=1)).ravel())
     # One intercept for each single coordinate: what is left of the free part is not needed at an optimum.
     intercepts, factors = (penalised @ free.T) * inverse_or_one(weights)[:, None], []
@@ -127,7 +128,11 @@ def warm_start(problem: BlockProblem, first: Start) -> State:
     alone = np.flatnonzero(np.asarray(abs(penalised).sum(axis=0)).ravel() == 0.0)
     rest = psd_factor(free[:, alone] @ free[:, alone].T) if len(free) else np.zeros((0, 0))
     point = Point(weights[partition.singles], intercepts[partition.singles], rest, factors)
-    return State(Blocks(problem, partition), point, problem.restrict_multiplier(partition, first.C))
+    return State(
+        Blocks(problem, partition),
+        point,
+        problem.restrict_multiplier(partition, None if first.C is None else as_sparse(first.C)),
+    )
 
 
 def revive_coordinates(state: State) -> State:

@@ -21,7 +21,7 @@ from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, 
 from diffrac_cvx.certificates.search import closer_to_feasible
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.factors import Factor, dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
 from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
@@ -155,7 +155,7 @@ def diagonal_floor(problem: DirectionProblem) -> float:
 
 def used_rows(U: Factor) -> npt.NDArray[np.bool_]:
     """Return which rows of a factor are not zero."""
-    return np.asarray(abs(U).sum(axis=1)).ravel() > 0.0
+    return diagonal(U) > 0.0
 
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
@@ -204,7 +204,7 @@ def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: i
     small = problem.restrict(state.chosen)
     lagrangian, memory = Lagrangian(small, state.C), Memory()
     lagrangian.stiffen(STIFFNESS * len(state.chosen))
-    start = small.best_scale(state.U).U
+    start = dense(small.best_scale(state.U).U)
     at, done = lagrangian.point(start if start.any() else state.U), 0
     while True:
         at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done // 2), max_iter - done), memory, poll)
@@ -222,7 +222,7 @@ def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: i
 def judge(problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array, steps: int) -> Solved:
     """Return a factor and its multiplier with the better of its two points and the best dual near them."""
     point = small.best_scale(U)
-    thresholded = without_inactive(small, point.U, C)
+    thresholded = without_inactive(small, dense(point.U), C)
     dual = dual_of(problem, small, point, lambda M: (closer_to_feasible(small, M, C),))
     best = thresholded if thresholded.value < point.value else point
     return Solved(U, C, best, dual, best.value - dual.lower, steps)

@@ -9,6 +9,7 @@ from diffrac_cvx.certificates.proof import clip_to_box
 from diffrac_cvx.certificates.search import candidate_weights, closer_to_feasible, fit_from
 from diffrac_cvx.machine.time_budget import LeaveError, is_late
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, psd_factor, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
@@ -22,7 +23,8 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool =
     The bound uses the energies of the point given: C belongs to them, and not to those of the thresholded one.  Where
     the multiplier is fitted, that takes an eigendecomposition a step.
     """
-    thresholded = without_inactive(problem, point.U, C)
+    U = dense(point.U)
+    thresholded = without_inactive(problem, U, C)
     better = thresholded if thresholded.value < point.value else point
     lower = 0.0
     C = clip_to_box(problem, C)
@@ -33,7 +35,7 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool =
             closer = closer_to_feasible(problem, M, C)
             lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
             if fitted:
-                closer = fit_from(problem, M, times(point.U, point.U.T), C, FITTED)
+                closer = fit_from(problem, M, times(U, U.T), C, FITTED)
                 lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
     return better, Bracket(float(lower), float(better.value))
 

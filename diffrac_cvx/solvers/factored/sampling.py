@@ -201,7 +201,8 @@ def iterates(
         yield propose(best, 0)
     progress = augmented_lagrangian.StallDetector()
     for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best), poll):
-        seen = certify_in_one_pass(problem, dense(iterate.U), iterate.dual and iterate.dual.C, poll)
+        C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)
+        seen = certify_in_one_pass(problem, dense(iterate.U), C, poll)
         proposed = propose(seen, iterate.n_iter + done)
         yield proposed
         if progress.ended(proposed, taken=1):

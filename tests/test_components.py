@@ -186,3 +186,14 @@ def test_a_result_without_directions_is_refused():
     X = instance(0)[0]
     with pytest.raises(dc.DataError, match="no V"):
         dc.find_components(X, dc.solve(dc.penalized_nu(X), "SCS"))
+
+
+def test_nothing_is_proved_to_be_apart_where_the_powers_of_a_row_are_too_small_to_be_numbers():
+    X, _, _ = instance(1)
+    for faint, apart in ((1e-20, True), (1e-60, False), (1e-90, False)):
+        weights = np.append(faint, np.ones(len(X) - 1))
+        penalty = dc.Penalty(a=0.2, c=0.5)
+        result = dc.low_rank(X, 1.0, penalty, sample_weight=weights)
+        found = dc.find_components(X, result, 1.0, penalty, sample_weight=weights)
+        assert (len(set(found)) > 1) is apart
+        assert result.gap <= 1e-5, "the bracket holds all the same"

@@ -151,7 +151,9 @@ def whiten(right: Array) -> Array:
 
 
 def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> ScreeningRadius | None:
-    r"""Return the distance to the optimal G that the gap at t leaves; None with unpenalised coordinates.
+    r"""Return the distance to the optimal G that the gap at t leaves; None where it is not known.
+
+    It is not with unpenalised coordinates, nor where a row counts next to nothing.
 
     As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
     Where q is below its floor, u is not 1/sqrt(q), and what that changes is added.
@@ -160,6 +162,8 @@ def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Scr
         return None
     whole = problem.problem
     weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0)), whole.zero_rows
+    if not weights.hold(~zero):
+        return None
     used = np.where(zero, 0.0, weights.w)
     fourth = problem.fourth_moments(used)
     floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)))

@@ -15,7 +15,7 @@ from diffrac_cvx.points.checks import Array, in_unit_interval
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.points import Mask, Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import (
@@ -30,6 +30,7 @@ from diffrac_cvx.problem.result import Labels, Result
 
 COLUMNS = 512  # of X that are multiplied with all others at a time
 LEAST_GAP = 1e-13  # gaps below are rounding
+LEAST_ROOT = 1e-40  # sqrt(q) of a row: below, the fourth powers of its entries are too small to be numbers
 
 
 class Weights(NamedTuple):
@@ -38,6 +39,10 @@ class Weights(NamedTuple):
     u: Array
     w: Array
     gap: float
+
+    def hold(self, used: Mask) -> bool:
+        """Whether nothing in w has underflowed at the rows used: elsewhere it bounds nothing."""
+        return bool(np.max(self.u[used], initial=0.0) <= 1.0 / LEAST_ROOT)
 
 
 @in_range()
@@ -156,10 +161,12 @@ def label_components(
 ) -> Labels:
     """Return the component of each penalised coordinate, numbered from 0 by first coordinate.
 
-    All are in one where the others cannot be eliminated, as far from an optimum.
+    All are in one where the others cannot be eliminated, as far from an optimum, or a row counts next to nothing.
     """
     used, m, free = ~problem.zero_rows, len(penalised), np.flatnonzero(problem.c == 0.0)
     margin = 0.0
+    if rtol is None and not weights.hold(used):
+        return np.zeros(m, dtype=np.int64)
     if rtol is None:  # what rounding may change of G_jk, over c_j c_k
         at = eliminate(block_problem(problem), np.where(used, weights.u, 0.0), 1.0)
         margin = np.inf if at is None else at.box

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates import certify_y
 from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
 from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative
 from diffrac_cvx.points.reading import as_points
@@ -25,7 +26,6 @@ from diffrac_cvx.solvers import low_rank, solve
 
 __all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
 
-SHORTEST = 0.01  # seconds that a solve is given at least
 
 Rounding = Callable[[Array], Array]
 Reserve = Callable[[Any, Array, Result], tuple[Reservation, ...]]
@@ -443,16 +443,13 @@ def solve_along(
     KeyboardInterrupt
         At Ctrl-C, where there is no ``progress`` or nothing is solved yet.
     """
-    start, began = None, time.perf_counter()
+    start, clock = None, Clock(total_time)
     for k, parameter in enumerate(grid):
         if progress is not None and progress(float(parameter)) and k:
             return
-        limits = {}
-        if total_time is not None:
-            left = total_time - (time.perf_counter() - began)
-            if k and left <= 0.0:
-                return
-            limits = {"time_limit": max(left / (len(grid) - k), SHORTEST)}
+        if k and clock.is_over:
+            return
+        limits = {} if total_time is None else {"time_limit": clock.share(len(grid) - k)}
         try:
             result = solve_at(float(parameter), start, **limits)
         except KeyboardInterrupt:

@@ -9,7 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import (
     CRITERIA,
-    Clock,
     agreements,
     draw_halves,
     find_best,
@@ -17,6 +16,7 @@ from diffrac_cvx.estimators.choice import (
     rank,
     split_points,
 )
+from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.plotting import ChoiceDisplay
 from experiments.choice import sets
 

@@ -15,7 +15,6 @@ from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.search import candidate_weights
 from diffrac_cvx.estimators.choice import (
-    Clock,
     Setting,
     agreements,
     follow_path,
@@ -23,6 +22,7 @@ from diffrac_cvx.estimators.choice import (
     split_points,
     squared_correlation,
 )
+from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.reading import read_points

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt
 from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import Array, as_data, as_seed, in_unit_interval, positive
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
@@ -31,7 +31,6 @@ LABELS = (
     "error_sign_leading", "error_sign_second", "error_goemans_williamson",
 )  # fmt: skip
 USUAL = str(Status.OPTIMAL)
-SHORTEST = 0.01  # seconds that a method is given at least
 
 Report = Callable[[str, Progress | None], object]
 
@@ -206,11 +205,11 @@ def compare(
         seed=as_seed(random_state, "random_state"),
     )
     chosen, left_out = choose_methods(methods, task)
-    whole = None if total_time is None else perf_counter() + positive(total_time, "total_time")
+    clock = Clock(None if total_time is None else positive(total_time, "total_time"))
     if alpha is None and any(method.needs_alpha for method in chosen.values()):
-        task = with_best_alpha(with_share(task, whole, len(chosen) + 1))
+        task = with_best_alpha(with_share(task, clock, len(chosen) + 1))
         task = replace(task, time_limit=time_limit)
-    found, stopped = run_methods(chosen, task, memory, progress, whole)
+    found, stopped = run_methods(chosen, task, memory, progress, clock)
     wrong = tuple(find_disagreements(found))
     # Where brackets contradict each other no bound can be relied on, and the labels' gap is left empty.
     lower = -np.inf if wrong else max(map(lower_of, found.values()), default=-np.inf)
@@ -249,7 +248,7 @@ def with_best_alpha(task: Task) -> Task:
 
 
 def run_methods(
-    methods: Mapping[str, Method], task: Task, memory: bool, progress: Report | None, whole: float | None = None
+    methods: Mapping[str, Method], task: Task, memory: bool, progress: Report | None, clock: Clock
 ) -> tuple[dict[str, Found], list[str]]:
     """Run the methods in turn until the user asks to stop or the time is up, and say where that was."""
     found: dict[str, Found] = {}
@@ -264,9 +263,9 @@ def run_methods(
     for i, name in enumerate(names):
         if report(name, None):
             return found, [f"stopped before {', '.join(names[i:])}"]
-        if whole is not None and i and perf_counter() >= whole:
+        if i and clock.is_over:
             return found, [f"the time was up before {', '.join(names[i:])}"]
-        limited = with_share(task, whole, len(names) - i)
+        limited = with_share(task, clock, len(names) - i)
         try:
             if memory:
                 found[name] = attempt_apart(methods[name], limited)
@@ -279,12 +278,10 @@ def run_methods(
     return found, []
 
 
-def with_share(task: Task, whole: float | None, methods: int) -> Task:
+def with_share(task: Task, clock: Clock, methods: int) -> Task:
     """Return the task with an equal share of the time that is left for some methods."""
-    if whole is None:
-        return task
-    share = max((whole - perf_counter()) / methods, SHORTEST)
-    return replace(task, time_limit=share if task.time_limit is None else min(task.time_limit, share))
+    limits = [seconds for seconds in (task.time_limit, clock.share(methods)) if seconds is not None]
+    return replace(task, time_limit=min(limits, default=None))
 
 
 def explain_left_out(reasons: Mapping[str, str]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Choose lam, ridge and nu without labels: splits along a grid, splits of halves of the points, and criteria."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates import certify_labels
-from diffrac_cvx.machine.time_budget import Budget, spend, within
+from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -145,28 +144,6 @@ def split_points(
     y = kmeans_centered(result.F, shares)
     v = best_direction(points, y - points.mean_of(y), *setting.penalty.weights(X.shape[1]))
     return Split(setting, v, threshold(X @ v, shares), result)
-
-
-class Clock:
-    """Seconds left of a limit on the whole, by the wall clock, which all processes share."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self.end = None if seconds is None else time.time() + seconds
-
-    @property
-    def left(self) -> float | None:
-        """Seconds left, None without a limit; never 0, which solvers refuse."""
-        return None if self.end is None else max(self.end - time.time(), 1e-3)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the limit is reached."""
-        return self.end is not None and time.time() >= self.end
-
-    @property
-    def budget(self) -> Budget | None:
-        """What is computed under it looks at."""
-        return within(self.left)
 
 
 def follow_path(

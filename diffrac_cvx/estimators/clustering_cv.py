@@ -13,7 +13,6 @@ from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed
 from diffrac_cvx.estimators.choice import (
     CRITERIA,
-    Clock,
     HeldOut,
     PathEntry,
     Setting,
@@ -25,6 +24,7 @@ from diffrac_cvx.estimators.choice import (
     tabulate,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
+from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, one_of, positive, positive_int
 from diffrac_cvx.points.weights import as_weights, points_with_weight, shares_of
 from diffrac_cvx.problem.penalty import suggested_lam

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SPEED = 2e9  # floating-point operations a second that a decomposition makes at least, on a machine that is busy
-SHORTEST = 1e-3  # seconds that a solver gets where none are left
+SHORTEST = 0.01  # seconds that a solver gets where none are left
 PATIENCE = 1.0  # seconds that a limit may be exceeded by
 
 
@@ -64,6 +64,32 @@ def within(seconds: float | None) -> Budget | None:
         return current.get()
     end, outer = time.perf_counter() + seconds, current.get()
     return Budget(lambda: min(end - time.perf_counter(), np.inf if outer is None else outer.left()))
+
+
+class Clock:
+    """Seconds left of a limit on several computations together, by the wall clock, which all processes share."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.end = None if seconds is None else time.time() + seconds
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, None without a limit; never 0, which solvers refuse."""
+        return self.share(1)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is reached."""
+        return self.end is not None and time.time() >= self.end
+
+    @property
+    def budget(self) -> Budget | None:
+        """What is computed under it looks at."""
+        return within(self.left)
+
+    def share(self, parts: int) -> float | None:
+        """Return an equal share of the seconds left for each of some parts, None without a limit; never 0."""
+        return None if self.end is None else max((self.end - time.time()) / parts, SHORTEST)
 
 
 def seconds_left() -> float | None:

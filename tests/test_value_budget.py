@@ -12,10 +12,10 @@ from rationals import badly_centred_column, centred, fractions, is_semidefinite,
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, values
 from diffrac_cvx.certificates.label_bounds import (
-    FEASIBLE,
     Projection,
     bracket_alpha,
     bracket_nu,
+    cost_of_balance,
     lower_bound_of_mean,
     min_eigenvalue,
     objective,
@@ -389,11 +389,42 @@ def test_the_value_of_labels_counts_the_terms_of_its_sums():
 
 
 def test_an_imbalance_that_is_met_nearly_is_counted():
-    """1'Y1/n^2 is alpha to FEASIBLE: the value of Y moved to alpha differs by some multiple of that."""
+    """Where the mean is right up to rounding, its rounding is counted; where not, what Y moved to alpha costs."""
     X = as_data(np.random.default_rng(0).standard_normal((12, 1)))
     H, y = projection_of(X), np.where(np.arange(12) < 9, 1.0, -1.0)[:, None]
     found = bracket_alpha(H, y, 0.25)
-    assert 4.0 * FEASIBLE <= found.upper - objective(H.Q, y) <= 5.0 * FEASIBLE + H.off
+    assert 8.0 * sum_error(12) <= found.upper - objective(H.Q, y) <= 16.0 * sum_error(64) + H.off
+    assert cost_of_balance(y, 0.16) == pytest.approx(0.8)
+    assert cost_of_balance(y, 0.36) <= 8.0 * sum_error(64)
+
+
+@pytest.mark.parametrize("off", [1e-5, 1e-7, 3e-8, 1e-9])
+def test_three_balanced_points_cost_one_half_whatever_factor_is_asked(off):
+    """Y1 = 0 and diag Y = 1 leave one Y of three points, Y_ij = -1/2, and with one column (7) is 1/2 at alpha = 0."""
+    F = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        H = projection_of(as_data(rng.standard_normal((3, 1))))
+        for direction in rng.standard_normal((10, 2)):
+            found = bracket_alpha(H, F + off * direction, 0.0)
+            assert found.lower <= 0.5 <= found.upper
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e-13, 1e-17, 1e-30])
+def test_the_bound_near_balance_is_not_that_at_balance(alpha):
+    """The optimum of (7) falls like the root of alpha: 11' aside, rows moved by that root cost less."""
+    F = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
+    least = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        H = projection_of(as_data(rng.standard_normal((3, 1))))
+        angles = np.linspace(0.0, 2.0 * np.pi, 60)
+        moved = [F + alpha**0.5 * np.array([np.cos(angle), np.sin(angle)]) for angle in angles]
+        upper = min(bracket_alpha(H, G, alpha).upper for G in moved)
+        for G in (F, moved[0]):
+            assert bracket_alpha(H, G, alpha).lower <= upper
+        least.append(0.5 - upper)
+    assert alpha < 1e-20 or max(least) > 0.1 * alpha**0.5
 
 
 def test_a_mean_is_not_above_the_exact_one():

@@ -11,7 +11,8 @@ from diffrac_cvx.points.floating_point import UNIT, outside_of, round_up, roundi
 from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten, unit_rows
 from diffrac_cvx.problem.result import Bracket
 
-FEASIBLE = 1e-12  # in 1'Y1/n^2
+FEASIBLE = 1e-12  # in 1'Y1/n^2, of a point; what it is off is counted in its value
+NEARLY_BALANCED = 1e-12  # an imbalance alpha at which the bound of 0 is worth looking at
 
 
 class Projection(NamedTuple):
@@ -72,17 +73,21 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     """Bracket (7) from any F, and the multiplier mu of diag Y = 1 if the solver has one.
 
     The multiplier of the constraint is fitted to the stationarity of F, then improved by a scalar search: every value
-    gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0 and the bound is taken on the complement of 1.
+    gives a valid bound.  At alpha = 0 the feasible Y have Y1 = 0 and the bound is taken on the complement of 1; near 0
+    that bound counts too, less what `cost_of_balance` gives.
     """
     F, Q = with_imbalance(F, alpha), H.Q
-    upper = min(max(objective(Q, F), 0.0) + of_values(H, F) + 4.0 * FEASIBLE, 1.0)
+    upper = min(max(objective(Q, F), 0.0) + of_values(H, F) + cost_of_balance(F, alpha), 1.0)
     diagonal, drift = gradient(Q, F)
-    if alpha <= FEASIBLE:
+    balanced = 0.0
+    if alpha <= NEARLY_BALANCED:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
         candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
         lower = max(lower_bound_of_mean(1.0 - D) + min_eigenvalue(D, Q, -np.inf) for D in candidates) - H.off
-        return Bracket(max(lower, 0.0), upper)
+        balanced = max(lower - round_up(8.0 * alpha**0.5), 0.0)
+        if alpha == 0.0:
+            return Bracket(balanced, upper)
 
     def bound(weight: float, mu: Array | None = None) -> float:
         D = diagonal + weight * drift if mu is None else 1.0 - len(diagonal) * mu
@@ -93,16 +98,30 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     moving = drift[:, None] * F - F.mean(axis=0)
     size = float(np.sum(moving**2))
     guess = -float(np.sum(fixed * moving)) / size if size > 1e-20 * len(F) else 1.0
-    lower = max(bound(guess), bound(1.0), 0.0)
+    lower = max(bound(guess), bound(1.0), balanced)
     if upper - lower > 1e-9:
         width = 0.2 * (1.0 + abs(guess))
         found = scipy.optimize.minimize_scalar(
-            lambda weight: -bound(weight), bounds=(guess - width, guess + width), method="bounded"
+            lambda weight: -max(bound(weight), -1.0), bounds=(guess - width, guess + width), method="bounded"
         )
         lower = max(lower, -float(found.fun))
         if mu is not None:
             lower = max(lower, bound(guess, mu), bound(float(found.x), mu))
     return Bracket(lower, upper)
+
+
+def cost_of_balance(F: Array, alpha: float) -> float:
+    r"""Return how much more a feasible Y of (7) may cost than unit rows F whose mean m is only nearly right.
+
+    Y + share (11' - Y) does where the imbalance is below alpha, and costs no more.  Above, move all rows by the same
+    vector, of length :math:`\delta = |m| - \sqrt\alpha`, so that the mean is right; times
+    :math:`1 - 6\delta` their squared norms lack between :math:`4\delta` and :math:`8\delta` of 1, and since no root
+    of these exceeds the sum of two others there are vectors of these squared norms and of sum 0.  Added in other
+    coordinates, they cost at most their mean, :math:`8\delta`.  Nothing less holds: the optimum of (7) has a slope of
+    :math:`-\infty` at alpha = 0.
+    """
+    length = float(np.linalg.norm(F.mean(axis=0)))
+    return float(round_up(8.0 * (max(length - alpha**0.5, 0.0) + sum_error(len(F) + F.shape[1] + 16))))
 
 
 def objective(Q: Array, F: Array) -> float:
@@ -154,12 +173,12 @@ def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
 
 
 def with_imbalance(F: Array, alpha: float) -> Array:
-    """Return unit rows with 1'Y1/n^2 = alpha to 1e-12: the mean is moved, then 11' or a balanced Y added."""
+    """Return unit rows with 1'Y1/n^2 = alpha to FEASIBLE: the mean is moved, then 11' or a balanced Y added."""
     F = unit_rows(F)
     for _ in range(200):
         mean = F.mean(axis=0)
         size = float(mean @ mean)
-        if size <= alpha + 1e-15:
+        if size**0.5 <= alpha**0.5 + 1e-15:
             break
         F = unit_rows(F - mean * (1.0 - (alpha / size) ** 0.5))
     found = factor_imbalance(F)

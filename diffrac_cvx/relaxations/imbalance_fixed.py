@@ -4,7 +4,13 @@ import cvxpy as cp
 import numpy.typing as npt
 import scipy
 
-from diffrac_cvx.certificates.label_bounds import FEASIBLE, Projection, bracket_alpha, projection_of, with_imbalance
+from diffrac_cvx.certificates.label_bounds import (
+    NEARLY_BALANCED,
+    Projection,
+    bracket_alpha,
+    projection_of,
+    with_imbalance,
+)
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.relaxations.label_space import (
@@ -56,7 +62,7 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     def shortcut() -> Reading | Relaxation | None:
         if value_of(weight) == 1.0:
             return read_all_ones(n)
-        return constrained_balanced(H) if value_of(weight) <= FEASIBLE else None
+        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEARLY_BALANCED else None
 
     return Relaxation(
         name="constrained_alpha",
@@ -69,8 +75,11 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     )
 
 
-def constrained_balanced(H: Projection) -> Relaxation:
-    """Return (7) at alpha = 0, where Y1 = 0, in the face Y = N W N' with the columns of N a basis of 1's complement."""
+def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
+    """Return (7) at alpha = 0, where Y1 = 0, in the face Y = N W N' with the columns of N a basis of 1's complement.
+
+    What is read is a point and a bracket of (7) at alpha, which is 0 or nearly.
+    """
     n = len(H.Q)
     N = scipy.linalg.helmert(n).T
     W = cp.Variable((n - 1, n - 1), PSD=True, name="W")
@@ -79,7 +88,7 @@ def constrained_balanced(H: Projection) -> Relaxation:
     unit = cp.sum(cp.multiply(N @ W, N), axis=1) == 1
 
     def read() -> Reading:
-        return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), 0.0, diagonal_multiplier(unit))
+        return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, diagonal_multiplier(unit))
 
     return Relaxation(
         name="constrained_alpha",

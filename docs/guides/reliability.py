@@ -195,7 +195,7 @@ for solver in ("CLARABEL", "SCS"):
 # What is not solved, and why:
 #
 # * `low_rank` to :math:`10^{-4}`, on correlated columns, heavy tails and outliers with many features (from 100, or more than points): gaps
-#   of :math:`10^{-4}` to :math:`5 \cdot 10^{-2}` were left. The upper bound is right to a few digits soon, the multiplier C follows slowly, and steps cost
+#   of :math:`10^{-4}` to :math:`6 \cdot 10^{-2}` were left. The upper bound is right to a few digits soon, the multiplier C follows slowly, and steps cost
 #   :math:`d^3`. A larger ridge or lambda helps; so does time.
 # * `low_rank` to :math:`10^{-8}`, outlying rows: a condition number of :math:`10^{12}` and more leaves proved gaps of
 #   :math:`10^{-8}` to :math:`4 \cdot 10^{-5}` in double precision; the status is then ``STALLED``. With a tiny lambda the optimum itself is

@@ -21,6 +21,7 @@ from diffrac_cvx.certificates.label_bounds import (
     objective,
     of_values,
     projection_of,
+    with_imbalance,
 )
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
@@ -420,7 +421,8 @@ def test_the_bound_near_balance_is_not_that_at_balance(alpha):
         H = projection_of(as_data(rng.standard_normal((3, 1))))
         angles = np.linspace(0.0, 2.0 * np.pi, 60)
         moved = [F + alpha**0.5 * np.array([np.cos(angle), np.sin(angle)]) for angle in angles]
-        upper = min(bracket_alpha(H, G, alpha).upper for G in moved)
+        at_alpha = [with_imbalance(G, alpha) for G in moved]
+        upper = min(objective(H.Q, G) + of_values(H, G) + cost_of_balance(G, alpha) for G in at_alpha)
         for G in (F, moved[0]):
             assert bracket_alpha(H, G, alpha).lower <= upper
         least.append(0.5 - upper)

@@ -5,6 +5,7 @@ from math import isqrt
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse
 from posed import misfits_of, proved_clusters_value, proved_labels_value, proved_value, with_proved_value
 from rationals import badly_centred_column, centred, fractions, is_semidefinite, nearly_ones, size
@@ -515,3 +516,29 @@ def test_no_solution_is_called_optimal_by_a_solver_with_a_gap_above_the_toleranc
         for tol in (1e-13, 1e-14, 1e-15):
             found = dc.low_rank(X, tol=tol, max_iter=60)
             assert found.status is not dc.Status.OPTIMAL or found.gap <= tol
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-9, 0.01, 0.2])
+def test_what_balance_costs_is_enough_for_a_feasible_point(alpha):
+    """The point that `cost_of_balance` speaks of is made: rows moved, scaled, and orthogonal rows of sum 0 added."""
+    made = 0
+    for seed in range(30):
+        rng = np.random.default_rng([4, seed])
+        F = rng.standard_normal((int(rng.integers(3, 9)), 3))
+        F = with_imbalance(F, alpha)
+        F = F + rng.uniform(0.0, 0.1) * (F.mean(axis=0) + 1e-3 * rng.standard_normal(F.shape[1]))
+        F /= np.linalg.norm(F, axis=1)[:, None]
+        length = np.linalg.norm(F.mean(axis=0))
+        if length <= alpha**0.5:
+            continue
+        moved = scipy.optimize.brentq(
+            lambda step, size=length: step - size + (alpha / (1.0 - 6.0 * step)) ** 0.5, 0.0, length - alpha**0.5
+        )
+        G = (1.0 - 6.0 * moved) ** 0.5 * (F - moved * F.mean(axis=0) / length)
+        lacking = 1.0 - np.sum(G**2, axis=1)
+        assert np.sum(G.mean(axis=0) ** 2) == pytest.approx(alpha, abs=1e-12)
+        assert np.all(lacking >= 4.0 * moved - 1e-12)
+        assert 2.0 * np.sqrt(lacking.max()) <= np.sum(np.sqrt(lacking)) + 1e-9, "vectors of these lengths can sum to 0"
+        made += 1
+        assert float(np.mean(lacking)) <= cost_of_balance(F, alpha)
+    assert made >= 10

@@ -113,12 +113,12 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
 def cost_of_balance(F: Array, alpha: float) -> float:
     r"""Return how much more a feasible Y of (7) may cost than unit rows F whose mean m is only nearly right.
 
-    Y + share (11' - Y) does where the imbalance is below alpha, and costs no more.  Above, move all rows by the same
-    vector, of length :math:`\delta = |m| - \sqrt\alpha`, so that the mean is right; times
-    :math:`1 - 6\delta` their squared norms lack between :math:`4\delta` and :math:`8\delta` of 1, and since no root
-    of these exceeds the sum of two others there are vectors of these squared norms and of sum 0.  Added in other
-    coordinates, they cost at most their mean, :math:`8\delta`.  Nothing less holds: the optimum of (7) has a slope of
-    :math:`-\infty` at alpha = 0.
+    Y + share (11' - Y) is one where the imbalance is below alpha, and costs no more.  Above, move all rows by the same
+    vector, so that times :math:`1 - 6\delta`, with :math:`\delta` its length, their squared mean is alpha: then
+    :math:`\delta \le |m| - \sqrt\alpha`.  So scaled, their squared norms lack between :math:`4\delta` and
+    :math:`8\delta` of 1, and since no root of these exceeds the sum of two others there are vectors of these squared
+    norms and of sum 0.  Added in other coordinates, they cost at most their mean, :math:`8\delta`.  No power of
+    :math:`|m|` above the first would hold: the optimum of (7) may have a slope of :math:`-\infty` at alpha = 0.
     """
     length = float(np.linalg.norm(F.mean(axis=0)))
     return float(round_up(8.0 * (max(length - alpha**0.5, 0.0) + sum_error(len(F) + F.shape[1] + 16))))

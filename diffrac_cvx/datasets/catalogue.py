@@ -9,7 +9,6 @@ from dataclasses import dataclass
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 UCI = "CC BY 4.0 (UCI)"
 CC0 = "CC0"
-STATED = (UCI, CC0)  # what a shipped set may have
 UNSTATED = "none stated"
 
 

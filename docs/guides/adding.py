@@ -92,7 +92,7 @@ del dc.registry.RELAXATIONS["linked"]
 # %%
 # Inside the package: a file in ``diffrac_cvx/relaxations/``, its name in ``diffrac_cvx/relaxations/__init__.py`` and in
 # ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, a page in ``docs/relaxations``, its name in ``docs/api.rst``
-# and in the README's table, a case in ``tests/test_relaxations.py`` and a line in ``experiments/validate/cells.py``.
+# and in the README's table, a case in ``tests/relaxations/test_relaxations.py`` and a line in ``experiments/validate/cells.py``.
 #
 # A solver
 # --------
@@ -222,7 +222,7 @@ for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
 
 # %%
 # Inside the package: one file in ``diffrac_cvx/points/``, its line in ``points/reading.py``, where tables become points, and one
-# in ``tests/test_points.py``, which holds every form to the sums of the array.
+# in ``tests/points/test_points.py``, which holds every form to the sums of the array.
 #
 # A data set
 # ----------

@@ -186,7 +186,7 @@ assert solution.lower <= diagonal.upper
 
 # %%
 # What is optimal block by block is optimal: the value of the problem on the blocks alone, solved by an interior point with
-# the entries between components fixed at 0, is the value of the whole problem. ``tests/test_components.py`` does this on 200
+# the entries between components fixed at 0, is the value of the whole problem. ``tests/certificates/test_components.py`` does this on 200
 # random instances, with equal and different weights, some of them 0, a ridge, and ν of 1 and 1/2.
 #
 # With ``rtol`` the graph is that of the solution itself, with a pair joined where :math:`|G_{jk}|` is within ``rtol`` of the box:

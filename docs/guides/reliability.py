@@ -105,7 +105,7 @@ for k in (0, 10, 20, 30, 40, 50):
 # table is not replaced by one with fewer cells, as of a smaller grid or where a data set is missing: the results then go to
 # build/partial, and a folder of your own is refused, unless ``--replace`` is given.
 #
-# ``tests/test_interrupted_sweeps.py`` kills a run, and what it has started, at fifty random moments (``make test-all``; twelve in
+# ``tests/experiments/test_interrupted_sweeps.py`` kills a run, and what it has started, at fifty random moments (``make test-all``; twelve in
 # ``make test``); cuts the log at many places, also inside a character, overwrites parts of it, and fills it with zeros; lets the log, the
 # table or the figure run out of room; takes away the rights to the folder; starts two runs at once; changes the grid and the
 # settings. After each, the table is that of a run that nothing disturbed, but for the seconds, and no row of the log was measured
@@ -113,7 +113,7 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # Files and names that are hostile
 # --------------------------------
-# ``tests/test_security.py`` tries to have code executed by arrays that hold pickles, by names of columns, labels and files that are
+# ``tests/project/test_security.py`` tries to have code executed by arrays that hold pickles, by names of columns, labels and files that are
 # Python, HTML, TeX or formulas of a spreadsheet, and by files from the network that are not the known ones; to fill the memory by
 # a few kilobytes; to be led to another host; to leave a folder by a name; and to read the page without its token. It reads the
 # package's own code too: nothing is unpickled from a file, no shell is run, and ``eval`` and ``exec`` see only text of the package.
@@ -127,10 +127,10 @@ for k in (0, 10, 20, 30, 40, 50):
 # brackets of the changed and of the original data have to meet, and the labels have to be the same. So they have to for data in single
 # precision, integers, Fortran order, read-only, in a memory map, a data frame or lists, and for one and two threads of the linear
 # algebra. The functions refuse a sparse matrix, the estimators take one. ``make test`` runs a part of this
-# (``tests/test_metamorphic.py``), ``make test-all`` all.
+# (``tests/problem/test_metamorphic.py``), ``make test-all`` all.
 #
 # What goes wrong raises `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy.
-# ``tests/test_faults.py`` is a table of 120 faults, with the words of their messages, and of 40 mistakes on the command line, each of which
+# ``tests/project/test_error_messages.py`` is a table of 120 faults, with the words of their messages, and of 40 mistakes on the command line, each of which
 # ends with exit status 2 and one line.
 #
 # A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for `solve` with

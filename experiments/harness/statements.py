@@ -31,35 +31,37 @@ STATEMENTS = (
         "alternation",
         "Prop. of 2.1",
         "given y the best w is (X'X)^-1 X'y, and given w the best y is that of K-means on Xw",
-        tests=("test_statements.py::test_given_either_of_direction_and_labels_the_other_is_the_papers",),
+        tests=("relaxations/test_statements.py::test_given_either_of_direction_and_labels_the_other_is_the_papers",),
     ),
     Statement(
         "kmeans-distortion",
         "Appendix A",
         "the distortion of K-means at its best means is, up to constants, (y'Xw)^2 / |Pi y|^2",
-        tests=("test_statements.py::test_the_distortion_is_the_variance_less_the_correlation",),
+        tests=("relaxations/test_statements.py::test_the_distortion_is_the_variance_less_the_correlation",),
     ),
     Statement(
         "kmeans-one-dimension",
         "2.1",
         "K-means in one dimension is solved exactly in O(n log n)",
         tests=(
-            "test_two_means.py::test_two_means_finds_the_best_of_all_labellings",
-            "test_statements.py::test_two_means_in_one_dimension_sorts_and_sums",
+            "baselines/test_two_means.py::test_two_means_finds_the_best_of_all_labellings",
+            "relaxations/test_statements.py::test_two_means_in_one_dimension_sorts_and_sums",
         ),
     ),
     Statement(
         "kmeans-whitened",
         "2.1",
         "maximising over w first leaves K-means on the whitened data",
-        tests=("test_statements.py::test_the_best_labels_of_all_directions_are_those_of_k_means_on_whitened_data",),
+        tests=(
+            "relaxations/test_statements.py::test_the_best_labels_of_all_directions_are_those_of_k_means_on_whitened_data",
+        ),
     ),
     Statement(
         "least-squares",
         "2.2, Eq. (3) to (5)",
         "the misfit at the best v is |Pi y|^2/n less the largest correlation, so Eq. (2) and (5) agree",
         tests=(
-            "test_statements.py::test_the_misfit_is_the_variance_of_the_labels_less_the_correlation_and_the_problems_agree",
+            "relaxations/test_statements.py::test_the_misfit_is_the_variance_of_the_labels_less_the_correlation_and_the_problems_agree",
         ),
     ),
     Statement(
@@ -67,23 +69,23 @@ STATEMENTS = (
         "2.3, appendix B",
         "the direct relaxation of the correlation is a single convex problem, and always trivial",
         tests=(
-            "test_statements.py::test_the_direct_relaxation_is_one_convex_problem_whose_value_is_that_of_perfect_clusters",
-            "test_relaxations.py::test_the_relaxation_of_the_correlation_is_trivial_whatever_the_data",
+            "relaxations/test_statements.py::test_the_direct_relaxation_is_one_convex_problem_whose_value_is_that_of_perfect_clusters",
+            "relaxations/test_relaxations.py::test_the_relaxation_of_the_correlation_is_trivial_whatever_the_data",
         ),
     ),
     Statement(
         "nu-zero",
         "2.3",
         "at nu = 0, Y = 11' is a solution of Eq. (8)",
-        tests=("test_known_answers.py::test_at_nu_zero_one_cluster_is_optimal_with_value_0",),
+        tests=("relaxations/test_known_answers.py::test_at_nu_zero_one_cluster_is_optimal_with_value_0",),
     ),
     Statement(
         "nu-range",
         "2.3",
         "nu in [0, 1] is all that is needed",
         tests=(
-            "test_statements.py::test_beyond_nu_one_balanced_labels_of_noiseless_data_stay_optimal",
-            "test_statements.py::test_beyond_nu_one_nothing_changes_if_and_only_if_the_solution_at_one_is_balanced",
+            "relaxations/test_statements.py::test_beyond_nu_one_balanced_labels_of_noiseless_data_stay_optimal",
+            "relaxations/test_statements.py::test_beyond_nu_one_nothing_changes_if_and_only_if_the_solution_at_one_is_balanced",
         ),
     ),
     Statement(
@@ -91,8 +93,8 @@ STATEMENTS = (
         "2.4, appendix C.1",
         "Eq. (11) is equivalent to Eq. (8), with V and P in closed form",
         tests=(
-            "test_relaxations.py::test_eliminating_the_directions_gives_the_problem_in_labels",
-            "test_statements.py::test_the_lifted_problem_at_the_papers_v_and_p_is_that_in_labels_and_no_others_are_better",
+            "relaxations/test_relaxations.py::test_eliminating_the_directions_gives_the_problem_in_labels",
+            "relaxations/test_statements.py::test_the_lifted_problem_at_the_papers_v_and_p_is_that_in_labels_and_no_others_are_better",
         ),
     ),
     Statement(
@@ -100,8 +102,8 @@ STATEMENTS = (
         "2.4, appendix C.2",
         "at nu = 1 Eq. (11) is equivalent to Eq. (12), with Y and P in closed form",
         tests=(
-            "test_statements.py::test_at_nu_one_the_papers_y_and_p_are_the_best_for_a_v",
-            "test_low_rank.py::test_the_factor_of_the_labels_is_that_of_appendix_C2",
+            "relaxations/test_statements.py::test_at_nu_one_the_papers_y_and_p_are_the_best_for_a_v",
+            "solvers/test_low_rank.py::test_the_factor_of_the_labels_is_that_of_appendix_C2",
         ),
     ),
     Statement(
@@ -109,21 +111,21 @@ STATEMENTS = (
         "2.4, Eq. (13), (14)",
         "any nu in [0, 1) is the case nu = 1 with a column of ones",
         tests=(
-            "test_statements.py::test_the_imbalance_is_an_offset_that_is_paid_for",
-            "test_misprints.py::test_the_weight_of_the_offset_is_the_root_of_nu_over_one_minus_nu",
+            "relaxations/test_statements.py::test_the_imbalance_is_an_offset_that_is_paid_for",
+            "relaxations/test_misprints.py::test_the_weight_of_the_offset_is_the_root_of_nu_over_one_minus_nu",
         ),
     ),
     Statement(
         "ridge",
         "3, Eq. (16)",
         "the quadratic regulariser has the closed form with (X'X + n Lambda)^-1",
-        tests=("test_misprints.py::test_the_ridge_problem_in_labels_has_the_transpose",),
+        tests=("relaxations/test_misprints.py::test_the_ridge_problem_in_labels_has_the_transpose",),
     ),
     Statement(
         "norms",
         "3",
         "Gamma(vv') is the ridge plus the squared weighted l1 norm",
-        tests=("test_statements.py::test_gamma_of_a_rank_one_matrix_is_the_ridge_and_the_squared_l1_norm",),
+        tests=("relaxations/test_statements.py::test_gamma_of_a_rank_one_matrix_is_the_ridge_and_the_squared_l1_norm",),
     ),
     Statement(
         "sparse-direction-alone",
@@ -134,26 +136,32 @@ STATEMENTS = (
         "multi-label-domain",
         "4",
         "k labels lead to the relaxation of one label, whatever k",
-        tests=("test_statements.py::test_the_relaxation_of_one_label_bounds_the_problem_of_k_labels_divided_by_k",),
+        tests=(
+            "relaxations/test_statements.py::test_the_relaxation_of_one_label_bounds_the_problem_of_k_labels_divided_by_k",
+        ),
     ),
     Statement(
         "classes",
         "4",
         "K classes lead to the constraint Y <= 11'/K",
-        tests=("test_statements.py::test_partitions_are_above_ones_over_k_and_not_below_as_printed",),
+        tests=("relaxations/test_statements.py::test_partitions_are_above_ones_over_k_and_not_below_as_printed",),
     ),
     # Section 5: theory
     Statement(
         "rank-one-y",
         "Appendix D.2",
         "balanced, noiseless: yy' solves Eq. (8) at nu = 1, whatever Z",
-        tests=("test_statements.py::test_balanced_labels_and_their_direction_are_optimal_whatever_the_noise",),
+        tests=(
+            "relaxations/test_statements.py::test_balanced_labels_and_their_direction_are_optimal_whatever_the_noise",
+        ),
     ),
     Statement(
         "rank-one-v",
         "Appendix D.3",
         "balanced, noiseless: vv' solves Eq. (12), whatever Z",
-        tests=("test_statements.py::test_balanced_labels_and_their_direction_are_optimal_whatever_the_noise",),
+        tests=(
+            "relaxations/test_statements.py::test_balanced_labels_and_their_direction_are_optimal_whatever_the_noise",
+        ),
     ),
     Statement(
         "prop1-a",
@@ -169,7 +177,7 @@ STATEMENTS = (
         "prop1-kurtosis",
         "5.1.2",
         "beta = 1 (Rademacher noise) leaves no guarantee: the noise columns are clusterings too",
-        tests=("test_theory_experiment.py::test_rademacher_columns_always_leave_another_solution",),
+        tests=("experiments/test_theory_experiment.py::test_rademacher_columns_always_leave_another_solution",),
     ),
     Statement(
         "prop1-spiked",
@@ -186,8 +194,8 @@ STATEMENTS = (
         "Appendix D.4",
         "closed forms of all eigenvalues of E T_x, the two smallest mu_1 and mu_2, and a lower bound on mu_1",
         tests=(
-            "test_theory_experiment.py::test_the_spectrum_has_the_closed_form_of_the_appendix",
-            "test_theory_experiment.py::test_the_expected_hessian_depends_on_the_law_through_its_variance_and_kurtosis_alone",
+            "experiments/test_theory_experiment.py::test_the_spectrum_has_the_closed_form_of_the_appendix",
+            "experiments/test_theory_experiment.py::test_the_expected_hessian_depends_on_the_law_through_its_variance_and_kurtosis_alone",
         ),
     ),
     Statement("c-min", "Appendix D.4", "|c_min| <= m / |(d + beta - 2) m^2 - 1|"),
@@ -200,34 +208,38 @@ STATEMENTS = (
         "one-dimension",
         "5.1.3, appendix D.5",
         "in one dimension y is recovered if and only if y and y + noise have the same signs",
-        tests=("test_theory_experiment.py::test_in_one_dimension_the_labels_are_optimal_exactly_when_the_signs_agree",),
+        tests=(
+            "experiments/test_theory_experiment.py::test_in_one_dimension_the_labels_are_optimal_exactly_when_the_signs_agree",
+        ),
     ),
     Statement(
         "one-dimension-bounded",
         "5.1.3",
         "for independent noise that condition is |noise| < 1",
-        tests=("test_statements.py::test_signs_agree_for_all_labels_if_and_only_if_the_noise_is_below_one",),
+        tests=(
+            "relaxations/test_statements.py::test_signs_agree_for_all_labels_if_and_only_if_the_noise_is_below_one",
+        ),
     ),
     Statement(
         "unbalanced-no-rank-one",
         "5.1.4, appendix D.6",
         "unbalanced: yy' and vv' solve neither Eq. (8) at nu = 1 nor Eq. (12)",
         tests=(
-            "test_statements.py::test_unbalanced_labels_and_their_direction_are_not_optimal_at_nu_one",
-            "test_statements.py::test_unbalanced_labels_stay_optimal_in_one_dimension_and_where_only_the_smaller_cluster_is_noisy",
+            "relaxations/test_statements.py::test_unbalanced_labels_and_their_direction_are_not_optimal_at_nu_one",
+            "relaxations/test_statements.py::test_unbalanced_labels_stay_optimal_in_one_dimension_and_where_only_the_smaller_cluster_is_noisy",
         ),
     ),
     Statement(
         "nu-zero-mixtures",
         "5.1.4, first lemma",
         "at nu = 0 every mixture of yy' and 11' solves Eq. (8)",
-        tests=("test_known_answers.py::test_mixtures_of_labels_and_one_cluster_are_optimal_at_nu_zero",),
+        tests=("relaxations/test_known_answers.py::test_mixtures_of_labels_and_one_cluster_are_optimal_at_nu_zero",),
     ),
     Statement(
         "rank-two",
         "5.1.4, second lemma",
         "for alpha >= alpha* the mixture of yy' and 11' with 1'Y1 = alpha n^2 solves Eq. (7)",
-        tests=("test_known_answers.py::test_unbalanced_labels_give_the_rank_two_solution_of_the_lemma",),
+        tests=("relaxations/test_known_answers.py::test_unbalanced_labels_give_the_rank_two_solution_of_the_lemma",),
     ),
     Statement(
         "rank-two-unique",
@@ -238,33 +250,37 @@ STATEMENTS = (
         "projection",
         "5.1.4, third lemma",
         "the principal eigenvector of Pi Y Pi has the signs of y",
-        tests=("test_statements.py::test_the_projected_rank_two_solution_has_the_labels_as_signs",),
+        tests=("relaxations/test_statements.py::test_the_projected_rank_two_solution_has_the_labels_as_signs",),
     ),
     Statement(
         "one-sparse-kmeans",
         "5.2",
         "l = 1 is solved in O(d) by K-means on each column, ranked",
-        tests=("test_statements.py::test_one_sparse_directions_are_solved_by_two_means_on_each_column",),
+        tests=("relaxations/test_statements.py::test_one_sparse_directions_are_solved_by_two_means_on_each_column",),
     ),
     Statement("one-sparse-rank-one", "5.2", "for l = 1 the solutions seem to be of rank one"),
     Statement(
         "one-sparse-solution",
         "Appendix E.1",
         "with columns of variance at most one v* v*' solves Eq. (15), v* = e_1/(1 + lambda)",
-        tests=("test_statements.py::test_the_one_sparse_solution_is_optimal_where_no_column_has_a_larger_variance",),
+        tests=(
+            "relaxations/test_statements.py::test_the_one_sparse_solution_is_optimal_where_no_column_has_a_larger_variance",
+        ),
     ),
     Statement(
         "one-sparse-converse",
         "Appendix E.1",
         "with a column of larger variance v* v*' is no solution",
-        tests=("test_statements.py::test_a_column_of_larger_variance_makes_the_one_sparse_solution_not_optimal",),
+        tests=(
+            "relaxations/test_statements.py::test_a_column_of_larger_variance_makes_the_one_sparse_solution_not_optimal",
+        ),
     ),
     Statement(
         "prop2-a",
         "Proposition 2 (a)",
         "n >= d R^2 (1 + (d + beta) m^2) / (m^2 (beta - 1)), R <= 1, makes v* v*' the unique solution",
         tests=(
-            "test_theory_experiment.py::test_noise_below_one_leaves_the_one_sparse_solution_alone_and_a_balanced_vector_of_signs_does_not",
+            "experiments/test_theory_experiment.py::test_noise_below_one_leaves_the_one_sparse_solution_alone_and_a_balanced_vector_of_signs_does_not",
         ),
     ),
     Statement(
@@ -276,16 +292,18 @@ STATEMENTS = (
         "sparse-hessian",
         "Appendix E.2",
         "under (A1) to (A4) g decreases around V*, by lambda (1 - delta) |Delta - Diag(Delta)|_1 at least",
-        tests=("test_statements.py::test_around_the_one_sparse_solution_the_objective_grows_as_the_appendix_says",),
+        tests=(
+            "relaxations/test_statements.py::test_around_the_one_sparse_solution_the_objective_grows_as_the_appendix_says",
+        ),
     ),
     Statement(
         "sparse-assumptions",
         "Appendix E.2",
         "(A1) to (A4) hold with high probability, with the spectrum of the diagonal part of E T_x",
         tests=(
-            "test_statements.py::test_the_diagonal_part_of_the_expected_hessian_has_the_appendix_spectrum_with_beta_minus_one",
-            "test_statements.py::test_the_four_assumptions_hold_for_bounded_noise_and_many_points",
-            "test_statements.py::test_noise_of_variance_one_within_one_is_rademacher",
+            "relaxations/test_statements.py::test_the_diagonal_part_of_the_expected_hessian_has_the_appendix_spectrum_with_beta_minus_one",
+            "relaxations/test_statements.py::test_the_four_assumptions_hold_for_bounded_noise_and_many_points",
+            "relaxations/test_statements.py::test_noise_of_variance_one_within_one_is_rademacher",
         ),
     ),
     Statement("conjecture", "5.2, conjecture", "n = O(l d) points suffice for an l-sparse direction"),
@@ -294,14 +312,16 @@ STATEMENTS = (
         "5.3, first lemma",
         "Diag(y A y') = 1 has diagonal solutions only, if and only if 1, y_i and y_i y_j are linearly independent",
         tests=(
-            "test_theory_experiment.py::test_labels_with_a_dependent_product_have_other_solutions_than_diagonal_ones",
+            "experiments/test_theory_experiment.py::test_labels_with_a_dependent_product_have_other_solutions_than_diagonal_ones",
         ),
     ),
     Statement(
         "multi-label-solutions",
         "5.3, second lemma",
         "mixtures of 11' and the y_i y_i' solve Eq. (7) and, at nu = 0, Eq. (8)",
-        tests=("test_statements.py::test_mixtures_of_independent_labels_are_the_solutions_that_they_support",),
+        tests=(
+            "relaxations/test_statements.py::test_mixtures_of_independent_labels_are_the_solutions_that_they_support",
+        ),
     ),
     Statement(
         "multi-label-support",
@@ -313,7 +333,7 @@ STATEMENTS = (
         "5.3, third lemma",
         "given M the best R is that of Procrustes, and given R the best M is in closed form",
         tests=(
-            "test_statements.py::test_the_two_steps_of_the_alternation_are_optimal_with_the_first_column_corrected",
+            "relaxations/test_statements.py::test_the_two_steps_of_the_alternation_are_optimal_with_the_first_column_corrected",
         ),
     ),
     Statement("procrustes-few", "5.3", "few alternations of the two are enough to recover the labels"),
@@ -327,22 +347,24 @@ STATEMENTS = (
         "normalised",
         "6.1",
         "without c, Eq. (21) is equivalent to Eq. (20)",
-        tests=("test_statements.py::test_without_c_the_normalised_problem_has_the_solutions_of_the_penalised_one",),
+        tests=(
+            "relaxations/test_statements.py::test_without_c_the_normalised_problem_has_the_solutions_of_the_penalised_one",
+        ),
     ),
     Statement(
         "smoothing",
         "6.2",
         "the smoothed problem differs from Eq. (21) by at most epsilon log d",
-        tests=("test_smoothing.py::test_the_smoothing_error_is_within_eps_log_d",),
+        tests=("solvers/test_smoothing.py::test_the_smoothing_error_is_within_eps_log_d",),
     ),
     Statement(
         "smoothed-dual",
         "6.2, appendix F",
         "the dual of the smoothed problem, and V from its gradient",
         tests=(
-            "test_statements.py::test_the_smoothed_dual_at_its_minimum_gives_a_v_of_the_same_smoothed_value",
-            "test_misprints.py::test_the_smooth_part_is_that_of_the_smoothed_dual",
-            "test_statements.py::test_the_maximum_of_a_linear_function_less_the_entropy_is_the_soft_maximum",
+            "relaxations/test_statements.py::test_the_smoothed_dual_at_its_minimum_gives_a_v_of_the_same_smoothed_value",
+            "relaxations/test_misprints.py::test_the_smooth_part_is_that_of_the_smoothed_dual",
+            "relaxations/test_statements.py::test_the_maximum_of_a_linear_function_less_the_entropy_is_the_soft_maximum",
         ),
     ),
     Statement(
@@ -350,8 +372,8 @@ STATEMENTS = (
         "Appendix F.2",
         "the proximal operator of 1/u is the root of a cubic, by Newton's steps",
         tests=(
-            "test_misprints.py::test_the_prox_of_the_inverse_is_the_positive_root_of_its_cubic",
-            "test_misprints.py::test_the_prox_of_the_inverse_minimises_its_objective",
+            "relaxations/test_misprints.py::test_the_prox_of_the_inverse_is_the_positive_root_of_its_cubic",
+            "relaxations/test_misprints.py::test_the_prox_of_the_inverse_minimises_its_objective",
         ),
     ),
     Statement("cost", "6.3", "an iteration costs O(n d^2)"),

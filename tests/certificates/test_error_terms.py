@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 FORGET = """
 import sys
 import numpy as np
@@ -14,11 +14,11 @@ import pytest
 {patch}
 sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *{files!r}]))
 """
-BUDGETS = ("test_rounding_budget.py", "test_floating_point.py")
-BLOCKS = ("test_block_budget.py",)
-VALUES = ("test_value_budget.py",)
-WIDE = ("test_wide.py",)
-PIECES = ("test_certificate_pieces.py",)
+BUDGETS = ("certificates/test_rounding_budget.py", "problem/test_floating_point.py")
+BLOCKS = ("certificates/test_block_budget.py",)
+VALUES = ("certificates/test_value_budget.py",)
+WIDE = ("solvers/test_wide.py",)
+PIECES = ("certificates/test_certificate_pieces.py",)
 
 # What is forgotten, as a program, and where that has to be noticed.
 TERMS = {
@@ -69,7 +69,7 @@ TERMS = {
     ),
     "what single precision may change of pairs": (
         "from diffrac_cvx.certificates import pairs; pairs.single_rounding = lambda *_: 0.0",
-        (*BLOCKS, "test_many_columns.py"),
+        (*BLOCKS, "points/test_many_columns.py"),
     ),
     "what pairs that are proved to be apart may be off": (
         "from diffrac_cvx.certificates import components; old = components.eliminate; "

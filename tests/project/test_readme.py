@@ -14,7 +14,7 @@ import diffrac_cvx as dc
 from experiments.benchmark.readme import passage
 from experiments.readme import FIGURES, PASSAGES, with_passage, with_passages
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
+README = (Path(__file__).parents[2] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 OUTPUTS = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
 
@@ -43,14 +43,14 @@ def test_every_relaxation_of_the_package_is_in_the_table():
 
 
 def test_every_make_target_the_readme_names_exists():
-    makefile = (Path(__file__).parents[1] / "Makefile").read_text()
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
     for target in re.findall(r"make ([a-z-]+)", README):
         if target not in {"alone"}:
             assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
 def test_what_the_readme_says_of_experiments_is_what_their_tables_say():
-    figures = Path(__file__).parents[1] / FIGURES
+    figures = Path(__file__).parents[2] / FIGURES
     assert with_passages(README, figures) == README
     for name in PASSAGES:
         assert (figures / f"{name}.csv").exists()
@@ -76,7 +76,7 @@ def test_make_uses_every_core_whatever_the_threads_of_a_process():
     outside = {name: value for name, value in os.environ.items() if "MAKE" not in name and name != "JOBS"}
     environment = {**outside, "OMP_NUM_THREADS": "1"}
     printed = subprocess.run(
-        ["make", "--no-print-directory", "help"], cwd=Path(__file__).parents[1], env=environment, capture_output=True,
+        ["make", "--no-print-directory", "help"], cwd=Path(__file__).parents[2], env=environment, capture_output=True,
         text=True, check=True,
     ).stdout  # fmt: skip
     assert f"JOBS={len(os.sched_getaffinity(0))} " in printed

@@ -1,7 +1,7 @@
 """Answers kept from one version to the next: what the solvers gave on small instances, in every form of data.
 
-    python tests/frozen.py          writes tests/frozen.json, the answers of this version
-    python tests/frozen.py --exact  says which answers are not, to the last bit, those that are kept
+    python tests/solvers/frozen.py          writes tests/solvers/frozen.json, the answers of this version
+    python tests/solvers/frozen.py --exact  says which answers are not, to the last bit, those that are kept
 
 The bits are those of one machine and its linear algebra; `test_frozen` asks for what holds on any.
 """

@@ -28,7 +28,7 @@ def address():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "diffrac_cvx.app.page", "--headless", "--port", str(port)]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as server:
         url = server.stdout.readline().split()[0]
         wait_until_up(url, server)
         yield url

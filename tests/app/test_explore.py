@@ -32,7 +32,7 @@ from diffrac_cvx.machine.processes import Call, StoppedError, Worker, never
 from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 
 WITHOUT_START = ("source", "name", "file", "label", "drop", "run", "automatic")  # which depend on the table, or look
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OF_TWO = [view.name for view in views_for(2)]
 SMALL = Planted(n=24, d=4, noise=0.2)
 SETTING = Setting(nu=0.9, lam=0.01, ridge=0.1, alpha=0.1)

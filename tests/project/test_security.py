@@ -53,7 +53,7 @@ from experiments.harness.tables import write_table
 from experiments.multi_label.data import read_matrix
 from experiments.validate.check import save_reproducer
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NAMES = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

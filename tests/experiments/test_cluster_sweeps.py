@@ -25,7 +25,7 @@ from experiments.harness.command import INTERRUPTED, REFUSED, Experiment
 from experiments.harness.log import open_log, read_line
 from experiments.harness.sweep import sweep
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LONG = 120.0  # seconds: generous, for busy machines
 
 

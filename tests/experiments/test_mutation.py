@@ -14,7 +14,7 @@ from experiments.mutation import branches, covering, operators, patching, sessio
 from experiments.mutation.__main__ import explanations, files_of, sample_of, table_of
 from experiments.mutation.operators import Mutant, mutants, mutate
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCE = '''"""A module: 1 + 1."""
 from functools import cached_property
 from typing import Any

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
 WORKFLOW = (ROOT / ".github/workflows/tests.yml").read_text()

@@ -9,7 +9,7 @@ import pytest
 
 import diffrac_cvx as dc
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for folder in ("tutorial", "relaxations", "guides") for path in (DOCS / folder).glob("*.py"))
 API = (DOCS / "api.rst").read_text()
 MODULES = {"baselines", "datasets", "metrics", "paths", "plotting", "registry", "rounding"}
@@ -79,4 +79,4 @@ def test_the_picture_of_the_architecture_names_every_folder_and_the_page_every_p
     picture, page = ((DOCS / f"architecture.{kind}").read_text() for kind in ("svg", "rst"))
     for folder in [path.parent for path in package.glob("*/__init__.py")]:
         assert f"{folder.name}/" in picture, folder
-    assert "tests/test_structure.py" in page
+    assert "tests/project/test_structure.py" in page

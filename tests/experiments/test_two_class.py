@@ -15,7 +15,7 @@ from experiments.two_class import claims as judged
 from experiments.two_class import table as tables
 from experiments.two_class.readings import MAIN, READINGS, load_scaled, penalty_of
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 GRID = list(itertools.product(cells.WEIGHTS, (0.0, *cells.WEIGHTS), cells.IMBALANCE))
 
 

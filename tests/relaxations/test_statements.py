@@ -20,7 +20,7 @@ from diffrac_cvx.solvers.smoothed_dual.dual import softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import published_dual
 from experiments.harness.statements import BY_NAME, STATEMENTS
 
-TESTS, EXPERIMENTS = Path(__file__).parent, Path(__file__).parents[1] / "experiments"
+TESTS, EXPERIMENTS = Path(__file__).parents[1], Path(__file__).parents[2] / "experiments"
 ROUNDING = 1e-9
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -60,8 +60,8 @@ def test_the_names_of_the_statements_are_unique():
 
 def test_the_tests_named_by_the_statements_exist():
     functions = {
-        f"{path.name}::{node.name}"
-        for path in TESTS.glob("test_*.py")
+        f"{path.relative_to(TESTS)}::{node.name}"
+        for path in TESTS.rglob("test_*.py")
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.FunctionDef)
     }

@@ -12,8 +12,9 @@ import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
+from diffrac_cvx.certificates.core_proof import Core
 from diffrac_cvx.certificates.direction_bounds import lower_bound
-from diffrac_cvx.certificates.outside import Core, Look, look_outside
+from diffrac_cvx.certificates.outside import Look, look_outside
 from diffrac_cvx.certificates.proof import clip_to_box
 from diffrac_cvx.certificates.search import (
     Blend,

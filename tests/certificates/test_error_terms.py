@@ -81,7 +81,7 @@ TERMS = {
         BLOCKS,
     ),
     "what a core may be off": (
-        "from diffrac_cvx.certificates.outside import Core; Core.masses = lambda *_: (0.0, 0.0)",
+        "from diffrac_cvx.certificates.core_proof import Core; Core.masses = lambda *_: (0.0, 0.0)",
         WIDE,
     ),
     "what products with rows may be off": (

@@ -13,8 +13,9 @@ import scipy.sparse
 from posed import direction_problem
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.core_proof import Core, eliminate_core, sums_of_core
 from diffrac_cvx.certificates.lassos import lassos
-from diffrac_cvx.certificates.outside import Core, excess_of_core, look_outside
+from diffrac_cvx.certificates.outside import look_outside, multipliers_between
 from diffrac_cvx.certificates.outwards import blended, dual_of
 from diffrac_cvx.certificates.search import candidate_weights
 from diffrac_cvx.points.checks import as_data
@@ -304,15 +305,18 @@ def test_a_multiplier_between_the_core_and_one_column_stays_in_its_box():
     X = rng.standard_normal((12, 7))
     X[:, 6] += 3.0 * X[:, 0]
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(0.3, [0.1, 0.1, 0.1, 0.1, 0.1, 3.0, 0.1]))
-    u, t = rng.uniform(0.2, 2.0, 12), 1.6
+    u, t = rng.uniform(0.2, 2.0, 12), 2.5
     for chosen in (np.arange(6), np.array([2]), np.array([0]), np.arange(3)):
         core = Core(problem, chosen, np.zeros((len(chosen), len(chosen))))
-        E, C = excess_of_core(core, core.matrix(u, t), (u - t) / 12, t)
+        sums = sums_of_core(core, u, t)
         T = problem.X.array()[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X.array()[:, core.rest])
-        box = t * np.outer(problem.c[chosen], problem.c[core.rest])
-        assert np.all(np.abs(E + T) <= box * (1 + 1e-12))
-        np.testing.assert_allclose(t * C, E + T, atol=1e-12)
-        assert np.any(E != 0.0)
+        tried = multipliers_between(sums)
+        np.testing.assert_allclose(sums.T, T, atol=1e-12)
+        for tC in (tried, 100.0 * tried, -tried):
+            found = eliminate_core(core, u, sums, tC)
+            assert np.all(np.abs(found.C) <= np.outer(problem.c[chosen], problem.c[core.rest]) * (1 + 1e-15))
+            np.testing.assert_allclose(found.L @ found.at.K, t * found.C - T, atol=1e-8)
+        assert np.any(np.abs(tried - T) > 1e-3)
 
 
 def squared_exactly(x):

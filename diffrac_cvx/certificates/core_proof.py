@@ -1,0 +1,209 @@
+"""What proves a lower bound of (15) from a core of coordinates outwards, rounding included.
+
+At weights u and a number t, the bound 1 - t mean(1/u) holds if S = t (A + C + Diag(c)^2) - M is positive semidefinite
+for some C in its box.  P is S on the core and T = M - t A between the core and a coordinate outside it: any C there
+leaves e = t C - T of S, and the core is eliminated.  Among the coordinates outside, t C is what is left of M - t A
+clipped to its box, so that S is a diagonal less the sparse excess of correlated pairs.  It is positive definite if it
+is diagonally dominant; where some rows are not, they are factorised, with the Schur complement of the others bounded by
+their dominance.  No matrix of the size of all coordinates is made.  `outside` chooses C, in plain floating point.
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from diffrac_cvx.certificates.block_problem import BlockProblem, Gram, Indices
+from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement
+from diffrac_cvx.certificates.proof import succeeds
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, sum_error
+from diffrac_cvx.points.linear_algebra import cholesky, symmetric
+from diffrac_cvx.points.points import Mask
+from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+
+SIDE = 1.0 - 8.0 * UNIT  # of a box, so that rounding leaves C inside it
+
+
+class Core:
+    """The coordinates from which a bound starts, C on them, and the coordinates outside.
+
+    Parameters
+    ----------
+    problem : DirectionProblem
+        The problem, its X an array or sparse columns.
+    chosen : (w,) array of int
+        The core, increasing; it holds every coordinate without an l1 weight.
+    C : (w, w) array
+        The multiplier on the core, 0 on its diagonal; clipped to its box here.
+    excess : float
+        By what part the ridge, the l1 part and C are made larger: bounds are of that problem.
+    """
+
+    def __init__(self, problem: DirectionProblem, chosen: Indices, C: Array, excess: float = 0.0) -> None:
+        size = len(problem.c)
+        problem, C = problem.penalised_more(excess), (1.0 + excess) * C
+        self.problem, self.chosen = problem, chosen
+        self.rest = np.setdiff1d(np.arange(size), chosen)
+        X, Y = problem.X.in_columns(), problem.Y.in_columns()
+        self.data, self.gram = X.dense_columns(chosen), Y.dense_columns(chosen)
+        self.a, self.c = problem.a[chosen], problem.c[chosen]
+        box = np.outer(self.c, self.c) * SIDE
+        np.fill_diagonal(box, 0.0)
+        self.C = np.clip(symmetric(C), -box, box)
+        none, no_columns = np.zeros((0, 0)), np.zeros((len(X), 0))
+        self.outside = BlockProblem(
+            X=X.columns(self.rest),
+            F=no_columns,
+            a=problem.a[self.rest],
+            c=problem.c[self.rest],
+            basis=none,
+            penalised=self.rest,
+            free=np.zeros(0, dtype=np.intp),
+            problem=problem,
+            whitened=Whitening(0.0, 0.0),
+            gram=None if problem.gram is None else Gram(Y.columns(self.rest), np.zeros((len(Y), 0))),
+        )
+
+    @cached_property
+    def rows(self) -> Array:
+        """The core's columns of what `gram_weights` weigh."""
+        return self.data if self.outside.gram is None else np.vstack([self.data, self.gram])
+
+    def matrix(self, u: Array, t: float) -> Array:
+        """Return S on the core."""
+        P = self.rows.T @ (self.rows * -self.outside.gram_weights(u, t)[:, None]) + t * self.C
+        P[np.diag_indices(len(P))] += t * (self.a**2 + self.c**2)
+        return symmetric(P)
+
+    def masses(self, u: Array, t: float) -> tuple[float, float]:
+        """Return h'h and o'o: S is computed up to sum_error(k) h h' + h o' + o h' + o o', entry by entry.
+
+        h_j^2 is twice the terms of mean u x_j^2 + t (A_jj + 2 c_j^2), and o_j^2 is max u + t times the square of what
+        column j is off by its centring.
+        """
+        X, Y, mean = self.problem.X.in_columns(), self.problem.Y.in_columns(), float(np.mean(u))
+        terms = self.outside.X.terms(self.outside.weighted_squares(u), mean).sum()
+        terms += X.terms(u @ np.square(self.data) / len(u), mean, self.chosen).sum()
+        penalties = float(np.sum(self.problem.a**2) + 2.0 * np.sum(self.problem.c**2))
+        h = 2.0 * (float(terms + t * Y.terms(self.energies, 1.0).sum()) + t * penalties)
+        size, top = float(np.sum(self.energies)) + penalties, self.problem.largest_weight(u)
+        return h, (top + t) * size * sum_error(max(len(X), len(Y)) + 16) ** 2
+
+    @cached_property
+    def energies(self) -> Array:
+        """The diagonal of A without the ridge, shape (D,)."""
+        return self.problem.Y.mean_squares()
+
+
+class CoreSums(NamedTuple):
+    """S on the core, P, and T = M - t A between it and the others, shape (w, m), whose C is in a box of these sides."""
+
+    t: float
+    gram_weights: Array
+    P: Array
+    T: Array
+    side: Array
+
+
+class Eliminated(NamedTuple):
+    """S outside the core after the core is eliminated, at t.
+
+    Attributes
+    ----------
+    at : SchurComplement
+        K, of which K'K is taken from S outside.
+    L : (w, w) array
+        Lower triangular, with LL' = S on the core, nearly.
+    C : (w, m) array
+        The multiplier between the core and the others.
+    diagonal : (m,) array
+        The diagonal of what is left.
+    slack : float
+        How far S and what is left may be off, all rounding included: it has to be above the slack.
+    """
+
+    at: SchurComplement
+    L: Array
+    C: Array
+    diagonal: Array
+    slack: float
+
+
+def sums_of_core(core: Core, u: Array, t: float) -> CoreSums | None:
+    """Return S on the core and between it and the others; None where numbers leave the range."""
+    gram_weights = core.outside.gram_weights(u, t)
+    P = core.matrix(u, t)
+    if not are_finite(P, gram_weights):
+        return None
+    T = core.outside.rows.X.products_with(core.rows * gram_weights[:, None]).T * len(core.rows)
+    return CoreSums(t, gram_weights, P, T, t * SIDE * np.outer(core.c, core.outside.c))
+
+
+def eliminate_core(core: Core, u: Array, sums: CoreSums, tC: Array) -> Eliminated | None:
+    """Eliminate the core from S, with t C between it and the others, clipped to its box here; None where it fails."""
+    t, gram_weights, P, T, side = sums
+    w, n = len(core.chosen), len(gram_weights)
+    h, o = core.masses(u, t)
+    off = round_up(sum_error(n + w + 40) * h + 2.0 * (h * o) ** 0.5 + o)
+    trace = float(np.abs(np.diag(P)).sum())
+    lift = 4.0 * round_up(off + sum_error(2 * w + 8) * trace)
+    try:
+        L = cholesky(P - lift * np.eye(w))
+    except np.linalg.LinAlgError:
+        return None
+    E = np.clip(tC, -side, side) - T
+    K = scipy.linalg.solve_triangular(L, E, lower=True, check_finite=False) if w else E
+    energies = np.einsum("kj,kj->j", K, K)
+    if not are_finite(L, K):
+        return None
+    # S >= [[lift - ..., R], [R', S outside - K'K]], with R = E - L K, for L L' is S on the core less the lift.
+    residual = float(np.linalg.norm(E - L @ K)) + sum_error(w + 4) * float(np.linalg.norm(L) * np.linalg.norm(K))
+    off = round_up(off + sum_error(n + w + 40) * float(energies.sum()))
+    left = lift - off - sum_error(2 * w + 8) * trace
+    if not left > 0.0:
+        return None
+    diagonal = t * core.outside.diagonal - core.outside.weighted_squares(u) - energies
+    slack = round_up(off + residual**2 / left)
+    return Eliminated(SchurComplement(t, gram_weights, K), L, (T + E) / t, diagonal, slack)
+
+
+class SparseMatrix(NamedTuple):
+    """Diag(diagonal) - E, for a sparse symmetric E without a diagonal, and the sums of its rows' absolute values."""
+
+    diagonal: Array
+    E: scipy.sparse.csr_array
+    rows: Array
+
+    @property
+    def is_dominant(self) -> bool:
+        """Whether it is proved to be positive definite by diagonal dominance."""
+        return bool(np.all(self.diagonal > self.rows))
+
+    def is_positive(self, weak: Mask) -> bool:
+        """Whether it is proved to be positive definite, by a factorisation of the weak rows.
+
+        The others, which have to be dominant, are eliminated: what is left of their diagonal bounds them from below.
+        """
+        m, E = len(self.diagonal), self.E
+        strong, chosen = np.flatnonzero(~weak), np.flatnonzero(weak)
+        left = self.diagonal[strong] - round_up(1.0, m) * np.asarray(abs(E[strong][:, strong]).sum(axis=1)).ravel()
+        if not np.all(left > 0.0):
+            return False
+        between = E[chosen][:, strong]
+        S = np.diag(self.diagonal[chosen]) - E[chosen][:, chosen].toarray()
+        S -= (between @ scipy.sparse.diags_array(1.0 / left) @ between.T).toarray()
+        S = symmetric(S)
+        mass = float(np.abs(np.diag(S)).sum() + np.sum(self.diagonal[chosen]))
+        return succeeds(S - round_up(sum_error(2 * len(chosen) + m + 16) * mass) * np.eye(len(S)))
+
+
+def less_excess(diagonal: Array, pairs: Pairs) -> SparseMatrix:
+    """Return Diag(diagonal) less the excess of pairs beyond their box."""
+    m, excess = len(diagonal), pairs.excess
+    places = (np.concatenate([pairs.j, pairs.k]), np.concatenate([pairs.k, pairs.j]))
+    E = scipy.sparse.csr_array((np.tile(excess, 2), places), shape=(m, m))
+    return SparseMatrix(diagonal, E, round_up(1.0, m) * np.asarray(abs(E).sum(axis=1)).ravel())

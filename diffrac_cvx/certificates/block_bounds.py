@@ -19,13 +19,12 @@ from diffrac_cvx.certificates.block_proof import (
     prove_block,
     single_ratios,
 )
-from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.pairs import NEAR, Poll, ScreeningRadius, largest_safe_t, look_again, scan
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import bound_at, is_positive
 from diffrac_cvx.certificates.row_bounds import bracket_rows
+from diffrac_cvx.certificates.screening import NEAR, Poll, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array

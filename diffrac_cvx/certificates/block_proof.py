@@ -145,10 +145,14 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | No
     off = t * problem.whitened.right_error + 4 * (t * top) ** 0.5 * problem.whitened.data_error
     if values[0] <= 64 * f * sum_error(n + 32) * t + 4 * off:
         return None
-    rows = problem.rows
-    between = rows.X.products_with(gram_weights[:, None] * rows.F) * len(rows.F)
-    K = (vectors / np.sqrt(values)).T @ between.T
+    K = (vectors / np.sqrt(values)).T @ cross_products(problem, gram_weights)
     return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / float(values[0]))
+
+
+def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:
+    """Return M - t A between F and the penalised coordinates, shape (f, m)."""
+    rows = problem.rows
+    return np.asarray(rows.X.products_with(gram_weights[:, None] * rows.F).T * len(rows.F))
 
 
 def with_rounding(problem: BlockProblem, u: Array, at: SchurComplement, condition: float) -> SchurComplement:

@@ -23,8 +23,8 @@ from diffrac_cvx.certificates.core_proof import (
     sums_of_core,
 )
 from diffrac_cvx.certificates.lassos import lassos
-from diffrac_cvx.certificates.pairs import excess_pairs
 from diffrac_cvx.certificates.proof import bound_at
+from diffrac_cvx.certificates.screening import excess_pairs
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import lanczos

@@ -18,7 +18,7 @@ from sparse_instances import (
 )
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds, pairs
+from diffrac_cvx.certificates import block_bounds, screening
 from diffrac_cvx.certificates.block_bounds import (
     BlockCertificate,
     Blocks,
@@ -30,8 +30,8 @@ from diffrac_cvx.certificates.block_bounds import (
 )
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.block_proof import eliminate, single_ratios
-from diffrac_cvx.certificates.pairs import largest_safe_t, scan
 from diffrac_cvx.certificates.partitions import Partition
+from diffrac_cvx.certificates.screening import largest_safe_t, scan
 from diffrac_cvx.certificates.search import blended_ratio
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
@@ -180,8 +180,8 @@ def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, 
     """Lanczos steps stop early: the next t, and the bound there, may differ a little, and both hold."""
     usual = prove_all(seed)
     if name == "GATHER":
-        monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
-    monkeypatch.setattr(block_bounds if name == "DENSE" else pairs, name, value)
+        monkeypatch.setattr(screening, "SINGLE_FROM", 1)
+    monkeypatch.setattr(block_bounds if name == "DENSE" else screening, name, value)
     assert_same(usual, prove_all(seed), rtol)
 
 
@@ -192,7 +192,7 @@ def test_how_the_pairs_are_computed_does_not_change_what_is_proved(monkeypatch, 
 @pytest.mark.parametrize("share", [0.5, 1.0])
 @pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
 def test_the_pairs_kept_are_exactly_those_beyond_the_share_of_their_box(monkeypatch, seed, share, single):
-    monkeypatch.setattr(pairs, "SINGLE_FROM", 1 if single else 10**9)
+    monkeypatch.setattr(screening, "SINGLE_FROM", 1 if single else 10**9)
     for split, partition, point, C in points(seed):
         _, claim, _ = blocks_and_claim(split, partition, point, C)
         at = eliminate(split, claim.ratios.u, claim.least_t)
@@ -219,7 +219,7 @@ def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
         assert safe >= t
         if at is None:
             continue
-        kept = scan(split, partition.labels, at, pairs.NEAR, None, quiet).pairs
+        kept = scan(split, partition.labels, at, screening.NEAR, None, quiet).pairs
         for larger in np.linspace(t, safe, 4):
             later = scan(split, partition.labels, eliminate(split, claim.ratios.u, larger), 1.0, None, quiet).pairs
             assert set(zip(later.j, later.k, strict=True)) <= set(zip(kept.j, kept.k, strict=True))
@@ -278,8 +278,8 @@ def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(
 def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(monkeypatch, max_iter, single, columns):
     """Or a few pairs more, in single precision; or none, where too many pairs of some columns may."""
     split, blocks, claim, G_best = solved_in_part(0.03, max_iter)
-    monkeypatch.setattr(pairs, "SINGLE_FROM", single)
-    monkeypatch.setattr(pairs, "COLUMNS", columns)
+    monkeypatch.setattr(screening, "SINGLE_FROM", single)
+    monkeypatch.setattr(screening, "COLUMNS", columns)
     t = claim.least_t
     spread, at = spread_of(split, claim, t), eliminate(split, claim.ratios.u, t)
     proved = scan(split, blocks.partition.labels, at, 0.7, spread, quiet).proved

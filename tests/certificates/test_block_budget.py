@@ -13,7 +13,7 @@ from posed import direction_problem
 from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, nearly_ones, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import block_bounds, block_proof, pairs
+from diffrac_cvx.certificates import block_bounds, block_proof, screening
 from diffrac_cvx.certificates.block_bounds import (
     BlockCertificate,
     BlockRatios,
@@ -32,9 +32,9 @@ from diffrac_cvx.certificates.block_proof import (
     matrices,
     single_ratios,
 )
-from diffrac_cvx.certificates.pairs import ScreeningRadius, largest_safe_t, scan
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import proved_ratio
+from diffrac_cvx.certificates.screening import ScreeningRadius, largest_safe_t, scan
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import Whitening, sum_error
@@ -211,7 +211,7 @@ def test_pairs_of_sparse_columns_count_the_row_that_is_added_to_them(monkeypatch
         at = eliminate(split, u, 1.0)
         X = exact_shifted(split.X)
         exact = sum(fractions(at.gram_weights) * X[:, 0] * X[:, 1])
-        G = pairs.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
+        G = screening.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
         off = abs(float(Fraction(G) - exact)) / (split.c[0] * split.c[1])
         assert off <= at.box
         beyond += off > float(np.max(at.roundings * (split.squares.row_sums(np.abs(at.gram_weights))) / split.c**2))
@@ -333,7 +333,7 @@ def test_no_pair_is_further_from_the_exact_one_than_its_box_is_narrowed(kind, nu
     split = split_of(table, nu=nu, c=0.1)
     u = np.random.default_rng(1).uniform(0.2, 0.9, n) if kind == "gaussian" else np.full(n, 0.5)
     at = eliminate(split, u, 1.0)
-    G = pairs.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
+    G = screening.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
     off = abs(float(Fraction(float(G)) - exact_pair(split, table, u, 1.0, 0, 1))) / (split.c[0] * split.c[1])
     assert 0.0 < off <= at.box
     assert off >= at.box / 1e5
@@ -370,7 +370,7 @@ def test_what_is_eliminated_counts_how_nearly_singular_it_is():
         if at is None:
             continue
         exact = exact_pair(split, table, u, t, 0, 1)
-        G = pairs.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
+        G = screening.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
         off = abs(float(Fraction(float(G)) - exact))
         assert off <= at.box * split.c[0] * split.c[1]
         lost += off > 2.0 * at.roundings * float(np.max(np.sum(at.K**2, axis=0)))
@@ -449,7 +449,7 @@ def test_a_pair_that_may_be_beyond_its_box_is_looked_at(monkeypatch):
     split = split_of(table, c=0.3)
     t = float(np.max(single_ratios(split, u, np.arange(2)))) * 1.5
     plain = eliminate(split, u, t)
-    G = pairs.block_of(split, plain, slice(0, 2), slice(0, 2))[0, 1]
+    G = screening.block_of(split, plain, slice(0, 2), slice(0, 2))[0, 1]
     monkeypatch.setattr(rounding, "UNIT", 2.0**-24)
     at = eliminate(split, u, t)
     share = abs(G) / (split.c[0] * split.c[1])
@@ -471,12 +471,12 @@ def wide_split(m=30, n=50, seed=0):
 
 def test_no_pair_is_lost_by_single_precision(monkeypatch):
     """Each pair at a share of its box that it just exceeds, and its product in single precision does not."""
-    monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
+    monkeypatch.setattr(screening, "SINGLE_FROM", 1)
     split, u = wide_split()
     at = eliminate(split, u, 3.0)
-    columns, every = pairs.scaled_columns(split, at), slice(0, 30)
+    columns, every = screening.scaled_columns(split, at), slice(0, 30)
     assert columns.rounding > 0.0
-    G = pairs.block_of(split, at, every, every) / np.outer(split.c, split.c)
+    G = screening.block_of(split, at, every, every) / np.outer(split.c, split.c)
     single = columns.products(every, every).astype(float)
     assert np.abs(single - G).max() <= columns.rounding <= 1e5 * np.abs(single - G).max()
     lost = np.argwhere(np.triu((np.abs(single) < np.abs(G) * (1 - 1e-9)) & (np.abs(G) > 0.1), 1))[:40]
@@ -489,12 +489,12 @@ def test_no_pair_is_lost_by_single_precision(monkeypatch):
 
 def test_no_pair_is_separated_by_single_precision(monkeypatch):
     """Each pair with a distance to the optimum that just joins it, where single precision would not."""
-    monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
+    monkeypatch.setattr(screening, "SINGLE_FROM", 1)
     split, _ = wide_split(8)
     at = eliminate(split, np.random.default_rng(0).uniform(0.8, 1.4, 50), 1.0)
     every = slice(0, 8)
-    G = np.abs(pairs.block_of(split, at, every, every) / np.outer(split.c, split.c))
-    single = np.abs(pairs.scaled_columns(split, at).products(every, every).astype(float))
+    G = np.abs(screening.block_of(split, at, every, every) / np.outer(split.c, split.c))
+    single = np.abs(screening.scaled_columns(split, at).products(every, every).astype(float))
     np.fill_diagonal(G, 0.0)
     tried = 0
     for j, k in np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.05) & (G < 1.0), 1)):
@@ -509,14 +509,14 @@ def test_no_pair_is_separated_by_single_precision(monkeypatch):
 
 def test_no_block_of_columns_is_passed_over_that_only_double_precision_joins(monkeypatch):
     """The largest of a block, with the largest distance that there is, just reaches its box."""
-    monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
+    monkeypatch.setattr(screening, "SINGLE_FROM", 1)
     tried = 0
     for seed in range(60):
         split, _ = wide_split(2, seed=seed)
         at = eliminate(split, np.random.default_rng(seed).uniform(0.9, 1.12, 50), 1.0)
         every = slice(0, 2)
-        G = abs(pairs.block_of(split, at, every, every)[0, 1]) / (split.c[0] * split.c[1])
-        single = abs(float(pairs.scaled_columns(split, at).products(every, every)[0, 1]))
+        G = abs(screening.block_of(split, at, every, every)[0, 1]) / (split.c[0] * split.c[1])
+        single = abs(float(screening.scaled_columns(split, at).products(every, every)[0, 1]))
         if single < G * (1 - 1e-9) < 0.9:
             near = (1.0 - G * (1 - 1e-12)) ** 0.5 * split.c
             proved = scan(split, np.arange(2), at, 0.7, ScreeningRadius(near, np.zeros(2), 0.0), quiet).proved
@@ -526,15 +526,15 @@ def test_no_block_of_columns_is_passed_over_that_only_double_precision_joins(mon
 
 
 def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_box(monkeypatch):
-    monkeypatch.setattr(pairs, "SINGLE_FROM", 1)
+    monkeypatch.setattr(screening, "SINGLE_FROM", 1)
     split, u = wide_split(6)
     at = eliminate(split, u, 3.0)
     length = float(np.max((split.squares.row_sums(np.abs(at.gram_weights))) / split.c**2))
-    said = pairs.scaled_columns(split, at).rounding
+    said = screening.scaled_columns(split, at).rounding
     eps = float(np.finfo(np.float32).eps)
     assert 50 * eps * length <= said <= 70 * eps * length  # fifty terms, and a few roundings each
     small = replace(split, c=split.c * 1e-3)
-    assert pairs.scaled_columns(small, at).rounding == 0.0
+    assert screening.scaled_columns(small, at).rounding == 0.0
 
 
 # S on a component
@@ -549,7 +549,7 @@ def component(split, table, u, t, partition, C):
     j, k = np.triu_indices(m, 1)
     apart = partition.labels[j] != partition.labels[k]
     j, k = j[apart], k[apart]
-    G = pairs.block_of(split, at, slice(0, m), slice(0, m))[j, k]
+    G = screening.block_of(split, at, slice(0, m), slice(0, m))[j, k]
     chosen = Pairs(j, k, G, np.zeros(len(j)))  # boxes of no size: S holds all of G
     (found,) = matrices(blocks.given, ratios.u, ratios.C, at, chosen)
     order = found.members
@@ -600,7 +600,7 @@ def test_the_matrix_of_a_component_of_sparse_columns_counts_the_row_that_is_adde
     u, m = np.random.default_rng(0).uniform(0.5, 1.5, n), 2
     blocks, at = Blocks(split, Partition(np.arange(2))), eliminate(split, u, 1.2)
     one = np.zeros(1, dtype=int)
-    G = pairs.block_of(split, at, slice(0, m), slice(0, m))[0, 1]
+    G = screening.block_of(split, at, slice(0, m), slice(0, m))[0, 1]
     chosen = Pairs(one, one + 1, np.array([G]), np.zeros(1))
     (found,) = matrices(blocks.given, u, [], at, chosen)
     X = exact_shifted(split.X)
@@ -645,7 +645,7 @@ def test_the_largest_safe_t_is_where_a_pair_just_kept_may_reach_its_box():
     split = split_of(np.random.default_rng(0).standard_normal((20, 2)), c=np.array([0.3, 0.6]))
     t = 1.5
     safe = largest_safe_t(split, t)
-    room = (1.0 - pairs.NEAR) * t * split.c**2
+    room = (1.0 - screening.NEAR) * t * split.c**2
     assert np.all((safe - t) * split.diagonal <= room * (1.0 + 1e-12))
     assert np.max((safe - t) * split.diagonal / room) == pytest.approx(1.0)
     assert largest_safe_t(split_of(np.random.default_rng(0).standard_normal((20, 2)), nu=0.5), t) == t

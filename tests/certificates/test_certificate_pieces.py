@@ -11,9 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds
-from diffrac_cvx.certificates.components import label_components, weights_at
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
-from diffrac_cvx.certificates.pairs import ScreeningRadius
 from diffrac_cvx.certificates.partitions import Partition, join_labels, number_by_first
 from diffrac_cvx.certificates.proof import (
     LARGEST,
@@ -24,6 +22,7 @@ from diffrac_cvx.certificates.proof import (
     proved_shift,
     skip_zero_rows,
 )
+from diffrac_cvx.certificates.screening import ScreeningRadius, label_components, weights_at
 from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, least_over_blends
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data

@@ -8,9 +8,9 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks, spread_of
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.components import weights_at
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.partitions import Partition
+from diffrac_cvx.certificates.screening import weights_at
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
@@ -164,7 +164,7 @@ def test_many_columns_are_taken_in_blocks(monkeypatch):
     X, nu, penalty = instance(4)
     result = dc.low_rank(X, nu, penalty, tol=1e-7)
     whole = dc.find_components(X, result, nu, penalty)
-    monkeypatch.setattr("diffrac_cvx.certificates.components.COLUMNS", 3)
+    monkeypatch.setattr("diffrac_cvx.certificates.screening.COLUMNS", 3)
     np.testing.assert_array_equal(dc.find_components(X, result, nu, penalty), whole)
 
 

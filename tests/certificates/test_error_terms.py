@@ -68,7 +68,7 @@ TERMS = {
         BLOCKS,
     ),
     "what single precision may change of pairs": (
-        "from diffrac_cvx.certificates import pairs; pairs.single_rounding = lambda *_: 0.0",
+        "from diffrac_cvx.certificates import pairs; screening.single_rounding = lambda *_: 0.0",
         (*BLOCKS, "points/test_many_columns.py"),
     ),
     "what pairs that are proved to be apart may be off": (

@@ -5,12 +5,11 @@ import pytest
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import components, pairs
+from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem
 from diffrac_cvx.certificates.block_proof import eliminate
-from diffrac_cvx.certificates.components import label_components, weights_at
-from diffrac_cvx.certificates.pairs import ScreeningRadius, scan
 from diffrac_cvx.certificates.partitions import join_labels
+from diffrac_cvx.certificates.screening import ScreeningRadius, label_components, scan, weights_at
 from diffrac_cvx.points.checks import as_data
 
 MANY = 600  # columns, more than are multiplied at a time
@@ -40,7 +39,7 @@ GROUPS = {(3, 5, 7), (10, 540), (20, 511), (21, 512), (530, 531), (550, 599)}
 
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_components_are_found_among_more_columns_than_are_multiplied_at_a_time(nu):
-    assert MANY > components.COLUMNS
+    assert MANY > screening.COLUMNS
     problem = direction_problem(linked_columns(MANY, LINKS, n=200), nu, dc.Penalty(c=0.6))
     q = np.full(200, 1.6**-2)  # u = 1.6, so that G is 0.6 times the Gram matrix off the diagonal
     for rtol in (0.0, None):
@@ -51,15 +50,15 @@ def test_components_are_found_among_more_columns_than_are_multiplied_at_a_time(n
 @pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
 @pytest.mark.parametrize("nu", [1.0, 0.5])
 def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns(monkeypatch, nu, single):
-    assert MANY > pairs.COLUMNS
-    monkeypatch.setattr(pairs, "SINGLE_FROM", single)
+    assert MANY > screening.COLUMNS
+    monkeypatch.setattr(screening, "SINGLE_FROM", single)
     split = block_problem(direction_problem(linked_columns(MANY, LINKS), nu, dc.Penalty(c=0.75)))
     at = eliminate(split, np.full(60, 2.0), 1.0)
     if at is None:  # with an offset t has to be above the weights
         at = eliminate(split, np.where(np.arange(60) < 30, 0.1, 0.3), 2.2)
     spread = ScreeningRadius(np.zeros(MANY), np.zeros(MANY), 0.0)
     found = scan(split, np.arange(MANY), at, 0.8 if nu == 1.0 else 1.0, spread, quiet)
-    G = pairs.block_of(split, at, slice(0, MANY), slice(0, MANY)) / np.outer(split.c, split.c)
+    G = screening.block_of(split, at, slice(0, MANY), slice(0, MANY)) / np.outer(split.c, split.c)
     expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.side, 1))
     assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
     assert {j for j, _ in expected} >= {530, 550}
@@ -76,7 +75,7 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
     near = np.zeros(MANY)
     near[[530, 590]] = 0.8  # their pair alone may reach its box
     found = scan(split, np.arange(MANY), at, 0.9, ScreeningRadius(near, np.zeros(MANY), 0.0), quiet)
-    G = np.abs(pairs.block_of(split, at, slice(0, MANY), slice(0, MANY)))
+    G = np.abs(screening.block_of(split, at, slice(0, MANY), slice(0, MANY)))
     np.fill_diagonal(G, 0.0)
     reached = (G + np.outer(near, near)) / np.outer(split.c, split.c) >= 1.0
     joined = join_labels(np.arange(MANY), *np.nonzero(np.triu(reached, 1)))
@@ -91,15 +90,20 @@ def elimination_error(problem, weights, j, k):
     """|G_jk| and how far it may be from the optimum, from the formulas: a Schur complement, both parts of it off."""
     X, n, free = problem.X.array(), len(problem.X.array()), np.flatnonzero(problem.c == 0.0)
     u, w, gap = weights
-    S = problem.A - X.T @ (u[:, None] * X) / n
-    off = np.sqrt(gap * np.einsum("ij,i,ik->jk", X**2, w, X**2) / n)  # of each entry of S
-    SF, cross = S[np.ix_(free, free)], S[free]
-    values = np.linalg.eigvalsh(SF)
-    error = off[np.ix_(free, free)].sum()
+    basis = block_problem(problem).basis  # coordinates of the free columns in which A is the identity on them
+    F = X[:, free] @ basis
+    SF, cross = (
+        np.eye(F.shape[1]) - F.T @ (u[:, None] * F) / n,
+        basis.T @ (problem.A[free] - X[:, free].T @ (u[:, None] * X) / n),
+    )
+    np.testing.assert_allclose(basis.T @ problem.A[np.ix_(free, free)] @ basis, np.eye(F.shape[1]), atol=1e-12)
+    off, off_F, off_cross = (
+        np.sqrt(gap * np.einsum("ij,i,ik->jk", A**2, w, B**2) / n) for A, B in ((X, X), (F, F), (F, X))
+    )
+    values, error = np.linalg.eigvalsh(SF), off_F.sum()
     least = values[0] - error
-    size = np.linalg.norm(cross, axis=0)
-    slack = np.sqrt(np.sum(off[free] ** 2, axis=0))
-    G = -S[j, k] + cross[:, j] @ np.linalg.solve(SF, cross[:, k])
+    size, slack = np.linalg.norm(cross, axis=0), np.sqrt(np.sum(off_cross**2, axis=0))
+    G = problem.A[j, k] - X[:, j] @ (u * X[:, k]) / n - cross[:, j] @ np.linalg.solve(SF, cross[:, k])
     moved = size[j] * size[k] * error / (values[0] * least)  # the inverse
     moved += ((size[j] + slack[j]) * (size[k] + slack[k]) - size[j] * size[k]) / least  # its sides
     return abs(G), off[j, k] + moved, least
@@ -128,7 +132,7 @@ def first_gap(count, problem, q):
 @pytest.mark.parametrize("nu", [1.0, 0.4])
 @pytest.mark.parametrize("weight", [0.35, 0.7])
 def test_features_are_joined_where_what_is_unknown_of_a_pair_just_reaches_its_box(monkeypatch, weight, nu, columns):
-    monkeypatch.setattr(components, "COLUMNS", columns)
+    monkeypatch.setattr(screening, "COLUMNS", columns)
     problem = problem_with_free_columns(nu, weight)
     q = 1.0 / np.random.default_rng(5).uniform(0.8, 1.2, 50) ** 2
     box = np.outer(problem.c, problem.c)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
-from diffrac_cvx.certificates.pairs import Poll
+from diffrac_cvx.certificates.screening import Poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import inverse_of_positive, inverse_or_one, row_products, times
 from diffrac_cvx.solvers.factored.augmented_lagrangian import top_energy

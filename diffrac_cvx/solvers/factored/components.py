@@ -20,8 +20,8 @@ from diffrac_cvx.certificates.block_bounds import (
 from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
 from diffrac_cvx.certificates.block_proof import Pairs, eliminate, empty_pairs
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.pairs import Poll, look_again
 from diffrac_cvx.certificates.partitions import Partition
+from diffrac_cvx.certificates.screening import Poll, look_again
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times

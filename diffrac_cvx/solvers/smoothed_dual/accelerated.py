@@ -8,7 +8,7 @@ import numpy as np
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.pairs import Poll
+from diffrac_cvx.certificates.screening import Poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
 from diffrac_cvx.problem.direction_problem import DirectionProblem

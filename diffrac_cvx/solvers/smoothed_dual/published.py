@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.pairs import Poll
+from diffrac_cvx.certificates.screening import Poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE, momentum, whitener, whitener_of_gram
 from diffrac_cvx.problem.direction_problem import DirectionProblem

@@ -1,16 +1,22 @@
-"""Pairs of coordinates in different groups, looked at by blocks of columns: no matrix of all pairs is stored."""
+"""Pairs of coordinates, looked at by blocks of columns: which are beyond their box, and which a gap proves apart.
 
-from collections.abc import Callable
+What is said to be in its box, or apart, is so with rounding counted; no matrix of all pairs is stored.
+"""
+
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices
-from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement, empty_pairs
-from diffrac_cvx.certificates.partitions import join_labels
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem
+from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement, cross_products, eliminate, empty_pairs
+from diffrac_cvx.certificates.partitions import join_labels, number_by_first
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import sum_error
+from diffrac_cvx.points.points import Mask, Poll
 from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.result import Labels
 
 COLUMNS = 512  # of X that are multiplied with the others at a time, fewer where the others are many
@@ -19,9 +25,36 @@ NEAR = 0.7  # of its box: pairs with a larger |G_jk| are kept, to be looked at a
 SINGLE_FROM = 500  # penalised coordinates: from here on the pairs are looked at in single precision first
 SINGLE_ROUNDING = 0.1  # of a box, the most that single precision may be off
 AGAIN = 20_000  # pairs that are looked at between looks at the clock
+LEAST_GAP = 1e-13  # gaps below are rounding
+LEAST_ROOT = 1e-40  # sqrt(q) of a row: below, the fourth powers of its entries are too small to be numbers
+LEAST_LEFT = 1e-9  # of S on the unpenalised coordinates, to its largest eigenvalue, below which nothing is proved
 GATHER = 30  # how much longer a product takes alone than among others
 
-Poll = Callable[[], None]
+
+class Weights(NamedTuple):
+    """u at a V, and weights w with |G_jk - its optimum|^2 <= gap mean_i w_i x_ij^2 x_ik^2, x_i the rows."""
+
+    u: Array
+    w: Array
+    gap: float
+
+    def hold(self, used: Mask) -> bool:
+        """Whether nothing in w has underflowed at the rows used: elsewhere it bounds nothing."""
+        return bool(np.max(self.u[used], initial=0.0) <= 1.0 / LEAST_ROOT)
+
+
+def weights_at(q: Array, gap: float) -> Weights:
+    r"""Return u = 1/sqrt(q), and how the proved gap of the point bounds the distance to the optimal u.
+
+    With :math:`r = \sqrt q` and :math:`r^*` its optimum, duality gives  gap >= mean (r - r*)^2 / r*.  By Cauchy and
+    Schwarz, :math:`(G - G^*)_{jk}^2 \le \mathrm{gap} \cdot \mathrm{mean}_i\, x_{ij}^2 x_{ik}^2 / (r_i^2 r_i^*)`, and
+    r* is bounded from below by the same inequality, row by row.
+    """
+    gap = max(gap, LEAST_GAP)
+    r = np.maximum(np.sqrt(q), 1e-100)
+    half = len(r) * gap / 2
+    least = r**2 / (r + half + np.sqrt(2 * half * r + half**2))  # r + half - sqrt(...), without its cancellation
+    return Weights(1.0 / r, 1.0 / (r**2 * np.maximum(least, 1e-100)), gap)
 
 
 class ScreeningRadius(NamedTuple):
@@ -63,16 +96,13 @@ def scan(
     is small beside a box: pairs within that rounding of the share are kept too, and G of those kept is computed again.
     """
     columns = scaled_columns(problem, at)
-    m, least = len(problem.c), share * at.side - columns.rounding
+    least = share * at.side - columns.rounding
     off = columns.rounding + at.box
     largest = np.inf if spread is None else spread.largest(problem.c) + off
     parts = [empty_pairs()]
-    proved = None if spread is None else np.arange(m)
-    step = min(COLUMNS, max(PRODUCTS // m, 16))
-    for start in range(0, m, step):
-        poll()
-        block, rest = slice(start, min(start + step, m)), slice(start, m)
-        G = columns.products(block, rest)
+    proved = None if spread is None else np.arange(len(problem.c))
+    for block, rest in ranges_of_columns(len(problem.c), poll):
+        start, G = block.start, columns.products(block, rest)
         np.fill_diagonal(G, 0.0)
         size = np.abs(G)
         most = float(size.max(initial=0.0))
@@ -88,6 +118,14 @@ def scan(
             proved = None if most_joined else join_labels(proved, j + start, k + start)
     kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
     return Scan(kept.take(np.flatnonzero(~(np.abs(kept.G) <= share * kept.side))), proved)
+
+
+def ranges_of_columns(m: int, poll: Poll) -> Iterator[tuple[slice, slice]]:
+    """Yield ranges of so many columns with those from their start on, so that all pairs are among their products."""
+    step = min(COLUMNS, max(PRODUCTS // max(m, 1), 16))
+    for start in range(0, m, step):
+        poll()
+        yield slice(start, min(start + step, m)), slice(start, m)
 
 
 def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int, poll: Poll) -> Pairs | None:
@@ -106,14 +144,12 @@ def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int, poll: Po
     right = (right / c[order]).astype(kind)
     gram_weights: npt.NDArray[Any] = np.append(at.gram_weights, np.ones(len(K))).astype(kind)[:, None]
     least = at.side - (rounding if single else 0.0)
-    step, found, parts = min(COLUMNS, max(PRODUCTS // max(m, 1), 16)), 0, [empty_pairs()]
-    for start in range(0, m, step):
-        poll()
-        stop = min(start + step, m)
-        rows = slice(0, n if stop <= simple else len(right))
-        G = (right[rows, start:stop] * gram_weights[rows]).T @ right[rows, start:]
+    found, parts = 0, [empty_pairs()]
+    for block, rest in ranges_of_columns(m, poll):
+        rows = slice(0, n if block.stop <= simple else len(right))
+        G = (right[rows, block] * gram_weights[rows]).T @ right[rows, rest]
         j, k = np.nonzero(~(np.abs(G) <= least))
-        j, k = order[j[k > j] + start], order[k[k > j] + start]
+        j, k = order[j[k > j] + block.start], order[k[k > j] + block.start]
         found += len(j)
         if found > most:
             return None
@@ -154,16 +190,16 @@ def kept_pairs(
 
 
 class ScaledProducts(NamedTuple):
-    """What `scan` multiplies: G_jk / (c_j c_k) for a range of columns and all from its start, up to `rounding`."""
+    """What pairs are judged by: G_jk / (c_j c_k) for a range of columns and all from its start, up to `rounding`."""
 
     products: Callable[[slice, slice], npt.NDArray[np.floating[Any]]]
     rounding: float
 
 
-def scaled_columns(problem: BlockProblem, at: SchurComplement) -> ScaledProducts:
-    """Return the products that `scan` needs, in single precision where that is exact enough and pays."""
+def scaled_columns(problem: BlockProblem, at: SchurComplement, *, single: bool = True) -> ScaledProducts:
+    """Return the products of pairs, in single precision where that is allowed, exact enough, and pays."""
     X, c = problem.rows.X, problem.c
-    rounding = single_rounding(problem, at) if X.in_memory else float("inf")
+    rounding = single_rounding(problem, at) if single and X.in_memory else float("inf")
     if rounding > SINGLE_ROUNDING:
         return ScaledProducts(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X.array() / c, at.K / c]).astype(np.float32)
@@ -195,3 +231,55 @@ def largest_safe_t(problem: BlockProblem, t: float) -> float:
     if problem.F.shape[1]:
         return t
     return t * (1.0 + (1.0 - NEAR) * float(np.min(problem.c**2 / np.maximum(problem.diagonal, 1e-300), initial=np.inf)))
+
+
+def label_components(problem: DirectionProblem, weights: Weights, penalised: Indices, rtol: float | None) -> Labels:
+    """Return the component of each penalised coordinate, numbered from 0 by first coordinate.
+
+    All are in one where the others cannot be eliminated, as far from an optimum, or a row counts next to nothing.
+    """
+    used, m, n = ~problem.zero_rows, len(penalised), len(problem.X)
+    together, labels = np.zeros(m, dtype=np.int64), np.arange(m)
+    if rtol is None and not weights.hold(used):
+        return together
+    split = block_problem(problem)
+    at = eliminate(split, np.where(used, weights.u, 0.0), 1.0)
+    radius = None if rtol is not None or at is None else radius_of_gap(split, at, weights, used)
+    if at is None or (rtol is None and radius is None):
+        return together
+    columns = scaled_columns(split, at, single=False)
+    for block, rest in ranges_of_columns(m, lambda: None):
+        off = rtol or 0.0
+        if radius is not None:
+            off = at.box + (1.0 + sum_error(n + 64)) * radius(block, rest) / np.outer(split.c[block], split.c[rest])
+        j, k = np.nonzero(~(np.abs(columns.products(block, rest)) + off < 1.0))
+        labels = join_labels(labels, j + block.start, k + block.start)
+    return number_by_first(labels)
+
+
+def radius_of_gap(
+    problem: BlockProblem, at: SchurComplement, weights: Weights, used: Mask
+) -> Callable[[slice, slice], Array] | None:
+    """Return how far G at t = 1 may be from the optimal one for two ranges of columns, but for rounding.
+
+    The others are eliminated from both: S_FF may be off by `error`, and its columns S_Fj by `slack`.  None where the
+    optimal S_FF may be singular.
+    """
+    n, F, squares = len(problem.X), problem.F, problem.X.squares()
+    u, spread = np.where(used, weights.u, 0.0), np.where(used, weights.w * (weights.gap / n), 0.0)
+    values = np.linalg.eigvalsh(np.eye(F.shape[1]) - F.T @ (u[:, None] * F) / n)
+    error = float(np.sqrt((F**2).T @ (spread[:, None] * F**2)).sum())
+    least = float(values.min(initial=np.inf)) - error
+    if least <= LEAST_LEFT * float(np.abs(values).max(initial=0.0)):
+        return None
+    size = np.linalg.norm(cross_products(problem, at.gram_weights), axis=0)
+    slack = np.sqrt(np.sum(squares.products_with(spread[:, None] * F**2), axis=1) * n)
+
+    def radius(first: slice, second: slice) -> Array:
+        off = np.sqrt(np.maximum(squares.gram(spread, first, second), 0.0))
+        if F.shape[1]:
+            known, most = np.outer(size[first], size[second]), np.outer((size + slack)[first], (size + slack)[second])
+            off += known * (error / (values[0] * least)) + (most - known) / least
+        return off
+
+    return radius

@@ -13,7 +13,8 @@ from diffrac_cvx.certificates.direction_bounds import (
     Dual,
     bound_by_dual,
 )
-from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, projection_of
+from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
+from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval

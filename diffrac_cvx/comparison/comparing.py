@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx import metrics
-from diffrac_cvx.certificates.label_bounds import bracket_alpha, projection_of
+from diffrac_cvx.certificates.label_bounds import bracket_alpha
+from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements, label_differences, lower_of
 from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
 from diffrac_cvx.comparison.table import Table, rich_group

@@ -4,7 +4,8 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
+from diffrac_cvx.certificates.label_bounds import bracket_nu
+from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval, positive_int
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows

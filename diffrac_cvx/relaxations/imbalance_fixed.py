@@ -4,13 +4,8 @@ import cvxpy as cp
 import numpy.typing as npt
 import scipy
 
-from diffrac_cvx.certificates.label_bounds import (
-    NEARLY_BALANCED,
-    Projection,
-    bracket_alpha,
-    projection_of,
-    with_imbalance,
-)
+from diffrac_cvx.certificates.label_bounds import NEARLY_BALANCED, bracket_alpha, with_imbalance
+from diffrac_cvx.certificates.label_proof import Projection, projection_of
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.relaxations.label_space import (

@@ -4,7 +4,8 @@ import cvxpy as cp
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.contradictions import Judged
-from diffrac_cvx.certificates.label_bounds import bracket_nu, projection_of
+from diffrac_cvx.certificates.label_bounds import bracket_nu
+from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.points.checks import as_data, in_unit_interval
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows

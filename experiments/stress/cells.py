@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.label_bounds import projection_of
+from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense

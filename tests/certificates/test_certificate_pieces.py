@@ -10,7 +10,7 @@ from posed import direction_problem
 from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_bounds
+from diffrac_cvx.certificates import label_bounds, label_proof
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
 from diffrac_cvx.certificates.partitions import Partition, join_labels, number_by_first
 from diffrac_cvx.certificates.proof import (
@@ -277,14 +277,14 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
         least = np.linalg.eigvalsh(N.T @ K @ N)[0]
     else:
         least = np.linalg.eigvalsh(K - weight * np.ones((n, n)) / n)[0]
-    found = label_bounds.min_eigenvalue(D, Q, weight)
+    found = label_proof.min_eigenvalue(D, Q, weight)
     assert 1.011 * min(least, 0.0) - 2e-13 <= found <= min(least, 0.0)
 
 
 def test_a_trial_value_on_the_diagonal_is_passed_over_and_one_out_of_reach_proves_nothing():
-    found = label_bounds.min_eigenvalue(np.array([-1e-13, 1.0]), np.zeros((2, 1)), 0.0)
+    found = label_proof.min_eigenvalue(np.array([-1e-13, 1.0]), np.zeros((2, 1)), 0.0)
     assert -1e-12 < found <= -1e-13
-    assert label_bounds.min_eigenvalue(np.full(2, -1e7), np.zeros((2, 1)), 0.0) == -np.inf
+    assert label_proof.min_eigenvalue(np.full(2, -1e7), np.zeros((2, 1)), 0.0) == -np.inf
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 8])
@@ -321,7 +321,7 @@ def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
     F /= np.linalg.norm(F, axis=1)[:, None]
     Q = np.linalg.qr(as_data(np.random.default_rng(6).standard_normal((8, 2))))[0]
     Y, H, Pi = F @ F.T, Q @ Q.T, np.eye(8) - 1 / 8
-    assert label_bounds.objective(Q, F) == pytest.approx(np.trace(Y @ (Pi - H)) / 8)
+    assert label_proof.objective(Q, F) == pytest.approx(np.trace(Y @ (Pi - H)) / 8)
     diagonal, drift = label_bounds.gradient(Q, F)
     np.testing.assert_allclose(diagonal, np.diag(H @ Y))
     np.testing.assert_allclose(drift, np.diag(np.ones((8, 8)) @ Y) / 8)
@@ -330,7 +330,7 @@ def test_the_objective_and_its_gradient_are_those_of_the_dense_formulas():
 def test_where_whitening_is_not_accurate_at_all_the_bracket_is_wide_and_not_wrong(noisy, monkeypatch):
     Y = np.ones((12, 1))
     assert dc.certify_y(noisy, Y).upper < 2.0
-    monkeypatch.setattr(label_bounds, "rounding_of_whitening", lambda *arguments: Whitening(0.0, 0.6))
+    monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *arguments: Whitening(0.0, 0.6))
     assert dc.certify_y(noisy, Y) == Bracket(0.0, 1.0)
 
 

@@ -9,7 +9,7 @@ import scipy.sparse
 from posed import best_direction
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_bounds
+from diffrac_cvx.certificates import label_proof
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
@@ -65,8 +65,8 @@ def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coord
 
 def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
     X = np.random.default_rng(0).standard_normal((12, 3))
-    true = label_bounds.min_eigenvalue
-    monkeypatch.setattr(label_bounds, "min_eigenvalue", lambda *given: true(*given) + 0.9)
+    true = label_proof.min_eigenvalue
+    monkeypatch.setattr(label_proof, "min_eigenvalue", lambda *given: true(*given) + 0.9)
     result = dc.solve(dc.penalized_nu(X), "CLARABEL")
     assert result.status is Status.CONTRADICTION
     assert result.lower == 0.0

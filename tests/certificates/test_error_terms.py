@@ -93,12 +93,12 @@ TERMS = {
         VALUES,
     ),
     "what the objective of labels may be off": (
-        "from diffrac_cvx.certificates import label_bounds; label_bounds.of_values = lambda *_: 0.0",
+        "from diffrac_cvx.certificates import label_proof; label_proof.of_values = lambda *_: 0.0",
         VALUES,
     ),
     "the rounding of a mean": (
-        "from diffrac_cvx.certificates import label_bounds; "
-        "label_bounds.lower_bound_of_mean = lambda x: float(np.mean(x))",
+        "from diffrac_cvx.certificates import label_proof; "
+        "label_proof.lower_bound_of_mean = lambda x: float(np.mean(x))",
         VALUES,
     ),
 }

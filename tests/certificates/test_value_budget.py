@@ -11,18 +11,16 @@ from posed import misfits_of, proved_clusters_value, proved_labels_value, proved
 from rationals import badly_centred_column, centred, fractions, is_semidefinite, nearly_ones, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import label_bounds, values
-from diffrac_cvx.certificates.label_bounds import (
+from diffrac_cvx.certificates import label_proof, values
+from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, with_imbalance
+from diffrac_cvx.certificates.label_proof import (
     Projection,
-    bracket_alpha,
-    bracket_nu,
     cost_of_balance,
     lower_bound_of_mean,
     min_eigenvalue,
     objective,
     of_values,
     projection_of,
-    with_imbalance,
 )
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
@@ -322,15 +320,13 @@ def test_the_projection_is_off_by_less_than_is_said_and_by_something(a):
 def test_what_a_projection_is_off_is_made_of_both_parts_of_its_whitening(monkeypatch):
     X = as_data(np.random.default_rng(0).standard_normal((20, 2)))
     for exact, least in ((Whitening(1e-3, 0.0), 2e-3 + 1e-6), (Whitening(0.0, 1e-3), 1e-3 / (1.0 - 1e-3))):
-        monkeypatch.setattr(label_bounds, "rounding_of_whitening", lambda *_, exact=exact: exact)
+        monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *_, exact=exact: exact)
         assert least <= projection_of(X).off <= 1.6 * least
 
 
 def test_what_a_whitening_for_labels_is_off_is_that_of_its_columns_and_ridge(monkeypatch):
     X, given = as_data(np.random.default_rng(0).standard_normal((20, 2))), []
-    monkeypatch.setattr(
-        label_bounds, "rounding_of_whitening", lambda *parts: given.append(parts) or Whitening(0.0, 0.0)
-    )
+    monkeypatch.setattr(label_proof, "rounding_of_whitening", lambda *parts: given.append(parts) or Whitening(0.0, 0.0))
     projection_of(X, np.array([0.1, 0.2]))
     (table, W, Z, diagonal, outside), scaled = given[0], scale_to_whiten(X, np.array([0.1, 0.2]))
     np.testing.assert_allclose(W, scaled.found.W)
@@ -475,7 +471,7 @@ def test_a_multiple_of_the_imbalance_is_rounded_down(monkeypatch):
     X = as_data(np.random.default_rng(0).standard_normal((12, 2)))
     H, F = projection_of(X), dc.low_rank(X, tol=1e-6).F
     fine = bracket_alpha(H, F, 0.2)
-    monkeypatch.setattr(label_bounds, "UNIT", 1e-3)
+    monkeypatch.setattr(label_proof, "UNIT", 1e-3)
     coarse = bracket_alpha(H, F, 0.2)
     assert 0.0 < fine.lower - coarse.lower <= 4e-3 * 0.2 * 20
     assert coarse.upper == fine.upper

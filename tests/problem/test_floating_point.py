@@ -12,7 +12,7 @@ from test_contradictions import drop_beside_the_largest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof, values
-from diffrac_cvx.certificates.label_bounds import projection_of
+from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.certificates.proof import Pencil, proved_ratio, proved_shift
 from diffrac_cvx.points.floating_point import rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import power_of_two, whitener

@@ -1,0 +1,135 @@
+"""What proves brackets of (7) and (8) in the space of labels, rounding included: any D and any unit rows do.
+
+With K = Pi - H_a, for any D and any weight w the bound mean(1 - D) + min(0, lambda_min(Diag(D) - H_a - w 11'/n)) holds
+for (8) at w = 1 - nu, and for (7) with (w - 1) alpha added; w = -infinity stands for the complement of 1, where Y1 = 0.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.metrics import factor_imbalance
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.floating_point import UNIT, outside_of, round_up, rounding_of_whitening, sum_error
+from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten
+
+
+class Projection(NamedTuple):
+    """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and what is known of its accuracy.
+
+    Attributes
+    ----------
+    Q : (n, r) array
+        The factor.
+    off : float
+        How far QQ' may be from H_a, in the spectral norm.
+    left_out : int
+        How many directions without a ridge are taken to be constant, because the data hardly vary along them.
+    """
+
+    Q: Array
+    off: float
+    left_out: int
+
+
+def projection_of(X: Array, ridge: Array | None = None) -> Projection:
+    """Return H_a of centred data, with what rounding may change of it."""
+    X, ridge, found = scale_to_whiten(X, ridge)
+    Z = X @ found.W
+    Q = Z / len(X) ** 0.5
+    rounding = rounding_of_whitening(X, found.W, Z, ridge**2, outside_of(found, len(X)))
+    if not rounding.right_error <= 0.5:
+        return Projection(Q, np.inf, found.left_out)
+    return Projection(
+        Q, round_up(rounding.right_error / (1.0 - rounding.right_error) + 3.0 * rounding.data_error), found.left_out
+    )
+
+
+def value_with_penalty(H: Projection, F: Array, nu: float) -> float:
+    """Return an upper bound of the objective of (8) at unit rows."""
+    return min(objective(H.Q, F) + nu * factor_imbalance(F) + of_values(H, F), 1.0)
+
+
+def value_with_balance(H: Projection, F: Array, alpha: float) -> float:
+    """Return an upper bound of the optimum of (7) from unit rows whose imbalance is about alpha."""
+    return min(max(objective(H.Q, F), 0.0) + of_values(H, F) + cost_of_balance(F, alpha), 1.0)
+
+
+def bound_of_labels(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
+    """Return a lower bound of (8) at weight = 1 - nu, or of (7) at any weight; of Y1 = 0 at weight -infinity."""
+    linear = (weight - 1.0) * alpha if alpha else 0.0
+    lowest = min_eigenvalue(D, H.Q, weight)
+    return lower_bound_of_mean(1.0 - D) + linear - 4 * UNIT * abs(linear) + lowest - H.off
+
+
+def bound_near_balance(lower: float, alpha: float) -> float:
+    """Return a lower bound of (7) at an alpha from one at alpha = 0, see `cost_of_balance`."""
+    return max(lower - round_up(8.0 * alpha**0.5), 0.0) if alpha else max(lower, 0.0)
+
+
+def of_values(H: Projection, F: Array) -> float:
+    """Return how far the objective at unit rows may be from the exact one."""
+    n, r = F.shape
+    return float(round_up(H.off + sum_error(4 * n + H.Q.shape[1] + r + 64)))
+
+
+def lower_bound_of_mean(x: Array) -> float:
+    """Return a lower bound of the exact mean; the numbers themselves may be off by two roundings."""
+    return float(np.mean(x)) - round_up(sum_error(len(x) + 4) * float(np.mean(np.abs(x))))
+
+
+def cost_of_balance(F: Array, alpha: float) -> float:
+    r"""Return how much more a feasible Y of (7) may cost than unit rows F whose mean m is only nearly right.
+
+    Y + share (11' - Y) is one where the imbalance is below alpha, and costs no more.  Above, move all rows by the same
+    vector, so that times :math:`1 - 6\delta`, with :math:`\delta` its length, their squared mean is alpha: then
+    :math:`\delta \le |m| - \sqrt\alpha`.  So scaled, their squared norms lack between :math:`4\delta` and
+    :math:`8\delta` of 1, and since no root of these exceeds the sum of two others there are vectors of these squared
+    norms and of sum 0.  Added in other coordinates, they cost at most their mean, :math:`8\delta`.  No power of
+    :math:`|m|` above the first would hold: the optimum of (7) may have a slope of :math:`-\infty` at alpha = 0.
+    """
+    length = float(np.linalg.norm(F.mean(axis=0)))
+    return float(round_up(8.0 * (max(length - alpha**0.5, 0.0) + sum_error(len(F) + F.shape[1] + 16))))
+
+
+def objective(Q: Array, F: Array) -> float:
+    """Return tr Y(Pi - QQ')/n at unit rows, as a sum of squares."""
+    centred = F - F.mean(axis=0)
+    inside = Q.T @ centred
+    return float(max(np.sum(centred**2) - np.sum(inside**2), 0.0)) / len(F)
+
+
+def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
+    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)).
+
+    weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
+    has a known number of negative eigenvalues when the Schur complement has none: each trial t costs O(n r^2).  An
+    eigenvalue that rounding could have made positive counts as negative.
+    """
+    size = 1.0 if np.isinf(weight) else abs(weight)
+    G = np.column_stack([Q, np.full(len(D), (size / len(D)) ** 0.5)])
+    middle = np.ones(G.shape[1])  # S^-1; a zero entry is the restriction to the complement of 1
+    middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
+    expected, squares = int(weight < 0.0), row_products(G, G)
+
+    def is_above(t: float) -> bool:
+        shifted = D - t
+        if np.any(shifted == 0.0):
+            return False
+        values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
+        mass = len(middle) + float(np.sum(squares / np.abs(shifted)))
+        off = sum_error(len(D) + 64 * len(middle)) * mass
+        return int(np.sum(shifted < 0) + np.sum(values < off)) <= expected
+
+    bad, good = 0.0, 1e-13
+    while not is_above(-good):
+        bad, good = good, 4.0 * good
+        if good > 1e6:
+            return -np.inf
+    while good > 1.01 * bad and good > 1e-13:
+        middle_t = (bad * good) ** 0.5
+        if is_above(-middle_t):
+            good = middle_t
+        else:
+            bad = middle_t
+    return -good

@@ -8,14 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.certificates.proof import (
-    OF_MEANS,
     Moment,
     bound_at,
+    bound_normalized,
     clip_to_box,
     moment_at,
     multiplier_in_box,
     prove,
     skip_zero_rows,
+    value_normalized,
 )
 from diffrac_cvx.certificates.search import (
     blended_ratio,
@@ -29,7 +30,7 @@ from diffrac_cvx.certificates.search import (
 from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
-from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
+from diffrac_cvx.points.floating_point import UNIT, round_up
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
 
@@ -101,10 +102,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
         return Bracket(-1.0, 0.0)
     U = U / size**0.5
     l1 = problem.cost(U) - 1.0
-    n, off = len(problem.X), problem.rounding
-    upper = l1 - problem.gain(U)
-    upper += round_up((sum_error(4 * n + 4 * len(U)) + 2.0 * off.data_error) * (1.0 + l1))
-    lower = -1.0 - 4 * UNIT
+    upper, lower = value_normalized(problem, U, l1), -1.0 - 4 * UNIT
     given = [] if dual is None or dual.C is None else [clip_to_box(problem, dense(dual.C))]
     for u, inverse_mean in candidate_weights(problem, problem.X.energies(U)):
         half = problem.X.moment(u) / 2
@@ -113,8 +111,5 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
         off_M = moment_at(problem, u).error / 2
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
             found = normalized_multiplier(problem, half, C, off_M)
-            lower = max(
-                lower,
-                -round_up(round_up(inverse_mean / 2, OF_MEANS) + max(found, 0.0), 4) - min(found, 0.0) * (1 - 4 * UNIT),
-            )
+            lower = max(lower, bound_normalized(inverse_mean, found))
     return Bracket(float(max(lower, -1.0)), float(upper))

@@ -15,7 +15,7 @@ from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.core_proof import Core
 from diffrac_cvx.certificates.direction_bounds import lower_bound
 from diffrac_cvx.certificates.outside import Look, look_outside
-from diffrac_cvx.certificates.proof import clip_to_box
+from diffrac_cvx.certificates.proof import clip_to_box, cost_of_excess
 from diffrac_cvx.certificates.search import (
     Blend,
     candidate_weights,
@@ -27,13 +27,11 @@ from diffrac_cvx.certificates.search import (
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.floating_point import UNIT, round_up
 from diffrac_cvx.points.linear_algebra import cholesky, times
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, largest_penalty, without_l1
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, without_l1
 
 EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
-VALUES = 1e-9  # rounding of a value, and more
 SHARES = (0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.4, 0.7)  # relative gaps at which a bound is tried
 FAINT = 1e-4  # of the largest diagonal entry of V, and of an entry to its diagonal, below which it may be meant as 0
 SIGNED = 1e-3  # of an entry of V to its diagonal, above which its sign is where a multiplier starts
@@ -98,8 +96,7 @@ def blended(
         return Blend(t, 1.0 - blend, 0.0), t
 
     found = least_over_blends(at)
-    spent = round_up((excess + 16.0 * UNIT) * largest_penalty(upper + VALUES), 8) if excess else 0.0
-    return CoreDual(u, inverse_mean, found.share * C, found.t, excess, spent)
+    return CoreDual(u, inverse_mean, found.share * C, found.t, excess, cost_of_excess(excess, upper))
 
 
 def ratio_by_rows(rows: Array, right: Array) -> float:

@@ -15,10 +15,11 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, symmetric, times
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.direction_problem import DirectionProblem, largest_penalty
 
 LARGEST = 1e100  # t beyond proves nothing
 TRIES = 4  # of larger multiples, where a factorisation fails
+VALUES = 1e-9  # rounding of a value, and more
 OF_MEANS = 400  # roundings that a mean by NumPy's pairwise sums may have
 
 
@@ -86,6 +87,26 @@ def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: fl
     """Return a lower bound of 1 - t inverse_mean - spent; the mean is of positive numbers, with so many roundings."""
     product = round_up(round_up(t * inverse_mean, roundings) + spent, 1 if spent else 0)
     return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
+
+
+def bound_normalized(inverse_mean: float, theta: float) -> float:
+    """Return a lower bound of (21), -(mean(1/u)/2 + theta), where M/2 - C <= theta A."""
+    mean = round_up(inverse_mean / 2, OF_MEANS)
+    return -round_up(mean + max(theta, 0.0), 4) - min(theta, 0.0) * (1 - 4 * UNIT)
+
+
+def value_normalized(problem: DirectionProblem, U: Array, l1: float) -> float:
+    """Return an upper bound of the objective of (21) at a factor with tr AUU' = 1 and this l1 part."""
+    roundings = sum_error(4 * len(problem.X) + 4 * len(U)) + 2.0 * problem.rounding.data_error
+    return l1 - problem.gain(U) + round_up(roundings * (1.0 + l1))
+
+
+def cost_of_excess(excess: float, upper: float) -> float:
+    """Return how far the optimum, `upper` at most, may be below that of penalties 1 + excess times as large.
+
+    At an optimum of value v the ridge and the l1 part together are at most v (1 - v).
+    """
+    return round_up((excess + 16.0 * UNIT) * largest_penalty(upper + VALUES), 8) if excess else 0.0
 
 
 def clip_to_box(problem: DirectionProblem, C: Array) -> Array:

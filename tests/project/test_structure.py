@@ -35,6 +35,9 @@ LAYERS = [
     ["app.*"],
 ]
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
+PROOFS = [
+    f"certificates.{name}" for name in ("proof", "block_proof", "core_proof", "label_proof", "screening", "values")
+]
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
@@ -135,6 +138,13 @@ def test_a_fast_solver_does_not_build_on_the_relaxations(name):
     assert not any(module.startswith("relaxations") for module in reached)
     outside = {full.split(".")[0] for module in reached & set(MODULES) for full in imported(module)}
     assert "cvxpy" not in outside
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_what_a_bracket_rests_on_imports_nothing_that_searches(name):
+    inside = {full.removeprefix("diffrac_cvx.") for full in imported(name) if "certificates." in full}
+    modules = {".".join(full.split(".")[:2]) for full in inside}
+    assert modules <= {*PROOFS, *(f"certificates.{part}" for part in ("block_problem", "partitions"))}
 
 
 @pytest.mark.parametrize("name", NUMPY_ONLY)

@@ -24,7 +24,7 @@ from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import bound_at, is_positive
 from diffrac_cvx.certificates.row_bounds import bracket_rows
-from diffrac_cvx.certificates.screening import NEAR, Poll, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
+from diffrac_cvx.certificates.screening import NEAR, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
@@ -39,6 +39,7 @@ from diffrac_cvx.points.linear_algebra import (
     times,
     whitener_of_gram,
 )
+from diffrac_cvx.points.points import Poll
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_by_rows
 from diffrac_cvx.problem.result import Bracket, Labels

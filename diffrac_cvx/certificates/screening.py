@@ -249,7 +249,7 @@ def label_components(problem: DirectionProblem, weights: Weights, penalised: Ind
         return together
     columns = scaled_columns(split, at, single=False)
     for block, rest in ranges_of_columns(m, lambda: None):
-        off = rtol or 0.0
+        off: Array | float = rtol or 0.0
         if radius is not None:
             off = at.box + (1.0 + sum_error(n + 64)) * radius(block, rest) / np.outer(split.c[block], split.c[rest])
         j, k = np.nonzero(~(np.abs(columns.products(block, rest)) + off < 1.0))

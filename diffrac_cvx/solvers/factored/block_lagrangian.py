@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
-from diffrac_cvx.certificates.screening import Poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import inverse_of_positive, inverse_or_one, row_products, times
+from diffrac_cvx.points.points import Poll
 from diffrac_cvx.solvers.factored.augmented_lagrangian import top_energy
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, inner, take_step
 from diffrac_cvx.solvers.factored.quasi_newton import Point as Evaluated

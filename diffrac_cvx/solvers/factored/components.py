@@ -21,10 +21,11 @@ from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
 from diffrac_cvx.certificates.block_proof import Pairs, eliminate, empty_pairs
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.partitions import Partition
-from diffrac_cvx.certificates.screening import Poll, look_again
+from diffrac_cvx.certificates.screening import look_again
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
+from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket, Components, Labels
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point

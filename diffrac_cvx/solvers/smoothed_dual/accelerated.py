@@ -8,9 +8,9 @@ import numpy as np
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.screening import Poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
+from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import first_point, theta

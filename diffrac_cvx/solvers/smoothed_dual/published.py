@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.screening import Poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE, momentum, whitener, whitener_of_gram
+from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse
 from diffrac_cvx.solvers.stopping import Iterate

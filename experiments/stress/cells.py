@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.certificates.label_bounds import with_imbalance
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
@@ -16,7 +17,16 @@ from diffrac_cvx.points.factors import dense
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
-from experiments.stress.exact import DIGITS, best_labels_value, direction_value, labels_value
+from experiments.stress.exact import (
+    DIGITS,
+    Exact,
+    best_labels_value,
+    direction_value,
+    dual_value,
+    imbalance_and_value,
+    labels_matrix,
+    labels_value,
+)
 from experiments.stress.instances import FAMILIES, MANY, WHOLE, Instance, make_instance
 
 BATCH = 25
@@ -25,6 +35,10 @@ BATCHES_OF_MANY = {"full": 3, "smoke": 1}  # of those with many columns, which t
 SECONDS = 1.0  # of one solve
 LABELLED = 8  # points up to which all labellings are tried
 LABELLED_WITH_L1 = 5  # the same with an l1 part
+ALPHAS = (0.0, 1e-13, 1e-9, 1e-4, 0.1)  # imbalances of (7); its slope is -infinity at 0
+WEIGHTS = (0.1, 1.0, 10.0, 1e3, 1e5, 1e7)  # of the imbalance, in the dual of (7)
+DIRECTIONS = 6  # in which a factor's rows are moved, to find what is cheapest near balance
+MIXINGS = 300  # rounds of coordinate descent on the rows of a factor
 ROUNDED = 1e-40  # what sixty digits leave
 MOST_COLUMNS = 40  # of a factor with many rows, up to which its value is computed
 MAIN = 4  # columns of a factor whose value is computed
@@ -106,11 +120,54 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         proof = dc.certify_labels(instance.given, labels, -1.0, nu=nu, penalty=penalty, sample_weight=w)
         cost = labels_value(X, nu, a, c, labels, proof.v, w)
         bounds.append(Bound("certify_labels", "upper", proof.objective, cost))
+        if w is None and form == "array" and not c.any() and left_out == 0:
+            bounds += bounds_of_balance(instance, results["low_rank"].F)
         best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance)
     if left_out == 0:  # else the bracket is that of data without these directions
         least = min([least, cost, *([best] if best is not None else [])])
         bounds += [Bound(name, "lower", lower, least) for name, lower in lowers.items()]
     return bounds, left_out
+
+
+def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
+    """Yield the bounds of (7) at balanced and nearly balanced clusters, each with an exact one from the other side."""
+    X, _, a, _, _, _ = instance
+    K = labels_matrix(X, a)
+    if K is None:
+        return
+    for alpha in ALPHAS:
+        try:
+            found = dc.certify_y(X, F, alpha=alpha, penalty=dc.Penalty(a))
+        except dc.ContradictionError as contradiction:
+            found = dc.Bracket(contradiction.lower, contradiction.cost)
+        wide, rng = np.column_stack([F, np.zeros(len(F))]), np.random.default_rng(0)
+        moved = [wide + alpha**0.5 * rng.standard_normal(wide.shape[1]) for _ in range(DIRECTIONS)]
+        points = [with_imbalance(point, share * alpha) for point in moved for share in (0.5, 0.999)]
+        if len(X) <= LABELLED:
+            points += [np.array([[1.0, *rest]]).T for rest in product((1.0, -1.0), repeat=len(X) - 1)]
+        exactly = [imbalance_and_value(K, point) for point in points]
+        feasible = [value for imbalance, value in exactly if imbalance <= Decimal(alpha)]
+        if feasible:
+            yield Bound(f"certify_y at alpha {alpha:g}", "lower", found.lower, min(feasible))
+        proved = [value for value in duals_of_balance(K, alpha) if value is not None]
+        if proved:
+            yield Bound(f"certify_y at alpha {alpha:g}", "upper", found.upper, max(proved))
+
+
+def duals_of_balance(K: Exact, alpha: float) -> Iterator[Decimal | None]:
+    """Yield exact lower bounds of (7): at each weight of the imbalance, multipliers of a solution found roughly."""
+    misfit, n = K.astype(float), len(K)
+    for weight in WEIGHTS:
+        C, F = misfit + weight / n**2, np.random.default_rng(0).standard_normal((n, n))
+        F /= np.linalg.norm(F, axis=1, keepdims=True)
+        for _ in range(MIXINGS):
+            for i in range(n):
+                row = C[i, i] * F[i] - C[i] @ F
+                size = np.linalg.norm(row)
+                F[i] = row / size if size > 0.0 else F[i]
+        mu = np.einsum("ij,ij->i", C @ F, F)
+        lowest = float(np.linalg.eigvalsh(C - np.diag(mu))[0])
+        yield dual_value(K, mu, weight, 1e-14 * (1.0 + np.abs(C).max()) - min(lowest, 0.0), alpha)
 
 
 def is_quick(result: dc.Result) -> bool:

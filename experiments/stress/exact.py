@@ -108,6 +108,49 @@ def best_labels_value(X: Array, nu: float, a: Array, w: Array | None = None) -> 
         return best
 
 
+def labels_matrix(X: Array, a: Array) -> Exact | None:
+    """Return K with tr KY the objective of (7) at Y; None if the directions are not determined."""
+    with localcontext() as context:
+        context.prec = SYSTEM_DIGITS
+        data, ridge, shares = centred(X), exact(a), shares_of(X, None)
+        misfit = misfit_by_rows(data, ridge, shares) if np.all(a > 0.0) else misfit_by_columns(data, ridge, shares)
+        if misfit is None:
+            return None
+        centring = np.diag(shares * len(X)) - np.full(misfit.shape, 1 / Decimal(len(X)))
+        return np.asarray(centring @ misfit @ centring)
+
+
+def imbalance_and_value(K: Exact, F: Array) -> tuple[Decimal, Decimal]:
+    """Return 1'Y1/n^2 and tr KY for Y = FF', the rows of F made of norm one."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        rows = exact(F)
+        rows = rows / root((rows * rows).sum(axis=1))[:, None]
+        mean = rows.sum(axis=0) / len(rows)
+        return Decimal((mean * mean).sum()), Decimal((rows * (K @ rows)).sum())
+
+
+def dual_value(K: Exact, mu: Array, weight: float, shift: float, alpha: float) -> Decimal | None:
+    """Return the lower bound of (7) that multipliers prove, if K + weight 11'/n^2 - Diag(mu) + shift I >= 0."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        n = len(K)
+        S = K + Decimal(weight) / n**2 - np.diag(exact(mu)) + np.diag(exact(np.full(n, shift)))
+        if not is_positive(S):
+            return None
+        return Decimal(exact(mu).sum() - Decimal(weight) * Decimal(alpha) - n * Decimal(shift))
+
+
+def is_positive(S: Exact) -> bool:
+    """Whether all pivots of a symmetric matrix are positive."""
+    S = S.copy()
+    for j in range(len(S)):
+        if not S[j, j] > 0:
+            return False
+        S[j + 1 :, j:] -= np.outer(S[j + 1 :, j] / S[j, j], S[j, j:])
+    return True
+
+
 def misfit_by_rows(data: Exact, ridge: Exact, shares: Exact) -> Exact | None:
     """Return Q = (Diag(p)^-1 + X Diag(a)^-2 X')^-1, the least misfit of y being y'Qy: for a ridge on every column."""
     scaled = data / ridge

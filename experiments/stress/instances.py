@@ -185,6 +185,12 @@ def tails_outwards(rng: Rng) -> Instance:
     return many_columns(rng, rng.standard_t(rng.uniform(0.7, 3.0), (n, d)))
 
 
+def three_points(rng: Rng) -> Instance:
+    """Three points: one Y alone is balanced, and what is nearly balanced costs less by the root of its imbalance."""
+    X = rng.standard_normal((3, int(rng.integers(1, 3)))) * 10.0 ** rng.uniform(-3, 3)
+    return Instance(X, draw_nu(rng), rng.choice([0.0, 0.3], X.shape[1]), np.zeros(X.shape[1]))
+
+
 def weighted(rng: Rng) -> Instance:
     """The families of arrays, with weights of the points."""
     made = make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))
@@ -219,7 +225,7 @@ def draw_weights(rng: Rng, n: int) -> Array | None:
 WHOLE: dict[str, Callable[[Rng], Instance]] = {
     made.__name__: made
     for made in (
-        wide, large_columns, weighted, sparse_table, read_by_chunks,
+        wide, large_columns, three_points, weighted, sparse_table, read_by_chunks,
         factors_outwards, blocks_outwards, signs_outwards, tails_outwards,
     )
 }  # with their own penalties  # fmt: skip

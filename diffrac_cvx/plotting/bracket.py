@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style, short_legend
+from diffrac_cvx.plotting.canvas import Axes, Display, line_style, short_legend
 from diffrac_cvx.points.checks import one_of
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem.result import Progress, Result
@@ -15,7 +15,7 @@ AGAINST = ("iteration", "seconds")
 FEW = 40  # points on a line, up to which each is marked
 
 
-class BracketDisplay:
+class BracketDisplay(Display):
     """The proved brackets of one run or several, over time.
 
     Parameters
@@ -35,8 +35,6 @@ class BracketDisplay:
     legend_ : Legend
     """
 
-    ax_: Axes
-    figure_: Any
     lower_lines_: list[Any]
     upper_lines_: list[Any]
     gap_lines_: list[Any]
@@ -85,15 +83,9 @@ class BracketDisplay:
             Whether the gaps are drawn instead of the bounds.  Gaps below 2.2e-16 are drawn there.
         **kwargs
             Passed to ``Axes.plot``.
-
-        Returns
-        -------
-        BracketDisplay
-            This one.
         """
         column = AGAINST.index(one_of(against, "against", AGAINST))
-        (ax,) = axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        (ax,) = self._open(ax)
         self.lower_lines_, self.upper_lines_, self.gap_lines_, self.fills_ = [], [], [], []
         for k, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             x, lower, upper = history[:, column], history[:, 2], history[:, 3]

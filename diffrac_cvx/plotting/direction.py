@@ -6,24 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import (
-    ACCENT,
-    GREY,
-    PALE,
-    PER_DEVIATION,
-    WIDTH,
-    Axes,
-    axes_for,
-    merge_style,
-    names_of,
-    plain,
-)
+from diffrac_cvx.plotting import canvas
 from diffrac_cvx.points.checks import as_data, as_matrix, in_unit_interval, one_of, positive_int
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import leading_direction
 
 
-class DirectionDisplay:
+class DirectionDisplay(canvas.Display):
     """The coefficients of a direction, with its support.
 
     Parameters
@@ -46,8 +35,6 @@ class DirectionDisplay:
         Stems, and their heads in the support and outside of it.
     """
 
-    ax_: Axes
-    figure_: Any
     shown_: npt.NDArray[np.intp]
     bars_: Any
     stems_: Any
@@ -62,7 +49,7 @@ class DirectionDisplay:
         per_deviation: bool = False,
     ) -> None:
         self.coefficients = as_matrix(np.reshape(coefficients, (-1, 1)), "coefficients")[:, 0]
-        self.feature_names = names_of(feature_names, len(self.coefficients))
+        self.feature_names = canvas.names_of(feature_names, len(self.coefficients))
         self.per_deviation = per_deviation
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
         if self.support.shape != self.coefficients.shape:
@@ -119,7 +106,7 @@ class DirectionDisplay:
         return cls(np.atleast_2d(coefficients)[output], names, per_deviation=scaled is not None)
 
     def plot(
-        self, ax: Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
+        self, ax: canvas.Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
     ) -> Self:
         """Draw the coefficients: named bars, or stems over the index of the feature.
 
@@ -135,11 +122,6 @@ class DirectionDisplay:
             How many bars; the largest are drawn.
         **kwargs
             Passed to ``Axes.barh`` or ``Axes.vlines``.
-
-        Returns
-        -------
-        DirectionDisplay
-            This one.
         """
         one_of(kind, "kind", ("bar", "stem"))
         one_of(order, "order", ("size", "given"))
@@ -155,30 +137,28 @@ class DirectionDisplay:
 
     @property
     def _axis_label(self) -> str:
-        return PER_DEVIATION if self.per_deviation else "coefficient $v_j$"
+        return canvas.PER_DEVIATION if self.per_deviation else "coefficient $v_j$"
 
-    def _bars(self, ax: Axes | None, kwargs: dict[str, Any]) -> None:
+    def _bars(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
         count = len(self.shown_)
-        (ax,) = axes_for(ax, size=(WIDTH, 0.8 + 0.22 * max(count, 4)))
-        self.ax_, self.figure_ = ax, ax.figure
-        colors = np.where(self.support[self.shown_], ACCENT, PALE).tolist()
-        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **merge_style({"color": colors}, kwargs))
-        ax.set_yticks(np.arange(count), [plain(self.feature_names[j]) for j in self.shown_])
+        (ax,) = self._open(ax, size=(canvas.WIDTH, 0.8 + 0.22 * max(count, 4)))
+        style = {"color": np.where(self.support[self.shown_], canvas.ACCENT, canvas.PALE).tolist()}
+        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **canvas.merge_style(style, kwargs))
+        ax.set_yticks(np.arange(count), [canvas.plain(self.feature_names[j]) for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
-        ax.axvline(0.0, color=GREY, linewidth=0.8)
+        ax.axvline(0.0, color=canvas.GREY, linewidth=0.8)
         ax.set_xlabel(self._axis_label)
         if count < len(self.coefficients):
             ax.set_ylabel(f"the {count} largest of {len(self.coefficients)}")
 
-    def _stems(self, ax: Axes | None, kwargs: dict[str, Any]) -> None:
-        (ax,) = axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+    def _stems(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
+        (ax,) = self._open(ax)
         v, inside = self.coefficients, self.support
-        colors = np.where(inside, ACCENT, PALE).tolist()
-        self.stems_ = ax.vlines(self.shown_, 0.0, v, **merge_style({"color": colors, "linewidth": 1.0}, kwargs))
-        (outer,) = ax.plot(self.shown_[~inside], v[~inside], "o", color=PALE, markersize=2.0)
-        (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=ACCENT, markersize=4.0)
+        style = {"color": np.where(inside, canvas.ACCENT, canvas.PALE).tolist(), "linewidth": 1.0}
+        self.stems_ = ax.vlines(self.shown_, 0.0, v, **canvas.merge_style(style, kwargs))
+        (outer,) = ax.plot(self.shown_[~inside], v[~inside], "o", color=canvas.PALE, markersize=2.0)
+        (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=canvas.ACCENT, markersize=4.0)
         self.heads_ = (inner, outer)
-        ax.axhline(0.0, color=GREY, linewidth=0.8)
+        ax.axhline(0.0, color=canvas.GREY, linewidth=0.8)
         ax.set_xlabel("feature $j$, counted from 0")
         ax.set_ylabel(self._axis_label)

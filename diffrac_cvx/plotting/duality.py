@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.paths import Duality, Path, duality
-from diffrac_cvx.plotting.canvas import ACCENT, Axes, axes_for, line_style, merge_style, panels_for, scale_x
+from diffrac_cvx.plotting.canvas import ACCENT, Axes, Display, line_style, merge_style, panels_for, scale_x
 
 PANELS = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
 CORNERS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
 
 
-class DualityDisplay:
+class DualityDisplay(Display):
     r"""The values of (7) along alpha and of (8) along nu, each bounding the other.
 
     Of q convex, the penalised problem proves :math:`q(\alpha) \ge p(\nu) - \nu\alpha` for every nu, and the chords
@@ -41,9 +41,6 @@ class DualityDisplay:
         p, and q(alpha) + nu alpha.
     """
 
-    ax_: Axes
-    figure_: Any
-    axes_: tuple[Axes, ...]
     band_: Any
     points_: Any
     crosses_: Any
@@ -75,22 +72,13 @@ class DualityDisplay:
         **kwargs
             Passed to ``Axes.plot`` for q and p; a colour is that of the band and of the other marks too.
 
-        Returns
-        -------
-        DualityDisplay
-            This one.
-
         Raises
         ------
         ParameterError
             If a panel is not known.
         """
-        asked = panels_for(ax, panels, PANELS, 2)
-        self.axes_ = axes_for(ax, len(asked), size=(1.0 + 3.2 * len(asked), 3.2), across=True)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.band_ = self.points_ = self.crosses_ = self.line_ = self.sums_ = None
-        for axes, name in zip(self.axes_, asked, strict=True):
-            axes.set_ylabel(PANELS[name])
+        for name, axes in self._open_panels(ax, panels_for(ax, panels, PANELS), PANELS, across=True):
             (self._constrained if name == "constrained" else self._penalised)(axes, kwargs)
             if legend:
                 axes.legend(frameon=False, loc=CORNERS[name], fontsize="small")

@@ -8,23 +8,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.paths import Path, lambda_path, nu_path
-from diffrac_cvx.plotting.canvas import (
-    GREY,
-    PALE,
-    PER_DEVIATION,
-    SECOND,
-    STYLES,
-    WIDTH,
-    Axes,
-    axes_for,
-    label_ends,
-    line_style,
-    merge_style,
-    names_of,
-    panels_for,
-    plain,
-    scale_x,
-)
+from diffrac_cvx.plotting import canvas
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
 VISIBLE = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
@@ -39,7 +23,7 @@ PANELS = {
 }
 
 
-class PathDisplay:
+class PathDisplay(canvas.Display):
     """The direction's coefficients along a path, the value with its bracket, and more.
 
     Parameters
@@ -66,9 +50,6 @@ class PathDisplay:
         Names of features.
     """
 
-    ax_: Axes
-    figure_: Any
-    axes_: tuple[Axes, ...]
     lines_: dict[str, list[Any]]
     fill_: Any
     texts_: list[Any]
@@ -79,7 +60,7 @@ class PathDisplay:
         self.path = path
         deviations = path.deviations if deviations is None else deviations
         d = path.directions.shape[1]
-        self.feature_names = names_of(feature_names, d)
+        self.feature_names = canvas.names_of(feature_names, d)
         self.per_deviation = deviations is not None
         self.deviations = np.ones(d) if deviations is None else np.asarray(deviations, dtype=float)
         if self.deviations.shape != (d,):
@@ -125,56 +106,47 @@ class PathDisplay:
         **kwargs
             Passed to ``Axes.plot``.
 
-        Returns
-        -------
-        PathDisplay
-            This one.
-
         Raises
         ------
         ParameterError
             If a panel is not known, or is the error and the path has none.
         """
-        asked = panels_for(ax, panels, PANELS, 2)
+        asked = canvas.panels_for(ax, panels, PANELS)
         if "error" in asked and self.path.error is None:
             raise ParameterError("the path has no error; give y to nu_path or lambda_path")
-        size = (WIDTH, 1.2 + 1.9 * len(asked))
-        self.axes_ = axes_for(ax, len(asked), size=size)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.lines_, self.texts_, self.fill_ = {}, [], None
-        for axes, name in zip(self.axes_, asked, strict=True):
-            scale_x(axes, self.path.parameter)
+        labels = PANELS | ({"coefficients": canvas.PER_DEVIATION} if self.per_deviation else {})
+        for name, axes in self._open_panels(ax, asked, labels):
+            canvas.scale_x(axes, self.path.parameter)
             if self.path.name == "lambda" and not axes.xaxis_inverted():
                 axes.invert_xaxis()
             if name == "coefficients":
                 self._coefficients(axes, labelled, kwargs)
             else:
                 self._curve(axes, name, kwargs)
-            axes.set_ylabel(PER_DEVIATION if name == "coefficients" and self.per_deviation else PANELS[name])
-            if ax is not None or axes is self.axes_[-1]:
-                axes.set_xlabel(SYMBOLS[self.path.name])
+            self._label_x(ax, axes, SYMBOLS[self.path.name])
         return self
 
-    def _coefficients(self, ax: Axes, labelled: int, kwargs: dict[str, Any]) -> None:
+    def _coefficients(self, ax: canvas.Axes, labelled: int, kwargs: dict[str, Any]) -> None:
         V, at = self.path.directions * self.deviations, self.path.parameter
         size = np.abs(V).max(axis=0)
-        largest = np.argsort(-size, kind="stable")[: min(labelled, len(STYLES))]
+        largest = np.argsort(-size, kind="stable")[: min(labelled, len(canvas.STYLES))]
         named = largest[size[largest] > VISIBLE * size.max()].tolist()
-        pale = {"color": PALE, "linewidth": 0.8, "zorder": 1}
-        ax.axhline(0.0, color=GREY, linewidth=0.6, zorder=0)
+        pale = canvas.merge_style({"color": canvas.PALE, "linewidth": 0.8, "zorder": 1}, kwargs)
+        ax.axhline(0.0, color=canvas.GREY, linewidth=0.6, zorder=0)
         self.lines_["coefficients"] = [
-            ax.plot(at, V[:, j], **(line_style(named.index(j), kwargs) if j in named else merge_style(pale, kwargs)))[0]
+            ax.plot(at, V[:, j], **(canvas.line_style(named.index(j), kwargs) if j in named else pale))[0]
             for j in range(V.shape[1])
         ]
         end = 0 if ax.xaxis_inverted() else -1
-        texts = [plain(self.feature_names[j]) for j in named]
+        texts = [canvas.plain(self.feature_names[j]) for j in named]
         colors = [self.lines_["coefficients"][j].get_color() for j in named]
-        self.texts_ = label_ends(ax, V[end, named].tolist(), texts, colors)
+        self.texts_ = canvas.label_ends(ax, V[end, named].tolist(), texts, colors)
 
-    def _curve(self, ax: Axes, name: str, kwargs: dict[str, Any]) -> None:
+    def _curve(self, ax: canvas.Axes, name: str, kwargs: dict[str, Any]) -> None:
         at = self.path.parameter
-        self.lines_[name] = ax.plot(at, getattr(self.path, name), **line_style(0, kwargs))
+        self.lines_[name] = ax.plot(at, getattr(self.path, name), **canvas.line_style(0, kwargs))
         if name == "value":
-            self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=SECOND, alpha=0.2, lw=0)
+            self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=canvas.SECOND, alpha=0.2, lw=0)
         if name in ("error", "imbalance", "eigenvalue_ratio"):
             ax.set_ylim(-0.04, 1.04)

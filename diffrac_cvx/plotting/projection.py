@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import GREY, MOST_NAMED, Axes, axes_for, merge_style, plain, short_legend, style_of
+from diffrac_cvx.plotting.canvas import GREY, MOST_NAMED, Axes, Display, merge_style, plain, short_legend, style_of
 from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, weights_of
@@ -18,7 +18,7 @@ DISTINCT = len(HATCHES) ** 2  # colours with hatches
 OTHERS = (GREY, "oo")  # colour and hatch of the labels after these, which share one histogram
 
 
-class ProjectionDisplay:
+class ProjectionDisplay(Display):
     """The points projected on a direction, a histogram for each label, and the threshold between the clusters.
 
     Parameters
@@ -42,8 +42,6 @@ class ProjectionDisplay:
     legend_ : Legend
     """
 
-    ax_: Axes
-    figure_: Any
     bars_: list[Any]
     threshold_line_: Any
     legend_: Any
@@ -133,14 +131,8 @@ class ProjectionDisplay:
             Number of bins, or their edges.
         **kwargs
             Passed to ``Axes.hist``.
-
-        Returns
-        -------
-        ProjectionDisplay
-            This one.
         """
-        (ax,) = axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        (ax,) = self._open(ax)
         edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
         self.bars_ = [
             ax.hist(points, edges, **merge_style({**fill_of(k), "label": f"{name}, {len(points)} points"}, kwargs))[2]

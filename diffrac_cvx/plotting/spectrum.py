@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style
+from diffrac_cvx.plotting.canvas import Axes, Display, line_style
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import eigenvalues
 from diffrac_cvx.problem.result import Result
 
 
-class SpectrumDisplay:
+class SpectrumDisplay(Display):
     """The eigenvalues of Y and of V, as shares of their sums.
 
     Parameters
@@ -30,8 +30,6 @@ class SpectrumDisplay:
     legend_ : Legend
     """
 
-    ax_: Axes
-    figure_: Any
     labels_line_: Any
     directions_line_: Any
     legend_: Any
@@ -66,14 +64,8 @@ class SpectrumDisplay:
             Where the axis ends: smaller eigenvalues are rounding errors.
         **kwargs
             Passed to ``Axes.plot``.
-
-        Returns
-        -------
-        SpectrumDisplay
-            This one.
         """
-        (ax,) = axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        (ax,) = self._open(ax)
         spectra = [(self.labels, "labels, $Y$"), (self.directions, "directions, $V$")]
         lines = [
             None if values is None else ax.plot(

@@ -137,7 +137,7 @@ def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return min(separation(column_basis(data), as_labels(y, len(data))), 1.0)
 
 
-def separation(G: Array, y: Array, shares: Array | None = None) -> float:
+def separation(G: Array | FactorTable, y: Array, shares: Array | None = None) -> float:
     r"""Return :math:`\|G^\top \Pi_n y\|_2^2 / \|\Pi_n y\|_2^2`, and 0 if all labels are equal.
 
     It is the part of the variance of the rows of G that two clusters explain: 2-means on these rows maximises it.
@@ -154,8 +154,9 @@ def separation(G: Array, y: Array, shares: Array | None = None) -> float:
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
     centered = weigh_rows(y - mean_of(y, shares), shares)
-    G, spread = weigh_rows(G, shares), float(centered @ centered)
-    return float(np.sum((G.T @ centered) ** 2)) / spread if spread > 0.0 else 0.0
+    spread = float(centered @ centered)
+    pulls = G.products_with(centered) if isinstance(G, FactorTable) else weigh_rows(G, shares).T @ centered
+    return float(np.sum(pulls**2)) / spread if spread > 0.0 else 0.0
 
 
 def numerical_rank(F: npt.ArrayLike, rtol: float = 1e-2) -> int:

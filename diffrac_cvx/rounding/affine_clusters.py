@@ -23,15 +23,7 @@ RANK = 1e-12  # variance of a direction, over the largest, up to which it is a r
 
 
 class AffineScores(NamedTuple):
-    """Scores X @ coef' + intercept: a point belongs to the cluster with the largest.
-
-    Attributes
-    ----------
-    coef : (K, d) array
-        One row a cluster.
-    intercept : (K,) array
-        Their offsets.
-    """
+    """Scores X @ coef' + intercept, of coef (K, d) and intercept (K,): a point is in the cluster with the largest."""
 
     coef: Array
     intercept: Array
@@ -73,13 +65,6 @@ class Halves(NamedTuple):
     cost: float
 
 
-def points_of(X: Array, result: Result) -> Array:
-    """Return the rows of X V^(1/2), up to a rotation, or those of F for a result in Y alone."""
-    if result.G is None:
-        return result.F
-    return np.asarray(dense(products(X, result.G[: X.shape[1]])))
-
-
 def cluster_together(
     X: Array,
     result: Result,
@@ -91,27 +76,14 @@ def cluster_together(
     seed: int,
     shares: Array | None = None,
 ) -> AffineScores:
-    """Return affine scores of k clusters, found from a solution of the relaxation.
+    """Return affine scores of k clusters, found from a solution of the relaxation for X (n, d), centred.
 
-    The rows of X V^(1/2) are clustered by k-means.  Then `fit_scores` goes from clusters to affine scores, and so to
-    new clusters, until nothing changes or MOST_ROUNDS.  There may be fewer than k clusters in the end.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data, centred.
-    result : Result
-        A solution of the relaxation.
-    k : int
-        Number of clusters.
-    a, c : (d,) array
-        Weights of the penalty, as roots.
-    restarts, seed : int
-        Of the first k-means.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+    The rows of X V^(1/2), up to a rotation, or those of F for a result in Y alone, are clustered by k-means.  Then
+    `fit_scores` goes from clusters to affine scores, and so to new clusters, until nothing changes or MOST_ROUNDS.
+    There may be fewer than k clusters in the end.
     """
-    found = kmeans_clusters(points_of(X, result), k, restarts=restarts, rng=seed, shares=shares)
+    points = result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
+    found = kmeans_clusters(points, k, restarts=restarts, rng=seed, shares=shares)
     for _ in range(MOST_ROUNDS):
         scores = fit_scores(X, found, a, c, shares)
         again = np.unique(np.argmax(scores.of(X), axis=1), return_inverse=True)[1]
@@ -148,19 +120,14 @@ def unit_within(points: Array, clusters: Clusters, shares: Array | None = None) 
     counts as one with that share.
     """
     centred = points - mean_of(points, shares)
-    variances, axes = np.linalg.eigh(gram_of(centred, shares))
+    weighed = weigh_rows(centred, shares)
+    variances, axes = np.linalg.eigh(weighed.T @ weighed / len(points))
     keep = variances > RANK * variances.max()
     T = axes[:, keep] / np.sqrt(variances[keep])
     P = centred @ T
-    rest = P - means_of(P, clusters, shares)[np.unique(clusters, return_inverse=True)[1]]
-    within, vectors = np.linalg.eigh(gram_of(rest, shares))
+    rest = weigh_rows(P - means_of(P, clusters, shares)[np.unique(clusters, return_inverse=True)[1]], shares)
+    within, vectors = np.linalg.eigh(rest.T @ rest / len(points))
     return np.asarray(T @ (vectors / np.sqrt(np.maximum(within, LEAST_SHARE))))
-
-
-def gram_of(points: Array, shares: Array | None) -> Array:
-    """Return the mean of the squares and products of the columns."""
-    weighed = weigh_rows(points, shares)
-    return np.asarray(weighed.T @ weighed / len(points))
 
 
 def order_along_largest(centres: Array, sizes: npt.NDArray[Any], W: Array) -> npt.NDArray[np.intp]:
@@ -180,20 +147,8 @@ def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | 
     """Split points in two, and again the cluster where that gains most, until there are k or none can be split.
 
     The gain is (nu - cost) times the number of points of the cluster, or their weight, nu being the cost of leaving it
-    whole.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Points.
-    k : int
-        Number of clusters.
-    halve : callable
-        From some of the points and their shares, or None, to their `Halves`; None where they cannot be split.
-    nu : float
-        Weight of the imbalance.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+    whole.  Given some of the points and their shares, or None, halve returns their `Halves`; None where they cannot be
+    split.
     """
     clusters = np.zeros(len(X), dtype=np.int64)
     waiting = {0: halve(X, shares)}

@@ -52,11 +52,10 @@ def kmeans_clusters(
     points = points / (float(np.abs(points).max()) or 1.0)
     points = points - mean_of(points, shares)
     random = as_generator(rng)
-    runs = [lloyd(points, draw_centres(points, k, random, shares), shares)]
-    while len(runs) < restarts and not is_late():
+    runs: list[Clusters] = []
+    while not runs or (len(runs) < restarts and not is_late()):
         runs.append(lloyd(points, draw_centres(points, k, random, shares), shares))
-    best = min(runs, key=lambda found: distortion(points, found, shares))
-    return renumber(best)
+    return renumber(min(runs, key=lambda found: distortion(points, found, shares)))
 
 
 def lloyd(points: Array, centres: Array, shares: Array | None = None) -> Clusters:
@@ -76,19 +75,19 @@ def nearest(points: Array, centres: Array) -> Clusters:
     return np.asarray(np.argmax(points @ centres.T - row_products(centres, centres) / 2.0, axis=1)).astype(np.int64)
 
 
-def means_of(points: Array, clusters: npt.NDArray[np.int64], shares: Array | None = None) -> Array:
+def means_of(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:
     """Return the means of the clusters that have points, in the order of their numbers."""
     indicators = (clusters == np.unique(clusters)[:, None]).astype(np.float64)
     indicators = indicators if shares is None else indicators * shares
     return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
 
 
-def distortion(points: Array, clusters: npt.NDArray[np.int64], shares: Array | None = None) -> float:
+def distortion(points: Array, clusters: Clusters, shares: Array | None = None) -> float:
     """Return the sum of squared distances to the means of the clusters, numbered from 0 without a hole."""
     return float(np.sum(weigh_rows(points - means_of(points, clusters, shares)[clusters], shares) ** 2))
 
 
-def renumber(clusters: npt.NDArray[np.int64]) -> Clusters:
+def renumber(clusters: Clusters) -> Clusters:
     """Return the same clusters, numbered in the order of their first points."""
     _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse]).astype(np.int64)
@@ -103,8 +102,9 @@ def draw_centres(points: Array, k: int, random: np.random.Generator, shares: Arr
     """
     if shares is None:
         chosen = [int(random.integers(len(points)))]
-    else:
-        chosen = [find_share(shares, random.integers(2**32) / 2.0**32)]
+    else:  # the first point up to which the shares add up to more than a number in [0, 1)
+        first = np.searchsorted(np.cumsum(shares), random.integers(2**32) / 2.0**32, side="right")
+        chosen = [min(int(first), len(points) - 1)]
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
     smallest = 1e-24 * float(np.max(far, initial=0.0))
     while len(chosen) < k and far.max() > smallest:
@@ -112,8 +112,3 @@ def draw_centres(points: Array, k: int, random: np.random.Generator, shares: Arr
         chosen.append(int(random.choice(len(points), p=weighed / weighed.sum())))
         far = np.minimum(far, np.sum((points - points[chosen[-1]]) ** 2, axis=1))
     return points[chosen]
-
-
-def find_share(shares: Array, level: float) -> int:
-    """Return the first point up to which the shares add up to more than a level in [0, 1)."""
-    return min(int(np.searchsorted(np.cumsum(shares), level, side="right")), len(shares) - 1)

@@ -113,11 +113,6 @@ def goemans_williamson(
         If draws or rng is not valid, or the objective returns anything but a finite number.
     """
     factor = _as_factor(F)
-    if isinstance(factor, FactorTable) and objective is None:
-
-        def objective(y: Array) -> float:
-            return -_separation_by_parts(factor, y)
-
     normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), factor.shape[1]))
     cost = objective if objective is not None else lambda y: -separation(factor, y, shares)
     candidates = (_labels_by_sign(_project(factor, normal)) for normal in normals)
@@ -156,13 +151,6 @@ def two_means(values: npt.ArrayLike, shares: Array | None = None) -> Array:
     gain = np.cumsum(ordered)[:-1] ** 2 / (k * (n - k)) if shares is None else _gain_of_splits(x, shares)
     best = k[np.argmax(gain >= gain.max() * (1.0 - 64 * EPS))]
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
-
-
-def _separation_by_parts(F: FactorTable, y: Array) -> float:
-    """Return `metrics.separation` of a factor that is read by parts."""
-    centred = y - y.mean()
-    spread = float(centred @ centred)
-    return float(np.sum(F.products_with(centred) ** 2)) / spread if spread > 0.0 else 0.0
 
 
 def _gain_of_splits(x: Array, shares: Array) -> Array:

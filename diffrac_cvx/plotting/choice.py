@@ -33,10 +33,6 @@ class ChoiceDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
-        The first panel's.
-    axes_ : tuple of Axes
-        One for each panel.
     lines_ : dict of str to list of Line2D
         By panel: one for each pair of nu and lam, from the largest.
     marks_ : dict of str to Line2D

@@ -26,7 +26,6 @@ class PhaseMapDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
     mesh_ : QuadMesh
     colorbar_ : Colorbar or None
     contour_ : ContourSet or None

@@ -76,7 +76,12 @@ def crosstab(true: npt.ArrayLike, found: npt.ArrayLike) -> Crosstab:
     DataError
         If the lengths differ, or there are no points.
     """
-    (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in _as_names(true, found))
+    one, other = np.asarray(true), np.asarray(found)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise DataError(f"true has shape {one.shape} and found {other.shape}; pass one name for each point in both")
+    if len(one) == 0:
+        raise DataError("true and found are empty")
+    (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in (one, other))
     counts = np.zeros((len(classes), len(clusters)), dtype=np.int64)
     np.add.at(counts, (i, j), 1)
     return Crosstab(counts, tuple(classes.tolist()), tuple(clusters.tolist()))
@@ -101,15 +106,6 @@ def adjusted_rand_index(true: npt.ArrayLike, found: npt.ArrayLike) -> float:
     expected = of_true * of_found / pairs if pairs else 0.0
     most = (of_true + of_found) / 2.0
     return (together - expected) / (most - expected) if most != expected else 1.0
-
-
-def _as_names(true: npt.ArrayLike, found: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    one, other = np.asarray(true), np.asarray(found)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise DataError(f"true has shape {one.shape} and found {other.shape}; pass one name for each point in both")
-    if len(one) == 0:
-        raise DataError("true and found are empty")
-    return one, other
 
 
 def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -244,15 +240,7 @@ def label_correlations(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> Array:
 
     Source: section 7.2, Figure 6.
 
-    Parameters
-    ----------
-    Y_true : (n, K) array
-    Y_hat : (n, k) array
-
-    Raises
-    ------
-    DataError
-        If an input is not a finite matrix or the numbers of rows differ.
+    Parameters and errors are those of label_subspace_overlap.
     """
     true, found = _as_labels_of_equal_length(Y_true, Y_hat)
     return np.minimum(np.abs(standardise(found).X.T @ standardise(true).X) / len(true), 1.0)

@@ -10,8 +10,7 @@ from scipy.cluster.vq import kmeans2
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive, positive_int
 from diffrac_cvx.points.linear_algebra import column_basis
-from diffrac_cvx.rounding.alternation import alternate
-from diffrac_cvx.rounding.two_clusters import two_means
+from diffrac_cvx.rounding.two_clusters import alternate, two_means
 
 
 def alternating_optimisation(

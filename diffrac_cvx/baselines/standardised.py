@@ -78,19 +78,7 @@ def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
     Source: Ng, Jordan and Weiss, "On spectral clustering", NIPS 2001; von Luxburg, "A tutorial on spectral
     clustering", 2007, for the graph.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; brought to unit variance here.
-    rng : Generator or int
-        Of the starts of k-means, or its seed.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
-    ImportError
-        If scikit-learn is not installed.
+    Parameters, without restarts, and errors are those of gaussian_mixture; rng is that of the starts of k-means.
     """
     data, random = standardise(as_data(X)).X, as_generator(rng)
     try:

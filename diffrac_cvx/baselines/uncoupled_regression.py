@@ -28,23 +28,7 @@ def cure(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int
     Source: Wang, Yan and Diaz, "Efficient clustering for stretched mixtures: landscape and optimality", NeurIPS 2020,
     with a = 2.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred here.
-    restarts : int
-        Number of runs.
-    rng : numpy.random.Generator or int
-        Generator, or its seed.
-    max_iter : int
-        Most steps of a run.
-
-    Raises
-    ------
-    DataError
-        If X cannot be used as given.
-    ParameterError
-        If restarts, rng or max_iter is not valid.
+    Parameters, without a time limit, and errors are those of alternating_optimisation; max_iter is the most steps.
     """
     Q = column_basis(as_data(X))
     restarts, max_iter = positive_int(restarts, "restarts"), positive_int(max_iter, "max_iter")

@@ -1,4 +1,4 @@
-"""From a factor F to two clusters: signs of eigenvectors, exact 2-means, random hyperplanes."""
+"""From a factor F to two clusters: signs of eigenvectors, exact 2-means, random hyperplanes; then to better ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, as_scalar, positive_int
+from diffrac_cvx.points.checks import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
 from diffrac_cvx.points.label_factors import FactorTable
-from diffrac_cvx.points.linear_algebra import EPS, leading_right_vectors, triangular_root
+from diffrac_cvx.points.linear_algebra import EPS, column_basis, leading_right_vectors, triangular_root
 from diffrac_cvx.points.reading import stored_factor
 from diffrac_cvx.points.weights import mean_of, weigh_rows
 
@@ -158,6 +158,52 @@ def _gain_of_splits(x: Array, shares: Array) -> Array:
     order = np.argsort(x, kind="stable")
     p, x = shares[order], x[order]
     return np.asarray(np.cumsum(p * x)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1]))
+
+
+def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100) -> Array:
+    """Improve labels by the alternating optimisation of Eq. (2), until a fixed point.
+
+    The squared correlation never decreases; labels that are a fixed point are returned unchanged.  The first point
+    keeps its label.
+
+    Source: section 2.1, and 2.3, "the non-convex algorithm can be run from the rounded solution".
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    y : (n,) array
+        Labels in {-1, +1} to start from.
+    max_iter : int
+        Most rounds of alternation.
+
+    Raises
+    ------
+    DataError
+        If X or y cannot be used as given.
+    ParameterError
+        If max_iter is not a whole number >= 1.
+    """
+    Q = column_basis(as_data(X))
+    return alternate(Q, as_labels(y, len(Q)), positive_int(max_iter, "max_iter"))
+
+
+def alternate(Q: Array, y: Array, max_iter: int) -> Array:
+    """Repeat alternate_once while the squared correlation grows; Q has orthonormal columns that span the centred X."""
+    reached = separation(Q, y)
+    for _ in range(max_iter):
+        candidate = alternate_once(Q, y)
+        attained = separation(Q, candidate)
+        if attained <= reached * (1.0 + 64 * EPS):
+            break
+        y, reached = candidate, attained
+    return y
+
+
+def alternate_once(Q: Array, y: Array) -> Array:
+    """Given y, take w = X^+ y, so that X w = Q Q'y; given w, take exact 2-means of X w.  The first label is kept."""
+    labels = two_means(Q @ (Q.T @ (y - y.mean())))
+    return labels if y[0] > 0.0 else -labels
 
 
 ROUNDINGS: dict[str, Callable[..., Array]] = {

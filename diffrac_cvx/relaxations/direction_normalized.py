@@ -30,8 +30,23 @@ def v_space_normalized(
 
     Source: Eq. (21), section 6.1.
 
-    Parameters, without weights of points, and errors are those of v_space, with nu in (0, 1]; X without any variation,
-    which leaves no V with tr AV = 1 at nu = 1, is refused too.
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    nu : float
+        Weight of the imbalance, in (0, 1]; a CVXPY parameter, ``at(nu=...)``.
+    penalty : Penalty
+        Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; X without any variation leaves no V with tr AV = 1 at nu = 1.
+    ResourceError
+        If the problem's data would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
     data, nu = as_data(X), in_unit_interval(nu, "nu")

@@ -4,13 +4,7 @@ import cvxpy as cp
 import numpy.typing as npt
 import scipy
 
-from diffrac_cvx.certificates.label_bounds import (
-    NEARLY_BALANCED,
-    Projection,
-    bracket_alpha,
-    projection_of,
-    with_imbalance,
-)
+from diffrac_cvx.certificates import label_bounds
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
 from diffrac_cvx.points.linear_algebra import psd_factor
 from diffrac_cvx.relaxations import label_space as space
@@ -44,7 +38,7 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     X, alpha = as_data(X), in_unit_interval(alpha, "alpha")
     n = len(X)
     space.require_label_memory(n, "constrained_alpha")
-    H = projection_of(X)
+    H = label_bounds.projection_of(X)
     weight = parameter("alpha", alpha)
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
@@ -56,14 +50,14 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     def shortcut() -> Reading | Relaxation | None:
         if value_of(weight) == 1.0:
             return space.read_all_ones(n)
-        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEARLY_BALANCED else None
+        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= label_bounds.NEARLY_BALANCED else None
 
     problem = cp.Problem(cp.Minimize(space.label_misfit(Y, H.Q)), [unit, cp.sum(Y) / n**2 == weight])
     size = space.label_size(n)
     return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, {"alpha": weight}, shortcut=shortcut)
 
 
-def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
+def constrained_balanced(H: label_bounds.Projection, alpha: float) -> Relaxation:
     """Return (7) at alpha = 0, where Y1 = 0, in the face Y = N W N' with the columns of N a basis of 1's complement.
 
     What is read is a point and a bracket of (7) at alpha, which is 0 or nearly.
@@ -82,8 +76,8 @@ def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
     return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(misfit), [unit]), read, size)
 
 
-def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -> Reading:
+def read_at_imbalance(H: label_bounds.Projection, F: Array, alpha: float, mu: Array | None) -> Reading:
     """Read a factor of a solution of (7) as its nearest feasible point."""
-    F = with_imbalance(F, alpha)
-    bounds = bracket_alpha(H, F, alpha, mu)
+    F = label_bounds.with_imbalance(F, alpha)
+    bounds = label_bounds.bracket_alpha(H, F, alpha, mu)
     return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out)

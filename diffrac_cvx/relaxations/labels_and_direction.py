@@ -30,8 +30,23 @@ def lifted(
 
     Source: Eq. (11), section 2.4, with the penalty of section 3.
 
-    Parameters, without weights of points, and errors are those of v_space; the memory is that of an (n + d) x (n + d)
-    matrix.
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    nu : float
+        Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.
+    penalty : Penalty
+        Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
+    lam, ridge : float or (d,) array, optional
+        Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If an input is not usable; the message names the value and the remedy.
+    ResourceError
+        If an (n + d) x (n + d) matrix would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
     data, nu = as_data(X), in_unit_interval(nu, "nu")

@@ -19,16 +19,9 @@ FEW = 0.02  # share of the points below which a cluster is a few outlying ones
 
 @dataclass(frozen=True)
 class Reservation:
-    """One reason why a split says nothing about the data.
+    """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each.
 
-    Attributes
-    ----------
-    kind : str
-        "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points" or "few points".
-    says : str
-        What is the matter, a sentence.
-    remedy : str
-        What to change, a sentence.
+    Its kind is "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points" or "few points".
     """
 
     kind: str

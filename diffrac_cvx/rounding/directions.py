@@ -376,9 +376,8 @@ def align_signs(directions: Array, units: Array) -> Array:
     Both are decided with the columns at unit variance.
     """
     scaled = directions / units
-    signs = np.ones(len(scaled))
-    for k in range(1, len(scaled)):
-        signs[k] = -signs[k - 1] if scaled[k] @ scaled[k - 1] < 0.0 else signs[k - 1]
+    turns = np.where(row_products(scaled[1:], scaled[:-1]) < 0.0, -1.0, 1.0)
+    signs = np.cumprod(np.append(1.0, turns))
     scaled *= signs[:, None]
     largest = scaled.ravel()[np.argmax(np.abs(scaled))]
     return np.asarray(directions * (signs if largest >= 0.0 else -signs)[:, None])

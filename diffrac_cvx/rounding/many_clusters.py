@@ -137,18 +137,10 @@ class AffineScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One cluster split in two by an affine function.
+    """One cluster split in two by the affine function x'coef + intercept, coef (d,).
 
-    Attributes
-    ----------
-    cluster, new : int
-        The cluster that is split; the number of the part where the function is positive.  The rest keeps its number.
-    coef, intercept : (d,) array, float
-        The function x'coef + intercept.
-    cost : float
-        Cost of this split of the points of the cluster: 0 best, nu worst.
-    size : int
-        Number of these points.
+    The part where it is positive gets the new number, the rest keeps that of the cluster.  The cost of this split of the
+    points of the cluster, so many as its size, is 0 at best and nu at worst.
     """
 
     cluster: int

@@ -189,21 +189,18 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100) -> Array:
 
 
 def alternate(Q: Array, y: Array, max_iter: int) -> Array:
-    """Repeat alternate_once while the squared correlation grows; Q has orthonormal columns that span the centred X."""
+    """Alternate from y while the squared correlation grows; Q has orthonormal columns that span the centred X.
+
+    Given y, w = X^+ y, so that X w = Q Q'y; given w, it is exact 2-means of X w.  The first label is kept.
+    """
     reached = separation(Q, y)
     for _ in range(max_iter):
-        candidate = alternate_once(Q, y)
+        candidate = y[0] * two_means(Q @ (Q.T @ (y - y.mean())))
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break
         y, reached = candidate, attained
     return y
-
-
-def alternate_once(Q: Array, y: Array) -> Array:
-    """Given y, take w = X^+ y, so that X w = Q Q'y; given w, take exact 2-means of X w.  The first label is kept."""
-    labels = two_means(Q @ (Q.T @ (y - y.mean())))
-    return labels if y[0] > 0.0 else -labels
 
 
 ROUNDINGS: dict[str, Callable[..., Array]] = {

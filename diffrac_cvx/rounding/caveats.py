@@ -21,7 +21,7 @@ FEW = 0.02  # share of the points below which a cluster is a few outlying ones
 class Reservation:
     """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each.
 
-    Its kind is "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points" or "few points".
+    The kind: "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points", "few points".
     """
 
     kind: str

@@ -139,8 +139,8 @@ class AffineScores(NamedTuple):
 class Split:
     """One cluster split in two by the affine function x'coef + intercept, coef (d,).
 
-    The part where it is positive gets the new number, the rest keeps that of the cluster.  The cost of this split of the
-    points of the cluster, so many as its size, is 0 at best and nu at worst.
+    The part where it is positive gets the new number, the rest keeps that of the cluster.  The cost of this split of
+    the points of the cluster, so many as its size, is 0 at best and nu at worst.
     """
 
     cluster: int

@@ -76,7 +76,12 @@ def crosstab(true: npt.ArrayLike, found: npt.ArrayLike) -> Crosstab:
     DataError
         If the lengths differ, or there are no points.
     """
-    (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in _as_names(true, found))
+    one, other = np.asarray(true), np.asarray(found)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise DataError(f"true has shape {one.shape} and found {other.shape}; pass one name for each point in both")
+    if len(one) == 0:
+        raise DataError("true and found are empty")
+    (classes, i), (clusters, j) = (np.unique(part, return_inverse=True) for part in (one, other))
     counts = np.zeros((len(classes), len(clusters)), dtype=np.int64)
     np.add.at(counts, (i, j), 1)
     return Crosstab(counts, tuple(classes.tolist()), tuple(clusters.tolist()))
@@ -101,15 +106,6 @@ def adjusted_rand_index(true: npt.ArrayLike, found: npt.ArrayLike) -> float:
     expected = of_true * of_found / pairs if pairs else 0.0
     most = (of_true + of_found) / 2.0
     return (together - expected) / (most - expected) if most != expected else 1.0
-
-
-def _as_names(true: npt.ArrayLike, found: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    one, other = np.asarray(true), np.asarray(found)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise DataError(f"true has shape {one.shape} and found {other.shape}; pass one name for each point in both")
-    if len(one) == 0:
-        raise DataError("true and found are empty")
-    return one, other
 
 
 def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -137,7 +133,7 @@ def squared_correlation(X: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return min(separation(column_basis(data), as_labels(y, len(data))), 1.0)
 
 
-def separation(G: Array, y: Array, shares: Array | None = None) -> float:
+def separation(G: Array | FactorTable, y: Array, shares: Array | None = None) -> float:
     r"""Return :math:`\|G^\top \Pi_n y\|_2^2 / \|\Pi_n y\|_2^2`, and 0 if all labels are equal.
 
     It is the part of the variance of the rows of G that two clusters explain: 2-means on these rows maximises it.
@@ -154,8 +150,9 @@ def separation(G: Array, y: Array, shares: Array | None = None) -> float:
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
     centered = weigh_rows(y - mean_of(y, shares), shares)
-    G, spread = weigh_rows(G, shares), float(centered @ centered)
-    return float(np.sum((G.T @ centered) ** 2)) / spread if spread > 0.0 else 0.0
+    spread = float(centered @ centered)
+    pulls = G.products_with(centered) if isinstance(G, FactorTable) else weigh_rows(G, shares).T @ centered
+    return float(np.sum(pulls**2)) / spread if spread > 0.0 else 0.0
 
 
 def numerical_rank(F: npt.ArrayLike, rtol: float = 1e-2) -> int:
@@ -243,15 +240,7 @@ def label_correlations(Y_true: npt.ArrayLike, Y_hat: npt.ArrayLike) -> Array:
 
     Source: section 7.2, Figure 6.
 
-    Parameters
-    ----------
-    Y_true : (n, K) array
-    Y_hat : (n, k) array
-
-    Raises
-    ------
-    DataError
-        If an input is not a finite matrix or the numbers of rows differ.
+    Parameters and errors are those of label_subspace_overlap.
     """
     true, found = _as_labels_of_equal_length(Y_true, Y_hat)
     return np.minimum(np.abs(standardise(found).X.T @ standardise(true).X) / len(true), 1.0)

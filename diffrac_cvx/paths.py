@@ -21,7 +21,7 @@ from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations import constrained_alpha
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations, find_reservations_on_labels
-from diffrac_cvx.rounding.directions import align_signs, leading_direction, unit_columns
+from diffrac_cvx.rounding.directions import UnitColumns, align_signs, leading_direction
 from diffrac_cvx.solvers import low_rank, solve
 
 __all__ = ["Duality", "Path", "alpha_path", "duality", "lambda_path", "leading_direction", "nu_path"]
@@ -156,7 +156,7 @@ class PathRecorder:
         self.X = as_points(X, by_columns=True, warn=False)  # the solvers warn
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding = rounding
-        self.columns = unit_columns(self.X)
+        self.columns = UnitColumns(self.X)
 
     def row(self, result: Result, reserve: Reserve | None = None) -> Row:
         """Return the entry of a path; ``reserve`` says of the data, labels and a result why they are no answer."""

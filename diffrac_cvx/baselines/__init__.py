@@ -11,19 +11,20 @@ Those up to lattice reduction, but for `kmeans_by_column`, depend on the data up
 the relaxation without a penalty does; the others on the data up to shifts and units of the columns.
 """
 
-from diffrac_cvx.baselines.alternating import alternating_optimisation, alternating_runs
-from diffrac_cvx.baselines.columns import kmeans_by_column
-from diffrac_cvx.baselines.fourth_moments import spectral_kurtosis
 from diffrac_cvx.baselines.influential import ifpca, select_ifpca
 from diffrac_cvx.baselines.lattice_labels import lattice
-from diffrac_cvx.baselines.neighbours import spectral
 from diffrac_cvx.baselines.principal import first_component, select_sparse_component, sparse_component
 from diffrac_cvx.baselines.selection import Selection
-from diffrac_cvx.baselines.standardised import gaussian_mixture, kmeans_standardised
+from diffrac_cvx.baselines.squared_correlation import (
+    alternating_optimisation,
+    alternating_runs,
+    kmeans_by_column,
+    kmeans_whitened,
+)
+from diffrac_cvx.baselines.standardised import gaussian_mixture, kmeans_standardised, spectral
 from diffrac_cvx.baselines.two_valued import two_valued_component
-from diffrac_cvx.baselines.uncoupled_regression import cure
+from diffrac_cvx.baselines.two_valued_whitened import cure, spectral_kurtosis
 from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans, sparse_kmeans
-from diffrac_cvx.baselines.whitened import kmeans_whitened
 
 __all__ = [
     "Selection",

@@ -62,7 +62,9 @@ def _select(data: Array, features: int | None, rng: np.random.Generator | int) -
     n, random = len(data), as_generator(rng)
     varying = np.flatnonzero(data.any(axis=0))
     d = len(varying)
-    count = None if features is None else _as_count(features, data.shape[1])
+    count = None if features is None else positive_int(features, "features")
+    if count is not None and count > data.shape[1]:
+        raise ParameterError(f"features = {count} is more than the {data.shape[1]} columns of X")
     if d == 0:  # all points are equal
         return Selection(np.ones(n), varying)
     scores = normal_distance(data[:, varying])
@@ -72,13 +74,6 @@ def _select(data: Array, features: int | None, rng: np.random.Generator | int) -
     u = leading_scores(data[:, kept], 1)[:, 0]
     cut = np.log(d) / n**0.5
     return Selection(two_means(np.clip(u, -cut, cut) if d > 1 else u), kept)
-
-
-def _as_count(features: int, d: int) -> int:
-    count = positive_int(features, "features")
-    if count > d:
-        raise ParameterError(f"features = {count} is more than the {d} columns of X")
-    return count
 
 
 def normal_distance(columns: Array) -> Array:

@@ -6,7 +6,7 @@ import scipy.linalg
 
 from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 from diffrac_cvx.points.checks import Array, as_data, as_generator
-from diffrac_cvx.points.linear_algebra import EPS, RANK, standardise
+from diffrac_cvx.points.linear_algebra import is_above_rounding, standardise
 from diffrac_cvx.rounding.two_clusters import two_means
 
 FOLDS = 5
@@ -45,19 +45,7 @@ def sparse_component(X: npt.ArrayLike, *, bound: float | None = None, rng: np.ra
 
     Source: Witten, Tibshirani and Hastie, "A penalized matrix decomposition", Biostatistics 2009, sections 2.3 and 3.2.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; brought to unit variance here.
-    bound : float, optional
-        On the l1 norm of the loadings v, s, at least 1: about the square root of the number of columns to keep.
-    rng : Generator or int
-        Of the folds, or its seed.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+    Parameters, without restarts, and errors are those of sparse_kmeans; the bound s is on the loadings v.
     """
     return _select(standardise(as_data(X)).X, bound, rng).labels
 
@@ -83,8 +71,7 @@ def _select(data: Array, bound: float | None, rng: np.random.Generator | int) ->
 def leading_scores(data: Array, count: int) -> Array:
     """Return the first left singular vectors, (n, count), fewer where the rank of the data, not 0, is less."""
     U, values, _ = scipy.linalg.svd(data, full_matrices=False)
-    rank = np.count_nonzero(values > RANK * max(data.shape) * EPS * values[0])
-    return np.asarray(U[:, : min(count, rank)])
+    return np.asarray(U[:, is_above_rounding(values, data.shape)][:, :count])
 
 
 def leading_loadings(data: Array) -> Array:

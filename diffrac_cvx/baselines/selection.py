@@ -65,13 +65,7 @@ def grid_of_bounds(d: int, size: int = 10) -> Array:
 
 
 def as_bound(bound: float) -> float:
-    """Return a bound on the l1 norm of a vector of norm 1 as a float.
-
-    Raises
-    ------
-    ParameterError
-        If it is below 1.
-    """
+    """Return a bound on the l1 norm of a vector of norm 1, at least 1, as a float."""
     value = as_scalar(bound, "bound")
     if value < 1.0:
         raise ParameterError(f"bound = {value:g} must be at least 1, which is a single column")

@@ -1,6 +1,7 @@
-"""What most people would try first: 2-means and a mixture of two Gaussians, on columns at unit variance."""
+"""What most people would try first, on columns at unit variance: 2-means, two Gaussians, spectral clustering."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from diffrac_cvx.points.linear_algebra import standardise
 
 ROUNDS = 100  # of one run
 ENOUGH = 5  # points for each feature, above which the Gaussians have full covariances
+NEIGHBOURS = 10  # of each point, itself among them, in the graph of spectral clustering
 
 
 def kmeans_standardised(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int) -> Array:
@@ -37,13 +39,9 @@ def kmeans_standardised(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.
     restarts, random = positive_int(restarts, "restarts"), as_generator(rng)
     if not data.any():  # all points are equal
         return np.ones(len(data))
-    best, least = np.ones(len(data)), np.inf
-    for _ in range(restarts):
-        centres, found = kmeans2(data, 2, ROUNDS, minit="++", rng=random)
-        distortion = float(np.sum((data - centres[found]) ** 2))
-        if distortion < least:
-            best, least = np.where(found == found[0], 1.0, -1.0), distortion
-    return best
+    runs = [kmeans2(data, 2, ROUNDS, minit="++", rng=random) for _ in range(restarts)]
+    _, found = min(runs, key=lambda run: float(np.sum((data - run[0][run[1]]) ** 2)))
+    return np.where(found == found[0], 1.0, -1.0)
 
 
 def gaussian_mixture(X: npt.ArrayLike, *, restarts: int = 5, rng: np.random.Generator | int) -> Array:
@@ -52,17 +50,7 @@ def gaussian_mixture(X: npt.ArrayLike, *, restarts: int = 5, rng: np.random.Gene
     By scikit-learn, the likeliest of several runs.  The Gaussians have full covariances where there are at least five
     points for each feature, O(n d^2) a round, and diagonal ones, O(n d), where there are fewer.
 
-    Parameters
-    ----------
-    X, restarts, rng
-        As for kmeans_standardised.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
-    ImportError
-        If scikit-learn is not installed.
+    Parameters and errors are those of kmeans_standardised, and ImportError where scikit-learn is not installed.
     """
     data = standardise(as_data(X)).X
     restarts, random = positive_int(restarts, "restarts"), as_generator(rng)
@@ -78,7 +66,41 @@ def gaussian_mixture(X: npt.ArrayLike, *, restarts: int = 5, rng: np.random.Gene
         n_init=restarts,
         random_state=int(random.integers(2**31)),
     )
+    return _fit_quietly(mixture, data)  # a run of a hundred rounds is taken as it is
+
+
+def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
+    """Return the labels of spectral clustering of the nearest neighbours, columns at unit variance, the first at +1.
+
+    By scikit-learn: two clusters from the normalised Laplacian of the graph that joins each point to its ten nearest.
+    O(n^2 d).
+
+    Source: Ng, Jordan and Weiss, "On spectral clustering", NIPS 2001; von Luxburg, "A tutorial on spectral
+    clustering", 2007, for the graph.
+
+    Parameters, without restarts, and errors are those of gaussian_mixture; rng is that of the starts of k-means.
+    """
+    data, random = standardise(as_data(X)).X, as_generator(rng)
+    try:
+        from sklearn.cluster import SpectralClustering
+    except ImportError:
+        raise ImportError("it needs scikit-learn: pip install 'diffrac-cvx[app]'") from None
+    if not data.any():  # all points are equal
+        return np.ones(len(data))
+    if len(data) == 2:  # no graph to speak of
+        return np.array([1.0, -1.0])
+    clustering = SpectralClustering(
+        2,
+        affinity="nearest_neighbors",
+        n_neighbors=min(NEIGHBOURS, len(data) - 1),
+        random_state=int(random.integers(2**31)),
+    )
+    return _fit_quietly(clustering, data)  # a graph of several parts is taken as it is
+
+
+def _fit_quietly(estimator: Any, data: Array) -> Array:
+    """Return the labels of scikit-learn's estimator, whose warnings are no errors here."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a run of a hundred rounds is taken as it is
-        found = mixture.fit_predict(data)
+        warnings.simplefilter("ignore")
+        found = estimator.fit_predict(data)
     return np.where(found == found[0], 1.0, -1.0)

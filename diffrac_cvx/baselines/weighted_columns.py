@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
-from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.linear_algebra import psd_factor, standardise
 
 ALTERNATIONS = 6
 SETTLED = 1e-4  # relative change of the weights
@@ -108,14 +108,13 @@ def _optima(data: Array, bounds: Array, restarts: int, random: np.random.Generat
 
 
 def _starts(data: Array, count: int, random: np.random.Generator) -> list[Array]:
-    """Return labels, local optima of 2-means and random ones in turn."""
-    points = _same_distances(data)
-    return [_random_labels(len(data), random) if i % 2 else _random_kmeans(points, random) for i in range(count)]
-
-
-def _random_labels(n: int, random: np.random.Generator) -> Array:
-    """Return labels in {-1, +1} of two clusters as equal as can be."""
-    return np.where(random.permutation(n) < n // 2, 1.0, -1.0)
+    """Return labels in turn: a local optimum of 2-means, and random ones of two clusters as equal as can be."""
+    n, d = data.shape
+    points = data if d <= n else psd_factor(data @ data.T)  # with the same distances
+    return [
+        np.where(random.permutation(n) < n // 2, 1.0, -1.0) if i % 2 else _random_kmeans(points, random)
+        for i in range(count)
+    ]
 
 
 def _random_kmeans(points: Array, random: np.random.Generator) -> Array:
@@ -148,15 +147,6 @@ def _between(data: Array, y: Array) -> Array:
     """Return the sum of squares of each centred column between the clusters, (d,)."""
     plus, minus = _means(data, y)
     return np.asarray(np.count_nonzero(y > 0) * plus**2 + np.count_nonzero(y < 0) * minus**2)
-
-
-def _same_distances(data: Array) -> Array:
-    """Return points in at most n dimensions with the distances of the given ones."""
-    n, d = data.shape
-    if d <= n:
-        return data
-    values, vectors = np.linalg.eigh(data @ data.T)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _lloyd(data: Array, weights: Array, plus: Array, minus: Array) -> Array:

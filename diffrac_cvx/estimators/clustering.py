@@ -27,7 +27,8 @@ from diffrac_cvx.points.weights import (
 )
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.rounding.affine_clusters import (
+from diffrac_cvx.rounding.directions import threshold
+from diffrac_cvx.rounding.many_clusters import (
     Halves,
     cluster_together,
     explained_share,
@@ -35,7 +36,6 @@ from diffrac_cvx.rounding.affine_clusters import (
     scores_of_splits,
     split_repeatedly,
 )
-from diffrac_cvx.rounding.directions import threshold
 from diffrac_cvx.solvers.factored.sampling import many_rows
 from diffrac_cvx.solvers.stopping import with_all_points
 

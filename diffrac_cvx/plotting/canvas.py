@@ -66,13 +66,7 @@ def line_style(k: int, given: Mapping[str, Any], **default: Any) -> dict[str, An
 
 
 def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HEIGHT), across: bool = False) -> Any:
-    """Return a tuple of axes: those given, or those of a new figure, one above the other and sharing x, or across.
-
-    Raises
-    ------
-    ParameterError
-        If fewer axes are given than there are panels.
-    """
+    """Return a tuple of axes: those given, or those of a new figure, one above the other and sharing x, or across."""
     if ax is not None:
         given = tuple(np.ravel(np.array(ax, dtype=object)))
         if len(given) < panels:
@@ -91,20 +85,39 @@ def axes_for(ax: Any, panels: int = 1, *, size: tuple[float, float] = (WIDTH, HE
     return tuple(grid.flat)
 
 
-def panels_for(ax: Any, panels: Sequence[str] | str | None, known: Mapping[str, Any], default: int) -> list[str]:
-    """Return the panels asked for; else the first few known, as many as there are axes, or the default number.
-
-    Raises
-    ------
-    ParameterError
-        If a panel is not known.
-    """
+def panels_for(ax: Any, panels: Sequence[str] | str | None, known: Mapping[str, Any]) -> list[str]:
+    """Return the panels asked for, which must be known; else the first two, or as many as there are axes."""
     if panels is None:
-        return list(known)[: default if ax is None else min(np.size(np.array(ax, dtype=object)), default)]
-    asked = [panels] if isinstance(panels, str) else list(panels)
-    for name in asked:
-        one_of(name, "panels", known)
-    return asked
+        return list(known)[: 2 if ax is None else min(np.size(np.array(ax, dtype=object)), 2)]
+    return [one_of(name, "panels", known) for name in ([panels] if isinstance(panels, str) else panels)]
+
+
+class Display:
+    """What all displays share: the axes that they were drawn on, and the figure of the first."""
+
+    ax_: Axes
+    figure_: Any
+    axes_: tuple[Axes, ...]
+
+    def _open(self, ax: Any, panels: int = 1, **layout: Any) -> tuple[Axes, ...]:
+        """Take axes as `axes_for` does."""
+        self.axes_ = axes_for(ax, panels, **layout)
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        return self.axes_
+
+    def _open_panels(
+        self, ax: Any, asked: Sequence[str], labels: Mapping[str, str], across: bool = False
+    ) -> Iterator[tuple[str, Axes]]:
+        """Yield the panels asked for, each with its axes, whose height is labelled."""
+        size = (1.0 + 3.2 * len(asked), 3.2) if across else (WIDTH, 1.2 + 1.9 * len(asked))
+        for name, axes in zip(asked, self._open(ax, len(asked), size=size, across=across), strict=True):
+            axes.set_ylabel(labels[name])
+            yield name, axes
+
+    def _label_x(self, ax: Any, axes: Axes, text: str) -> None:
+        """Label a panel's width: below the last of a new figure, whose panels share it, else below each."""
+        if ax is not None or axes is self.axes_[-1]:
+            axes.set_xlabel(text)
 
 
 @contextmanager
@@ -130,25 +143,7 @@ def pyplot() -> Any:
 def short_legend(
     ax: Axes, drawn: Sequence[Any], also: Sequence[Any] = (), *, total: int | None = None, **options: Any
 ) -> Any:
-    """Make a legend of the first few artists that were drawn, how many more there are, and others.
-
-    Parameters
-    ----------
-    ax : Axes
-        Where.
-    drawn : sequence of artists
-        Alike, each with a label; of more than MOST_NAMED all but the first few are counted.
-    also : sequence of artists
-        Named in any case.
-    total : int, optional
-        How many there are, where some share an artist.
-    **options
-        Passed to ``Axes.legend``.
-
-    Returns
-    -------
-    Legend
-    """
+    """Make a legend of the first few artists that were drawn, how many more of the total there are, and others."""
     from matplotlib.lines import Line2D
 
     named = list(drawn) if len(drawn) <= MOST_NAMED else list(drawn[: MOST_NAMED - 1])
@@ -161,9 +156,7 @@ def short_legend(
 def scale_x(ax: Axes, values: Array) -> None:
     """Take a logarithmic axis where positive values span a factor of twenty, with room for 0 where it is among them."""
     positive = values[values > 0.0]
-    if len(positive) < 2 or positive.max() < 20.0 * positive.min():
-        return
-    if values.min() < 0.0:
+    if values.min() < 0.0 or len(positive) < 2 or positive.max() < 20.0 * positive.min():
         return
     if values.min() > 0.0:
         ax.set_xscale("log")
@@ -210,13 +203,7 @@ def plain(name: str) -> str:
 
 
 def names_of(features: npt.ArrayLike | None, d: int) -> list[str]:
-    """Return d names of features, x0, x1, ... unless given.
-
-    Raises
-    ------
-    DataError
-        If there are more or fewer.
-    """
+    """Return d names of features, x0, x1, ... unless given."""
     if features is None:
         return [f"x{j}" for j in range(d)]
     names = [str(name) for name in np.asarray(features).ravel()]

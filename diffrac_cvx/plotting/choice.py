@@ -5,17 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from diffrac_cvx.plotting.canvas import (
-    ACCENT,
-    GREY,
-    WIDTH,
-    Axes,
-    axes_for,
-    line_style,
-    merge_style,
-    panels_for,
-    scale_x,
-)
+from diffrac_cvx.plotting.canvas import ACCENT, GREY, Axes, Display, line_style, merge_style, panels_for, scale_x
 from diffrac_cvx.points.checks import Array
 
 PANELS = {
@@ -29,7 +19,7 @@ CHOICE: dict[str, Any] = {"marker": "*", "markersize": 13.0, "color": ACCENT, "l
 NO_ANSWER: dict[str, Any] = {"marker": "x", "markersize": 6.0, "color": GREY, "linestyle": "none", "zorder": 3}
 
 
-class ChoiceDisplay:
+class ChoiceDisplay(Display):
     """The criteria over the ridge, a line for each lam and nu, with the setting chosen marked by a star.
 
     A cross marks a setting whose split is no answer, which is never chosen while there is another.
@@ -43,19 +33,12 @@ class ChoiceDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
-        The first panel's.
-    axes_ : tuple of Axes
-        One for each panel.
     lines_ : dict of str to list of Line2D
         By panel: one for each pair of nu and lam, from the largest.
     marks_ : dict of str to Line2D
         The star, by panel.
     """
 
-    ax_: Axes
-    figure_: Any
-    axes_: tuple[Axes, ...]
     lines_: dict[str, list[Any]]
     marks_: dict[str, Any]
 
@@ -80,30 +63,20 @@ class ChoiceDisplay:
         **kwargs
             Passed to ``Axes.plot``.
 
-        Returns
-        -------
-        ChoiceDisplay
-            This one.
-
         Raises
         ------
         ParameterError
             If a panel is not known.
         """
-        asked = panels_for(ax, panels, PANELS, 2)
-        self.axes_ = axes_for(ax, len(asked), size=(WIDTH, 1.2 + 1.9 * len(asked)))
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.lines_, self.marks_ = {}, {}
         ridges = np.asarray(self.results["param_ridge"])
-        for axes, name in zip(self.axes_, asked, strict=True):
+        for name, axes in self._open_panels(ax, panels_for(ax, panels, PANELS), PANELS):
             if ridges.min() > 0.0:
                 axes.set_xscale("log")
             else:
                 scale_x(axes, ridges)
             self._draw(axes, name, np.asarray(self.results[name]), ridges, kwargs)
-            axes.set_ylabel(PANELS[name])
-            if ax is not None or axes is self.axes_[-1]:
-                axes.set_xlabel("ridge")
+            self._label_x(ax, axes, "ridge")
         self.ax_.legend(frameon=False, fontsize=7.5, loc="best")
         return self
 

@@ -1,4 +1,4 @@
-"""Display of the coefficients of a direction."""
+"""Displays of a direction: its coefficients, and the points projected on it."""
 
 from typing import Any, Self
 
@@ -6,24 +6,20 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import (
-    ACCENT,
-    GREY,
-    PALE,
-    PER_DEVIATION,
-    WIDTH,
-    Axes,
-    axes_for,
-    merge_style,
-    names_of,
-    plain,
-)
-from diffrac_cvx.points.checks import as_data, as_matrix, in_unit_interval, one_of, positive_int
+from diffrac_cvx.plotting import canvas
+from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval, one_of, positive_int
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, weights_of
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding.directions import leading_direction
+from diffrac_cvx.rounding.directions import best_direction, leading_direction
+from diffrac_cvx.rounding.directions import threshold as threshold_between
+
+HATCHES = (None, "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
+DISTINCT = len(HATCHES) ** 2  # colours with hatches
+OTHERS = (canvas.GREY, "oo")  # colour and hatch of the labels after these, which share one histogram
 
 
-class DirectionDisplay:
+class DirectionDisplay(canvas.Display):
     """The coefficients of a direction, with its support.
 
     Parameters
@@ -38,7 +34,6 @@ class DirectionDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
     shown_ : (k,) array of int
         The features drawn, in the order drawn.
     bars_ : BarContainer or None
@@ -46,8 +41,6 @@ class DirectionDisplay:
         Stems, and their heads in the support and outside of it.
     """
 
-    ax_: Axes
-    figure_: Any
     shown_: npt.NDArray[np.intp]
     bars_: Any
     stems_: Any
@@ -62,7 +55,7 @@ class DirectionDisplay:
         per_deviation: bool = False,
     ) -> None:
         self.coefficients = as_matrix(np.reshape(coefficients, (-1, 1)), "coefficients")[:, 0]
-        self.feature_names = names_of(feature_names, len(self.coefficients))
+        self.feature_names = canvas.names_of(feature_names, len(self.coefficients))
         self.per_deviation = per_deviation
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
         if self.support.shape != self.coefficients.shape:
@@ -119,7 +112,7 @@ class DirectionDisplay:
         return cls(np.atleast_2d(coefficients)[output], names, per_deviation=scaled is not None)
 
     def plot(
-        self, ax: Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
+        self, ax: canvas.Axes | None = None, *, kind: str = "bar", order: str = "size", most: int = 20, **kwargs: Any
     ) -> Self:
         """Draw the coefficients: named bars, or stems over the index of the feature.
 
@@ -135,11 +128,6 @@ class DirectionDisplay:
             How many bars; the largest are drawn.
         **kwargs
             Passed to ``Axes.barh`` or ``Axes.vlines``.
-
-        Returns
-        -------
-        DirectionDisplay
-            This one.
         """
         one_of(kind, "kind", ("bar", "stem"))
         one_of(order, "order", ("size", "given"))
@@ -155,30 +143,185 @@ class DirectionDisplay:
 
     @property
     def _axis_label(self) -> str:
-        return PER_DEVIATION if self.per_deviation else "coefficient $v_j$"
+        return canvas.PER_DEVIATION if self.per_deviation else "coefficient $v_j$"
 
-    def _bars(self, ax: Axes | None, kwargs: dict[str, Any]) -> None:
+    def _bars(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
         count = len(self.shown_)
-        (ax,) = axes_for(ax, size=(WIDTH, 0.8 + 0.22 * max(count, 4)))
-        self.ax_, self.figure_ = ax, ax.figure
-        colors = np.where(self.support[self.shown_], ACCENT, PALE).tolist()
-        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **merge_style({"color": colors}, kwargs))
-        ax.set_yticks(np.arange(count), [plain(self.feature_names[j]) for j in self.shown_])
+        (ax,) = self._open(ax, size=(canvas.WIDTH, 0.8 + 0.22 * max(count, 4)))
+        style = {"color": np.where(self.support[self.shown_], canvas.ACCENT, canvas.PALE).tolist()}
+        self.bars_ = ax.barh(np.arange(count), self.coefficients[self.shown_], **canvas.merge_style(style, kwargs))
+        ax.set_yticks(np.arange(count), [canvas.plain(self.feature_names[j]) for j in self.shown_])
         ax.set_ylim(count - 0.4, -0.6)
-        ax.axvline(0.0, color=GREY, linewidth=0.8)
+        ax.axvline(0.0, color=canvas.GREY, linewidth=0.8)
         ax.set_xlabel(self._axis_label)
         if count < len(self.coefficients):
             ax.set_ylabel(f"the {count} largest of {len(self.coefficients)}")
 
-    def _stems(self, ax: Axes | None, kwargs: dict[str, Any]) -> None:
-        (ax,) = axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+    def _stems(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
+        (ax,) = self._open(ax)
         v, inside = self.coefficients, self.support
-        colors = np.where(inside, ACCENT, PALE).tolist()
-        self.stems_ = ax.vlines(self.shown_, 0.0, v, **merge_style({"color": colors, "linewidth": 1.0}, kwargs))
-        (outer,) = ax.plot(self.shown_[~inside], v[~inside], "o", color=PALE, markersize=2.0)
-        (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=ACCENT, markersize=4.0)
+        style = {"color": np.where(inside, canvas.ACCENT, canvas.PALE).tolist(), "linewidth": 1.0}
+        self.stems_ = ax.vlines(self.shown_, 0.0, v, **canvas.merge_style(style, kwargs))
+        (outer,) = ax.plot(self.shown_[~inside], v[~inside], "o", color=canvas.PALE, markersize=2.0)
+        (inner,) = ax.plot(self.shown_[inside], v[inside], "o", color=canvas.ACCENT, markersize=4.0)
         self.heads_ = (inner, outer)
-        ax.axhline(0.0, color=GREY, linewidth=0.8)
+        ax.axhline(0.0, color=canvas.GREY, linewidth=0.8)
         ax.set_xlabel("feature $j$, counted from 0")
         ax.set_ylabel(self._axis_label)
+
+
+class ProjectionDisplay(canvas.Display):
+    """The points projected on a direction, a histogram for each label, and the threshold between the clusters.
+
+    Parameters
+    ----------
+    projection : (n,) array
+        Points on the line.
+    labels : (n,) array
+        Labels, found or true.  After the first 64 in increasing order the others share one histogram.
+    threshold : float, optional
+        By default the middle of the gap at which exact 2-means splits the projection, as Eq. (2) would; the labels
+        need not agree with it.
+    symbol : str
+        Name of the horizontal axis.
+
+    Attributes
+    ----------
+    bars_ : list of list of Polygon
+        One histogram for each label, in increasing order; the last one is of all labels after the first 64.
+    threshold_line_ : Line2D
+    legend_ : Legend
+    """
+
+    bars_: list[Any]
+    threshold_line_: Any
+    legend_: Any
+
+    def __init__(
+        self,
+        projection: npt.ArrayLike,
+        labels: npt.ArrayLike,
+        threshold: float | None = None,
+        symbol: str = "projection $x^\\top v$",
+    ) -> None:
+        self.projection = as_matrix(np.reshape(projection, (-1, 1)), "projection")[:, 0]
+        self.labels = np.asarray(labels)
+        self.classes = np.unique(self.labels)
+        if self.labels.shape != self.projection.shape:
+            raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
+        self.threshold = threshold_between(self.projection) if threshold is None else float(threshold)
+        self.symbol = symbol
+
+    @classmethod
+    def from_labels(
+        cls, X: npt.ArrayLike, labels: npt.ArrayLike, w: npt.ArrayLike | None = None, *, penalty: Penalty = NO_PENALTY
+    ) -> Self:
+        """Project the centred data on w, or on the direction that predicts the labels best.
+
+        Parameters
+        ----------
+        X : (n, d) array
+            Data; centred here.
+        labels : (n,) array
+            Labels in {-1, +1}; if w is given, any.
+        w : (d,) array, optional
+            Direction.  By default the v of Eq. (9) for these labels.
+        penalty : Penalty
+            Weights a and c of Eq. (9).
+
+        Raises
+        ------
+        DataError, ParameterError
+            If an input is not usable; the message names the value and the remedy.
+        """
+        data = as_data(X, warn=False)
+        if w is None:
+            y = as_labels(labels, len(data))
+            direction = best_direction(array_points(data), y - y.mean(), *weights_of(penalty, data.shape[1]))
+        else:
+            direction = as_matrix(np.reshape(w, (-1, 1)), "w")[:, 0]
+        if len(direction) != data.shape[1]:
+            raise DataError(f"w has {len(direction)} entries for {data.shape[1]} features")
+        return cls(data @ direction, labels)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, output: int = 0
+    ) -> Self:
+        """Take the decision function of a fitted estimator, whose threshold is 0.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Anything with ``decision_function``.
+        X : (n, d) array
+            Data, training or new.
+        y : (n,) array, optional
+            Labels to split the histogram by; by default the sign of the decision function, as 0 and 1.
+        output : int
+            Which column, where the decision function has several.
+
+        Raises
+        ------
+        DataError
+            If y has another length.
+        """
+        values = np.asarray(estimator.decision_function(X), dtype=float)
+        values = values if values.ndim == 1 else values[:, output]
+        labels = (values > 0.0).astype(int) if y is None else y
+        return cls(values, labels, 0.0, "decision function $x^\\top w + b$")
+
+    def plot(self, ax: canvas.Axes | None = None, *, bins: int | Array = 40, **kwargs: Any) -> Self:
+        """Draw the histograms on common bins, and the threshold.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default those of a new figure.
+        bins : int or array
+            Number of bins, or their edges.
+        **kwargs
+            Passed to ``Axes.hist``.
+        """
+        (ax,) = self._open(ax)
+        edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
+        self.bars_ = []
+        for k, (name, points) in enumerate(self._parts()):
+            style = canvas.merge_style(fill_of(k) | {"label": f"{name}, {len(points)} points"}, kwargs)
+            self.bars_.append(ax.hist(points, edges, **style)[2])
+        self.threshold_line_ = ax.axvline(self.threshold, color=canvas.GREY, ls="--", lw=1.0, label="threshold")
+        ax.set_xlabel(self.symbol)
+        ax.set_ylabel("points")
+        ax.margins(y=0.05 + 0.1 * (min(len(self.classes), canvas.MOST_NAMED) + 1))  # room for the legend
+        drawn = [bars[0] for bars in self.bars_]
+        self.legend_ = canvas.short_legend(
+            ax, drawn, [self.threshold_line_], total=len(self.classes), fontsize="small", loc="upper left"
+        )
+        return self
+
+    def _parts(self) -> list[tuple[str, Array]]:
+        """Return the names of the labels, each with the projections of its points."""
+        shown, rest = self.classes[:DISTINCT], self.classes[DISTINCT:]
+        parts = [(f"label {format_label(label)}", self.projection[self.labels == label]) for label in shown]
+        if len(rest):
+            parts.append((f"{len(rest)} other labels", self.projection[np.isin(self.labels, rest)]))
+        return parts
+
+
+def fill_of(k: int) -> dict[str, Any]:
+    """Return keywords for the k-th histogram: after the last colour the first comes again with another hatch."""
+    color, hatch = (
+        (canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]) if k < DISTINCT else OTHERS
+    )
+    return {
+        "histtype": "stepfilled",
+        "facecolor": (color, 0.35 if hatch is None else 0.1),
+        "edgecolor": color,
+        "hatch": hatch,
+        "linewidth": 1.2,
+    }
+
+
+def format_label(label: Any) -> str:
+    """Return a label as text, numbers without needless digits."""
+    return f"{label:g}" if isinstance(label, (int, float, np.number)) else canvas.plain(str(label))

@@ -1,4 +1,4 @@
-"""Display of a path: what happens along nu, lambda or alpha."""
+"""Displays of paths along nu, lambda or alpha, and of the duality of alpha and nu."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -7,24 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.paths import Path, lambda_path, nu_path
-from diffrac_cvx.plotting.canvas import (
-    GREY,
-    PALE,
-    PER_DEVIATION,
-    SECOND,
-    STYLES,
-    WIDTH,
-    Axes,
-    axes_for,
-    label_ends,
-    line_style,
-    merge_style,
-    names_of,
-    panels_for,
-    plain,
-    scale_x,
-)
+from diffrac_cvx.paths import Duality, Path, duality, lambda_path, nu_path
+from diffrac_cvx.plotting import canvas
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
 VISIBLE = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
@@ -37,9 +21,11 @@ PANELS = {
     "error": "clustering error",
     "seconds": "seconds",
 }
+SIDES = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
+CORNERS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
 
 
-class PathDisplay:
+class PathDisplay(canvas.Display):
     """The direction's coefficients along a path, the value with its bracket, and more.
 
     Parameters
@@ -54,10 +40,6 @@ class PathDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
-        The first panel's.
-    axes_ : tuple of Axes
-        One for each panel.
     lines_ : dict of str to list of Line2D
         By panel; the coefficients have one line for each feature, in the order of the features.
     fill_ : artist or None
@@ -66,9 +48,6 @@ class PathDisplay:
         Names of features.
     """
 
-    ax_: Axes
-    figure_: Any
-    axes_: tuple[Axes, ...]
     lines_: dict[str, list[Any]]
     fill_: Any
     texts_: list[Any]
@@ -79,7 +58,7 @@ class PathDisplay:
         self.path = path
         deviations = path.deviations if deviations is None else deviations
         d = path.directions.shape[1]
-        self.feature_names = names_of(feature_names, d)
+        self.feature_names = canvas.names_of(feature_names, d)
         self.per_deviation = deviations is not None
         self.deviations = np.ones(d) if deviations is None else np.asarray(deviations, dtype=float)
         if self.deviations.shape != (d,):
@@ -125,56 +104,139 @@ class PathDisplay:
         **kwargs
             Passed to ``Axes.plot``.
 
-        Returns
-        -------
-        PathDisplay
-            This one.
-
         Raises
         ------
         ParameterError
             If a panel is not known, or is the error and the path has none.
         """
-        asked = panels_for(ax, panels, PANELS, 2)
+        asked = canvas.panels_for(ax, panels, PANELS)
         if "error" in asked and self.path.error is None:
             raise ParameterError("the path has no error; give y to nu_path or lambda_path")
-        size = (WIDTH, 1.2 + 1.9 * len(asked))
-        self.axes_ = axes_for(ax, len(asked), size=size)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.lines_, self.texts_, self.fill_ = {}, [], None
-        for axes, name in zip(self.axes_, asked, strict=True):
-            scale_x(axes, self.path.parameter)
+        labels = PANELS | ({"coefficients": canvas.PER_DEVIATION} if self.per_deviation else {})
+        for name, axes in self._open_panels(ax, asked, labels):
+            canvas.scale_x(axes, self.path.parameter)
             if self.path.name == "lambda" and not axes.xaxis_inverted():
                 axes.invert_xaxis()
             if name == "coefficients":
                 self._coefficients(axes, labelled, kwargs)
             else:
                 self._curve(axes, name, kwargs)
-            axes.set_ylabel(PER_DEVIATION if name == "coefficients" and self.per_deviation else PANELS[name])
-            if ax is not None or axes is self.axes_[-1]:
-                axes.set_xlabel(SYMBOLS[self.path.name])
+            self._label_x(ax, axes, SYMBOLS[self.path.name])
         return self
 
-    def _coefficients(self, ax: Axes, labelled: int, kwargs: dict[str, Any]) -> None:
+    def _coefficients(self, ax: canvas.Axes, labelled: int, kwargs: dict[str, Any]) -> None:
         V, at = self.path.directions * self.deviations, self.path.parameter
         size = np.abs(V).max(axis=0)
-        largest = np.argsort(-size, kind="stable")[: min(labelled, len(STYLES))]
+        largest = np.argsort(-size, kind="stable")[: min(labelled, len(canvas.STYLES))]
         named = largest[size[largest] > VISIBLE * size.max()].tolist()
-        pale = {"color": PALE, "linewidth": 0.8, "zorder": 1}
-        ax.axhline(0.0, color=GREY, linewidth=0.6, zorder=0)
+        pale = canvas.merge_style({"color": canvas.PALE, "linewidth": 0.8, "zorder": 1}, kwargs)
+        ax.axhline(0.0, color=canvas.GREY, linewidth=0.6, zorder=0)
         self.lines_["coefficients"] = [
-            ax.plot(at, V[:, j], **(line_style(named.index(j), kwargs) if j in named else merge_style(pale, kwargs)))[0]
+            ax.plot(at, V[:, j], **(canvas.line_style(named.index(j), kwargs) if j in named else pale))[0]
             for j in range(V.shape[1])
         ]
         end = 0 if ax.xaxis_inverted() else -1
-        texts = [plain(self.feature_names[j]) for j in named]
+        texts = [canvas.plain(self.feature_names[j]) for j in named]
         colors = [self.lines_["coefficients"][j].get_color() for j in named]
-        self.texts_ = label_ends(ax, V[end, named].tolist(), texts, colors)
+        self.texts_ = canvas.label_ends(ax, V[end, named].tolist(), texts, colors)
 
-    def _curve(self, ax: Axes, name: str, kwargs: dict[str, Any]) -> None:
+    def _curve(self, ax: canvas.Axes, name: str, kwargs: dict[str, Any]) -> None:
         at = self.path.parameter
-        self.lines_[name] = ax.plot(at, getattr(self.path, name), **line_style(0, kwargs))
+        self.lines_[name] = ax.plot(at, getattr(self.path, name), **canvas.line_style(0, kwargs))
         if name == "value":
-            self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=SECOND, alpha=0.2, lw=0)
+            self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=canvas.SECOND, alpha=0.2, lw=0)
         if name in ("error", "imbalance", "eigenvalue_ratio"):
             ax.set_ylim(-0.04, 1.04)
+
+
+class DualityDisplay(canvas.Display):
+    r"""The values of (7) along alpha and of (8) along nu, each bounding the other.
+
+    Of q convex, the penalised problem proves :math:`q(\alpha) \ge p(\nu) - \nu\alpha` for every nu, and the chords
+    between points of q, with q(1) = 0, lie above: q lies in the band.
+
+    Parameters
+    ----------
+    duality : Duality
+    constrained : Path, optional
+        From `alpha_path`: values of (7) solved separately, drawn as crosses.
+    penalised : Path, optional
+        From `nu_path`: more values of (8), which p is drawn through.
+
+    Attributes
+    ----------
+    band_ : artist or None
+        The proved bracket of q.
+    points_, crosses_ : Line2D or None
+        q at the imbalances of the penalised solutions, and as solved separately.
+    line_, sums_ : Line2D or None
+        p, and q(alpha) + nu alpha.
+    """
+
+    band_: Any
+    points_: Any
+    crosses_: Any
+    line_: Any
+    sums_: Any
+
+    def __init__(self, duality: Duality, constrained: Path | None = None, penalised: Path | None = None) -> None:
+        self.duality, self.constrained = duality, constrained
+        self.penalised = duality.penalised if penalised is None else penalised
+
+    @classmethod
+    def from_data(cls, X: npt.ArrayLike, nus: npt.ArrayLike, **options: Any) -> Self:
+        """Solve by `duality`, which takes the other arguments and says what it raises."""
+        return cls(duality(X, nus, **options))
+
+    def plot(
+        self, ax: Any = None, *, panels: Sequence[str] | str | None = None, legend: bool = True, **kwargs: Any
+    ) -> Self:
+        """Draw q with its band, and p with the sums that equal it.
+
+        Parameters
+        ----------
+        ax : Axes, or a sequence of them, optional
+            One for each panel.  By default those of a new figure, side by side.
+        panels : str or sequence of str, optional
+            Of "constrained" and "penalised"; by default both, or the first where there is one axes.
+        legend : bool
+            Whether the marks are explained on the axes.
+        **kwargs
+            Passed to ``Axes.plot`` for q and p; a colour is that of the band and of the other marks too.
+
+        Raises
+        ------
+        ParameterError
+            If a panel is not known.
+        """
+        self.band_ = self.points_ = self.crosses_ = self.line_ = self.sums_ = None
+        for name, axes in self._open_panels(ax, canvas.panels_for(ax, panels, SIDES), SIDES, across=True):
+            (self._constrained if name == "constrained" else self._penalised)(axes, kwargs)
+            if legend:
+                axes.legend(frameon=False, loc=CORNERS[name], fontsize="small")
+        return self
+
+    def _constrained(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
+        known = self.duality.constrained
+        alphas = np.union1d(np.linspace(known.parameter.min(), 1.0, 401), known.parameter)
+        lower, upper = self.duality.bounds(alphas)
+        marks = canvas.line_style(0, kwargs, linestyle="none", label=r"at the solutions of $p(\nu)$")
+        self.band_ = ax.fill_between(alphas, lower, upper, color=marks["color"], alpha=0.25, lw=0, label="proved")
+        (self.points_,) = ax.plot(known.parameter, known.value, **marks)
+        if self.constrained is not None:
+            crosses = canvas.merge_style({"color": canvas.ACCENT}, kwargs) | {"linestyle": "none", "marker": "x"}
+            apart = self.constrained
+            (self.crosses_,) = ax.plot(apart.parameter, apart.value, **crosses, label="solved apart")
+        ax.set_xlabel(r"$\alpha$")
+
+    def _penalised(self, ax: canvas.Axes, kwargs: dict[str, Any]) -> None:
+        canvas.scale_x(ax, self.penalised.parameter)
+        line = canvas.line_style(0, kwargs, label=r"$p(\nu)$") | {"marker": ""}
+        (self.line_,) = ax.plot(self.penalised.parameter, self.penalised.value, **line)
+        _, upper = self.duality.sums
+        marks = canvas.merge_style({"color": canvas.ACCENT, "marker": "o"}, kwargs)
+        marks |= {"linestyle": "none", "markerfacecolor": "none"}
+        sums = r"$q(\alpha) + \nu\alpha$ at its $\alpha$"
+        (self.sums_,) = ax.plot(self.duality.penalised.parameter, upper, **marks, label=sums)
+        ax.set_xlabel(r"$\nu$")

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import ACCENT, PALE, Axes, axes_for, merge_style
+from diffrac_cvx.plotting.canvas import ACCENT, PALE, Axes, Display, merge_style
 from diffrac_cvx.points.checks import Array
 
 
-class PhaseMapDisplay:
+class PhaseMapDisplay(Display):
     """A map over n and d.
 
     Parameters
@@ -26,14 +26,11 @@ class PhaseMapDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
     mesh_ : QuadMesh
     colorbar_ : Colorbar or None
     contour_ : ContourSet or None
     """
 
-    ax_: Axes
-    figure_: Any
     mesh_: Any
     colorbar_: Any
     contour_: Any
@@ -88,14 +85,8 @@ class PhaseMapDisplay:
         **kwargs
             Passed to ``Axes.pcolormesh``: ``cmap="Greys_r"`` is dark where the value is small; vmin and vmax are
             the ends of the scale.
-
-        Returns
-        -------
-        PhaseMapDisplay
-            This one.
         """
-        (ax,) = axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        (ax,) = self._open(ax)
         default = {"cmap": "Greys", "rasterized": True}
         self.mesh_ = ax.pcolormesh(edges(self.d), edges(self.n), self.values, **merge_style(default, kwargs))
         known = self.values[~np.isnan(self.values)]

@@ -10,8 +10,8 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval, positive_int
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.label_space import INSTEAD, label_misfit, require_label_memory
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations.label_space import label_misfit, label_size, require_label_memory
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
 
 
 def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
@@ -65,12 +65,6 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     def shortcut() -> Reading | None:
         return reading_of(np.ones((n, 1)), 0.0) if value_of(weight) == 0.0 else None
 
-    return Relaxation(
-        name="multiclass",
-        equation="section 4",
-        problem=cp.Problem(cp.Minimize(objective), [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0]),
-        read=read,
-        size=Size(points=n, side=n, nonzeros=2 * n * n, instead=INSTEAD),
-        parameters={"nu": weight},
-        shortcut=shortcut,
-    )
+    problem = cp.Problem(cp.Minimize(objective), [cp.diag(Y) == 1, Y - np.ones((n, n)) / k >> 0])
+    size = label_size(n)._replace(nonzeros=2 * n * n)
+    return Relaxation("multiclass", "section 4", problem, read, size, {"nu": weight}, shortcut=shortcut)

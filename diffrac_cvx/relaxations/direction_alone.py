@@ -6,19 +6,8 @@ import numpy.typing as npt
 from diffrac_cvx.points.checks import in_unit_interval
 from diffrac_cvx.points.weights import as_weighted_data, points_with_weight, shares_of, weights_for
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
-from diffrac_cvx.relaxations.direction_space import (
-    direction_size,
-    direction_terms,
-    dual_of,
-    pose,
-    positive_semidefinite_part,
-    read_directions,
-    read_offset_only,
-    require_direction_memory,
-    scaled_coordinates,
-    user_matrix,
-)
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, value_of
+from diffrac_cvx.relaxations import direction_space as space
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, value_of
 
 
 def v_space(
@@ -62,23 +51,21 @@ def v_space(
     penalty = penalty_of(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
     data, nu = as_weighted_data(X, weights), in_unit_interval(nu, "nu")
-    require_direction_memory(data, "v_space")
+    space.require_direction_memory(data, "v_space")
     shares = shares_of(weights)
-    coordinates = scaled_coordinates(points_with_weight(data, weights), penalty, shares)
-    terms = direction_terms(coordinates, nu, shares)
+    coordinates = space.scaled_coordinates(points_with_weight(data, weights), penalty, shares)
+    terms = space.direction_terms(coordinates, nu, shares)
     objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
 
     def read() -> Reading:
-        V = user_matrix(positive_semidefinite_part(matrix_of(terms.V)), coordinates.L, value_of(terms.nu))
-        posed = pose(data, terms.nu, penalty, terms.scale, weights)
-        return read_directions(posed, V, dual_of(posed.problem, coordinates, terms.l1, terms.weights()))
+        posed = space.pose(data, terms.nu, penalty, terms.scale, weights)
+        dual = space.dual_of(posed.problem, coordinates, terms.l1, terms.weights())
+        return space.read_directions(posed, space.user_matrix(terms, coordinates.L), dual)
 
-    return Relaxation(
-        name="v_space",
-        equation="Eq. (12), (15)",
-        problem=cp.Problem(cp.Minimize(objective), terms.constraints),
-        read=read,
-        size=direction_size(coordinates)._replace(points=len(data)),
-        parameters={"nu": terms.nu, "penalty_scale": terms.scale},
-        shortcut=lambda: read_offset_only(data, value_of(terms.nu)),
-    )
+    def shortcut() -> Reading | None:
+        return space.read_offset_only(data, value_of(terms.nu))
+
+    problem = cp.Problem(cp.Minimize(objective), terms.constraints)
+    size = space.direction_size(coordinates)._replace(points=len(data))
+    parameters = {"nu": terms.nu, "penalty_scale": terms.scale}
+    return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, parameters, shortcut=shortcut)

@@ -9,18 +9,8 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import as_data, in_unit_interval
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.direction_space import (
-    direction_size,
-    direction_terms,
-    dual_of,
-    pose,
-    positive_semidefinite_part,
-    read_offset_only,
-    require_direction_memory,
-    scaled_coordinates,
-    user_matrix,
-)
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, value_of
+from diffrac_cvx.relaxations import direction_space as space
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, value_of
 
 
 def v_space_normalized(
@@ -60,40 +50,28 @@ def v_space_normalized(
     """
     penalty = penalty_of(penalty, lam, ridge)
     data, nu = as_data(X), in_unit_interval(nu, "nu")
-    require_direction_memory(data, "v_space_normalized")
+    space.require_direction_memory(data, "v_space_normalized")
     if nu == 1.0 and not data.any():
         raise ParameterError("every column of X is constant, so that tr AV = 1 cannot hold at nu = 1; take nu < 1")
-    coordinates = scaled_coordinates(data, penalty)
-    terms = direction_terms(coordinates, nu)
+    coordinates = space.scaled_coordinates(data, penalty)
+    terms = space.direction_terms(coordinates, nu)
 
     def read() -> Reading:
-        V = user_matrix(positive_semidefinite_part(matrix_of(terms.V)), coordinates.L, value_of(terms.nu))
-        problem = pose(data, terms.nu, penalty, terms.scale).problem
-        U = problem.from_user(V)
+        problem = space.pose(data, terms.nu, penalty, terms.scale).problem
+        U = problem.from_user(space.user_matrix(terms, coordinates.L))
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
-        bounds = bracket_normalized(problem, U, dual_of(problem, coordinates, terms.l1))
-        return Reading(
-            F=np.asarray(problem.labels_factor(U)),
-            G=problem.user_factor(U),
-            value=bounds.upper,
-            bracket=bounds,
-            left_out=problem.left_out,
-        )
+        bounds = bracket_normalized(problem, U, space.dual_of(problem, coordinates, terms.l1))
+        F, G = np.asarray(problem.labels_factor(U)), problem.user_factor(U)
+        return Reading(F=F, value=bounds.upper, bracket=bounds, G=G, left_out=problem.left_out)
 
     def shortcut() -> Reading | None:
-        answer = read_offset_only(data, value_of(terms.nu))
+        answer = space.read_offset_only(data, value_of(terms.nu))
         if answer is None or answer.G is None:
             return None
         size = (1.0 - value_of(terms.nu)) ** 0.5
         return answer._replace(G=answer.G / max(size, 1e-300), value=-size, bracket=Bracket(-size, -size))
 
-    return Relaxation(
-        name="v_space_normalized",
-        equation="Eq. (21)",
-        problem=cp.Problem(cp.Minimize(terms.l1.value - terms.gain), [*terms.constraints, terms.quadratic == 1]),
-        read=read,
-        size=direction_size(coordinates),
-        parameters={"nu": terms.nu, "penalty_scale": terms.scale},
-        trivial=Bracket(-1.0, 0.0),
-        shortcut=shortcut,
-    )
+    problem = cp.Problem(cp.Minimize(terms.l1.value - terms.gain), [*terms.constraints, terms.quadratic == 1])
+    size, parameters = space.direction_size(coordinates), {"nu": terms.nu, "penalty_scale": terms.scale}
+    trivial = Bracket(-1.0, 0.0)
+    return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)

@@ -15,13 +15,12 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.points.weights import PointWeights, weigh_rows
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.relaxation import Reading, Size, parameter, value_of
+from diffrac_cvx.relaxations.relaxation import Reading, Size, matrix_of, parameter, value_of
 
 INSTEAD = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
 
@@ -86,9 +85,7 @@ def scaled_coordinates(X: Array, penalty: Penalty, shares: Array | None = None) 
     if not c.any():
         L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale).W
         L = L if L.shape[1] else np.zeros((d, 1))
-        c = np.zeros(L.shape[1])
-    else:
-        c = c * scale
+    c = c * scale if c.any() else np.zeros(L.shape[1])
     return Coordinates(L=L, X=points @ L, ridge=L.T @ (a[:, None] ** 2 * L), c=c)
 
 
@@ -109,16 +106,8 @@ def direction_terms(coordinates: Coordinates, nu: float, shares: Array | None = 
     gain = cp.sum(root_energies) / len(X) if shares is None else shares @ root_energies
     square = X.T @ X / len(X) if shares is None else X.T @ (shares[:, None] * X)
     quadratic = cp.sum(cp.multiply(square, W)) + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
-    return Terms(
-        V=V,
-        gain=gain,
-        quadratic=quadratic,
-        l1=l1_part(W, coordinates.c, scale),
-        roots=roots,
-        nu=weight,
-        scale=scale,
-        shares=shares,
-    )
+    l1 = l1_part(W, coordinates.c, scale)
+    return Terms(V=V, gain=gain, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale, shares=shares)
 
 
 def root_of_rest(weight: cp.Parameter) -> float:
@@ -149,25 +138,11 @@ def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Arra
 
 
 class Posed(NamedTuple):
-    """Problem (15) at the values that the parameters have now, for the certificate.
+    """Problem (15) at the values that the parameters have now, for the certificate."""
 
-    Attributes
-    ----------
-    X : Points
-        (m, d), of positive weight, centred, with their shares.
-    nu, penalty
-        The values.
-    problem : DirectionProblem
-        The problem.
-    points : (n, d) array
-        All points, which get labels.
-    """
-
-    X: Points
-    nu: float
-    penalty: Penalty
+    judged: Judged  # the points of positive weight, centred, with their shares, and the values
     problem: DirectionProblem
-    points: Array
+    points: Array  # all of them, (n, d), which get labels
 
 
 def pose(
@@ -175,35 +150,26 @@ def pose(
 ) -> Posed:
     """Return the problem at the values that the parameters have now."""
     penalty, X = penalty.times(value_of(scale)), weighted_points(points, weights)
-    return Posed(X, value_of(nu), penalty, direction_problem(X, value_of(nu), penalty), points)
+    return Posed(Judged(X, value_of(nu), penalty), direction_problem(X, value_of(nu), penalty), points)
 
 
 def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     """Read a V in the user's coordinates, at its best scale, certified for (15)."""
-    problem = posed.problem
+    judged, problem, points = posed
     point = problem.best_scale(problem.from_user(V))
     G = problem.user_factor(point.U)
-    upper = min(1.0, proved_value(posed.X, posed.nu, posed.penalty, G))  # 1 for NaN
+    upper = min(1.0, proved_value(judged.X, judged.nu, judged.penalty, G))  # 1 for NaN
     lower = bracket(problem, point, dual).lower
-    every = len(posed.X) == len(posed.points)
-    F = problem.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, posed.points)
-    judged = Judged(posed.X, posed.nu, posed.penalty)
+    every = len(judged.X) == len(points)
+    F = problem.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, points)
     return Reading(np.asarray(F), upper, Bracket(lower, upper), G, problem.left_out, judged)
 
 
-def user_matrix(V: Array, L: Array, nu: float) -> Array:
-    """Return V in the user's coordinates, with the offset last when nu < 1."""
-    root = (1.0 - nu) ** 0.5
-    full = np.zeros((len(L) + 1, L.shape[1] + 1))
-    full[:-1, :-1], full[-1, -1] = L, root
-    product = full @ V @ full.T
-    return np.asarray(product if nu < 1.0 else product[:-1, :-1])
-
-
-def positive_semidefinite_part(V: Array) -> Array:
-    """Return the positive semidefinite part of a solver's matrix."""
-    U = psd_factor(V)
-    return U @ U.T
+def user_matrix(terms: Terms, L: Array) -> Array:
+    """Return the positive semidefinite part of a solver's V in the user's coordinates, the offset last when nu < 1."""
+    U, nu = psd_factor(matrix_of(terms.V)), value_of(terms.nu)
+    G = L @ U[:-1] if nu == 1.0 else np.vstack([L @ U[:-1], (1.0 - nu) ** 0.5 * U[-1]])
+    return np.asarray(G @ G.T)
 
 
 def read_offset_only(X: Array, nu: float) -> Reading | None:

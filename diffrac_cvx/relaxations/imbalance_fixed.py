@@ -4,18 +4,11 @@ import cvxpy as cp
 import numpy.typing as npt
 import scipy
 
-from diffrac_cvx.certificates.label_bounds import NEARLY_BALANCED, bracket_alpha, with_imbalance
-from diffrac_cvx.certificates.label_proof import Projection, projection_of
+from diffrac_cvx.certificates import label_bounds, label_proof
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
 from diffrac_cvx.points.linear_algebra import psd_factor
-from diffrac_cvx.relaxations.label_space import (
-    INSTEAD,
-    diagonal_multiplier,
-    label_misfit,
-    read_all_ones,
-    require_label_memory,
-)
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations import label_space as space
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
 
 
 def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
@@ -44,33 +37,27 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     """
     X, alpha = as_data(X), in_unit_interval(alpha, "alpha")
     n = len(X)
-    require_label_memory(n, "constrained_alpha")
-    H = projection_of(X)
+    space.require_label_memory(n, "constrained_alpha")
+    H = label_proof.projection_of(X)
     weight = parameter("alpha", alpha)
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
 
     def read() -> Reading:
         F = psd_factor(matrix_of(Y), rtol=1e-14)
-        return read_at_imbalance(H, F, value_of(weight), diagonal_multiplier(unit))
+        return read_at_imbalance(H, F, value_of(weight), space.diagonal_multiplier(unit))
 
     def shortcut() -> Reading | Relaxation | None:
         if value_of(weight) == 1.0:
-            return read_all_ones(n)
-        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= NEARLY_BALANCED else None
+            return space.read_all_ones(n)
+        return constrained_balanced(H, value_of(weight)) if value_of(weight) <= label_bounds.NEARLY_BALANCED else None
 
-    return Relaxation(
-        name="constrained_alpha",
-        equation="Eq. (7)",
-        problem=cp.Problem(cp.Minimize(label_misfit(Y, H.Q)), [unit, cp.sum(Y) / n**2 == weight]),
-        read=read,
-        size=Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD),
-        parameters={"alpha": weight},
-        shortcut=shortcut,
-    )
+    problem = cp.Problem(cp.Minimize(space.label_misfit(Y, H.Q)), [unit, cp.sum(Y) / n**2 == weight])
+    size = space.label_size(n)
+    return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, {"alpha": weight}, shortcut=shortcut)
 
 
-def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
+def constrained_balanced(H: label_proof.Projection, alpha: float) -> Relaxation:
     """Return (7) at alpha = 0, where Y1 = 0, in the face Y = N W N' with the columns of N a basis of 1's complement.
 
     What is read is a point and a bracket of (7) at alpha, which is 0 or nearly.
@@ -83,19 +70,14 @@ def constrained_balanced(H: Projection, alpha: float) -> Relaxation:
     unit = cp.sum(cp.multiply(N @ W, N), axis=1) == 1
 
     def read() -> Reading:
-        return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, diagonal_multiplier(unit))
+        return read_at_imbalance(H, N @ psd_factor(matrix_of(W), rtol=1e-14), alpha, space.diagonal_multiplier(unit))
 
-    return Relaxation(
-        name="constrained_alpha",
-        equation="Eq. (7)",
-        problem=cp.Problem(cp.Minimize(misfit), [unit]),
-        read=read,
-        size=Size(points=n, side=n - 1, nonzeros=n * n * n // 2, instead=INSTEAD),
-    )
+    size = space.label_size(n)._replace(side=n - 1, nonzeros=n * n * n // 2)
+    return Relaxation("constrained_alpha", "Eq. (7)", cp.Problem(cp.Minimize(misfit), [unit]), read, size)
 
 
-def read_at_imbalance(H: Projection, F: Array, alpha: float, mu: Array | None) -> Reading:
+def read_at_imbalance(H: label_proof.Projection, F: Array, alpha: float, mu: Array | None) -> Reading:
     """Read a factor of a solution of (7) as its nearest feasible point."""
-    F = with_imbalance(F, alpha)
-    bounds = bracket_alpha(H, F, alpha, mu)
+    F = label_bounds.with_imbalance(F, alpha)
+    bounds = label_bounds.bracket_alpha(H, F, alpha, mu)
     return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out)

@@ -10,14 +10,8 @@ from diffrac_cvx.points.checks import as_data, in_unit_interval
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
-from diffrac_cvx.relaxations.label_space import (
-    INSTEAD,
-    diagonal_multiplier,
-    label_misfit,
-    read_all_ones,
-    require_label_memory,
-)
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
+from diffrac_cvx.relaxations import label_space as space
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
 
 
 def penalized_nu(
@@ -58,28 +52,21 @@ def penalized_nu(
     penalty = penalty_of(penalty, None, ridge)
     X, nu = as_data(X), in_unit_interval(nu, "nu")
     n = len(X)
-    require_label_memory(n, "penalized_nu")
+    space.require_label_memory(n, "penalized_nu")
     H = projection_of(X, ridge_of(penalty, X.shape[1]))
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
-    objective = label_misfit(Y, H.Q) + weight * cp.sum(Y) / n**2
+    objective = space.label_misfit(Y, H.Q) + weight * cp.sum(Y) / n**2
 
     def read() -> Reading:
         F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
-        bounds = bracket_nu(H, F, value_of(weight), diagonal_multiplier(unit))
+        bounds = bracket_nu(H, F, value_of(weight), space.diagonal_multiplier(unit))
         judged = Judged(array_points(X), value_of(weight), penalty)
         return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out, judged=judged)
 
     def shortcut() -> Reading | None:
-        return read_all_ones(n) if value_of(weight) == 0.0 else None
+        return space.read_all_ones(n) if value_of(weight) == 0.0 else None
 
-    return Relaxation(
-        name="penalized_nu",
-        equation="Eq. (8)",
-        problem=cp.Problem(cp.Minimize(objective), [unit]),
-        read=read,
-        size=Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD),
-        parameters={"nu": weight},
-        shortcut=shortcut,
-    )
+    problem = cp.Problem(cp.Minimize(objective), [unit])
+    return Relaxation("penalized_nu", "Eq. (8)", problem, read, space.label_size(n), {"nu": weight}, shortcut=shortcut)

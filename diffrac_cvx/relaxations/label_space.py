@@ -6,7 +6,7 @@ import numpy as np
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.relaxation import Reading
+from diffrac_cvx.relaxations.relaxation import Reading, Size
 
 INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
 
@@ -27,6 +27,11 @@ def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
 def read_all_ones(n: int) -> Reading:
     """Return the reading of Y = 11', which is optimal with value 0 where the imbalance has weight 0."""
     return Reading(F=np.ones((n, 1)), value=0.0, bracket=Bracket(0.0, 0.0))
+
+
+def label_size(n: int) -> Size:
+    """Return the size of a problem whose variable is n x n."""
+    return Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD)
 
 
 def require_label_memory(n: int, name: str) -> None:

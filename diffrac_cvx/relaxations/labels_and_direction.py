@@ -8,15 +8,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
-from diffrac_cvx.relaxations.direction_space import (
-    dual_of,
-    l1_part,
-    pose,
-    positive_semidefinite_part,
-    read_directions,
-    read_offset_only,
-    scaled_coordinates,
-)
+from diffrac_cvx.relaxations import direction_space as space
 from diffrac_cvx.relaxations.label_space import INSTEAD, diagonal_multiplier
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of, parameter, value_of
 
@@ -60,7 +52,7 @@ def lifted(
     data, nu = as_data(X), in_unit_interval(nu, "nu")
     n = len(data)
     require_memory(10 * 8.0 * (n + data.shape[1]) ** 2, f"lifted with n = {n}, d = {data.shape[1]}", INSTEAD)
-    coordinates = scaled_coordinates(data, penalty)
+    coordinates = space.scaled_coordinates(data, penalty)
     D = coordinates.X.shape[1]
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
     block = cp.Variable((n + D, n + D), PSD=True, name="YPV")
@@ -68,26 +60,23 @@ def lifted(
     fit = cp.trace(Y) / n - cp.sum(Y) / n**2 - 2 * cp.sum(cp.multiply(coordinates.X, P)) / n
     quadratic = cp.sum(cp.multiply(coordinates.X.T @ coordinates.X / n, V))
     ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
-    l1 = l1_part(V, coordinates.c, scale)
+    l1 = space.l1_part(V, coordinates.c, scale)
     objective = fit + quadratic + weight * cp.sum(Y) / n**2 + ridge + l1.value
     unit = cp.diag(Y) == 1
 
     def read() -> Reading:
-        V = augmented_directions(positive_semidefinite_part(matrix_of(block)), coordinates.L, n, value_of(weight))
-        posed = pose(data, weight, penalty, scale)
-        return read_directions(
-            posed, V, dual_of(posed.problem, coordinates, l1, row_weights(diagonal_multiplier(unit)))
-        )
+        posed = space.pose(data, weight, penalty, scale)
+        dual = space.dual_of(posed.problem, coordinates, l1, row_weights(diagonal_multiplier(unit)))
+        augmented = augmented_directions(matrix_of(block), coordinates.L, n, value_of(weight))
+        return space.read_directions(posed, augmented, dual)
 
-    return Relaxation(
-        name="lifted",
-        equation="Eq. (11)",
-        problem=cp.Problem(cp.Minimize(objective), [unit, *l1.constraints]),
-        read=read,
-        size=Size(points=n, side=n + D, nonzeros=(n + D) ** 2, instead=INSTEAD),
-        parameters={"nu": weight, "penalty_scale": scale},
-        shortcut=lambda: read_offset_only(data, value_of(weight)),
-    )
+    def shortcut() -> Reading | None:
+        return space.read_offset_only(data, value_of(weight))
+
+    problem = cp.Problem(cp.Minimize(objective), [unit, *l1.constraints])
+    size = Size(points=n, side=n + D, nonzeros=(n + D) ** 2, instead=INSTEAD)
+    parameters = {"nu": weight, "penalty_scale": scale}
+    return Relaxation("lifted", "Eq. (11)", problem, read, size, parameters, shortcut=shortcut)
 
 
 def row_weights(mu: Array | None) -> Array | None:

@@ -7,8 +7,8 @@ import numpy.typing as npt
 from diffrac_cvx.points.checks import Array, as_data
 from diffrac_cvx.points.linear_algebra import column_basis, psd_factor, unit_rows
 from diffrac_cvx.problem.result import Bracket
-from diffrac_cvx.relaxations.label_space import require_label_memory
-from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size, matrix_of
+from diffrac_cvx.relaxations.label_space import label_size, require_label_memory
+from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of
 
 INSTEAD = "use any of the other relaxations: this one is trivial whatever the data"
 
@@ -42,15 +42,13 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     require_label_memory(n, "correlation")
     Q = column_basis(data)
     M = cp.Variable((n, n), PSD=True, name="M")
-    objective = -cp.sum(cp.multiply(Q @ Q.T, M))
-    return Relaxation(
-        name="correlation",
-        equation="Eq. (23)-(24)",
-        problem=cp.Problem(cp.Minimize(objective), [cp.diag(M) == 1 + cp.sum(M) / n**2]),
-        read=lambda: read_correlation(matrix_of(M), Q),
-        size=Size(points=n, side=n, nonzeros=n * n, instead=INSTEAD),
-        trivial=Bracket(-float(n), 0.0),
-    )
+
+    def read() -> Reading:
+        return read_correlation(matrix_of(M), Q)
+
+    problem = cp.Problem(cp.Minimize(-cp.sum(cp.multiply(Q @ Q.T, M))), [cp.diag(M) == 1 + cp.sum(M) / n**2])
+    size = label_size(n)._replace(instead=INSTEAD)
+    return Relaxation("correlation", "Eq. (23)-(24)", problem, read, size, trivial=Bracket(-float(n), 0.0))
 
 
 def read_correlation(M: Array, Q: Array) -> Reading:

@@ -5,13 +5,13 @@ entry positive, and its zeros (up to rounding) count as +1.  If all points are e
 matrix is formed: the cost is O(n r^2), plus a sort where 2-means is used.
 """
 
-from diffrac_cvx.rounding.alternation import refine
 from diffrac_cvx.rounding.many_clusters import kmeans_clusters
 from diffrac_cvx.rounding.many_labels import LabelMixture, fit_label_mixture, procrustes
 from diffrac_cvx.rounding.two_clusters import (
     ROUNDINGS,
     goemans_williamson,
     kmeans_centered,
+    refine,
     sign_centered,
     sign_leading,
     sign_second,

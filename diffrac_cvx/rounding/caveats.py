@@ -19,16 +19,9 @@ FEW = 0.02  # share of the points below which a cluster is a few outlying ones
 
 @dataclass(frozen=True)
 class Reservation:
-    """One reason why a split says nothing about the data.
+    """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each.
 
-    Attributes
-    ----------
-    kind : str
-        "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points" or "few points".
-    says : str
-        What is the matter, a sentence.
-    remedy : str
-        What to change, a sentence.
+    The kind: "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points", "few points".
     """
 
     kind: str
@@ -37,6 +30,17 @@ class Reservation:
 
     def __str__(self) -> str:
         return f"{self.says} {self.remedy}"
+
+
+CONSTANT = Reservation(
+    "constant", "All points are equal in every feature: there is nothing to split.", "Check the table."
+)
+NO_PREFERENCE = Reservation("no preference", "With nu = 0 all points in one cluster cost nothing.", "Set nu to 1.")
+NO_DIRECTION = Reservation(
+    "no gain",
+    "The penalty is so large that no direction is better than none: the split is an accident of the computation.",
+    "Make lambda or the ridge smaller.",
+)
 
 
 def find_reservations(
@@ -51,60 +55,38 @@ def find_reservations(
 ) -> tuple[Reservation, ...]:
     """Return the reasons why labels say nothing about the data, the gravest first; none for an answer.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data, centred, in the units in which the relaxation was solved.
-    labels : (n,) array
-        One number or name for each point; points with equal ones are in one cluster.
-    result : Result
-        The relaxation's solution.
-    nu : float
-        Weight of the imbalance, in [0, 1].
-    penalty : Penalty
-        Weights a and c.
-    n_clusters : int
-        Number of clusters that were asked for.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+    X (n, d) is centred and in the units in which the relaxation was solved, labels (n,) are numbers or names,
+    n_clusters were asked for, and shares (n,) are those of the points of the total weight, None for equal ones.
     """
     if not X.any():
-        return (
-            Reservation(
-                "constant", "All points are equal in every feature: there is nothing to split.", "Check the table."
-            ),
-        )
-    sizes = np.unique(labels, return_counts=True)[1].astype(np.int64)
+        return (CONSTANT,)
+    sizes = sizes_of(labels)
+    gains_nothing = len(sizes) > 1 and nu != 0.0 and not result.lower < nu * (1.0 - NO_GAIN)
     found = [
-        preference(nu),
+        None if nu > 0.0 else NO_PREFERENCE,
         one_cluster(sizes, penalty),
         fewer_clusters(sizes, n_clusters),
-        gain(sizes, result, nu),
+        NO_DIRECTION if gains_nothing else None,
         freedom(X, result, nu),
-        outlying(sizes) if shares is None else light(sizes, weights_of_clusters(labels, shares)),
+        outlying(sizes, None if shares is None else weights_of_clusters(labels, shares)),
     ]
     return tuple(reason for reason in found if reason is not None)
 
 
 def find_reservations_on_labels(labels: Array, penalty: Penalty) -> tuple[Reservation, ...]:
-    """Return the reasons that can be seen in labels alone, whatever method found them.
-
-    Parameters
-    ----------
-    labels : (n,) array
-        One number or name for each point.
-    penalty : Penalty
-        Weights a and c.
-    """
-    sizes = np.unique(labels, return_counts=True)[1].astype(np.int64)
+    """Return the reasons that can be seen in labels (n,) alone, numbers or names, whatever method found them."""
+    sizes = sizes_of(labels)
     return tuple(reason for reason in (one_cluster(sizes, penalty), outlying(sizes)) if reason is not None)
 
 
-def preference(nu: float) -> Reservation | None:
-    """Where all points in one cluster cost nothing."""
-    if nu > 0.0:
-        return None
-    return Reservation("no preference", "With nu = 0 all points in one cluster cost nothing.", "Set nu to 1.")
+def sizes_of(labels: Array) -> Counts:
+    """Return how many points each cluster has."""
+    return np.unique(labels, return_counts=True)[1].astype(np.int64)
+
+
+def weights_of_clusters(labels: Array, shares: Array) -> Array:
+    """Return the share of each cluster of the total weight."""
+    return np.bincount(np.unique(labels, return_inverse=True)[1], shares).astype(np.float64)
 
 
 def one_cluster(sizes: Counts, penalty: Penalty) -> Reservation | None:
@@ -129,46 +111,19 @@ def fewer_clusters(sizes: Counts, n_clusters: int) -> Reservation | None:
     )
 
 
-def gain(sizes: Counts, result: Result, nu: float) -> Reservation | None:
-    """Where there are clusters, but no direction is better than none."""
-    if len(sizes) == 1 or nu == 0.0 or result.lower < nu * (1.0 - NO_GAIN):
+def outlying(sizes: Counts, weights: Array | None = None) -> Reservation | None:
+    """Where a cluster holds a few points, or as little of the weight as a few of as many points of equal weight."""
+    counts = sizes if weights is None else weights * sizes.sum()
+    least = int(np.argmin(counts))
+    if len(sizes) == 1 or counts[least] > max(1.0, FEW * sizes.sum()):
         return None
-    return Reservation(
-        "no gain",
-        "The penalty is so large that no direction is better than none: the split is an accident of the computation.",
-        "Make lambda or the ridge smaller.",
-    )
-
-
-def outlying(sizes: Counts) -> Reservation | None:
-    """Where a cluster holds a few points."""
-    least = int(sizes.min())
-    if len(sizes) == 1 or least > max(1.0, FEW * sizes.sum()):
-        return None
-    return set_apart("one point" if least == 1 else f"{least} of {sizes.sum()} points")
-
-
-def set_apart(points: str) -> Reservation:
-    """Return the reservation about points, in words, that are a cluster."""
+    points = "one point" if sizes[least] == 1 else f"{sizes[least]} of {sizes.sum()} points"
+    points += "" if weights is None else f", with {weights[least]:.2g} of the weight"
     return Reservation(
         "few points",
         f"The split sets apart {points}: outliers, perhaps, and not a cluster.",
         "Look at these rows, leave them out if they are errors, or make the ridge larger.",
     )
-
-
-def weights_of_clusters(labels: Array, shares: Array) -> Array:
-    """Return the share of each cluster of the total weight."""
-    return np.bincount(np.unique(labels, return_inverse=True)[1], shares).astype(np.float64)
-
-
-def light(sizes: Counts, weights: Array) -> Reservation | None:
-    """Where a cluster has little of the weight: a share as small as that of a few of as many points of equal weight."""
-    least = int(np.argmin(weights))
-    if len(sizes) == 1 or weights[least] * sizes.sum() > max(1.0, FEW * sizes.sum()):
-        return None
-    points = "one point" if sizes[least] == 1 else f"{sizes[least]} of {sizes.sum()} points"
-    return set_apart(f"{points}, with {weights[least]:.2g} of the weight")
 
 
 def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:

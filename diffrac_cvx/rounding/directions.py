@@ -1,7 +1,5 @@
 """Directions: of labels, of a matrix V, and the affine functions behind a factor."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import scipy.optimize
@@ -27,7 +25,7 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_points, moment_of_products
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding import two_means
+from diffrac_cvx.rounding.two_clusters import two_means
 
 DENSE = 400  # rows or columns of X G from which on one singular vector is computed, and not all
 FIRST_FEATURES = 300  # in which a sparse direction is looked for at first
@@ -59,12 +57,7 @@ def best_direction(points: Points, target: Array, a: Array, c: Array) -> Array:
     a few features are used at first, and then those whose slope exceeds what the l1 part allows a zero, until there is
     none.  There is no d x d matrix where there are fewer points than features and a ridge on all of them or on none.
     The mean of the squares is weighted where the points have shares.  Where the time is up while many features are
-    weighed, it is a direction that costs more.
-
-    Raises
-    ------
-    ResourceError
-        If a factorisation would not fit in memory.
+    weighed, it is a direction that costs more.  A factorisation that would not fit in memory is refused.
     """
     target = target if points.counts is None else target * np.sqrt(points.counts)
     if not points.in_memory:
@@ -326,16 +319,15 @@ def leading_direction(X: npt.ArrayLike, V: npt.ArrayLike | Result) -> Array:
     DataError
         If X cannot be used as given, or V has another shape.
     """
-    columns = unit_columns(as_points(X, by_columns=True, warn=False))  # the solvers warn
+    columns = UnitColumns(as_points(X, by_columns=True, warn=False))  # the solvers warn
     return columns.leading_direction(columns.factor_of(V))
 
 
-@dataclass(frozen=True, eq=False)
 class UnitColumns:
     """Centred data X (n, d), and the units that give its columns mean square one."""
 
-    X: Points
-    units: Array
+    def __init__(self, X: Points) -> None:
+        self.X, self.units = X, inverse_or_one(np.sqrt(X.mean_squares()))
 
     def leading_direction(self, G: Factor) -> Array:
         """Return the leading direction of V = GG', G with d rows, for columns at unit variance."""
@@ -360,10 +352,9 @@ class UnitColumns:
         if isinstance(V, Result):
             if V.G is None:
                 return self.factor_of_labels(V.F)
-            G = scale_rows(V.G[:d], 1.0 / self.units) if V.G.shape[0] in (d, d + 1) else None
-            if G is None:
+            if V.G.shape[0] not in (d, d + 1):
                 raise DataError(f"V has {V.G.shape[0]} rows; for these data it must have {d} or {d + 1}")
-            return G
+            return scale_rows(V.G[:d], 1.0 / self.units)
         matrix = as_matrix(V, "V")
         if matrix.shape not in ((d, d), (d + 1, d + 1)):
             raise DataError(f"V has shape {matrix.shape}; for these data it must be ({d}, {d}) or ({d + 1}, {d + 1})")
@@ -379,20 +370,14 @@ class UnitColumns:
         return np.asarray(np.linalg.lstsq(self.X.array() * self.units, F - F.mean(axis=0))[0])
 
 
-def unit_columns(X: Points) -> UnitColumns:
-    """Return centred data and the units of their columns."""
-    return UnitColumns(X=X, units=inverse_or_one(np.sqrt(X.mean_squares())))
-
-
 def align_signs(directions: Array, units: Array) -> Array:
     """Return directions, (m, d), each with the sign that agrees with the one before, the largest entry positive.
 
     Both are decided with the columns at unit variance.
     """
     scaled = directions / units
-    signs = np.ones(len(scaled))
-    for k in range(1, len(scaled)):
-        signs[k] = -signs[k - 1] if scaled[k] @ scaled[k - 1] < 0.0 else signs[k - 1]
+    turns = np.where(row_products(scaled[1:], scaled[:-1]) < 0.0, -1.0, 1.0)
+    signs = np.cumprod(np.append(1.0, turns))
     scaled *= signs[:, None]
     largest = scaled.ravel()[np.argmax(np.abs(scaled))]
     return np.asarray(directions * (signs if largest >= 0.0 else -signs)[:, None])

@@ -1,16 +1,26 @@
-"""From a factor F, or from any points, to more than two clusters: k-means."""
+"""More than two clusters: by k-means, by affine functions all at once, or by repeated splits in two."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.machine.time_budget import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int
-from diffrac_cvx.points.linear_algebra import row_products
-from diffrac_cvx.points.weights import mean_of, weigh_rows
-
-MOST_ROUNDS = 300
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.factors import dense, products
+from diffrac_cvx.points.linear_algebra import column_basis, row_products
+from diffrac_cvx.points.weights import mean_of, shares_within, sum_of_weights, weigh_rows
+from diffrac_cvx.problem.result import Result
+from diffrac_cvx.rounding.directions import best_directions
 
 Clusters = npt.NDArray[np.int64]
+LLOYD_ROUNDS = 300
+MOST_ROUNDS = 100  # of affine scores and clusters
+LEAST_SHARE = 1e-6  # of the variance within clusters
+RANK = 1e-12  # variance of a direction, over the largest, up to which it is a rounding error
 
 
 def kmeans_clusters(
@@ -52,17 +62,16 @@ def kmeans_clusters(
     points = points / (float(np.abs(points).max()) or 1.0)
     points = points - mean_of(points, shares)
     random = as_generator(rng)
-    runs = [lloyd(points, draw_centres(points, k, random, shares), shares)]
-    while len(runs) < restarts and not is_late():
+    runs: list[Clusters] = []
+    while not runs or (len(runs) < restarts and not is_late()):
         runs.append(lloyd(points, draw_centres(points, k, random, shares), shares))
-    best = min(runs, key=lambda found: distortion(points, found, shares))
-    return renumber(best)
+    return renumber(min(runs, key=lambda found: distortion(points, found, shares)))
 
 
 def lloyd(points: Array, centres: Array, shares: Array | None = None) -> Clusters:
     """Assign points to centres and centres to means in turn until nothing changes; a centre left alone is dropped."""
     found = nearest(points, centres)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(LLOYD_ROUNDS):
         centres = means_of(points, found, shares)
         again = nearest(points, centres)
         if np.array_equal(found, again) or is_late():
@@ -76,19 +85,19 @@ def nearest(points: Array, centres: Array) -> Clusters:
     return np.asarray(np.argmax(points @ centres.T - row_products(centres, centres) / 2.0, axis=1)).astype(np.int64)
 
 
-def means_of(points: Array, clusters: npt.NDArray[np.int64], shares: Array | None = None) -> Array:
+def means_of(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:
     """Return the means of the clusters that have points, in the order of their numbers."""
     indicators = (clusters == np.unique(clusters)[:, None]).astype(np.float64)
     indicators = indicators if shares is None else indicators * shares
     return np.asarray(indicators @ points / indicators.sum(axis=1, keepdims=True))
 
 
-def distortion(points: Array, clusters: npt.NDArray[np.int64], shares: Array | None = None) -> float:
+def distortion(points: Array, clusters: Clusters, shares: Array | None = None) -> float:
     """Return the sum of squared distances to the means of the clusters, numbered from 0 without a hole."""
     return float(np.sum(weigh_rows(points - means_of(points, clusters, shares)[clusters], shares) ** 2))
 
 
-def renumber(clusters: npt.NDArray[np.int64]) -> Clusters:
+def renumber(clusters: Clusters) -> Clusters:
     """Return the same clusters, numbered in the order of their first points."""
     _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse]).astype(np.int64)
@@ -103,8 +112,9 @@ def draw_centres(points: Array, k: int, random: np.random.Generator, shares: Arr
     """
     if shares is None:
         chosen = [int(random.integers(len(points)))]
-    else:
-        chosen = [find_share(shares, random.integers(2**32) / 2.0**32)]
+    else:  # the first point up to which the shares add up to more than a number in [0, 1)
+        first = np.searchsorted(np.cumsum(shares), random.integers(2**32) / 2.0**32, side="right")
+        chosen = [min(int(first), len(points) - 1)]
     far = np.sum((points - points[chosen[0]]) ** 2, axis=1)
     smallest = 1e-24 * float(np.max(far, initial=0.0))
     while len(chosen) < k and far.max() > smallest:
@@ -114,6 +124,173 @@ def draw_centres(points: Array, k: int, random: np.random.Generator, shares: Arr
     return points[chosen]
 
 
-def find_share(shares: Array, level: float) -> int:
-    """Return the first point up to which the shares add up to more than a level in [0, 1)."""
-    return min(int(np.searchsorted(np.cumsum(shares), level, side="right")), len(shares) - 1)
+class AffineScores(NamedTuple):
+    """Scores X @ coef' + intercept, of coef (K, d) and intercept (K,): a point is in the cluster with the largest."""
+
+    coef: Array
+    intercept: Array
+
+    def of(self, X: Array) -> Array:
+        """Return the scores of points, (n, K)."""
+        return np.asarray(X @ self.coef.T + self.intercept)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """One cluster split in two by the affine function x'coef + intercept, coef (d,).
+
+    The part where it is positive gets the new number, the rest keeps that of the cluster.  The cost of this split of
+    the points of the cluster, so many as its size, is 0 at best and nu at worst.
+    """
+
+    cluster: int
+    new: int
+    coef: Array
+    intercept: float
+    cost: float
+    size: int
+
+
+class Halves(NamedTuple):
+    """What a split in two finds: the function x'coef + intercept, and its cost."""
+
+    coef: Array
+    intercept: float
+    cost: float
+
+
+def cluster_together(
+    X: Array,
+    result: Result,
+    k: int,
+    *,
+    a: Array,
+    c: Array,
+    restarts: int,
+    seed: int,
+    shares: Array | None = None,
+) -> AffineScores:
+    """Return affine scores of k clusters, found from a solution of the relaxation for X (n, d), centred.
+
+    The rows of X V^(1/2), up to a rotation, or those of F for a result in Y alone, are clustered by k-means.  Then
+    `fit_scores` goes from clusters to affine scores, and so to new clusters, until nothing changes or MOST_ROUNDS.
+    There may be fewer than k clusters in the end.
+    """
+    points = result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
+    found = kmeans_clusters(points, k, restarts=restarts, rng=seed, shares=shares)
+    for _ in range(MOST_ROUNDS):
+        scores = fit_scores(X, found, a, c, shares)
+        again = np.unique(np.argmax(scores.of(X), axis=1), return_inverse=True)[1]
+        if np.array_equal(renumber(found), renumber(again)) or is_late():
+            break
+        found = again
+    return scores
+
+
+def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array, shares: Array | None = None) -> AffineScores:
+    """Return affine scores from clusters, by k-means from these clusters on the values fitted to their indicators.
+
+    The fit is penalised least squares, as in `certify_clusters`.  Distances are those in which the fitted values vary
+    alike in all directions within clusters, as in linear discriminant analysis; by the fitted values alone a cluster
+    between two others would get no point.  The clusters are numbered along the direction that separates their centres
+    most.
+    """
+    Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
+    data = array_points(X, shares)
+    W = best_directions(data, Z - data.mean_of(Z), a, c)
+    W = unit_within(X @ W.T, clusters, shares).T @ W
+    points = X @ W.T
+    found = lloyd(points, means_of(points, clusters, shares), shares)
+    centres, sizes = means_of(points, found, shares), np.bincount(found, shares)
+    centres = centres[order_along_largest(centres, sizes, W * np.sqrt(data.mean_squares()))]
+    coef, offsets = centres @ W, -row_products(centres, centres) / 2.0
+    return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
+
+
+def unit_within(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:
+    """Return T, (k, r), such that the rows of points @ T have the identity for covariance within clusters.
+
+    r is the rank of the points.  A direction along which less than LEAST_SHARE of the variance is within clusters
+    counts as one with that share.
+    """
+    centred = points - mean_of(points, shares)
+    weighed = weigh_rows(centred, shares)
+    variances, axes = np.linalg.eigh(weighed.T @ weighed / len(points))
+    keep = variances > RANK * variances.max()
+    T = axes[:, keep] / np.sqrt(variances[keep])
+    P = centred @ T
+    rest = weigh_rows(P - means_of(P, clusters, shares)[np.unique(clusters, return_inverse=True)[1]], shares)
+    within, vectors = np.linalg.eigh(rest.T @ rest / len(points))
+    return np.asarray(T @ (vectors / np.sqrt(np.maximum(within, LEAST_SHARE))))
+
+
+def order_along_largest(centres: Array, sizes: npt.NDArray[Any], W: Array) -> npt.NDArray[np.intp]:
+    """Return the order of centres along the direction that separates them most; its largest coefficient is positive."""
+    if len(centres) == 1:
+        return np.zeros(1, dtype=np.intp)
+    spread = (centres - sizes @ centres / sizes.sum()) * np.sqrt(sizes)[:, None]
+    u = np.linalg.svd(spread)[2][0]
+    v = u @ W
+    return np.argsort((centres @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
+
+
+Halve = Callable[[Array, Array | None], Halves | None]
+
+
+def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | None = None) -> tuple[Split, ...]:
+    """Split points in two, and again the cluster where that gains most, until there are k or none can be split.
+
+    The gain is (nu - cost) times the number of points of the cluster, or their weight, nu being the cost of leaving it
+    whole.  Given some of the points and their shares, or None, halve returns their `Halves`; None where they cannot be
+    split.
+    """
+    clusters = np.zeros(len(X), dtype=np.int64)
+    waiting = {0: halve(X, shares)}
+    splits: list[Split] = []
+    while len(splits) < k - 1:
+        gains = {
+            j: (nu - found.cost) * sum_of_weights(clusters == j, shares)
+            for j, found in waiting.items()
+            if found is not None
+        }
+        if not gains:
+            break
+        j, new = max(gains, key=lambda j: gains[j]), len(splits) + 1
+        coef, intercept, cost = waiting[j]  # type: ignore[misc]  # those that are None have no gain
+        there = clusters == j
+        splits.append(Split(j, new, coef, intercept, cost, int(there.sum())))
+        clusters[there & (X @ coef + intercept > 0.0)] = new
+        if new < k - 1:
+            waiting |= {part: halve(X[clusters == part], shares_within(shares, clusters == part)) for part in (j, new)}
+    return tuple(splits)
+
+
+def scores_of_splits(X: Array, splits: tuple[Split, ...]) -> Array:
+    """Return scores, (n, K): positive for the cluster that the splits lead to, and negative for all others.
+
+    The score of a cluster is the least of the values, with their signs, of the functions on the way to it.
+    """
+    scores = np.full((len(X), len(splits) + 1), np.inf)
+    for split in splits:
+        values = X @ split.coef + split.intercept
+        scores[:, split.new] = np.minimum(scores[:, split.cluster], values)
+        scores[:, split.cluster] = np.minimum(scores[:, split.cluster], -values)
+    return scores if splits else np.zeros((len(X), 1))
+
+
+def last_directions(splits: tuple[Split, ...], d: int) -> AffineScores:
+    """Return for each cluster the function of the split that set it apart last, positive on its side."""
+    coef, intercept = np.zeros((len(splits) + 1, d)), np.zeros(len(splits) + 1)
+    for split in splits:
+        coef[split.new], intercept[split.new] = split.coef, split.intercept
+        coef[split.cluster], intercept[split.cluster] = -split.coef, -split.intercept
+    return AffineScores(coef, intercept)
+
+
+def explained_share(projections: Array, clusters: Clusters) -> float:
+    """Return the share of the variance of the clusters' indicators that linear functions of projections explain."""
+    Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
+    Z -= Z.mean(axis=0)
+    total = float(np.sum(Z**2))
+    explained = float(np.sum((column_basis(projections - projections.mean(axis=0)).T @ Z) ** 2))
+    return min(explained / total, 1.0) if total > 0.0 else 0.0

@@ -110,8 +110,8 @@ def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator 
     rank = int(np.sum(np.linalg.norm(whitened, axis=0) > 0))
     if rank < k:
         warn_degenerate(f"F has rank {rank}, less than k = {k} labels")
-    fits = [_fit_from_random_rotation(lead, whitened, random)]
-    while len(fits) < restarts and not is_late():
+    fits: list[Fit] = []
+    while not fits or (len(fits) < restarts and not is_late()):
         fits.append(_fit_from_random_rotation(lead, whitened, random))
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
@@ -148,17 +148,13 @@ def _fit_from_random_rotation(lead: Array, whitened: Array, random: np.random.Ge
     """Alternate from a random rotation on the whitened factor first, then on F itself."""
     size = lead.shape[1]
     start = np.asarray(np.linalg.qr(random.standard_normal((size, size)))[0])
-    return _fit_from(lead, _fit_from(whitened, start).R)
-
-
-def _fit_from(F: Array, R: Array) -> Fit:
-    """Alternate the two steps from R while the fit improves; no step makes it worse."""
-    *_, last = fits_from(F, R)
+    *_, first = fits_from(whitened, start)
+    *_, last = fits_from(lead, first.R)
     return last
 
 
 def fits_from(F: Array, R: Array) -> Iterator[Fit]:
-    """Yield the fit at each round of the alternation of `procrustes` from R, until it improves no more."""
+    """Yield the fit at each round of the alternation of `procrustes` from R, each better, until it improves no more."""
     n, common = len(F), -np.inf
     for _ in range(MOST_ROUNDS):
         rotated = F @ R

@@ -1,4 +1,4 @@
-"""From a factor F to two clusters: signs of eigenvectors, exact 2-means, random hyperplanes."""
+"""From a factor F to two clusters: signs of eigenvectors, exact 2-means, random hyperplanes; then to better ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.points.checks import Array, as_generator, as_matrix, as_scalar, positive_int
+from diffrac_cvx.points.checks import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
 from diffrac_cvx.points.label_factors import FactorTable
-from diffrac_cvx.points.linear_algebra import EPS, leading_right_vectors, triangular_root
+from diffrac_cvx.points.linear_algebra import EPS, column_basis, leading_right_vectors, triangular_root
 from diffrac_cvx.points.reading import stored_factor
 from diffrac_cvx.points.weights import mean_of, weigh_rows
 
@@ -113,11 +113,6 @@ def goemans_williamson(
         If draws or rng is not valid, or the objective returns anything but a finite number.
     """
     factor = _as_factor(F)
-    if isinstance(factor, FactorTable) and objective is None:
-
-        def objective(y: Array) -> float:
-            return -_separation_by_parts(factor, y)
-
     normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), factor.shape[1]))
     cost = objective if objective is not None else lambda y: -separation(factor, y, shares)
     candidates = (_labels_by_sign(_project(factor, normal)) for normal in normals)
@@ -158,18 +153,54 @@ def two_means(values: npt.ArrayLike, shares: Array | None = None) -> Array:
     return _orient(np.where(x >= ordered[best], 1.0, -1.0))
 
 
-def _separation_by_parts(F: FactorTable, y: Array) -> float:
-    """Return `metrics.separation` of a factor that is read by parts."""
-    centred = y - y.mean()
-    spread = float(centred @ centred)
-    return float(np.sum(F.products_with(centred) ** 2)) / spread if spread > 0.0 else 0.0
-
-
 def _gain_of_splits(x: Array, shares: Array) -> Array:
     """Return what each split of the sorted values explains of their variance, (n - 1,), for points with shares."""
     order = np.argsort(x, kind="stable")
     p, x = shares[order], x[order]
     return np.asarray(np.cumsum(p * x)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1]))
+
+
+def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100) -> Array:
+    """Improve labels by the alternating optimisation of Eq. (2), until a fixed point.
+
+    The squared correlation never decreases; labels that are a fixed point are returned unchanged.  The first point
+    keeps its label.
+
+    Source: section 2.1, and 2.3, "the non-convex algorithm can be run from the rounded solution".
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Data; centred here.
+    y : (n,) array
+        Labels in {-1, +1} to start from.
+    max_iter : int
+        Most rounds of alternation.
+
+    Raises
+    ------
+    DataError
+        If X or y cannot be used as given.
+    ParameterError
+        If max_iter is not a whole number >= 1.
+    """
+    Q = column_basis(as_data(X))
+    return alternate(Q, as_labels(y, len(Q)), positive_int(max_iter, "max_iter"))
+
+
+def alternate(Q: Array, y: Array, max_iter: int) -> Array:
+    """Alternate from y while the squared correlation grows; Q has orthonormal columns that span the centred X.
+
+    Given y, w = X^+ y, so that X w = Q Q'y; given w, it is exact 2-means of X w.  The first label is kept.
+    """
+    reached = separation(Q, y)
+    for _ in range(max_iter):
+        candidate = y[0] * two_means(Q @ (Q.T @ (y - y.mean())))
+        attained = separation(Q, candidate)
+        if attained <= reached * (1.0 + 64 * EPS):
+            break
+        y, reached = candidate, attained
+    return y
 
 
 ROUNDINGS: dict[str, Callable[..., Array]] = {

@@ -34,14 +34,7 @@ class ConicPoint(NamedTuple):
 def dimacs_errors(solver: str, data: dict[str, Any], raw: Any) -> DimacsErrors | None:
     """Return the errors of what CLARABEL or SCS returned; None of other solvers and cones, and without a point.
 
-    Parameters
-    ----------
-    solver : str
-        Its name.
-    data : dict
-        What ``cvxpy.Problem.get_problem_data`` gave.
-    raw : object
-        What ``solve_via_data`` gave.
+    The data are what ``cvxpy.Problem.get_problem_data`` gave, and raw is what ``solve_via_data`` gave.
     """
     if solver not in TRIANGLES or data.get("P") is not None:
         return None

@@ -120,14 +120,13 @@ def solve(
     ran = run_apart(relaxation.problem, order) if apart else run(relaxation.problem, order)
     reading = read_point(relaxation)
     seconds = time.perf_counter() - started
+    trivial = relaxation.trivial
     if reading is None:
-        trivial = relaxation.trivial
         empty = Reading(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
         status = Status.LIMIT if ran.limited else Status.FAILED
         return make_result(empty, status, ran.n_iter, seconds, name, trivial.lower)
     status = status_of(reading, tol, ran.limited)
-    result = make_result(reading, status, ran.n_iter, seconds, name, relaxation.trivial.lower)
-    return replace(result, dimacs=ran.errors)
+    return replace(make_result(reading, status, ran.n_iter, seconds, name, trivial.lower), dimacs=ran.errors)
 
 
 def choose_solver(size: Size) -> str:
@@ -150,13 +149,10 @@ def find_solver(solver: str) -> str:
 
 def require_options(solver: str, options: Mapping[str, Any]) -> None:
     """Raise if a solver whose options we can list does not have one of these."""
-    known: tuple[str, ...] | None = None
-    if solver == "CLARABEL":
-        known = tuple(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_"))
-    elif solver == "SCS":
-        known = SCS_OPTIONS
+    clarabels = tuple(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_"))
+    known = {"CLARABEL": clarabels, "SCS": SCS_OPTIONS}.get(solver, tuple(options))
     for name in options:
-        if known is not None and name not in known:
+        if name not in known:
             raise ParameterError(f"{solver} has no option {name!r}; it has {', '.join(known)}")
 
 
@@ -194,14 +190,6 @@ class Ran(NamedTuple):
     n_iter: int
     limited: bool
     errors: DimacsErrors | None = None
-
-
-class Values(NamedTuple):
-    """The values of all variables and multipliers of a problem, in its order, and how they were found."""
-
-    ran: Ran
-    variables: list[Any]
-    multipliers: list[Any]
 
 
 def solve_and_judge(problem: cp.Problem, solver: str, verbose: bool, **options: Any) -> DimacsErrors | None:
@@ -268,24 +256,23 @@ def run_apart(problem: cp.Problem, order: Order) -> Ran:
         worker.close()
     if answer.error is not None:
         raise answer.error
-    found: Values = answer.value
-    for variable, value in zip(problem.variables(), found.variables, strict=True):
-        variable.save_value(value)
-    for multiplier, value in zip(multipliers(problem), found.multipliers, strict=True):
-        multiplier.save_value(value)
-    return found.ran
+    ran: Ran
+    ran, values = answer.value
+    for unknown, value in zip(unknowns(problem), values, strict=True):
+        unknown.save_value(value)
+    return ran
 
 
-def find_values(problem: cp.Problem, order: Order) -> Values:
-    """Solve, and return all values: what CVXPY puts in the problem stays in the process."""
+def find_values(problem: cp.Problem, order: Order) -> tuple[Ran, list[Any]]:
+    """Solve, and return the values of all unknowns: what CVXPY puts in the problem stays in the process."""
     ran = run(problem, order)
-    variables = [variable.value for variable in problem.variables()]
-    return Values(ran, variables, [multiplier.value for multiplier in multipliers(problem)])
+    return ran, [unknown.value for unknown in unknowns(problem)]
 
 
-def multipliers(problem: cp.Problem) -> list[cp.Variable]:
-    """Return the variables that hold the multipliers of the constraints."""
-    return [multiplier for constraint in problem.constraints for multiplier in constraint.dual_variables]
+def unknowns(problem: cp.Problem) -> list[cp.Variable]:
+    """Return the variables of a problem, and those that hold the multipliers of its constraints."""
+    multipliers = (multiplier for constraint in problem.constraints for multiplier in constraint.dual_variables)
+    return [*problem.variables(), *multipliers]
 
 
 def read_point(relaxation: Relaxation) -> Reading | None:
@@ -299,8 +286,7 @@ def read_point(relaxation: Relaxation) -> Reading | None:
 def spent(problem: cp.Problem) -> float:
     """Return the seconds that the solver reports; SCS does not say itself that its limit ended it."""
     stats = problem.solver_stats
-    seconds = None if stats is None else stats.solve_time
-    return 0.0 if seconds is None else float(seconds)
+    return 0.0 if stats is None else float(stats.solve_time or 0.0)
 
 
 def status_of(reading: Reading, tol: float, limited: bool) -> Status:
@@ -314,11 +300,10 @@ def make_result(
     reading: Reading, status: Status, n_iter: int, seconds: float, solver: str, trivial: float = 0.0
 ) -> Result:
     """Return a reading as the result of a solver; where its lower bound is not one, the trivial one takes its place."""
-    lower, upper = reading.bracket
     result = Result(
         value=reading.value,
-        lower=lower,
-        upper=upper,
+        lower=reading.bracket.lower,
+        upper=reading.bracket.upper,
         F=reading.F,
         G=reading.G,
         left_out=reading.left_out,

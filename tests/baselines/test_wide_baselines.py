@@ -24,8 +24,7 @@ from diffrac_cvx.baselines import (
 )
 from diffrac_cvx.baselines.influential import higher_criticism, normal_distance, null_p_values
 from diffrac_cvx.baselines.selection import sparse_weights
-from diffrac_cvx.baselines.two_valued import CRITERIA, kurtosis, kurtosis_along
-from diffrac_cvx.baselines.unimodality import dip
+from diffrac_cvx.baselines.two_valued import CRITERIA, dip, kurtosis, kurtosis_along
 from diffrac_cvx.datasets import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.metrics import clustering_error

@@ -30,8 +30,8 @@ from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.points.weights import as_weights
 from diffrac_cvx.problem.result import Components
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
-from diffrac_cvx.rounding.affine_clusters import Halves, fit_scores, split_repeatedly
 from diffrac_cvx.rounding.caveats import find_reservations
+from diffrac_cvx.rounding.many_clusters import Halves, fit_scores, split_repeatedly
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian
 from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian
 from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint

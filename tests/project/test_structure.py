@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "pooch": {"datasets.download"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
-    "sklearn": {"baselines.neighbours", "baselines.standardised", "app.cli.cluster"}
+    "sklearn": {"baselines.standardised", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "clustering", "clustering_cv", "multi_label")},
 }
 

@@ -9,7 +9,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
-from diffrac_cvx.rounding.affine_clusters import Halves, fit_scores, scores_of_splits, split_repeatedly
+from diffrac_cvx.rounding.many_clusters import Halves, fit_scores, scores_of_splits, split_repeatedly
 
 PENALTIES = [{}, {"ridge": 0.2}, {"lam": 0.05}, {"ridge": 0.1, "lam": 0.02}]
 

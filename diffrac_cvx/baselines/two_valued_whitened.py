@@ -1,11 +1,12 @@
-"""CURE, clustering via uncoupled regression: an affine function of the data with values close to +1 or -1."""
+"""Two values along a direction of whitened data: the least of a loss with two wells (CURE), and of the kurtosis."""
 
 import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
-from diffrac_cvx.points.linear_algebra import column_basis
+from diffrac_cvx.points.linear_algebra import column_basis, moment, row_products
+from diffrac_cvx.rounding.two_clusters import two_means
 
 INNER, OUTER = 2.0, 4.0  # a and b of the loss: quartic up to a, linear from b = 2a on
 
@@ -28,23 +29,7 @@ def cure(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int
     Source: Wang, Yan and Diaz, "Efficient clustering for stretched mixtures: landscape and optimality", NeurIPS 2020,
     with a = 2.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred here.
-    restarts : int
-        Number of runs.
-    rng : numpy.random.Generator or int
-        Generator, or its seed.
-    max_iter : int
-        Most steps of a run.
-
-    Raises
-    ------
-    DataError
-        If X cannot be used as given.
-    ParameterError
-        If restarts, rng or max_iter is not valid.
+    Parameters, without a time limit, and errors are those of alternating_optimisation; max_iter is the most steps.
     """
     Q = column_basis(as_data(X))
     restarts, max_iter = positive_int(restarts, "restarts"), positive_int(max_iter, "max_iter")
@@ -63,6 +48,35 @@ def cure(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int
     )
     t = Z @ min(runs, key=lambda run: float(run.fun)).x
     return np.where((t >= 0.0) == (t[0] >= 0.0), 1.0, -1.0)
+
+
+def spectral_kurtosis(X: npt.ArrayLike) -> Array:
+    r"""Return the 2-means labels of whitened data along an eigenvector of their fourth moments, the first point at +1.
+
+    With whitened data z_i, of mean 0 and covariance I in r dimensions, it is the eigenvector of the smallest eigenvalue
+    of
+
+    .. math::
+        M = \tfrac1n \sum_i (\|z_i\|_2^2 - r - 2)\, z_i z_i^\top .
+
+    M is 0 in expectation where z is Gaussian, and :math:`(\kappa - 3) u u^\top` where it is Gaussian but for one
+    independent coordinate along u, of kurtosis :math:`\kappa`.  Two clusters of equal sizes have :math:`\kappa` near 1;
+    where the smaller one has less than .21 of the points, :math:`\kappa > 3` and the method fails.  O(n d^2).
+
+    Source: the matrix is that of Hopkins, Schramm, Shi and Steurer, STOC 2016, for a planted vector in a subspace, as
+    analysed by Mao and Wein, "Optimal spectral recovery of a planted vector in a subspace", 2021; Davis, Diaz and Wang,
+    "Clustering a mixture of Gaussians with unknown covariance", 2021, cluster by a spectral method with O(d^2) samples,
+    too.  Here it is the eigenvector alone: `rounding.refine` improves the labels.
+
+    Parameters and errors are those of kmeans_by_column.
+    """
+    Q = column_basis(as_data(X))
+    n, r = Q.shape
+    if r == 0:  # all points are equal
+        return np.ones(n)
+    Z = n**0.5 * Q
+    direction = np.linalg.eigh(moment(Z, row_products(Z, Z) - r - 2.0))[1][:, 0]
+    return two_means(Z @ direction)
 
 
 def loss(coefficients: Array, Z: Array) -> tuple[float, Array]:

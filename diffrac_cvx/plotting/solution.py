@@ -1,13 +1,15 @@
-"""Display of the proved brackets of runs, over time."""
+"""Displays of results: their proved brackets over time, and the spectra of Y and of V."""
 
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import Axes, axes_for, line_style, short_legend
-from diffrac_cvx.points.checks import one_of
+from diffrac_cvx.plotting.canvas import Axes, Display, line_style, short_legend
+from diffrac_cvx.points.checks import Array, one_of
+from diffrac_cvx.points.factors import eigenvalues
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem.result import Progress, Result
 
@@ -15,7 +17,7 @@ AGAINST = ("iteration", "seconds")
 FEW = 40  # points on a line, up to which each is marked
 
 
-class BracketDisplay:
+class BracketDisplay(Display):
     """The proved brackets of one run or several, over time.
 
     Parameters
@@ -27,7 +29,6 @@ class BracketDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
     lower_lines_, upper_lines_, gap_lines_ : list of Line2D
         One for each run; what was not asked for is empty.
     fills_ : list
@@ -35,8 +36,6 @@ class BracketDisplay:
     legend_ : Legend
     """
 
-    ax_: Axes
-    figure_: Any
     lower_lines_: list[Any]
     upper_lines_: list[Any]
     gap_lines_: list[Any]
@@ -85,15 +84,9 @@ class BracketDisplay:
             Whether the gaps are drawn instead of the bounds.  Gaps below 2.2e-16 are drawn there.
         **kwargs
             Passed to ``Axes.plot``.
-
-        Returns
-        -------
-        BracketDisplay
-            This one.
         """
         column = AGAINST.index(one_of(against, "against", AGAINST))
-        (ax,) = axes_for(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        (ax,) = self._open(ax)
         self.lower_lines_, self.upper_lines_, self.gap_lines_, self.fills_ = [], [], [], []
         for k, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             x, lower, upper = history[:, column], history[:, 2], history[:, 3]
@@ -111,3 +104,81 @@ class BracketDisplay:
         ax.set_ylabel("proved gap" if gap else "proved bracket on the optimum")
         self.legend_ = short_legend(ax, self.gap_lines_ if gap else self.upper_lines_, fontsize="small")
         return self
+
+
+class SpectrumDisplay(Display):
+    """The eigenvalues of Y and of V, as shares of their sums.
+
+    Parameters
+    ----------
+    labels : (k,) array
+        Eigenvalues of Y = FF', largest first: the squared singular values of F.
+    directions : (m,) array, optional
+        Eigenvalues of V, largest first.
+
+    Attributes
+    ----------
+    labels_line_, directions_line_ : Line2D
+        The second is None where there is no V.
+    legend_ : Legend
+    """
+
+    labels_line_: Any
+    directions_line_: Any
+    legend_: Any
+
+    def __init__(self, labels: npt.ArrayLike, directions: npt.ArrayLike | None = None) -> None:
+        self.labels = normalize(labels)
+        self.directions = None if directions is None else normalize(directions)
+
+    @classmethod
+    def from_result(cls, result: Result) -> Self:
+        """Compute the spectra of a result.
+
+        Those of V depend on the units of the features; the offset, where V has one, counts.
+
+        Parameters
+        ----------
+        result : Result
+        """
+        singular = np.linalg.svd(result.F, compute_uv=False)
+        return cls(singular**2, None if result.G is None else eigenvalues(result.G))
+
+    def plot(self, ax: Axes | None = None, *, most: int = 20, floor: float = 1e-10, **kwargs: Any) -> Self:
+        """Draw the leading eigenvalues on a logarithmic axis.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default those of a new figure.
+        most : int
+            How many eigenvalues are drawn.
+        floor : float
+            Where the axis ends: smaller eigenvalues are rounding errors.
+        **kwargs
+            Passed to ``Axes.plot``.
+        """
+        (ax,) = self._open(ax)
+        spectra = [(self.labels, "labels, $Y$"), (self.directions, "directions, $V$")]
+        lines = [
+            None if values is None else ax.plot(
+                np.arange(1, len(values) + 1)[:most], values[:most], **line_style(k, kwargs, label=label)
+            )[0]
+            for k, (values, label) in enumerate(spectra)
+        ]  # fmt: skip
+        self.labels_line_, self.directions_line_ = lines
+        ax.set_yscale("log")
+        ax.set_ylim(floor, 2.0)
+        ax.locator_params(axis="x", integer=True)
+        ax.set_xlabel("$i$")
+        ax.set_ylabel(r"share of the trace, $\lambda_i\,/\,\mathrm{tr}$")
+        self.legend_ = ax.legend(frameon=False, loc="upper right")
+        return self
+
+
+def normalize(values: npt.ArrayLike) -> Array:
+    """Return nonnegative numbers divided by their sum; negative ones are rounding errors and count as 0."""
+    kept = np.maximum(np.asarray(values, dtype=float), 0.0)
+    if kept.ndim != 1 or len(kept) == 0 or not np.isfinite(kept).all():
+        raise DataError("a spectrum must be a 1-d array of finite numbers, at least one")
+    return np.asarray(kept / (kept.sum() or 1.0))

@@ -37,13 +37,6 @@ def data(n=3000, d=5, noise=0.5):
     return X + rng.standard_normal(d)
 
 
-@pytest.fixture
-def few_are_many(monkeypatch):
-    """A hundred rows are many, so that small data take the way of large ones."""
-    monkeypatch.setattr(sampling, "FROM", 100)
-    monkeypatch.setattr(sampling, "FEWEST", 50)
-
-
 def both_problems(nu, penalty):
     X = data()
     return direction_problem(as_data(X), nu, penalty), direction_problem(as_rows(X), nu, penalty)

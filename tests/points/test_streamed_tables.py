@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse
+from forms import as_dask, each_form, quick_or_slow
 from posed import proved_value
 
 import diffrac_cvx as dc
@@ -48,49 +49,19 @@ def make_data(n=N, d=D, seed=0):
     return X
 
 
-def as_memmap(X, folder):
-    np.save(folder / "X.npy", X)
-    return np.load(folder / "X.npy", mmap_mode="r")
-
-
-def as_dask(X, folder=None):
-    return da.from_array(X, chunks=(-(-len(X) // 2), X.shape[1]))
-
-
-KINDS = {
-    "memmap": as_memmap,
-    "csr": lambda X, _: scipy.sparse.csr_array(X),
-    "coo": lambda X, _: scipy.sparse.coo_matrix(X),
-    "dask": as_dask,
-}
-every_kind = pytest.mark.parametrize("kind", KINDS)
+READ = ("memory map", "csr", "coo", "dask")
+every_form = each_form(*READ)
 QUICK = {
     ("csr", "some free", 0.6),
     ("csr", "ridge", 1.0),
     ("dask", "none", 0.6),
     ("dask", "l1", 1.0),
-    ("memmap", "both", 1.0),
+    ("memory map", "both", 1.0),
     ("coo", "both", 0.6),
 }
-
-
-def quick_or_slow(axes, cases, quick):
-    """Cases of which all but a few are left to the slow tests."""
-    marks = {True: (), False: pytest.mark.slow}
-    return pytest.mark.parametrize(axes, [pytest.param(*case, marks=marks[case in quick]) for case in cases])
-
-
-every_case = quick_or_slow("kind, name, nu", list(product(KINDS, PENALTIES, NUS)), QUICK)
-SPARSE = {kind: getattr(scipy.sparse, f"{kind}_array") for kind in ("csr", "csc", "coo", "lil", "bsr", "dok")}
+every_case = quick_or_slow("form, name, nu", list(product(READ, PENALTIES, NUS)), QUICK)
 X = make_data()
 Y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
-
-
-@pytest.fixture
-def few_are_many(monkeypatch):
-    """Fifty rows are a sample, so that a few hundred rows take the way of millions."""
-    monkeypatch.setattr(sampling, "FROM", 100)
-    monkeypatch.setattr(sampling, "FEWEST", 50)
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +88,9 @@ def assert_same_bracket(found, expected, tol=TOL):
 
 
 @every_case
-def test_low_rank_gives_the_bracket_of_the_array(few_are_many, tmp_path, solved, name, kind, nu):
+def test_low_rank_gives_the_bracket_of_the_array(few_are_many, form, solved, name, nu):
     expected = solved(name, nu)
-    found = dc.low_rank(KINDS[kind](X, tmp_path), nu, PENALTIES[name], tol=TOL)
+    found = dc.low_rank(form(X), nu, PENALTIES[name], tol=TOL)
     assert found.status is dc.Status.OPTIMAL
     assert found.gap <= TOL
     assert_same_bracket(found, expected)
@@ -127,8 +98,8 @@ def test_low_rank_gives_the_bracket_of_the_array(few_are_many, tmp_path, solved,
 
 
 @every_case
-def test_certificates_give_the_bounds_of_the_array(tmp_path, solved, name, kind, nu):
-    table, penalty, result = KINDS[kind](X, tmp_path), PENALTIES[name], solved(name, nu)
+def test_certificates_give_the_bounds_of_the_array(form, solved, name, nu):
+    table, penalty, result = form(X), PENALTIES[name], solved(name, nu)
     for V in (result.V, result):
         assert_same_bracket(dc.certify_v(table, V, nu, penalty), dc.certify_v(X, V, nu, penalty), 1e-9)
     far, expected = (dc.certify_v(points, np.eye(D), nu, penalty) for points in (table, X))
@@ -143,9 +114,9 @@ def test_certificates_give_the_bounds_of_the_array(tmp_path, solved, name, kind,
     assert found.objective == pytest.approx(expected.objective, abs=1e-9)
 
 
-@quick_or_slow("kind, name", list(product(KINDS, ["ridge", "both"])), [("csr", "both"), ("dask", "ridge")])
-def test_fista_gives_the_bracket_of_the_array(tmp_path, solved, name, kind):
-    found = dc.fista(KINDS[kind](X, tmp_path), 0.6, PENALTIES[name], tol=1e-2)
+@quick_or_slow("form, name", list(product(READ, ["ridge", "both"])), [("csr", "both"), ("dask", "ridge")])
+def test_fista_gives_the_bracket_of_the_array(form, solved, name):
+    found = dc.fista(form(X), 0.6, PENALTIES[name], tol=1e-2)
     assert found.gap <= 1e-2
     assert_same_bracket(found, dc.fista(X, 0.6, PENALTIES[name], tol=1e-2), 1e-2)
     assert found.lower <= solved(name, 0.6).upper
@@ -153,11 +124,11 @@ def test_fista_gives_the_bracket_of_the_array(tmp_path, solved, name, kind):
 
 
 @every_case
-def test_a_million_rows_in_small_are_solved_on_samples_of_every_kind(few_are_many, tmp_path, name, kind, nu):
+def test_a_million_rows_in_small_are_solved_on_samples_of_every_kind(few_are_many, form, name, nu):
     points = make_data(3000, D)
     assert sampling.many_rows(*points.shape)
     expected = dc.low_rank(points, nu, PENALTIES[name], tol=TOL)
-    found = dc.low_rank(KINDS[kind](points, tmp_path), nu, PENALTIES[name], tol=TOL)
+    found = dc.low_rank(form(points), nu, PENALTIES[name], tol=TOL)
     assert_same_bracket(found, expected)
     assert found.history[-1].rows / 3000 <= 200
     assert isinstance(found.factor, FactorTable)
@@ -170,25 +141,29 @@ def test_chunks_without_samples_are_solved_by_passes_over_all_rows(nu, penalty):
     assert_same_bracket(dc.low_rank(as_dask(X), nu, penalty, tol=TOL), dc.low_rank(X, nu, penalty, tol=TOL))
 
 
-@pytest.mark.parametrize("kind", ["csr", "memmap"])
+@each_form("csr", "memory map")
 @every_nu
 @pytest.mark.parametrize("penalty", [dc.Penalty(lam=0.02), dc.Penalty(ridge=0.3)], ids=["l1", "ridge"])
-def test_forty_features_give_the_bracket_of_the_array(tmp_path, kind, nu, penalty):
+def test_forty_features_give_the_bracket_of_the_array(form, nu, penalty):
     points = make_data(N, 40)
     expected = dc.low_rank(points, nu, penalty, tol=TOL)
-    found = dc.low_rank(KINDS[kind](points, tmp_path), nu, penalty, tol=TOL)
+    found = dc.low_rank(form(points), nu, penalty, tol=TOL)
     assert_same_bracket(found, expected)
     if expected.components is not None:
         np.testing.assert_array_equal(found.components.found, expected.components.found)
 
 
-@pytest.mark.parametrize("kind", SPARSE)
-def test_every_sparse_format_is_the_same_matrix_and_stays_as_it_was(kind):
-    table = SPARSE[kind](X)
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "bsr", "dok"])
+@pytest.mark.parametrize("make", ["array", "matrix"])
+def test_every_sparse_format_is_the_same_matrix_and_stays_as_it_was(kind, make):
+    table = getattr(scipy.sparse, f"{kind}_{make}")(X)
     before = table.copy()
     for penalty in (dc.Penalty(), dc.Penalty(lam=0.02)):
         found = dc.low_rank(table, 0.6, penalty, tol=TOL)
         assert_same_bracket(found, dc.low_rank(scipy.sparse.csr_array(X), 0.6, penalty, tol=TOL), 0.0)
+    model, expected = (dc.DiffracClustering(c=0.1).fit(given) for given in (table, X))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_array_equal(model.predict(table), expected.labels_)
     assert abs(table - before).sum() == 0.0
     assert table.format == before.format
 
@@ -217,22 +192,20 @@ WHOLE = np.random.default_rng(4).integers(-4, 5, (60, 4))
 
 
 @quick_or_slow(
-    "kind, dtype",
+    "form, dtype",
     [
         case
-        for case in product(KINDS, [np.float32, np.float16, np.int64, np.int8, np.uint8, bool, ">f8"])
-        if case[0] in ("memmap", "dask") or case[1] not in (np.float16, ">f8")
+        for case in product(READ, [np.float32, np.float16, np.int64, np.int8, np.uint8, bool, ">f8"])
+        if case[0] in ("memory map", "dask") or case[1] not in (np.float16, ">f8")
     ],  # scipy has no sparse matrices of these types
-    [("csr", bool), ("csr", np.float32), ("dask", np.int64), ("memmap", np.float16), ("dask", ">f8")],
+    [("csr", bool), ("csr", np.float32), ("dask", np.int64), ("memory map", np.float16), ("dask", ">f8")],
 )
-def test_tables_of_any_numeric_type_are_read_as_their_numbers(tmp_path, kind, dtype):
+def test_tables_of_any_numeric_type_are_read_as_their_numbers(form, dtype):
     table = (np.abs(WHOLE) if dtype in (np.uint8, bool) else WHOLE).astype(dtype)
     V = dc.low_rank(table.astype(float), 0.6, lam=0.1, tol=TOL).V
-    found, expected = (
-        dc.certify_v(points, V, 0.6, lam=0.1) for points in (KINDS[kind](table, tmp_path), table.astype(float))
-    )
+    found, expected = (dc.certify_v(points, V, 0.6, lam=0.1) for points in (form(table), table.astype(float)))
     assert_same_bracket(found, expected)
-    read = as_rows(KINDS[kind](table, tmp_path)).array()
+    read = as_rows(form(table)).array()
     np.testing.assert_allclose(read, as_data(table.astype(float)), atol=1e-13)
 
 
@@ -263,9 +236,9 @@ def test_a_data_frame_of_dask_is_its_array():
 # What is known about a solution
 
 
-@every_kind
-def test_components_and_directions_are_those_of_the_array(tmp_path, kind):
-    table, penalty = KINDS[kind](X, tmp_path), dc.Penalty(lam=0.02)
+@every_form
+def test_components_and_directions_are_those_of_the_array(form):
+    table, penalty = form(X), dc.Penalty(lam=0.02)
     result = dc.low_rank(X, penalty=penalty, tol=1e-7)
     np.testing.assert_array_equal(
         dc.find_components(table, result, penalty=penalty), dc.find_components(X, result, penalty=penalty)
@@ -273,9 +246,9 @@ def test_components_and_directions_are_those_of_the_array(tmp_path, kind):
     np.testing.assert_allclose(leading_direction(table, result), leading_direction(X, result), atol=1e-8)
 
 
-@quick_or_slow("kind", [(kind,) for kind in KINDS], [("csr",), ("memmap",)])
-def test_paths_are_those_of_the_array(few_are_many, tmp_path, kind):
-    table = KINDS[kind](X, tmp_path)
+@quick_or_slow("form", [(name,) for name in READ], [("csr",), ("memory map",)])
+def test_paths_are_those_of_the_array(few_are_many, form):
+    table = form(X)
     for path in (
         lambda points: dc.paths.lambda_path(points, [0.01, 0.05], ridge=0.1, y=Y, tol=TOL),
         lambda points: dc.paths.nu_path(points, [0.5, 1.0], dc.Penalty(ridge=0.1), y=Y, tol=TOL),
@@ -287,36 +260,18 @@ def test_paths_are_those_of_the_array(few_are_many, tmp_path, kind):
         np.testing.assert_array_equal(found.error, expected.error)
 
 
-@every_kind
-def test_a_path_over_alpha_and_what_goes_through_cvxpy_say_what_to_pass(tmp_path, kind):
-    if kind == "memmap":
-        return  # it is an array
-    table = KINDS[kind](WHOLE.astype(float), tmp_path)
-    remedy = r"X\.compute\(\)" if kind == "dask" else r"X\.toarray\(\)"
-    for function in (
-        lambda: dc.paths.alpha_path(table, [0.1]),
-        lambda: dc.certify_y(table, np.ones((60, 1))),
-        lambda: dc.v_space(table),
-        lambda: dc.compare(table),
-        lambda: dc.rounding.refine(table, np.ones(60)),
-        lambda: dc.baselines.cure(table, rng=0),
-    ):
-        with pytest.raises(dc.DataError, match=remedy):
-            function()
-
-
 # The factor
 
 
 @quick_or_slow(
-    "kind, name, nu",
-    list(product(KINDS, rounding.ROUNDINGS, NUS)),
+    "form, name, nu",
+    list(product(READ, rounding.ROUNDINGS, NUS)),
     list(product(["csr", "dask"], ["kmeans_centered", "sign_second"], [0.6])),
 )
-def test_roundings_of_the_factor_that_is_not_made_are_those_of_the_array(few_are_many, tmp_path, kind, nu, name):
+def test_roundings_of_the_factor_that_is_not_made_are_those_of_the_array(few_are_many, form, nu, name):
     points = make_data(400, 4)
     for penalty in (dc.Penalty(), dc.Penalty(lam=0.02)):
-        result = dc.low_rank(KINDS[kind](points, tmp_path), nu, penalty, tol=1e-6)
+        result = dc.low_rank(form(points), nu, penalty, tol=1e-6)
         np.testing.assert_allclose(np.sum(result.F**2, axis=1), 1.0, atol=1e-12)
         expected = rounding.ROUNDINGS[name](result.F)
         np.testing.assert_array_equal(rounding.ROUNDINGS[name](result.factor), expected)
@@ -353,35 +308,9 @@ def test_a_result_of_chunks_is_pickled_with_what_makes_its_factor():
 # Rows
 
 
-@every_kind
-def test_rows_of_every_kind_are_those_of_the_array(tmp_path, kind):
-    rows, centred = as_rows(KINDS[kind](X, tmp_path)), as_data(X)
-    rng = np.random.default_rng(0)
-    basis, u, T = rng.standard_normal((D + 1, 3)), rng.uniform(0.5, 2.0, N), rng.standard_normal((N, 2))
-    for offset in (0.0, 0.7):
-        frame = replace(rows, offset=offset, units=rng.uniform(0.5, 2.0, D))
-        wide = np.column_stack([centred * frame.units, np.full(N, offset)])[:, : D + int(offset > 0.0)]
-        for given, M in ((frame, wide), (frame.in_basis(basis[: wide.shape[1]]), wide @ basis[: wide.shape[1]])):
-            U = rng.standard_normal((M.shape[1], 2))
-            q = np.sum((M @ U) ** 2, axis=1)
-            assert given.shape == M.shape
-            np.testing.assert_allclose(given.array(), M, atol=1e-13)
-            np.testing.assert_allclose(given @ U, M @ U, atol=1e-12)
-            np.testing.assert_allclose(given @ U[:, 0], M @ U[:, 0], atol=1e-12)
-            np.testing.assert_allclose(given.energies(U), q, atol=1e-11)
-            np.testing.assert_allclose(given.gain_and_energy(U), [np.sqrt(q).mean(), q.mean()], rtol=1e-12)
-            np.testing.assert_allclose(given.moment(u), M.T @ (u[:, None] * M) / N, atol=1e-12)
-            np.testing.assert_allclose(given.second_moment(), M.T @ M / N, atol=1e-12)
-            np.testing.assert_allclose(given.products_with(u), M.T @ u / N, atol=1e-12)
-            np.testing.assert_allclose(given.products_with(T), M.T @ T / N, atol=1e-12)
-            chosen = np.array([0, 3, 149, 150, 299])
-            np.testing.assert_allclose(given.take(chosen), M[chosen], atol=1e-13)
-    np.testing.assert_allclose(rows.raw(), X, atol=1e-15)
-
-
-@every_kind
-def test_a_pass_counts_each_row_once(tmp_path, kind):
-    rows = as_rows(KINDS[kind](X, tmp_path))
+@every_form
+def test_a_pass_counts_each_row_once(form):
+    rows = as_rows(form(X))
     before = rows.meter.rows
     rows.gain_and_energy(np.eye(D))
     assert rows.meter.rows == before + N
@@ -390,13 +319,11 @@ def test_a_pass_counts_each_row_once(tmp_path, kind):
     assert rows.zero_rows().sum() == 0
 
 
-def test_rows_of_zeros_are_found_in_every_kind(tmp_path):
+@every_form
+def test_rows_of_zeros_are_found_in_every_kind(form):
     points = WHOLE - 1.0
     points = np.concatenate([points, -points, np.zeros((2, 4))])
-    for kind in KINDS:
-        np.testing.assert_array_equal(
-            as_rows(KINDS[kind](points, tmp_path)).zero_rows(), ~points.any(axis=1), err_msg=kind
-        )
+    np.testing.assert_array_equal(as_rows(form(points)).zero_rows(), ~points.any(axis=1))
 
 
 def test_parts_are_read_by_threads_or_by_chunks_and_sums_are_the_same():
@@ -408,10 +335,10 @@ def test_parts_are_read_by_threads_or_by_chunks_and_sums_are_the_same():
         np.testing.assert_allclose(other.gain_and_energy(U), one.gain_and_energy(U), rtol=1e-14)
 
 
-@every_kind
-def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(tmp_path, kind):
+@every_form
+def test_the_warning_of_a_constant_column_points_at_the_line_that_asked(form):
     points = np.column_stack([X[:, :2], np.full(N, 2.0)])
-    table = KINDS[kind](points, tmp_path)
+    table = form(points)
     for solver in (dc.low_rank, dc.fista):
         for penalty in (dc.Penalty(ridge=0.3), dc.Penalty(lam=0.02)):
             with pytest.warns(DegenerateDataWarning, match=r"\[2\]") as said:
@@ -425,15 +352,16 @@ def test_components_of_chunks_that_do_not_fit_in_memory_are_refused_before_they_
         dc.find_components(as_dask(X), np.eye(D), penalty=dc.Penalty(lam=0.02))
 
 
-def test_columns_that_are_all_constant_leave_nothing_to_cluster_on(tmp_path):
-    for kind in KINDS:
-        for points in (np.zeros((20, 3)), np.full((20, 3), 0.1)):
-            table = KINDS[kind](points, tmp_path)
-            with pytest.warns(DegenerateDataWarning, match="every column"):
-                found = dc.low_rank(table)
-            assert (found.lower, found.upper) == (1.0, 1.0)
-            for nu in NUS:
-                assert_same_bracket(dc.certify_v(table, np.eye(3), nu), dc.certify_v(points, np.eye(3), nu), 1e-12)
+@every_form
+@pytest.mark.parametrize("entry", [0.0, 0.1])
+def test_columns_that_are_all_constant_leave_nothing_to_cluster_on(form, entry):
+    points = np.full((20, 3), entry)
+    table = form(points)
+    with pytest.warns(DegenerateDataWarning, match="every column"):
+        found = dc.low_rank(table)
+    assert (found.lower, found.upper) == (1.0, 1.0)
+    for nu in NUS:
+        assert_same_bracket(dc.certify_v(table, np.eye(3), nu), dc.certify_v(points, np.eye(3), nu), 1e-12)
 
 
 # Sparse columns and a row
@@ -587,9 +515,9 @@ def test_an_upper_bound_of_rows_that_forgets_rounding_is_found_out(monkeypatch):
 OPTIONS = {"plain": {}, "l1": {"lam": 0.02}, "nu": {"standardize": False, "nu": 0.6}, "refine": {"refine": True}}
 
 
-@quick_or_slow("kind, options", list(product(KINDS, OPTIONS)), list(zip(KINDS, OPTIONS, strict=True)))
-def test_the_estimator_finds_what_it_finds_in_the_array(few_are_many, tmp_path, kind, options):
-    table = KINDS[kind](X, tmp_path)
+@quick_or_slow("form, options", list(product(READ, OPTIONS)), list(zip(READ, OPTIONS, strict=True)))
+def test_the_estimator_finds_what_it_finds_in_the_array(few_are_many, form, options):
+    table = form(X)
     model, plain = (dc.DiffracClustering(tol=TOL, **OPTIONS[options]) for _ in range(2))
     labels = model.fit_predict(table)
     np.testing.assert_array_equal(labels, plain.fit_predict(X))
@@ -607,21 +535,12 @@ def test_the_estimator_finds_what_it_finds_in_the_array(few_are_many, tmp_path, 
     assert model.n_features_in_ == D
 
 
-@pytest.mark.parametrize("kind", ["csr", "dask"])
-def test_another_number_of_features_is_refused(tmp_path, kind):
-    model = dc.DiffracClustering().fit(KINDS[kind](X, tmp_path))
-    for given in (X, KINDS[kind](X, tmp_path)):
+@each_form("csr", "dask")
+def test_another_number_of_features_is_refused(form):
+    model = dc.DiffracClustering().fit(form(X))
+    for given in (X, form(X)):
         with pytest.raises(ValueError, match="5 features, but DiffracClustering is expecting 6"):
             model.predict(given[:, :5])
-
-
-@pytest.mark.parametrize("kind", ["csr", "dask"])
-def test_more_clusters_and_labels_are_found_in_the_table_as_an_array(tmp_path, kind):
-    table = KINDS[kind](X, tmp_path)
-    for strategy in ("together", "splits"):
-        model, plain = (dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0) for _ in range(2))
-        np.testing.assert_array_equal(model.fit_predict(table), plain.fit_predict(X))
-        np.testing.assert_array_equal(model.predict(table), plain.labels_)
 
 
 def test_a_verbose_estimator_says_how_many_rows_it_reads_in_a_second(few_are_many, capsys):

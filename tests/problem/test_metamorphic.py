@@ -15,9 +15,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
@@ -326,79 +324,11 @@ def test_flipped_labels_are_the_same_labels(penalty):
     assert dc.certify_y(X, -Y[:, None], 0.4) == dc.certify_y(X, Y[:, None], 0.4)
 
 
-# What holds the numbers
+# Single precision, and threads
 
 
-def as_memmap(X, tmp_path):
-    path = tmp_path / "X.dat"
-    np.memmap(path, dtype=X.dtype, mode="w+", shape=X.shape)[:] = X
-    return np.memmap(path, dtype=X.dtype, mode="r", shape=X.shape)
-
-
-def read_only(X, _):
-    X = X.copy()
-    X.setflags(write=False)
-    return X
-
-
-CONTAINERS = {
-    "float32": lambda X, _: X.astype(np.float32),
-    "float16": lambda X, _: X.astype(np.float16),
-    "int": lambda X, _: X.astype(int),
-    "int8": lambda X, _: X.astype(np.int8),
-    "Fortran order": lambda X, _: np.asfortranarray(X),
-    "strided": lambda X, _: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
-    "big-endian": lambda X, _: X.astype(">f8"),
-    "read-only": read_only,
-    "pandas": lambda X, _: pd.DataFrame(X, columns=list("xyz")),
-    "memmap": as_memmap,
-    "list": lambda X, _: X.tolist(),
-    "tuples": lambda X, _: tuple(map(tuple, X)),
-    "matrix": lambda X, _: np.asmatrix(X),
-    "subclass": lambda X, _: np.ma.asarray(X),
-}
-WHOLE = np.random.default_rng(4).integers(-4, 5, (N, D)).astype(float)
 CONTAINED = {name: case for name, case in METHODS.items() if case.solver in ("low_rank", "fista")}
 CONTAINED["v_space/SCS"] = METHODS["v_space/SCS"]
-
-
-def summary(result):
-    return [result.lower, result.upper, *dc.rounding.kmeans_centered(result.F)]
-
-
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("method", CONTAINED)
-def test_a_solver_reads_the_numbers_whatever_holds_them(method, container, tmp_path):
-    run, penalty = METHODS[method].run, dc.Penalty(0.1, 0.2)
-    found = run(CONTAINERS[container](WHOLE, tmp_path), 0.4, penalty, 0.3)
-    assert summary(found) == summary(run(WHOLE, 0.4, penalty, 0.3))
-
-
-@pytest.mark.parametrize("container", [name for name in CONTAINERS if name != "matrix"])  # scikit-learn refuses one
-@pytest.mark.parametrize("estimator", ["DiffracClustering", "MultiLabelDiffrac"])
-def test_an_estimator_reads_the_numbers_whatever_holds_them(estimator, container, tmp_path):
-    one, several = dc.DiffracClustering(c=0.1), dc.MultiLabelDiffrac(2, random_state=0)
-    model = one if estimator == "DiffracClustering" else several
-    expected = model.fit(WHOLE)
-    labels, bounds = expected.labels_.copy(), (expected.lower_bound_, expected.upper_bound_)
-    model.fit(CONTAINERS[container](WHOLE, tmp_path))
-    np.testing.assert_array_equal(model.labels_, labels)
-    assert (model.lower_bound_, model.upper_bound_) == bounds
-
-
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "bsr", "dok"])
-@pytest.mark.parametrize("make", ["array", "matrix"])
-def test_the_estimators_take_sparse_data_and_what_needs_an_array_refuses_them(kind, make):
-    sparse = getattr(scipy.sparse, f"{kind}_{make}")(WHOLE)
-    expected = dc.DiffracClustering(c=0.1, tol=1e-9).fit(WHOLE)
-    model = dc.DiffracClustering(c=0.1, tol=1e-9).fit(sparse)
-    np.testing.assert_array_equal(model.labels_, expected.labels_)
-    np.testing.assert_array_equal(model.predict(sparse), expected.labels_)
-    assert model.lower_bound_ == pytest.approx(expected.lower_bound_, abs=2e-9)
-    assert model.upper_bound_ == pytest.approx(expected.upper_bound_, abs=2e-9)
-    for function in (dc.v_space, dc.compare, dc.baselines.cure):
-        with pytest.raises(dc.DataError, match=r"X is a sparse matrix; pass X\.toarray\(\)"):
-            function(sparse) if function is not dc.baselines.cure else function(sparse, rng=0)
 
 
 def test_rounding_to_single_precision_changes_the_bracket_by_as_much_and_no_label():

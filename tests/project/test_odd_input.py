@@ -166,41 +166,7 @@ def test_nothing_is_said_of_sound_data(function):
     assert said(function, battery.X) == []
 
 
-# Containers
-
-
-@each
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda X: X.astype(np.int64),
-        lambda X: X.astype(np.int8),
-        lambda X: X.astype(np.float32),
-        lambda X: X.astype(object),
-        lambda X: X.astype(">f8"),
-        np.asfortranarray,
-        read_only,
-        pd.DataFrame,
-        lambda X: pd.DataFrame(X, index=list("hgfedcba"), columns=list("xyz")).astype("Int64"),
-        np.ndarray.tolist,
-        lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
-    ],
-    ids=[
-        "int",
-        "int8",
-        "float32",
-        "object",
-        "big-endian",
-        "fortran",
-        "read-only",
-        "pandas",
-        "Int64",
-        "list",
-        "strided",
-    ],
-)
-def test_the_container_of_the_data_does_not_matter(function, change):
-    np.testing.assert_array_equal(function(change(battery.X)), function(battery.X))
+# Containers: tests/points/test_forms.py tries all forms of tables
 
 
 @quiet

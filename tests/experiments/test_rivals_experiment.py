@@ -9,10 +9,8 @@ import pytest
 
 from experiments.harness import boundary as harness_boundary
 from experiments.harness import intervals
-from experiments.harness.claims import Finding
 from experiments.noise import cells as noise_cells
 from experiments.noise import claims as noise_claims
-from experiments.noise import plot as noise_plot
 from experiments.rivals import cells as rival_cells
 from experiments.rivals import claims as rival_claims
 from experiments.rivals import plot as rival_plot
@@ -23,37 +21,6 @@ def _few_draws(monkeypatch):
     """The bootstrap with few samples: these tests look at what is said, not at the width of intervals."""
     for module in (harness_boundary, intervals):
         monkeypatch.setattr(module, "DRAWS", 20)
-
-
-each_module = pytest.mark.parametrize("module", [rival_cells, noise_cells], ids=["rivals", "noise"])
-
-
-@each_module
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_a_grid_has_no_cell_twice_and_all_replications_of_each(module, grid):
-    cells = pd.DataFrame(module.cells_of(grid))
-    assert not cells.duplicated().any()
-    sizes = cells.groupby([name for name in cells if name != "replication"]).size()
-    assert sizes.nunique() == 1
-    assert sizes.iloc[0] >= (12 if grid == "full" else 2)
-
-
-@pytest.mark.parametrize(
-    ("module", "claims", "draw"),
-    [
-        (rival_cells, rival_claims.claims, rival_plot.draw),
-        (noise_cells, noise_claims.claims, noise_plot.draw),
-    ],
-    ids=["rivals", "noise"],
-)
-def test_the_smoke_grid_gives_a_figure_and_findings_with_numbers(module, claims, draw, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "RESTARTS", 1)
-    table = pd.DataFrame([{**cell, **module.measure(**cell)} for cell in module.cells_of("smoke")])
-    draw(table, tmp_path / "figure")
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
-    found = claims(table)
-    assert all(isinstance(finding, Finding) for finding in found)
-    assert all(re.search(r"\d", finding.measured) for finding in found)
 
 
 # Other methods

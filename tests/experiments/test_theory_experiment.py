@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from experiments.harness.claims import Claim, Verdict
+from experiments.harness.claims import Verdict
 from experiments.theory import (
     cells,
-    claims,
     claims_balanced,
     claims_labels,
     claims_sparse,
@@ -25,12 +24,6 @@ from experiments.theory import (
 )
 
 AGREES, PARTLY, DIFFERS, NOT_TESTED = Verdict.AGREES, Verdict.PARTLY, Verdict.DIFFERS, Verdict.NOT_TESTED
-
-
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_a_grid_has_no_cell_twice(grid):
-    found = [tuple(cell.items()) for cell in cells.cells_of(grid)]
-    assert len(set(found)) == len(found) > 0
 
 
 # Uniqueness, exactly
@@ -523,18 +516,3 @@ def test_the_rival_is_held_to_the_relaxation_each_at_its_best_weight(made, verdi
     table = shares(made["n"], **columns).assign(d=20, n=40)
     table = table.assign(**{f"nonzeros_{k}": made["nonzeros"] for k in range(4)})
     assert claims_sparse.direction_alone(table).verdict is verdict
-
-
-@pytest.mark.slow
-def test_every_part_of_the_smoke_table_is_judged_and_drawn(tmp_path):
-    from experiments.theory.plot import draw
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
-    found = claims.claims(table)
-    judged = [claim for claim in found if isinstance(claim, Claim)]
-    assert len({claim.statement.name for claim in judged}) == len(judged) == 19
-    assert [claim.measured for claim in found if "nan" in claim.measured] == []
-    draw(table, tmp_path / "theory")
-    assert (tmp_path / "theory.png").stat().st_size > 10_000

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from packed import forged_npy, npy, npz, parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run
@@ -35,31 +36,6 @@ NAN = np.array([[np.nan, 1.0], [0.0, 1.0]])
 RESULT = dc.low_rank(X, tol=1e-3)
 DATA, PARAMETER, RESOURCE = dc.DataError, dc.ParameterError, dc.ResourceError
 TEXT = "name,age,income\n" + "".join(f"p{i},{20 + 30 * (i % 2) + i / 7:.2f},{i * 37 % 11}\n" for i in range(12))
-
-
-def npz(**arrays):
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def npy(array):
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=True)
-    return buffer.getvalue()
-
-
-def parquet(**columns):
-    buffer = io.BytesIO()
-    pd.DataFrame(columns).to_parquet(buffer)
-    return buffer.getvalue()
-
-
-def forged_npy(shape):
-    """The head of an array of a shape, without the array."""
-    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
-    head += " " * (-(len(head) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
 
 
 def zipped(**members):

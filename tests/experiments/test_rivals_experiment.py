@@ -1,6 +1,7 @@
 """The experiments beyond the paper: other methods on noiseless data, and noise on the labels."""
 
 import re
+from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -98,6 +99,12 @@ BOUNDARIES = {
 }
 
 
+@cache
+def found_boundaries():
+    """The boundaries of the usual table."""
+    return rival_claims.boundaries(made_table())
+
+
 def made_table(**changes):
     """A table in which each method succeeds from a known n on; the labels of the spectral method are never exact."""
     rows = []
@@ -115,8 +122,7 @@ def made_table(**changes):
 
 
 def test_the_boundaries_and_exponents_of_a_made_table_are_those_it_was_made_with():
-    table = made_table()
-    found = rival_claims.boundaries(table)
+    found = found_boundaries()
     for method in ("relaxation", "CURE", "spectral"):
         assert found["student", method].n50 == pytest.approx(BOUNDARIES[method](found["student", method].d), abs=2.1)
     assert np.all(found["gaussian", "k-means"].outside == 1)
@@ -128,12 +134,12 @@ def test_the_boundaries_and_exponents_of_a_made_table_are_those_it_was_made_with
     assert "k-means above 1148, exponent not determined" in first
 
 
-def last_word(table):
-    return rival_claims.last_word(table, rival_claims.boundaries(table)).measured
+def last_word(table, found=None):
+    return rival_claims.last_word(table, found or rival_claims.boundaries(table)).measured
 
 
 def test_where_the_lattice_succeeds_is_said_as_it_was_measured():
-    good = last_word(made_table())
+    good = last_word(made_table(), found_boundaries())
     assert "in all replications up to d = 24, and from d + 4 or d + 8 points in 100 %" in good
     assert "its boundary there is 25 (25 to 25)" in good
     bad = last_word(made_table(lattice=lambda d: d + (6.0 if d == 16 else 1.0)))
@@ -141,8 +147,7 @@ def test_where_the_lattice_succeeds_is_said_as_it_was_measured():
 
 
 def test_labels_that_are_never_exact_have_no_boundary_of_exact_recovery():
-    table = made_table()
-    measured = rival_claims.exact(rival_claims.boundaries(table), rival_claims.boundaries(table, 0.0)).measured
+    measured = rival_claims.exact(found_boundaries(), rival_claims.boundaries(made_table(), 0.0)).measured
     assert re.search(r"spectral 4\d\d \(\d+ to \d+\) and above 1148", measured)
     relaxation = re.search(r"relaxation (.*?) and (.*?);", measured)
     assert relaxation[1] == relaxation[2]
@@ -156,8 +161,8 @@ def test_the_boundary_of_the_relaxation_is_compared_with_the_statistical_dimensi
 
 def test_a_boundary_outside_the_grid_is_drawn_hollow_with_an_arrow():
     figure, ax = plt.subplots()
-    found = rival_claims.boundaries(made_table())
-    rival_plot.draw_boundary(ax, found["gaussian", "k-means"], rival_plot.STYLES["k-means"], "k-means")
+    found = found_boundaries()["gaussian", "k-means"]
+    rival_plot.draw_boundary(ax, found, rival_plot.STYLES["k-means"], "k-means")
     assert len([child for child in ax.get_children() if hasattr(child, "arrow_patch")]) == 4
     hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert len(hollow) == 4

@@ -391,8 +391,10 @@ RULES = {
         lambda n, share: claims_balanced.small_variance(small_variances(n, share)), *OF_SHARES
     ),
     "the proposition is judged within its own assumption": (
-        lambda outside: claims_balanced.proposition_a(pd.concat([sizes(200), outside])),
-        ((sizes(200, unique=0.0).assign(beta=9.0, variance=0.1),), AGREES),
+        lambda outside: claims_balanced.proposition_a(
+            pd.concat([sizes(200), sizes(200, unique=0.0).assign(**outside)])
+        ),
+        (({"beta": 9.0, "variance": 0.1},), AGREES),
     ),
     "the kurtosis needs both the failures and the control": (
         lambda exact, near: claims_balanced.kurtosis(recovery(exact, near)),

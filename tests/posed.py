@@ -51,11 +51,6 @@ def misfits_of(X, target, direction):
     return misfits(X @ direction.v, row_norms(X, direction.units), target, direction)
 
 
-def energies_of(X, U):
-    """Return q_i of the rows of an array or of points."""
-    return centred_points(X).energies(np.asarray(U))
-
-
 def drop_beside_the_largest(X, a):
     """A whitener that takes for zero what is small beside the largest column, whatever the ridge: a false one."""
     _, singular, right = np.linalg.svd(X / a, full_matrices=False)

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from toy import Here
 
+import experiments.harness.sweep as runner
 from experiments.harness.log import SweepError, open_log
 from experiments.harness.sweep import sweep
 from experiments.harness.tables import read_table, write_table
@@ -62,7 +64,7 @@ def rows_in(path, settings=None):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_the_table_is_in_the_order_of_the_cells_whatever_the_jobs(tmp_path, jobs):
+def test_the_table_is_in_the_order_of_the_cells_whatever_the_jobs(tmp_path, here, jobs):
     assert list(run(tmp_path / "log", jobs=jobs)["value"]) == VALUES
 
 
@@ -76,6 +78,7 @@ def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path, monkeypatch):
     assert 0 < len(done) < len(CELLS)
     log.write_text(log.read_text() + '["half a li')  # killed while writing
     monkeypatch.setenv("NOTED", str(tmp_path / "noted"))
+    monkeypatch.setattr(runner, "Worker", Here)
     assert list(run(log, note_and_measure)["value"]) == VALUES
     assert len((tmp_path / "noted").read_text().split()) == len(CELLS) - len(done)
 
@@ -89,7 +92,7 @@ def test_a_cell_whose_process_fails_is_a_row_with_a_reason(tmp_path):
     assert table["reason"].drop(list(reasons)).isna().all()
 
 
-def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path):
+def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path, here):
     code = (
         f"import sys; from pathlib import Path; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from test_sweep import dawdle, run\n"

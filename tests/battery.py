@@ -36,7 +36,6 @@ TAKES_X = {
     "squared_correlation": lambda X, y=Y: dc.metrics.squared_correlation(X, y),
 }
 WITH_NU = [name for name in TAKES_X if name.startswith(("pen", "lift", "v_", "fista", "low", "cert"))]
-WITH_L1 = [name for name in WITH_NU if name not in ("penalized_nu", "certify_y")]
 
 each = pytest.mark.parametrize("function", TAKES_X.values(), ids=TAKES_X)
 

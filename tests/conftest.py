@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forms import FORMS, LEFT_TO_SLOW_TESTS, Form
 
 REFERENCE_COPIES = Path(__file__).parents[2] / "shared" / "data"
 if REFERENCE_COPIES.is_dir():
@@ -14,3 +15,18 @@ def noisy():
     """Centred data of order one without a structure that any relaxation could see, n = 12, d = 3."""
     X = np.random.default_rng(2017).standard_normal((12, 3)) @ np.diag([1.0, 0.5, 2.0])
     return X - X.mean(axis=0)
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.slow] if name in LEFT_TO_SLOW_TESTS else []) for name in FORMS]
+)
+def form(request, tmp_path):
+    """A function that gives an array as a table in one of the forms in which users hold theirs."""
+    return Form(request.param, tmp_path)
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Fifty rows are a sample and a hundred are many, so that small tables take the way of large ones."""
+    monkeypatch.setattr("diffrac_cvx.solvers.factored.sampling.FROM", 100)
+    monkeypatch.setattr("diffrac_cvx.solvers.factored.sampling.FEWEST", 50)

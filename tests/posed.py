@@ -3,6 +3,7 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
+from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
 from diffrac_cvx.points.proved_sums import misfits, row_norms
 from diffrac_cvx.points.reading import centred_points
 from diffrac_cvx.problem import direction_problem as problems
@@ -50,6 +51,12 @@ def misfits_of(X, target, direction):
     return misfits(X @ direction.v, row_norms(X, direction.units), target, direction)
 
 
-def energies_of(X, U):
-    """Return q_i of the rows of an array or of points."""
-    return centred_points(X).energies(np.asarray(U))
+def drop_beside_the_largest(X, a):
+    """A whitener that takes for zero what is small beside the largest column, whatever the ridge: a false one."""
+    _, singular, right = np.linalg.svd(X / a, full_matrices=False)
+    keep = singular > 8 * X.shape[1] * EPS * max(singular[0], 1.0)
+    return RidgeWhitener((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
+
+
+def quiet():
+    """Nobody to ask whether to go on."""

@@ -127,10 +127,10 @@ for k in (0, 10, 20, 30, 40, 50):
 # brackets of the changed and of the original data have to meet, and the labels have to be the same. So they have to for data in single
 # precision, integers, Fortran order, read-only, in a memory map, a data frame or lists, and for one and two threads of the linear
 # algebra. The functions refuse a sparse matrix, the estimators take one. ``make test`` runs a part of this
-# (``tests/problem/test_metamorphic.py``), ``make test-all`` all.
+# (``tests/problem/test_metamorphic.py``, ``tests/points/test_forms.py``), ``make test-all`` all.
 #
 # What goes wrong raises `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy.
-# ``tests/project/test_error_messages.py`` is a table of 120 faults, with the words of their messages, and of 40 mistakes on the command line, each of which
+# ``tests/project/test_error_messages.py`` is a table of 114 faults, with the words of their messages, and of 40 mistakes on the command line, each of which
 # ends with exit status 2 and one line.
 #
 # A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for `solve` with

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.csgraph
-from posed import direction_problem
+from posed import direction_problem, quiet
 from sparse_instances import (
     KINDS,
     Instance,
@@ -41,10 +41,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarni
 
 SEEDS = range(24)  # each kind of problem at each nu
 each_seed = pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: f"{KINDS[seed % 8]}-{instance(seed).nu}")
-
-
-def quiet():
-    """Nobody to ask."""
 
 
 def blocks_and_claim(split, partition, point, C):

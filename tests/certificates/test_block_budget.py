@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
-from posed import direction_problem
+from posed import direction_problem, quiet
 from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, nearly_ones, size
 
 import diffrac_cvx as dc
@@ -42,10 +42,6 @@ from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.points.sparse import as_sparse_columns
 
 COARSE = 2.0**-18
-
-
-def quiet():
-    """Nobody to ask."""
 
 
 def split_of(table, nu=1.0, c=0.3, a=0.0, whitened=None):

@@ -7,7 +7,6 @@ import oracles
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.errors import DataError, ParameterError
 
 NUS = [0.0, 0.25, 0.5, 0.75, 1.0]
 ALPHAS = [0.0, 0.1, 0.5, 1.0]
@@ -209,32 +208,7 @@ def test_a_bound_above_the_objective_is_no_bound():
         dc.certify_labels(TALL, np.repeat([1.0, -1.0], 6), 5.0)
 
 
-# What is not usable
-
-
-@pytest.mark.parametrize(
-    ("error", "words", "call"),
-    [
-        (DataError, r"V has shape \(2, 2\).*\(3, 3\)", lambda: dc.certify_v(TALL, np.eye(2))),
-        (DataError, r"V has shape \(5, 5\).*\(4, 4\)", lambda: dc.certify_v(TALL, np.eye(5), 0.5)),
-        (DataError, "V is nan at row 1, column 1", lambda: dc.certify_v(TALL, np.diag([1, np.nan, 1]))),
-        (DataError, r"shape \(3,\)", lambda: dc.certify_v(TALL, np.ones(3))),
-        (DataError, "X is inf", lambda: dc.certify_v(np.array([[np.inf], [0.0]]), np.eye(1))),
-        (ParameterError, "nu = 1.1", lambda: dc.certify_v(TALL, np.eye(3), 1.1)),
-        (ParameterError, "c has 2 weights for 3", lambda: dc.certify_v(TALL, np.eye(3), penalty=dc.Penalty(c=[1, 2]))),
-        (DataError, "Y_or_F has 5 rows for 12 points", lambda: dc.certify_y(TALL, np.ones((5, 2)))),
-        (ParameterError, "alpha = -1", lambda: dc.certify_y(TALL, np.eye(12), alpha=-1)),
-        (ParameterError, "nu = nan", lambda: dc.certify_y(TALL, np.eye(12), float("nan"))),
-        (ParameterError, "no formulation in Y alone", lambda: dc.certify_y(TALL, np.eye(12), penalty=dc.Penalty(c=1))),
-        (DataError, "only -1 and", lambda: dc.certify_labels(TALL, np.zeros(12), 0.0)),
-        (DataError, "3 labels for 12", lambda: dc.certify_labels(TALL, np.ones(3), 0.0)),
-        (ParameterError, "lower = nan", lambda: dc.certify_labels(TALL, np.ones(12), float("nan"))),
-        (ParameterError, "nu = 2", lambda: dc.certify_labels(TALL, np.ones(12), 0.0, nu=2)),
-    ],
-)  # fmt: skip
-def test_what_is_not_usable_is_named(error, words, call):
-    with pytest.raises(error, match=words):
-        call()
+# What is not usable: tests/project/test_bad_input.py and test_error_messages.py
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.0])

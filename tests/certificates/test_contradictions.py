@@ -6,25 +6,17 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
-from posed import best_direction
+from posed import best_direction, drop_beside_the_largest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_proof
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.problem.result import Status
 
 HUGE = np.array([[1e15, 3, 0, 0], [-1e15, 3, 0, 0], [0, -6, 0, 0]])
-
-
-def drop_beside_the_largest(X, a):
-    """A whitener that takes for zero what is small beside the largest column, whatever the ridge."""
-    _, singular, right = np.linalg.svd(X / a, full_matrices=False)
-    keep = singular > 8 * X.shape[1] * EPS * max(singular[0], 1.0)
-    return RidgeWhitener((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
 
 
 @pytest.fixture

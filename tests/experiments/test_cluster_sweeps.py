@@ -17,20 +17,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
-from test_interrupted_sweeps import Here, are_gone, claims, draw, measure, noted, without_seconds
+from toy import (
+    EXPERIMENT,
+    Here,
+    are_gone,
+    cells,
+    forget_noted,
+    interrupted,
+    logged,
+    measure,
+    noted,
+    one_error,
+    table_is,
+    without_seconds,
+)  # fmt: skip
 
 import experiments.harness.sweep as runner
 from experiments.harness import cluster, command
-from experiments.harness.command import INTERRUPTED, REFUSED, Experiment
-from experiments.harness.log import open_log, read_line
+from experiments.harness.command import INTERRUPTED, REFUSED
+from experiments.harness.log import open_log
 from experiments.harness.sweep import sweep
 
-ROOT = Path(__file__).parents[2]
+ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
+pytestmark = pytest.mark.usefixtures("folder")
 LONG = 120.0  # seconds: generous, for busy machines
-
-
-def few_cells(grid):
-    return [{"k": k, "text": text} for k, text in enumerate(["naïve", "=1+1", 'a, "b"\nc', "κ", "-0.5", "", "x", "y"])]
 
 
 def measure_and_wait(k, text):
@@ -69,16 +79,8 @@ def fail_variously(k, text):
     return measure(k, text)
 
 
-FEW = Experiment("few", few_cells, measure, draw, claims, {"tol": 1})
+FEW = replace(EXPERIMENT, cells=lambda grid: cells(grid)[:8])
 SLOW = replace(FEW, measure=measure_and_wait)
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("NOTED", "PROCESSES", "HALT"):
-        monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    (tmp_path / "noted").touch()
 
 
 def run(experiment, *arguments):
@@ -92,17 +94,8 @@ def expected(monkeypatch, capsys):
         patch.setattr(runner, "Worker", Here)
         assert run(FEW, "--out", "local") == 0
     capsys.readouterr()
-    Path("noted").write_text("")
-    return without_seconds(Path("local/few.csv"))
-
-
-def table_is(expected):
-    return without_seconds(Path("figures/few.csv")) == expected
-
-
-def logged():
-    lines = [line for path in Path("build").glob("few_full_*.log") for line in path.read_bytes().split(b"\n")[1:-1]]
-    return [read_line(line)[0] for line in lines]
+    forget_noted()
+    return without_seconds("local/toy.csv")
 
 
 def wait_until(holds):
@@ -125,6 +118,7 @@ def threads():
 
 @pytest.fixture
 def here(monkeypatch):
+    """Cells are measured in the threads of the cluster."""
     monkeypatch.setattr(cluster, "Worker", Here)
 
 
@@ -137,16 +131,11 @@ def test_the_table_of_a_cluster_is_that_of_a_local_run(threads, here, expected, 
 
 
 def test_either_way_completes_what_the_other_began(threads, here, expected, monkeypatch):
-    def stop(k, text):
-        if k == 4:
-            raise KeyboardInterrupt
-        return measure(k, text)
-
     monkeypatch.setattr(runner, "Worker", Here)
-    assert run(replace(FEW, measure=stop)) == INTERRUPTED
+    assert run(replace(FEW, measure=interrupted(lambda k: k == 4))) == INTERRUPTED
     done = len(logged())
     assert 0 < done < 8
-    Path("noted").write_text("")
+    forget_noted()
     assert run(FEW, "--scheduler", threads) == 0
     assert sum(noted().values()) == 8 - done
     assert table_is(expected)
@@ -176,7 +165,7 @@ def test_an_error_before_a_cell_begins_is_a_sentence(threads, capsys, monkeypatc
 
     monkeypatch.setattr(cluster, "Worker", refuse)
     assert run(FEW, "--scheduler", threads) == REFUSED
-    assert "cannot begin a cell (no process can be started)" in one_error(capsys)
+    assert "cannot begin a cell (no process can be started)" in one_error(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +192,7 @@ def test_workers_without_this_code_are_a_sentence(threads, monkeypatch, capsys, 
     with monkeypatch.context() as patch:
         change(patch)
         assert run(FEW, "--scheduler", threads) == REFUSED
-    assert sentence in one_error(capsys)
+    assert sentence in one_error(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense://x", "tcp://", "tls://127.0.0.1:1"])
@@ -213,7 +202,7 @@ def test_a_scheduler_that_cannot_be_reached_is_a_sentence_within_seconds(address
     started = time.perf_counter()
     assert run(FEW, "--scheduler", address) == REFUSED
     assert time.perf_counter() - started < 30.0
-    assert f"the scheduler {address} cannot be reached" in one_error(capsys)
+    assert f"the scheduler {address} cannot be reached" in one_error(capsys.readouterr().err)
 
 
 def test_without_dask_the_message_names_the_extra(monkeypatch, capsys):
@@ -221,13 +210,7 @@ def test_without_dask_the_message_names_the_extra(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "experiments.harness.cluster")
     monkeypatch.delattr("experiments.harness.cluster")
     assert run(FEW, "--scheduler", "tcp://127.0.0.1:1") == REFUSED
-    assert "distributed, which is missing: pip install 'diffrac-cvx[scale]'" in one_error(capsys)
-
-
-def one_error(capsys):
-    text = capsys.readouterr().err.partition("error: ")[2]
-    assert text.count("\n") == 1, text
-    return text
+    assert "distributed, which is missing: pip install 'diffrac-cvx[scale]'" in one_error(capsys.readouterr().err)
 
 
 def test_make_names_the_scheduler_only_where_it_is_set():
@@ -246,7 +229,7 @@ def test_make_names_the_scheduler_only_where_it_is_set():
 
 
 @pytest.fixture
-def processes(_folder):
+def processes(folder):
     """Two workers, each a process, with an allowance of two deaths a cell."""
     import dask
 
@@ -275,7 +258,7 @@ def test_workers_killed_in_mid_sweep_change_nothing(processes, expected):
 @pytest.mark.slow
 def test_a_cell_that_kills_every_worker_is_a_row_with_a_reason_and_harms_no_other(processes, expected):
     assert run(replace(FEW, measure=kill_its_worker), "--scheduler", processes, "--jobs", 2) == 0
-    rows = without_seconds(Path("figures/few.csv"))
+    rows = without_seconds("figures/toy.csv")
     assert rows[0] == [*expected[0], "reason"]
     (reason,) = (row[-1] for row in rows[1:] if row[-1])
     assert reason == rows[3][-1] == "2 workers of the cluster died while they measured it"
@@ -288,7 +271,7 @@ def test_limits_and_deaths_are_those_of_a_local_run(processes, tmp_path):
     for scheduler in (None, processes):
         with open_log(tmp_path / f"{scheduler is None}.log", {}) as log:
             table = sweep(
-                few_cells("full"), fail_variously, log, jobs=2, title="", seconds=6.0, memory=8.0, scheduler=scheduler
+                FEW.cells("full"), fail_variously, log, jobs=2, title="", seconds=6.0, memory=8.0, scheduler=scheduler
             )
         tables.append(table.drop(columns="seconds"))
     assert tables[0].to_csv() == tables[1].to_csv()
@@ -302,7 +285,7 @@ def start(experiment, *arguments):
     """Start a command in a process of its own, whose output goes to the files out and err."""
     name = next(name for name, value in globals().items() if value is experiment)
     code = (
-        f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests')!r}]\n"
+        f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(HERE)!r}]\n"
         "import test_cluster_sweeps as t\n"
         f"raise SystemExit(t.run(t.{name}, *sys.argv[1:]))\n"
     )
@@ -337,7 +320,7 @@ def test_cells_in_flight_are_cancelled_with_the_command(processes, expected, end
         assert last == "stopped: the rows so far are kept in build, and the same command completes them"
     assert len(logged()) == 7
     Path("halt").unlink()
-    Path("noted").write_text("")
+    forget_noted()
     assert run(FEW, "--scheduler", processes) == 0
     assert sum(noted().values()) == 1
     assert table_is(expected)
@@ -383,9 +366,9 @@ class ByHand:
 
 
 @pytest.fixture
-def by_hand(_folder):
+def by_hand(folder):
     """Workers where the project is; the scheduler elsewhere."""
-    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(HERE)]))
     hand.start_worker(ROOT)
     yield hand
     hand.end()
@@ -403,7 +386,7 @@ def test_a_scheduler_that_is_lost_is_a_sentence_within_half_a_minute_and_loses_n
     assert last.endswith("the same command goes on from there, with a scheduler or without")
     assert Path("err").read_text().count("error: ") == 1
     assert len(logged()) == 7
-    Path("noted").write_text("")
+    forget_noted()
     assert run(FEW, "--jobs", 2) == 0
     assert sum(noted().values()) == 1
     assert table_is(expected)
@@ -417,7 +400,7 @@ def test_a_worker_of_another_version_is_a_sentence_at_the_start_and_later(by_han
     for check in (cluster.check_code, lambda client, measure: None):
         monkeypatch.setattr(cluster, "check_code", check)
         assert run(FEW, "--scheduler", by_hand.address) == REFUSED
-        assert "has diffrac_cvx 0.1.0 and this is 9.9: install one version" in one_error(capsys)
+        assert "has diffrac_cvx 0.1.0 and this is 9.9: install one version" in one_error(capsys.readouterr().err)
 
 
 @pytest.mark.slow
@@ -444,7 +427,7 @@ def test_workers_that_have_not_the_package_at_all_are_a_sentence(capsys):
 def test_a_late_worker_without_the_experiments_is_a_sentence():
     Path("nothing/experiments").mkdir(parents=True)
     Path("nothing/experiments/__init__.py").write_text("raise ImportError('none')")
-    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(HERE)]))
     child = start(FEW, "--scheduler", hand.address)
     try:
         wait_until(lambda: "has no worker yet" in Path("out").read_text())
@@ -458,7 +441,7 @@ def test_a_late_worker_without_the_experiments_is_a_sentence():
 
 @pytest.mark.slow
 def test_a_sweep_waits_for_the_first_worker_until_the_scheduler_is_lost():
-    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+    hand = ByHand(PYTHONPATH=os.pathsep.join([str(ROOT), str(HERE)]))
     child = start(FEW, "--scheduler", hand.address)
     try:
         wait_until(lambda: "has no worker yet" in Path("out").read_text())

@@ -13,8 +13,7 @@ from experiments.harness.tables import read_table, write_table
 CELLS = pd.DataFrame(cells.cells_of("full"))
 
 
-def test_the_grid_has_every_family_at_every_size_and_no_cell_twice():
-    assert not CELLS.duplicated().any()
+def test_the_grid_has_every_family_at_every_size():
     taken = {"low_rank": SIZES, "fista": [(n, d) for n, d in SIZES if n * d * d <= cells.MOST_FISTA]}
     assert len(taken["fista"]) >= len(SIZES) - 1
     for name, sizes in taken.items():

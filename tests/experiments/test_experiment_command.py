@@ -42,12 +42,10 @@ def check(agreement):
 EXPERIMENT = Experiment("toy", cells, measure, draw, claims)
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
-def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with_the_claims(tmp_path, capsys):
+def test_a_full_run_writes_to_figures_and_a_smoke_run_to_build_and_both_end_with_the_claims(here, tmp_path, capsys):
     for grid, folder, largest in (("full", "figures", "0.6"), ("smoke", "build", "0.2")):
         assert run(EXPERIMENT, None, ["--grid", grid]) == 0
         *_, claim, last = capsys.readouterr().out.splitlines()
@@ -64,7 +62,7 @@ def test_draw_only_measures_nothing(tmp_path):
     assert (tmp_path / "figures" / "toy.png").read_text() == "3 points"
 
 
-def test_a_column_of_all_rows_together_is_in_the_table_that_is_written(tmp_path):
+def test_a_column_of_all_rows_together_is_in_the_table_that_is_written(here, tmp_path):
     def complete(table):
         return table.assign(share=table["value"] / table["value"].sum())
 
@@ -73,7 +71,7 @@ def test_a_column_of_all_rows_together_is_in_the_table_that_is_written(tmp_path)
 
 
 @pytest.mark.parametrize(("by", "status"), [(measure, 0), (measure_wrongly, 1)])
-def test_the_exit_status_says_whether_the_oracle_agrees(tmp_path, capsys, by, status):
+def test_the_exit_status_says_whether_the_oracle_agrees(here, tmp_path, capsys, by, status):
     held = replace(EXPERIMENT, oracle=Oracle(cells, by, compare), check=check)
     assert run(held, None, []) == status
     assert f"largest difference {status}" in capsys.readouterr().out
@@ -81,7 +79,7 @@ def test_the_exit_status_says_whether_the_oracle_agrees(tmp_path, capsys, by, st
     assert run(held, None, ["--draw-only"]) == status
 
 
-def test_an_option_of_its_own_chooses_the_variant_that_is_run(tmp_path, capsys):
+def test_an_option_of_its_own_chooses_the_variant_that_is_run(here, tmp_path, capsys):
     def by_name(name):
         if not name:
             raise dc.DataError("name is empty; give one")

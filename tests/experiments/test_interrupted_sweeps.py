@@ -4,7 +4,6 @@ The table at the end is that of a run which nothing disturbed, seconds aside, or
 Children are forked, so that a kill costs no imports; in the fast tests they measure in their own process.
 """
 
-import csv
 import errno
 import json
 import os
@@ -18,39 +17,31 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
+from toy import (
+    COUNT,
+    EXPERIMENT,
+    TEXTS,
+    Here,
+    are_gone,
+    cells,
+    forget_noted,
+    interrupted,
+    logged,
+    measure,
+    noted,
+    one_error,
+    table_is,
+    without_seconds,
+)  # fmt: skip
 
 import experiments.harness.command as command
 import experiments.harness.sweep as runner
 from diffrac_cvx.machine.processes import Answer, WorkerDiedError
-from diffrac_cvx.machine.writing import write_text
-from experiments.harness.claims import Finding
-from experiments.harness.command import INTERRUPTED, REFUSED, Experiment
+from experiments.harness.command import INTERRUPTED, REFUSED
 from experiments.harness.log import SweepError, open_log, read_line
 
-TEXTS = ("naïve", "=1+1", 'a, "b"\nc', "κ", "-0.5", "")
-COUNT = 24
-PAUSE = 0.01
-
-
-def cells(grid):
-    return [{"k": k, "text": TEXTS[k % len(TEXTS)]} for k in range(COUNT if grid == "full" else 3)]
-
-
-def measure(k, text):
-    started = time.perf_counter()
-    time.sleep(PAUSE)
-    if "NOTED" in os.environ:
-        with Path(os.environ["NOTED"]).open("a") as file:
-            file.write(f"{k}\n")
-    return {
-        "value": np.sin(k) * 10.0 ** (k % 40 - 20),
-        "nothing": [None, np.nan, np.inf][k % 3],
-        "pair": (k, str(k)),
-        "said": text * 2,
-        "seconds": time.perf_counter() - started,
-    }
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def measure_once_killed(k, text):
@@ -67,42 +58,6 @@ def measure_once_killed(k, text):
 def measure_slowly(k, text):
     time.sleep(1.0)
     return measure(k, text)
-
-
-def draw(table, stem):
-    write_text(stem.with_suffix(".png"), table.drop(columns="seconds").to_csv())
-
-
-def claims(table):
-    return [Finding("there are values", f"{len(table)} of them.")]
-
-
-EXPERIMENT = Experiment("toy", cells, measure, draw, claims, {"tol": 1})
-
-
-class Here:
-    """A worker without a process of its own."""
-
-    def __init__(self, memory_limit):
-        pass
-
-    def call(self, call, *, stopped, seconds):
-        return Answer(call.function(*call.arguments))
-
-    def close(self):
-        pass
-
-
-@pytest.fixture
-def here(monkeypatch):
-    monkeypatch.setattr(runner, "Worker", Here)
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NOTED", str(tmp_path / "noted"))
-    (tmp_path / "noted").touch()
 
 
 def run(*arguments, experiment=EXPERIMENT):
@@ -131,29 +86,6 @@ def has_ended(child):
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def without_seconds(path):
-    rows = list(csv.reader(path.open(newline="", encoding="utf-8")))
-    place = rows[0].index("seconds")
-    return [row[:place] + row[place + 1 :] for row in rows]
-
-
-def logged():
-    """The keys of the whole lines in the log, read without its lock."""
-    lines = [line for path in Path("build").glob("toy_full_*.log") for line in path.read_bytes().split(b"\n")[1:-1]]
-    return {read_line(line)[0] for line in lines}
-
-
-def noted():
-    numbers = [int(line) for line in Path("noted").read_text().split()]
-    return {k: numbers.count(k) for k in numbers}
-
-
-def one_sentence(text):
-    assert text.startswith("error: "), text
-    assert text.count("\n") == 1
-    return text
-
-
 @pytest.fixture
 def expected(capsys):
     """The table of a run that nothing disturbs, left where the committed one would be."""
@@ -161,33 +93,14 @@ def expected(capsys):
         patch.setattr(runner, "Worker", Here)
         assert run() == 0
     capsys.readouterr()
-    Path("noted").write_text("")
-    return without_seconds(Path("figures/toy.csv"))
-
-
-def table_is(expected):
-    return without_seconds(Path("figures/toy.csv")) == expected
+    forget_noted()
+    return without_seconds("figures/toy.csv")
 
 
 def children_of(process):
     """The processes that a process has started, by any of its threads."""
     lists = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")]
     return [int(number) for text in lists for number in text.split()]
-
-
-def are_gone(processes, seconds=90.0):
-    """Whether processes end by themselves; one that has ended and that nobody has asked about counts as ended."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            states = [Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] for number in processes]
-        except FileNotFoundError:
-            processes = [number for number in processes if Path(f"/proc/{number}").exists()]
-            continue
-        if set(states) <= {"Z"}:
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def kill_at(kills, moment, expected):
@@ -200,7 +113,7 @@ def kill_at(kills, moment, expected):
         if ended:
             assert os.waitstatus_to_exitcode(status) == 0, Path("err").read_text()
             before = {}
-            Path("noted").write_text("")
+            forget_noted()
         else:
             offspring = children_of(child)
             os.kill(child, signal.SIGKILL)
@@ -271,8 +184,7 @@ def test_a_death_is_a_row_unless_it_came_from_outside_and_does_not_repeat(code, 
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_from_outside_says_nothing_of_its_cell(expected, monkeypatch):
-    monkeypatch.setenv("TRIES", str(Path("tries").resolve()))
+def test_a_process_that_is_killed_from_outside_says_nothing_of_its_cell(expected):
     assert run(experiment=replace(EXPERIMENT, measure=measure_once_killed)) == 0
     assert Path("tries").read_text() == "xxx"
     assert table_is(expected)
@@ -293,16 +205,11 @@ def test_workers_killed_at_random_moments_change_nothing(expected):
 
 
 def test_control_c_keeps_the_rows_and_the_table(expected, here):
-    def interrupt(k, text):
-        if k == 7:
-            raise KeyboardInterrupt
-        return measure(k, text)
-
     before = Path("figures/toy.csv").read_bytes()
-    assert run(experiment=replace(EXPERIMENT, measure=interrupt)) == INTERRUPTED
+    assert run(experiment=replace(EXPERIMENT, measure=interrupted(lambda k: k == 7))) == INTERRUPTED
     assert Path("figures/toy.csv").read_bytes() == before
     done = len(logged())
-    Path("noted").write_text("")
+    forget_noted()
     assert run() == 0
     assert sum(noted().values()) == COUNT - done < COUNT
     assert table_is(expected)
@@ -346,7 +253,7 @@ def test_without_room_for_the_results_the_old_ones_stay(expected, here, capsys, 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_text", write_half)
         assert run() == REFUSED
-    said = one_sentence("error: " + capsys.readouterr().err.partition("error: ")[2])
+    said = one_error(capsys.readouterr().err)
     assert "No space left on device" in said
     assert "toy.csv" in said if which == "table" else "toy.png" in said
     assert Path("figures/toy.png").read_bytes() == before["png"]
@@ -386,7 +293,7 @@ def test_a_folder_without_rights_is_a_sentence_before_anything_is_measured(reado
 
     try:
         assert status_of(fork("--out", readonly if place == "out" else free, prepare=prepare)) == REFUSED
-        assert "cannot be written" in one_sentence(Path("err").read_text())
+        assert "cannot be written" in one_error(Path("err").read_text())
         assert not list(readonly.iterdir())
         assert not (free / "noted").exists()
     finally:
@@ -427,13 +334,8 @@ def test_a_log_that_its_run_deletes_while_another_opens_it_is_opened_anew(tmp_pa
 @pytest.fixture
 def log_of_six(expected, here):
     """The log of a run that ended after six rows, its lines; the fourth holds text in UTF-8."""
-
-    def stop(k, text):
-        if len(noted()) == 6:
-            raise KeyboardInterrupt
-        return measure(k, text)
-
-    assert command.run(replace(EXPERIMENT, measure=stop), None, []) == INTERRUPTED
+    stopped = replace(EXPERIMENT, measure=interrupted(lambda k: len(noted()) == 6))
+    assert command.run(stopped, None, []) == INTERRUPTED
     (path,) = Path("build").glob("*.log")
     lines = path.read_bytes().splitlines(keepends=True)
     assert len(lines) == 7
@@ -480,7 +382,7 @@ LEFT = {  # rows of the six that can still be read
 def test_of_a_damaged_log_all_is_kept_that_can_be_read(log_of_six, expected, which):
     path, lines = log_of_six
     path.write_bytes(spoil(lines, which))
-    Path("noted").write_text("")
+    forget_noted()
     assert run() == 0
     assert sum(noted().values()) == COUNT - LEFT[which]
     assert table_is(expected)
@@ -506,14 +408,14 @@ def test_a_changed_grid_gives_the_table_of_a_run_on_it(log_of_six, numbers):
     changed = replace(EXPERIMENT, cells=lambda name: grid)
     assert run("--out", "resumed", experiment=changed) == 0
     assert run("--out", "fresh", experiment=changed) == 0
-    assert without_seconds(Path("resumed/toy.csv")) == without_seconds(Path("fresh/toy.csv"))
+    assert without_seconds("resumed/toy.csv") == without_seconds("fresh/toy.csv")
 
 
 def test_other_settings_neither_use_nor_lose_the_rows(log_of_six):
-    Path("noted").write_text("")
+    forget_noted()
     assert run("--out", "other", experiment=replace(EXPERIMENT, settings={"tol": 2})) == 0
     assert sum(noted().values()) == COUNT
-    Path("noted").write_text("")
+    forget_noted()
     assert run() == 0
     assert sum(noted().values()) == COUNT - 6
 
@@ -531,9 +433,9 @@ def test_a_run_of_fewer_cells_leaves_the_whole_table(expected, here, capsys):
     assert run(experiment=fewer) == 0, "such as where a data set is not on this machine"
     assert "the results are written to build/partial" in capsys.readouterr().out
     assert Path("figures/toy.csv").read_bytes() == before
-    assert len(without_seconds(Path("build/partial/toy.csv"))) == 6
+    assert len(without_seconds("build/partial/toy.csv")) == 6
     assert run("--replace", experiment=fewer) == 0
-    assert len(without_seconds(Path("figures/toy.csv"))) == 6
+    assert len(without_seconds("figures/toy.csv")) == 6
 
 
 def test_cells_are_recognised_in_the_table_whatever_their_type(here):
@@ -554,12 +456,12 @@ def test_a_file_that_is_no_table_is_a_sentence(here, capsys, content):
     Path("figures/toy.csv").write_bytes(content)
     for arguments in (["--draw-only"], []):
         assert run(*arguments) == REFUSED
-        assert "figures/toy.csv is not a table" in one_sentence(capsys.readouterr().err)
+        assert "figures/toy.csv is not a table" in one_error(capsys.readouterr().err)
 
 
 def test_without_a_table_there_is_nothing_to_draw(capsys):
     assert run("--draw-only") == REFUSED
-    assert "figures/toy.csv cannot be read (No such file" in one_sentence(capsys.readouterr().err)
+    assert "figures/toy.csv cannot be read (No such file" in one_error(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("jobs", ["0", "-1", "two", "1.5"])

@@ -7,15 +7,6 @@ import pytest
 import diffrac_cvx as dc
 from experiments.unbalanced import cells as unbalanced_cells
 
-each_cells = pytest.mark.parametrize("module", [unbalanced_cells], ids=lambda module: module.__name__)
-
-
-@each_cells
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_a_grid_has_no_cell_twice(module, grid):
-    cells = [tuple(cell.items()) for cell in module.cells_of(grid)]
-    assert len(set(cells)) == len(cells) > 0
-
 
 def test_the_grids_are_the_papers_and_more():
     unbalanced = pd.DataFrame(unbalanced_cells.cells_of("full"))

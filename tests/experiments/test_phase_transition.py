@@ -1,17 +1,18 @@
 """Figure 1: its cells, its comparison with the oracle, and the rules of its verdicts on tables made for each answer."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
+from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, each_answer, verdict_of
 
 import diffrac_cvx as dc
-from experiments.harness.claims import Verdict
 from experiments.phase_transition import cells as phase_cells
 from experiments.phase_transition import claims as phase_claims
 from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
 from experiments.phase_transition.uniqueness import is_only_solution, wendel
 
-AGREES, PARTLY, DIFFERS, NOT_TESTED = Verdict.AGREES, Verdict.PARTLY, Verdict.DIFFERS, Verdict.NOT_TESTED
 LITERAL = "1-sparse, 1/sqrt(n)"
 
 
@@ -155,13 +156,12 @@ def test_a_diagonal_solution_is_proved_where_the_penalty_is_large():
 # The rules, each on tables made for its answers.
 
 
-def stream(
-    panel: str, power: float, *, factor: float = 1.0, rank_lag: float = 1.0, replications: int = 4
-) -> pd.DataFrame:
+@cache
+def stream(panel: str, power: float, *, factor: float = 1.0, rank_lag: float = 1.0) -> pd.DataFrame:
     """Return a table whose error passes 1/2 at about factor d^power, and whose rank does at rank_lag times that."""
     rng, rows = np.random.default_rng(0), []
     for d in (10, 14, 20, 28, 40):
-        for replication in range(replications):
+        for replication in range(4):
             at = factor * d**power * np.exp(0.05 * rng.standard_normal())
             for n in np.geomspace(0.5, 400_000, 70):
                 one = n >= rank_lag * at
@@ -171,69 +171,78 @@ def stream(
     return pd.DataFrame(rows)
 
 
-def short(panel: str) -> pd.DataFrame:
-    """Return a table with three dimensions, too few for a fit."""
-    table = stream(panel, 1.5)
-    return table[table["d"] <= 20]
+def at_power(panel: str, power: float | None) -> pd.DataFrame:
+    """Return a stream, or without a power one of three dimensions, too few for a fit."""
+    return stream(panel, 1.5).query("d <= 20") if power is None else stream(panel, power)
 
 
-@pytest.mark.parametrize(("power", "verdict"), [(1.9, AGREES), (2.6, PARTLY), (3.2, DIFFERS)])
-@pytest.mark.parametrize("rule", [phase_claims.affine_rank, phase_claims.affine_error])
-def test_the_affine_orders_can_agree_in_part_and_differ(rule, power, verdict):
-    assert rule(stream("affine", power)).verdict is verdict
-    assert rule(short("affine")).verdict is NOT_TESTED
-
-
-@pytest.mark.parametrize(("power", "verdict"), [(1.0, AGREES), (1.5, PARTLY), (2.2, DIFFERS)])
-def test_the_sparse_order_of_the_rank_can_agree_in_part_and_differ(power, verdict):
-    assert phase_claims.sparse_rank(stream(LITERAL, power)).verdict is verdict
-    assert phase_claims.sparse_rank(short(LITERAL)).verdict is NOT_TESTED
-
-
-@pytest.mark.parametrize(
-    ("literal", "other", "verdict"),
-    [(1.0, 2.0, AGREES), (2.0, 1.0, PARTLY), (1.5, 2.2, PARTLY), (2.1, 2.0, DIFFERS), (2.1, 2.3, DIFFERS)],
-)
-def test_the_sparse_order_of_the_error_needs_the_literal_reading(literal, other, verdict):
+def readings(literal: float | None, other: float | None) -> dict[str, pd.DataFrame]:
+    """Return streams whose error passes 1/2 at a power by the reading of the weight."""
     powers = {"1/sqrt(n)": literal, "1/n": other}
-    names = [f"4-sparse {kind}, {reading}" for kind in ("flat", "rotated") for reading in powers]
-    panel = {name: stream(name, powers[name.split(", ")[1]]) for name in names}
-    assert phase_claims.sparse_error(panel).verdict is verdict
-    assert phase_claims.sparse_error({name: short(name) for name in names}).verdict is NOT_TESTED
+    names = [(kind, reading) for kind in ("flat", "rotated") for reading in powers]
+    return {f"4-sparse {kind}, {reading}": at_power("4-sparse", powers[reading]) for kind, reading in names}
 
 
-@pytest.mark.parametrize(
-    ("strict", "loose", "verdict"), [(0.02, 0.02, AGREES), (1e-5, 0.02, PARTLY), (1e-5, 1e-5, DIFFERS)]
-)
-def test_spiked_solutions_are_uncertain_by_the_threshold_or_the_precision_or_not(strict, loose, verdict):
+def with_ratios(strict: float, loose: float) -> pd.DataFrame:
+    """Return a table in which a fifth of the cells have ratios of their own."""
     table = stream("affine", 1.8)
     some = np.arange(len(table)) % 5 == 0
-    table.loc[some, "eigenvalue_ratio"], table.loc[some, "loose_ratio"] = strict, loose
-    assert phase_claims.spiked(table).verdict is verdict
+    given = {"eigenvalue_ratio": strict, "loose_ratio": loose}
+    return table.assign(**{name: table[name].mask(some, value) for name, value in given.items()})
 
 
-def test_the_scalings_are_the_same_or_differ():
-    table = stream("affine", 1.8)
-    assert phase_claims.same_scaling(table).verdict is AGREES
-    assert phase_claims.same_scaling(stream("affine", 1.8, factor=0.2, rank_lag=5.0)).verdict is PARTLY  # ratio 1/5
-    other = stream("affine", 1.2)
-    table["rank_one"] = other["rank_one"].to_numpy()
-    assert phase_claims.same_scaling(table).verdict is DIFFERS
-    assert phase_claims.same_scaling(short("affine")).verdict is NOT_TESTED
+def scalings(power: float | None = 1.8, rank_power: float | None = None, **made: float) -> pd.DataFrame:
+    """Return a table whose error has one scaling and whose rank has another."""
+    table = stream("affine", power, **made) if made else at_power("affine", power)
+    return table if rank_power is None else table.assign(rank_one=stream("affine", rank_power)["rank_one"])
 
 
-@pytest.mark.parametrize(("rank_lag", "verdict"), [(1.0, AGREES), (2.4, PARTLY), (8.0, DIFFERS)])
-def test_high_rank_with_low_error_is_rare_or_not(rank_lag, verdict):
-    assert phase_claims.seldom_both(stream("affine", 1.8, rank_lag=rank_lag)).verdict is verdict
+RULES = {
+    "the affine order of the rank": (
+        lambda power: phase_claims.affine_rank(at_power("affine", power)),
+        ((1.9,), AGREES), ((2.6,), PARTLY), ((3.2,), DIFFERS), ((None,), NOT_TESTED),
+    ),
+    "the affine order of the error": (
+        lambda power: phase_claims.affine_error(at_power("affine", power)),
+        ((1.9,), AGREES), ((2.6,), PARTLY), ((3.2,), DIFFERS), ((None,), NOT_TESTED),
+    ),
+    "the sparse order of the rank": (
+        lambda power: phase_claims.sparse_rank(at_power(LITERAL, power)),
+        ((1.0,), AGREES), ((1.5,), PARTLY), ((2.2,), DIFFERS), ((None,), NOT_TESTED),
+    ),
+    "the sparse order of the error needs the literal reading": (
+        lambda literal, other: phase_claims.sparse_error(readings(literal, other)),
+        ((1.0, 2.0), AGREES), ((2.0, 1.0), PARTLY), ((1.5, 2.2), PARTLY), ((2.1, 2.0), DIFFERS), ((2.1, 2.3), DIFFERS),
+        ((None, None), NOT_TESTED),
+    ),
+    "spiked solutions are uncertain by the threshold or the precision": (
+        lambda strict, loose: phase_claims.spiked(with_ratios(strict, loose)),
+        ((0.02, 0.02), AGREES), ((1e-5, 0.02), PARTLY), ((1e-5, 1e-5), DIFFERS),
+    ),
+    "the scalings are the same": (
+        lambda **made: phase_claims.same_scaling(scalings(**made)),
+        ({}, AGREES), ({"factor": 0.2, "rank_lag": 5.0}, PARTLY), ({"rank_power": 1.2}, DIFFERS),
+        ({"power": None}, NOT_TESTED),
+    ),
+    "high rank with low error is rare": (
+        lambda rank_lag: phase_claims.seldom_both(stream("affine", 1.8, rank_lag=rank_lag)),
+        ((1.0,), AGREES), ((2.4,), PARTLY), ((8.0,), DIFFERS),
+    ),
+    "rank one always, or from enough points on": (
+        lambda power, factor: phase_claims.always_rank_one(stream(LITERAL, power, factor=factor)),
+        ((0.0, 0.1), AGREES), ((1.0, 0.5), PARTLY), ((2.0, 1.0), DIFFERS),
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("power", "factor", "verdict"), [(0.0, 0.1, AGREES), (1.0, 0.5, PARTLY), (2.0, 1.0, DIFFERS)])
-def test_rank_one_always_or_from_enough_points_on_or_not(power, factor, verdict):
-    assert phase_claims.always_rank_one(stream(LITERAL, power, factor=factor)).verdict is verdict
+@each_answer(RULES)
+def test_a_rule_gives_each_of_its_answers(rule, given, verdict):
+    assert verdict_of(rule, given) is verdict
 
 
 def test_the_findings_name_the_shares_that_the_table_has():
-    table = stream("4-sparse flat, 1/n", 1.0)
-    table["diagonal"] = (table["recovered"] == 0).astype(int)
-    assert "100 % of those not recovered" in phase_claims.proved_diagonal({"4-sparse flat, 1/n": table}).measured
+    name = "4-sparse flat, 1/n"
+    table = stream(name, 1.0)
+    table = table.assign(diagonal=(table["recovered"] == 0).astype(int))
+    assert "100 % of those not recovered" in phase_claims.proved_diagonal({name: table}).measured
     assert phase_claims.constants(stream("affine", 1.85)).measured.startswith("For d from 12 to 40")

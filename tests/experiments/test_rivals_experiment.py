@@ -1,6 +1,7 @@
 """The experiments beyond the paper: other methods on noiseless data, and noise on the labels."""
 
 import re
+from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,10 +10,8 @@ import pytest
 
 from experiments.harness import boundary as harness_boundary
 from experiments.harness import intervals
-from experiments.harness.claims import Finding
 from experiments.noise import cells as noise_cells
 from experiments.noise import claims as noise_claims
-from experiments.noise import plot as noise_plot
 from experiments.rivals import cells as rival_cells
 from experiments.rivals import claims as rival_claims
 from experiments.rivals import plot as rival_plot
@@ -23,37 +22,6 @@ def _few_draws(monkeypatch):
     """The bootstrap with few samples: these tests look at what is said, not at the width of intervals."""
     for module in (harness_boundary, intervals):
         monkeypatch.setattr(module, "DRAWS", 20)
-
-
-each_module = pytest.mark.parametrize("module", [rival_cells, noise_cells], ids=["rivals", "noise"])
-
-
-@each_module
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_a_grid_has_no_cell_twice_and_all_replications_of_each(module, grid):
-    cells = pd.DataFrame(module.cells_of(grid))
-    assert not cells.duplicated().any()
-    sizes = cells.groupby([name for name in cells if name != "replication"]).size()
-    assert sizes.nunique() == 1
-    assert sizes.iloc[0] >= (12 if grid == "full" else 2)
-
-
-@pytest.mark.parametrize(
-    ("module", "claims", "draw"),
-    [
-        (rival_cells, rival_claims.claims, rival_plot.draw),
-        (noise_cells, noise_claims.claims, noise_plot.draw),
-    ],
-    ids=["rivals", "noise"],
-)
-def test_the_smoke_grid_gives_a_figure_and_findings_with_numbers(module, claims, draw, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "RESTARTS", 1)
-    table = pd.DataFrame([{**cell, **module.measure(**cell)} for cell in module.cells_of("smoke")])
-    draw(table, tmp_path / "figure")
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
-    found = claims(table)
-    assert all(isinstance(finding, Finding) for finding in found)
-    assert all(re.search(r"\d", finding.measured) for finding in found)
 
 
 # Other methods
@@ -131,6 +99,12 @@ BOUNDARIES = {
 }
 
 
+@cache
+def found_boundaries():
+    """The boundaries of the usual table."""
+    return rival_claims.boundaries(made_table())
+
+
 def made_table(**changes):
     """A table in which each method succeeds from a known n on; the labels of the spectral method are never exact."""
     rows = []
@@ -148,8 +122,7 @@ def made_table(**changes):
 
 
 def test_the_boundaries_and_exponents_of_a_made_table_are_those_it_was_made_with():
-    table = made_table()
-    found = rival_claims.boundaries(table)
+    found = found_boundaries()
     for method in ("relaxation", "CURE", "spectral"):
         assert found["student", method].n50 == pytest.approx(BOUNDARIES[method](found["student", method].d), abs=2.1)
     assert np.all(found["gaussian", "k-means"].outside == 1)
@@ -161,12 +134,12 @@ def test_the_boundaries_and_exponents_of_a_made_table_are_those_it_was_made_with
     assert "k-means above 1148, exponent not determined" in first
 
 
-def last_word(table):
-    return rival_claims.last_word(table, rival_claims.boundaries(table)).measured
+def last_word(table, found=None):
+    return rival_claims.last_word(table, found or rival_claims.boundaries(table)).measured
 
 
 def test_where_the_lattice_succeeds_is_said_as_it_was_measured():
-    good = last_word(made_table())
+    good = last_word(made_table(), found_boundaries())
     assert "in all replications up to d = 24, and from d + 4 or d + 8 points in 100 %" in good
     assert "its boundary there is 25 (25 to 25)" in good
     bad = last_word(made_table(lattice=lambda d: d + (6.0 if d == 16 else 1.0)))
@@ -174,8 +147,7 @@ def test_where_the_lattice_succeeds_is_said_as_it_was_measured():
 
 
 def test_labels_that_are_never_exact_have_no_boundary_of_exact_recovery():
-    table = made_table()
-    measured = rival_claims.exact(rival_claims.boundaries(table), rival_claims.boundaries(table, 0.0)).measured
+    measured = rival_claims.exact(found_boundaries(), rival_claims.boundaries(made_table(), 0.0)).measured
     assert re.search(r"spectral 4\d\d \(\d+ to \d+\) and above 1148", measured)
     relaxation = re.search(r"relaxation (.*?) and (.*?);", measured)
     assert relaxation[1] == relaxation[2]
@@ -189,8 +161,8 @@ def test_the_boundary_of_the_relaxation_is_compared_with_the_statistical_dimensi
 
 def test_a_boundary_outside_the_grid_is_drawn_hollow_with_an_arrow():
     figure, ax = plt.subplots()
-    found = rival_claims.boundaries(made_table())
-    rival_plot.draw_boundary(ax, found["gaussian", "k-means"], rival_plot.STYLES["k-means"], "k-means")
+    found = found_boundaries()["gaussian", "k-means"]
+    rival_plot.draw_boundary(ax, found, rival_plot.STYLES["k-means"], "k-means")
     assert len([child for child in ax.get_children() if hasattr(child, "arrow_patch")]) == 4
     hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert len(hollow) == 4

@@ -26,13 +26,6 @@ SIZES = (100, 200, 500, 1000)
 # The grids.
 
 
-@pytest.mark.parametrize("module", [runtime_cells, robustness_cells], ids=["runtime", "robustness"])
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_a_grid_has_no_cell_twice(module, grid):
-    cells = [tuple(cell.items()) for cell in module.cells_of(grid)]
-    assert len(set(cells)) == len(cells) > 0
-
-
 def test_every_rival_is_run_on_instances_of_low_rank():
     table = pd.DataFrame(runtime_cells.cells_of("full"))
     gaps = table[table["goal"] == "gap"]

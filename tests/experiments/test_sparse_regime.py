@@ -232,13 +232,6 @@ def test_the_growth_in_l_is_that_of_the_table():
     assert not np.isfinite(models.growth_in_sparsity(found, 33).value)
 
 
-def test_the_findings_stand_on_a_small_grid():
-    rows = [{**cell, **regime_cells.measure(**cell)} for cell in regime_cells.cells_of("smoke")]
-    found = regime_claims.claims(pd.DataFrame(rows))
-    assert all("nan" not in claim.measured for claim in found)
-    assert found[0].verdict is NOT_TESTED
-
-
 def test_the_limit_is_decided_where_one_solver_fails():
     X, _, v = points_of(8, "flat", 64, 16, 7)
     assert least_change(X, v) == pytest.approx(2.9e-4, rel=0.1)

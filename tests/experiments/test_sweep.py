@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from toy import Here
 
+import experiments.harness.sweep as runner
 from experiments.harness.log import SweepError, open_log
 from experiments.harness.sweep import sweep
 from experiments.harness.tables import read_table, write_table
@@ -35,20 +37,13 @@ def note_and_measure(n: int, replication: int) -> dict:
     return measure(n, replication)
 
 
-def die(n: int, replication: int) -> dict:
-    if (n, replication) == (1, 1):
+def fail(n: int, replication: int) -> dict:
+    """One cell's process dies, one takes too long, one needs too much memory."""
+    if (n, replication) == (3, 1):
         os.kill(os.getpid(), signal.SIGSEGV)
-    return measure(n, replication)
-
-
-def linger(n: int, replication: int) -> dict:
     if (n, replication) == (1, 1):
         time.sleep(60)
-    return measure(n, replication)
-
-
-def devour(n: int, replication: int) -> dict:
-    if (n, replication) == (1, 1):
+    if (n, replication) == (2, 0):
         np.ones(10**10)
     return measure(n, replication)
 
@@ -69,7 +64,7 @@ def rows_in(path, settings=None):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_the_table_is_in_the_order_of_the_cells_whatever_the_jobs(tmp_path, jobs):
+def test_the_table_is_in_the_order_of_the_cells_whatever_the_jobs(tmp_path, here, jobs):
     assert list(run(tmp_path / "log", jobs=jobs)["value"]) == VALUES
 
 
@@ -83,28 +78,23 @@ def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path, monkeypatch):
     assert 0 < len(done) < len(CELLS)
     log.write_text(log.read_text() + '["half a li')  # killed while writing
     monkeypatch.setenv("NOTED", str(tmp_path / "noted"))
+    monkeypatch.setattr(runner, "Worker", Here)
     assert list(run(log, note_and_measure)["value"]) == VALUES
     assert len((tmp_path / "noted").read_text().split()) == len(CELLS) - len(done)
 
 
-@pytest.mark.parametrize(
-    ("function", "limits", "reason"),
-    [
-        (die, {}, "the process died: SIGSEGV"),
-        (linger, {"seconds": 3.0}, "stopped after 3 s"),
-        (devour, {"memory": 8.0}, "out of memory: Unable to allocate"),
-    ],
-)
-def test_a_cell_whose_process_fails_is_a_row_with_a_reason(tmp_path, function, limits, reason):
-    table = run(tmp_path / "log", function, jobs=2, **limits)
-    assert table["reason"][3].startswith(reason)
-    assert list(table["value"].drop(3)) == VALUES[:3] + VALUES[4:]
-    assert table["reason"].drop(3).isna().all()
+def test_a_cell_whose_process_fails_is_a_row_with_a_reason(tmp_path):
+    table = run(tmp_path / "log", fail, jobs=2, seconds=5.0, memory=8.0)
+    reasons = {1: "the process died: SIGSEGV", 3: "stopped after 5 s", 4: "out of memory: Unable to allocate"}
+    for i, reason in reasons.items():
+        assert table["reason"][i].startswith(reason)
+    assert list(table["value"].drop(list(reasons))) == [VALUES[i] for i in range(6) if i not in reasons]
+    assert table["reason"].drop(list(reasons)).isna().all()
 
 
-def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path):
+def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path, here):
     code = (
-        "import sys; from pathlib import Path; sys.path.insert(0, 'tests')\n"
+        f"import sys; from pathlib import Path; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from test_sweep import dawdle, run\n"
         "if __name__ == '__main__': run(Path(sys.argv[1]), dawdle, jobs=2)\n"
     )
@@ -124,7 +114,7 @@ def test_control_c_ends_a_sweep_whose_rows_the_next_run_keeps(tmp_path):
     assert list(run(log)["value"]) == VALUES
 
 
-def test_a_log_of_other_settings_is_neither_continued_nor_lost(tmp_path):
+def test_a_log_of_other_settings_is_neither_continued_nor_lost(tmp_path, here):
     log = tmp_path / "log"
     run(log, settings={"tol": 1})
     with pytest.raises(SweepError, match="rows of other settings: delete it"):

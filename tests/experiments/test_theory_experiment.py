@@ -6,12 +6,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from rules import AGREES, DIFFERS, NOT_TESTED, PARTLY, each_answer, verdict_of
 
 import diffrac_cvx as dc
-from experiments.harness.claims import Claim, Verdict
 from experiments.theory import (
     cells,
-    claims,
     claims_balanced,
     claims_labels,
     claims_sparse,
@@ -23,15 +22,6 @@ from experiments.theory import (
     spectrum,
     unique_solution,
 )
-
-AGREES, PARTLY, DIFFERS, NOT_TESTED = Verdict.AGREES, Verdict.PARTLY, Verdict.DIFFERS, Verdict.NOT_TESTED
-
-
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_a_grid_has_no_cell_twice(grid):
-    found = [tuple(cell.items()) for cell in cells.cells_of(grid)]
-    assert len(set(found)) == len(found) > 0
-
 
 # Uniqueness, exactly
 
@@ -291,29 +281,9 @@ def sizes(n=200, small=0, **columns):
     return table.assign(n_paper=100.0, n_paper_b=50.0, n_measured=10)
 
 
-@pytest.mark.parametrize(
-    ("rule", "column"), [(claims_balanced.proposition_a, "unique"), (claims_balanced.proposition_b, "right_b")]
-)
-@pytest.mark.parametrize(
-    ("n", "share", "verdict"),
-    [(200, 1.0, AGREES), (200, 0.8, PARTLY), (200, 0.3, DIFFERS), (20, 1.0, NOT_TESTED)],
-)
-def test_a_sufficient_number_of_points_is_judged_by_the_share_of_instances(rule, column, n, share, verdict):
-    assert rule(sizes(n, **{column: share})).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("n", "share", "verdict"),
-    [(200, 1.0, AGREES), (200, 0.8, PARTLY), (200, 0.3, DIFFERS), (20, 1.0, NOT_TESTED)],
-)
-def test_small_variance_is_judged_by_its_own_rows(n, share, verdict):
-    table = pd.concat([sizes(n, small=1, unique=share), sizes(200, unique=1.0 - share)])
-    assert claims_balanced.small_variance(table).verdict is verdict
-
-
-def test_the_proposition_is_judged_within_its_own_assumption():
-    outside = sizes(200, unique=0.0).assign(beta=9.0, variance=0.1)
-    assert claims_balanced.proposition_a(pd.concat([sizes(200), outside])).verdict is AGREES
+def small_variances(n, share):
+    """Rows of small variance, and others in which as many are not unique."""
+    return pd.concat([sizes(n, small=1, unique=share), sizes(200, unique=1.0 - share)])
 
 
 def recovery(exact=0.0, near=1.0, others=100, right=1.0, ratio=0.05, low_rank=1.0):
@@ -326,33 +296,6 @@ def recovery(exact=0.0, near=1.0, others=100, right=1.0, ratio=0.05, low_rank=1.
     return pd.concat([rademacher, nearby, several, few]).assign(d=10)
 
 
-@pytest.mark.parametrize(
-    ("exact", "near", "verdict"),
-    [(0.0, 1.0, AGREES), (0.3, 1.0, PARTLY), (0.0, 0.2, PARTLY), (0.0, 0.0, DIFFERS), (0.9, 1.0, DIFFERS)],
-)
-def test_the_kurtosis_needs_both_the_failures_and_the_control(exact, near, verdict):
-    assert claims_balanced.kurtosis(recovery(exact, near)).verdict is verdict
-
-
-def test_the_kurtosis_is_not_tested_by_a_few_instances():
-    assert claims_balanced.kurtosis(recovery().iloc[::10]).verdict is NOT_TESTED
-
-
-@pytest.mark.parametrize(
-    ("unique_b", "made", "verdict"),
-    [
-        (0.2, {}, AGREES),
-        (1.0, {}, PARTLY),
-        (0.2, {"ratio": 0.5}, PARTLY),
-        (0.2, {"right": 0.8}, PARTLY),
-        (0.2, {"right": 0.3}, DIFFERS),
-        (0.2, {"others": 10}, NOT_TESTED),
-    ],
-)
-def test_spiked_solutions_need_several_solutions_the_right_eigenvector_and_the_spectrum(unique_b, made, verdict):
-    assert claims_balanced.spiked(sizes(unique_b=unique_b), recovery(**made)).verdict is verdict
-
-
 def made_spectrum(mu_1=1.0, other=0.0, bound=0.5):
     rows = [spectrum.measure_spectrum(3, 1.0, beta) for beta in (1.8, 3.0)]
     table = pd.DataFrame(rows).assign(d=3, m=1.0, beta=[1.8, 3.0])
@@ -363,122 +306,57 @@ def made_spectrum(mu_1=1.0, other=0.0, bound=0.5):
     )
 
 
-@pytest.mark.parametrize(
-    ("made", "verdict"),
-    [
-        ({}, AGREES),
-        ({"bound": 9.0}, PARTLY),
-        ({"mu_1": 1.1}, PARTLY),
-        ({"other": 0.1}, PARTLY),
-        ({"mu_1": 1.1, "other": 0.1}, DIFFERS),
-    ],
-)
-def test_the_spectrum_is_right_in_all_in_part_or_not(made, verdict):
-    assert claims_balanced.eigenvalues(made_spectrum(**made)).verdict is verdict
+def second_entries(above, below=None):
+    """On either side of the condition, or on one."""
+    table = pd.DataFrame({"d": 3, "beta": 3.0, "m": [1.0, 0.1], "c_min": [above, below or above]})
+    return table.assign(c_min_bound=1.0, c_min_paper=table["c_min"])[: 1 if below is None else 2]
 
 
-@pytest.mark.parametrize(("above", "below", "verdict"), [(0.5, 0.5, AGREES), (0.5, 2.0, PARTLY), (2.0, 2.0, DIFFERS)])
-def test_the_bound_on_c_min_is_judged_on_either_side_of_its_condition(above, below, verdict):
-    table = pd.DataFrame({"d": 3, "beta": 3.0, "m": [1.0, 0.1], "c_min": [above, below]})
-    table = table.assign(c_min_bound=1.0, c_min_paper=table["c_min"])
-    assert claims_balanced.second_entry(table).verdict is verdict
-    assert claims_balanced.second_entry(table[:1]).verdict is NOT_TESTED
+def hessians(n, lost, kept):
+    return shares(n, ratio_chernoff=1 - lost, ratio_a=1.0, ratio_b=kept).astype(float)
 
 
-@pytest.mark.parametrize(
-    ("n", "lost", "kept", "verdict"),
-    [
-        (200, 0.0, 1.0, AGREES),
-        (200, 0.0, 0.7, PARTLY),
-        (200, 0.2, 1.0, DIFFERS),
-        (20, 0.0, 1.0, NOT_TESTED),
-    ],
-)
-def test_the_hessian_is_judged_at_three_numbers_of_points(n, lost, kept, verdict):
-    made = shares(n, ratio_chernoff=1 - lost, ratio_a=1.0, ratio_b=kept).astype(float)
-    assert claims_balanced.hessian(made).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("wrong", "agree", "verdict"),
-    [(0, 0.5, AGREES), (4, 0.5, PARTLY), (40, 0.5, DIFFERS), (0, 1.0, NOT_TESTED)],
-)
-def test_an_equivalence_is_judged_by_its_exceptions(wrong, agree, verdict):
+def one_dimension(wrong, agree):
+    """Rows in which labels are optimal where signs agree, but for a few."""
     table = shares(200, agree=agree).assign(ambiguous=0)
     table["optimal"] = table["recovered"] = np.where(np.arange(200) < wrong, 1 - table["agree"], table["agree"])
-    assert claims_balanced.one_dimension(table).verdict is verdict
-    family = pd.DataFrame({"k": 1, "n": 9, "independent": table["agree"], "diagonal": table["optimal"]})
-    assert claims_labels.diagonal(family).verdict is verdict
+    return table
 
 
-@pytest.mark.parametrize(
-    ("made", "verdict"),
-    [
-        ({}, AGREES),
-        ({"distance": 0.2}, PARTLY),
-        ({"mixture_rank": 3}, PARTLY),
-        ({"mixture_value": 1e-3}, DIFFERS),
-        ({"unique": 0}, NOT_TESTED),
-    ],
-)
-def test_the_rank_two_lemma_needs_its_value_its_rank_and_the_solver(made, verdict):
-    table = pd.DataFrame([{"alpha_step": 0.6, "unique": 1, "distance": 1e-6, "mixture_rank": 2, "mixture_value": 0.0}])
-    assert claims_labels.rank_two(table.assign(**made)).verdict is verdict
+def family(wrong, agree):
+    table = one_dimension(wrong, agree)
+    return pd.DataFrame({"k": 1, "n": 9, "independent": table["agree"], "diagonal": table["optimal"]})
 
 
-def points(factor, power, by=None, value=0.25, last=0):
+def rank_two(**made):
+    row = {"alpha_step": 0.6, "unique": 1, "distance": 1e-6, "mixture_rank": 2, "mixture_value": 0.0}
+    return pd.DataFrame([row | made])
+
+
+def points(factor, power, last=0, by=None):
     rng = np.random.default_rng(0)
     rows = [
         {"d": d, "replication": r, "n_measured": int(factor * d**power * rng.uniform(0.9, 1.1)) + last}
         for d in (6, 8, 10, 12)
         for r in range(8)
     ]
-    return pd.DataFrame(rows) if by is None else pd.DataFrame(rows).assign(**{by: value})
+    return pd.DataFrame(rows) if by is None else pd.DataFrame(rows).assign(**{by: 0.25})
 
 
-@pytest.mark.parametrize(
-    ("made", "verdict"),
-    [
-        ((0.6, 2.0), AGREES),
-        ((1.8, 2.0), PARTLY),  # more than twice as many
-        ((0.07, 3.0), PARTLY),  # another power
-        ((0.6, 2.0, 400), DIFFERS),  # not reached
-    ],
-)
-@pytest.mark.parametrize(("rule", "by"), [(claims_labels.rank_two_unique, "imbalance"), (claims_labels.support, "k")])
-def test_solution_sets_are_compared_with_the_balanced_one(rule, by, made, verdict):
-    factor, power, *last = made
-    assert rule(points(factor, power, by, last=sum(last)), points(0.5, 2.0)).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("n", "beyond", "verdict"),
-    [(60, 0.5, AGREES), (60, 0.175, PARTLY), (60, 0.0, DIFFERS), (5, 0.5, NOT_TESTED)],
-)
-def test_weights_above_one_are_judged_by_what_they_gain(n, beyond, verdict):
+def imbalances(n, beyond):
     table = pd.DataFrame({"error": np.full(n, 0.2), "error_beyond": beyond})
-    table = table.assign(imbalance_at_one=0.01, imbalance_beyond=0.0)
-    assert claims_labels.imbalance_weight(table).verdict is verdict
+    return table.assign(imbalance_at_one=0.01, imbalance_beyond=0.0)
 
 
-@pytest.mark.parametrize(
-    ("n", "one", "right", "verdict"),
-    [(200, 1.0, 1.0, AGREES), (200, 0.6, 1.0, PARTLY), (200, 0.5, 0.6, DIFFERS), (20, 1.0, 1.0, NOT_TESTED)],
-)
-def test_few_alternations_are_judged_from_one_start_and_run_to_the_end(n, one, right, verdict):
-    table = shares(n, few_random=one, few_eigenvectors=0.3, few_best=0.9, right=right).assign(k=2, rounds=3.0)
-    assert claims_labels.procrustes_few(table).verdict is verdict
+def rounds(n, one, right):
+    return shares(n, few_random=one, few_eigenvectors=0.3, few_best=0.9, right=right).assign(k=2, rounds=3.0)
 
 
-@pytest.mark.parametrize(
-    ("n", "ratio", "error", "verdict"),
-    [(60, 0.02, 0.0, AGREES), (60, 0.4, 0.0, PARTLY), (60, 0.02, 0.3, DIFFERS), (9, 0.02, 0.0, NOT_TESTED)],
-)
-def test_off_the_model_the_spectrum_and_the_error_are_judged_at_each_noise(n, ratio, error, verdict):
+def perturbed(n, ratio, error):
+    """Rows at three noises, the largest of which is told and not judged."""
     small = pd.DataFrame({"noise": np.full(n, 0.05), "eigenvalue_ratio": 0.01, "error": 0.0, "rank": 3, "d": 6})
-    table = pd.concat([small, small.assign(noise=0.1, eigenvalue_ratio=ratio, error=error)])
-    far = small.assign(noise=0.5, eigenvalue_ratio=0.9, error=0.9)  # is told, and not judged
-    assert claims_labels.perturbed(pd.concat([table, far])).verdict is verdict
+    far = small.assign(noise=0.5, eigenvalue_ratio=0.9, error=0.9)
+    return pd.concat([small, small.assign(noise=0.1, eigenvalue_ratio=ratio, error=error), far])
 
 
 def one_sparse_table(n=200, unique=1.0, right=1.0):
@@ -488,53 +366,106 @@ def one_sparse_table(n=200, unique=1.0, right=1.0):
     return made.assign(**both, **ratios, d=4, R=np.arange(n) % 2 * 0.1 + 0.9, n_a=100, n_b=20)
 
 
-@pytest.mark.parametrize(
-    ("rule", "made", "verdict"),
-    [
-        (claims_sparse.proposition_a, {}, AGREES),
-        (claims_sparse.proposition_a, {"right": 0.5}, PARTLY),
-        (claims_sparse.proposition_a, {"unique": 0.3}, DIFFERS),
-        (claims_sparse.proposition_a, {"n": 20}, NOT_TESTED),
-        (claims_sparse.proposition_b, {}, AGREES),
-        (claims_sparse.proposition_b, {"unique": 0.3}, PARTLY),
-        (claims_sparse.proposition_b, {"right": 0.3}, DIFFERS),
-        (claims_sparse.proposition_b, {"n": 20}, NOT_TESTED),
-    ],
-)
-def test_proposition_2_is_judged_by_uniqueness_and_by_what_the_solver_returns(rule, made, verdict):
-    assert rule(one_sparse_table(**made)).verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("made", "verdict"),
-    [
-        ({}, AGREES),
-        ({"alone": 0.78}, PARTLY),
-        ({"nonzeros": 18}, PARTLY),
-        ({"alone": 0.9}, DIFFERS),
-        ({"relaxed": 0.0, "alone": 0.0}, NOT_TESTED),
-        ({"n": 40}, NOT_TESTED),
-    ],
-)
-def test_the_rival_is_held_to_the_relaxation_each_at_its_best_weight(made, verdict):
-    made = {"n": 100, "alone": 0.2, "relaxed": 0.8, "nonzeros": 3} | made
+def rivals(n=100, alone=0.2, relaxed=0.8, nonzeros=3):
     columns = {f"{method}_{k}": 0.0 for method in ("alone", "relaxed", "missed") for k in range(4)}
-    columns |= {"alone_2": made["alone"], "relaxed_0": made["relaxed"], "missed_2": 1.0}
-    table = shares(made["n"], **columns).assign(d=20, n=40)
-    table = table.assign(**{f"nonzeros_{k}": made["nonzeros"] for k in range(4)})
-    assert claims_sparse.direction_alone(table).verdict is verdict
+    table = shares(n, **columns | {"alone_2": alone, "relaxed_0": relaxed, "missed_2": 1.0}).assign(d=20, n=40)
+    return table.assign(**{f"nonzeros_{k}": nonzeros for k in range(4)})
 
 
-@pytest.mark.slow
-def test_every_part_of_the_smoke_table_is_judged_and_drawn(tmp_path):
-    from experiments.theory.plot import draw
+OF_SHARES = ((200, 1.0), AGREES), ((200, 0.8), PARTLY), ((200, 0.3), DIFFERS), ((20, 1.0), NOT_TESTED)
+OF_EXCEPTIONS = ((0, 0.5), AGREES), ((4, 0.5), PARTLY), ((40, 0.5), DIFFERS), ((0, 1.0), NOT_TESTED)
+OF_SIZES = (
+    ((0.6, 2.0), AGREES),
+    ((1.8, 2.0), PARTLY),  # more than twice as many
+    ((0.07, 3.0), PARTLY),  # another power
+    ((0.6, 2.0, 400), DIFFERS),  # not reached
+)
+RULES = {
+    "a sufficient number of points is judged by the share of unique instances": (
+        lambda n, share: claims_balanced.proposition_a(sizes(n, unique=share)), *OF_SHARES
+    ),
+    "another is judged by the share of right instances": (
+        lambda n, share: claims_balanced.proposition_b(sizes(n, right_b=share)), *OF_SHARES
+    ),
+    "small variance is judged by its own rows": (
+        lambda n, share: claims_balanced.small_variance(small_variances(n, share)), *OF_SHARES
+    ),
+    "the proposition is judged within its own assumption": (
+        lambda outside: claims_balanced.proposition_a(
+            pd.concat([sizes(200), sizes(200, unique=0.0).assign(**outside)])
+        ),
+        (({"beta": 9.0, "variance": 0.1},), AGREES),
+    ),
+    "the kurtosis needs both the failures and the control": (
+        lambda exact, near: claims_balanced.kurtosis(recovery(exact, near)),
+        ((0.0, 1.0), AGREES), ((0.3, 1.0), PARTLY), ((0.0, 0.2), PARTLY), ((0.0, 0.0), DIFFERS), ((0.9, 1.0), DIFFERS),
+    ),
+    "the kurtosis is not tested by a few instances": (
+        lambda: claims_balanced.kurtosis(recovery().iloc[::10]), ((), NOT_TESTED)
+    ),
+    "spiked solutions need several solutions, the right eigenvector and the spectrum": (
+        lambda unique_b=0.2, **made: claims_balanced.spiked(sizes(unique_b=unique_b), recovery(**made)),
+        ({}, AGREES), ({"unique_b": 1.0}, PARTLY), ({"ratio": 0.5}, PARTLY), ({"right": 0.8}, PARTLY),
+        ({"right": 0.3}, DIFFERS), ({"others": 10}, NOT_TESTED),
+    ),
+    "the spectrum is right in all, in part or not": (
+        lambda **made: claims_balanced.eigenvalues(made_spectrum(**made)),
+        ({}, AGREES), ({"bound": 9.0}, PARTLY), ({"mu_1": 1.1}, PARTLY), ({"other": 0.1}, PARTLY),
+        ({"mu_1": 1.1, "other": 0.1}, DIFFERS),
+    ),
+    "the bound on c_min is judged on either side of its condition": (
+        lambda *made: claims_balanced.second_entry(second_entries(*made)),
+        ((0.5, 0.5), AGREES), ((0.5, 2.0), PARTLY), ((2.0, 2.0), DIFFERS), ((0.5,), NOT_TESTED), ((2.0,), NOT_TESTED),
+    ),
+    "the Hessian is judged at three numbers of points": (
+        lambda n, lost, kept: claims_balanced.hessian(hessians(n, lost, kept)),
+        ((200, 0.0, 1.0), AGREES), ((200, 0.0, 0.7), PARTLY), ((200, 0.2, 1.0), DIFFERS), ((20, 0.0, 1.0), NOT_TESTED),
+    ),
+    "an equivalence in one dimension is judged by its exceptions": (
+        lambda wrong, agree: claims_balanced.one_dimension(one_dimension(wrong, agree)), *OF_EXCEPTIONS
+    ),
+    "an equivalence of diagonal solutions is judged by its exceptions": (
+        lambda wrong, agree: claims_labels.diagonal(family(wrong, agree)), *OF_EXCEPTIONS
+    ),
+    "the lemma on rank two needs its value, its rank and the solver": (
+        lambda **made: claims_labels.rank_two(rank_two(**made)),
+        ({}, AGREES), ({"distance": 0.2}, PARTLY), ({"mixture_rank": 3}, PARTLY), ({"mixture_value": 1e-3}, DIFFERS),
+        ({"unique": 0}, NOT_TESTED),
+    ),
+    "the solutions of rank two are compared with the balanced ones": (
+        lambda *made: claims_labels.rank_two_unique(points(*made, by="imbalance"), points(0.5, 2.0)), *OF_SIZES
+    ),
+    "the solutions of several labels are compared with the balanced ones": (
+        lambda *made: claims_labels.support(points(*made, by="k"), points(0.5, 2.0)), *OF_SIZES
+    ),
+    "weights above one are judged by what they gain": (
+        lambda n, beyond: claims_labels.imbalance_weight(imbalances(n, beyond)),
+        ((60, 0.5), AGREES), ((60, 0.175), PARTLY), ((60, 0.0), DIFFERS), ((5, 0.5), NOT_TESTED),
+    ),
+    "few alternations are judged from one start and run to the end": (
+        lambda n, one, right: claims_labels.procrustes_few(rounds(n, one, right)),
+        ((200, 1.0, 1.0), AGREES), ((200, 0.6, 1.0), PARTLY), ((200, 0.5, 0.6), DIFFERS), ((20, 1.0, 1.0), NOT_TESTED),
+    ),
+    "off the model the spectrum and the error are judged at each noise": (
+        lambda n, ratio, error: claims_labels.perturbed(perturbed(n, ratio, error)),
+        ((60, 0.02, 0.0), AGREES), ((60, 0.4, 0.0), PARTLY), ((60, 0.02, 0.3), DIFFERS), ((9, 0.02, 0.0), NOT_TESTED),
+    ),
+    "proposition 2 is judged by uniqueness": (
+        lambda **made: claims_sparse.proposition_a(one_sparse_table(**made)),
+        ({}, AGREES), ({"right": 0.5}, PARTLY), ({"unique": 0.3}, DIFFERS), ({"n": 20}, NOT_TESTED),
+    ),
+    "proposition 2 is judged by what the solver returns": (
+        lambda **made: claims_sparse.proposition_b(one_sparse_table(**made)),
+        ({}, AGREES), ({"unique": 0.3}, PARTLY), ({"right": 0.3}, DIFFERS), ({"n": 20}, NOT_TESTED),
+    ),
+    "the rival is held to the relaxation, each at its best weight": (
+        lambda **made: claims_sparse.direction_alone(rivals(**made)),
+        ({}, AGREES), ({"alone": 0.78}, PARTLY), ({"nonzeros": 18}, PARTLY), ({"alone": 0.9}, DIFFERS),
+        ({"relaxed": 0.0, "alone": 0.0}, NOT_TESTED), ({"n": 40}, NOT_TESTED),
+    ),
+}  # fmt: skip
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
-    found = claims.claims(table)
-    judged = [claim for claim in found if isinstance(claim, Claim)]
-    assert len({claim.statement.name for claim in judged}) == len(judged) == 19
-    assert [claim.measured for claim in found if "nan" in claim.measured] == []
-    draw(table, tmp_path / "theory")
-    assert (tmp_path / "theory.png").stat().st_size > 10_000
+
+@each_answer(RULES)
+def test_a_rule_gives_each_of_its_answers(rule, given, verdict):
+    assert verdict_of(rule, given) is verdict

@@ -1,7 +1,6 @@
 """The law of wide tables: its theorems on random instances, its formulas, and every answer that its rules can give."""
 
 import cvxpy as cp
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +8,6 @@ import pytest
 import diffrac_cvx as dc
 from diffrac_cvx.problem.penalty import suggested_lam
 from experiments.wide_law import cells, claims, law
-from experiments.wide_law.plot import draw
 
 
 def small_table(seed, n=40, d=12, k=4, shift=1.5):
@@ -186,20 +184,3 @@ def test_a_rule_gives_each_of_its_answers(rule, table, word):
 def test_the_formula_is_judged_by_its_largest_error(off, n, word):
     table = pd.DataFrame({"kappa": np.full(n, 0.2), "kappa_formula": 0.2 * off})
     assert claims.noise_formula(table).comment.endswith(f"It says: {word}.")
-
-
-@pytest.mark.parametrize("grid", ["full", "smoke"])
-def test_a_grid_has_no_cell_twice(grid):
-    found = [tuple(cell.items()) for cell in cells.cells_of(grid)]
-    assert len(set(found)) == len(found) > 0
-
-
-def test_the_smoke_grid_is_measured_judged_and_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "COLUMNS", 60)
-    monkeypatch.setattr(cells, "SECONDS", 2.0)
-    table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
-    assert claims.violations(table[table["part"] == "groups"]) == 0
-    assert len(claims.claims(table)) == 7
-    draw(table, tmp_path / "wide_law")
-    plt.close("all")
-    assert (tmp_path / "wide_law.png").stat().st_size > 10_000

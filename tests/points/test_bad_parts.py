@@ -13,6 +13,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse
+from forms import as_dask, as_map
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.streamed import as_rows
@@ -38,7 +39,7 @@ def with_entry(value):
 
 
 def chunked(points):
-    return da.from_array(points, chunks=(20, points.shape[1]))
+    return as_dask(points, parts=3)
 
 
 def loaded(load):
@@ -66,9 +67,8 @@ def short_file(folder):
 
 
 def cut_map(folder):
-    np.save(folder / "cut.npy", X)
-    table = np.load(folder / "cut.npy", mmap_mode="r")
-    os.truncate(folder / "cut.npy", 500)
+    table = as_map(X, folder)
+    os.truncate(folder / "X.npy", 500)
     return table
 
 
@@ -112,7 +112,7 @@ BAD = {
     "no array": (lambda _: dask.delayed(X), "X is a dask Delayed.*pass a dask array"),
     "a missing file": (missing_file, r"X cannot be read: .*part0\.npy"),
     "a short file": (short_file, "X cannot be read: ValueError: mmap length is greater than file size"),
-    "a map of a file that was cut off": (cut_map, r"cut\.npy, which has 500 bytes where 2048 are needed"),
+    "a map of a file that was cut off": (cut_map, r"X\.npy, which has 500 bytes where 2048 are needed"),
     "a broken store": (lost_chunk, "X cannot be read"),
     "no permission": (
         lambda _: raise_error(PermissionError(13, "Permission denied", "/data/7")),
@@ -240,9 +240,7 @@ def test_a_limit_of_a_second_is_kept_while_a_table_is_read(seconds, parts):
     assert 0.0 <= result.lower <= result.upper <= 1.0
 
 
-def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(monkeypatch):
-    monkeypatch.setattr(sampling, "FROM", 100)
-    monkeypatch.setattr(sampling, "FEWEST", 50)
+def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(few_are_many):
     table = slow(0.002)
     limited = dc.low_rank(table, lam=0.02, tol=1e-12, time_limit=1.0)
     assert limited.status in (dc.Status.TIME_LIMIT, dc.Status.STALLED)

@@ -10,11 +10,13 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse
+from forms import as_map
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.changes import mark, mark_chunk
 from diffrac_cvx.points.streamed import as_rows
-from diffrac_cvx.solvers.factored import sampling
+
+pytestmark = pytest.mark.usefixtures("few_are_many")  # so that they are read by parts
 
 N, D = 2400, 4
 RIDGE = 0.1
@@ -22,21 +24,9 @@ X = np.random.default_rng(0).standard_normal((N, D))
 X[: N // 2, 0] += 3.0
 
 
-@pytest.fixture(autouse=True)
-def few_are_many(monkeypatch):
-    """A hundred rows are many, so that they are read by parts."""
-    monkeypatch.setattr(sampling, "FROM", 100)
-    monkeypatch.setattr(sampling, "FEWEST", 50)
-
-
 @pytest.fixture(scope="module")
 def optimum():
     return dc.low_rank(X, ridge=RIDGE, tol=1e-7)
-
-
-def as_map(folder):
-    np.save(folder / "X.npy", X)
-    return np.load(folder / "X.npy", mmap_mode="r+")
 
 
 def change_array(table):
@@ -56,9 +46,9 @@ def make_nan(table):
 
 
 CHANGES = {
-    "a memory map": (as_map, change_array),
-    "one bit of a memory map": (as_map, change_one_entry),
-    "a memory map that becomes NaN": (as_map, make_nan),
+    "a memory map": (lambda folder: as_map(X, folder), change_array),
+    "one bit of a memory map": (lambda folder: as_map(X, folder), change_one_entry),
+    "a memory map that becomes NaN": (lambda folder: as_map(X, folder), make_nan),
     "an array": (lambda _: X.copy(), change_array),
     "a sparse matrix": (lambda _: scipy.sparse.csr_array(X), change_sparse),
 }
@@ -137,7 +127,7 @@ def test_chunks_may_differ_by_rounding_when_they_are_computed_again(precision):
 def test_what_changes_after_the_solver_has_stopped_is_an_error_with_its_bracket(monkeypatch, tmp_path, optimum):
     from diffrac_cvx.solvers import stopping
 
-    table, judge = as_map(tmp_path), stopping.proved_value
+    table, judge = as_map(X, tmp_path), stopping.proved_value
 
     def change_then_judge(*arguments):
         change_array(table)
@@ -150,7 +140,7 @@ def test_what_changes_after_the_solver_has_stopped_is_an_error_with_its_bracket(
 
 
 def test_data_that_change_while_they_are_centred_prove_nothing(tmp_path):
-    table, calls = as_map(tmp_path), []
+    table, calls = as_map(X, tmp_path), []
 
     def poll():
         calls.append(1)
@@ -207,7 +197,7 @@ def test_a_map_that_is_cut_off_ends_no_process(tmp_path, call):
 
 
 def test_a_map_whose_name_stands_for_another_file_is_read_as_it_was(tmp_path):
-    table = as_map(tmp_path)
+    table = as_map(X, tmp_path)
     rows = as_rows(table)
     os.rename(tmp_path / "X.npy", tmp_path / "old.npy")
     (tmp_path / "X.npy").write_bytes(b"another file")

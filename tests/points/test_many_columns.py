@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from posed import direction_problem
+from posed import direction_problem, quiet
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
@@ -13,10 +13,6 @@ from diffrac_cvx.certificates.screening import ScreeningRadius, label_components
 from diffrac_cvx.points.checks import as_data
 
 MANY = 600  # columns, more than are multiplied at a time
-
-
-def quiet():
-    """Nobody to ask."""
 
 
 def linked_columns(m, links, n=60, seed=0):

@@ -1,9 +1,9 @@
 """What every form of points has to give: the sums of the array that it stands for."""
 
-import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse
+from forms import Form
 from rationals import centred, fractions
 
 from diffrac_cvx.points.dense import DensePoints
@@ -15,32 +15,45 @@ RNG = np.random.default_rng(0)
 TABLE = RNG.standard_normal((N, D)) * (RNG.random((N, D)) < 0.6)
 TABLE[7] = 0.0
 M = TABLE - TABLE.mean(axis=0)
+BASIS = np.random.default_rng(1).standard_normal((D + 1, 3))
 U, Y, u = RNG.standard_normal((D, 3)), RNG.standard_normal((N, 2)), RNG.uniform(0.5, 2.0, N)
-FORMS = {
-    "array": lambda: as_points(TABLE),
-    "read by parts": lambda: as_points(TABLE, by_rows=True),
-    "sparse by rows": lambda: as_points(scipy.sparse.csr_array(TABLE)),
-    "sparse by columns": lambda: as_points(scipy.sparse.csr_array(TABLE), by_columns=True),
-    "chunks": lambda: as_points(da.from_array(TABLE, chunks=(100, -1))),
+READ = {  # how a table in a form is read
+    "array": {},
+    "array read by parts": {"by_rows": True},
+    "memory map": {"by_rows": True},
+    "csr": {},
+    "csr by columns": {"by_columns": True},
+    "coo": {},
+    "dask": {},
 }
-OFFSET, SCALED = np.column_stack([M, np.ones(N)]), M * np.linspace(0.5, 2.0, D)
+FACTORS = np.linspace(0.5, 2.0, D + 1)
+OFFSET = np.column_stack([M, np.ones(N)])
 OTHERS = {
     "as it is": (lambda points: points, M),
-    "scaled": (lambda points: points.scaled(np.linspace(0.5, 2.0, D)), SCALED),
+    "scaled": (lambda points: points.scaled(FACTORS[:D]), M * FACTORS[:D]),
     "with an offset": (lambda points: points.with_offset(), OFFSET),
+    "with an offset, scaled": (lambda points: points.with_offset().scaled(FACTORS), OFFSET * FACTORS),
     "in a basis": (lambda points: points.in_basis(U), M @ U),
+    "in a basis, with an offset": (lambda points: points.with_offset().in_basis(BASIS), OFFSET @ BASIS),
     "by rows": (lambda points: points.by_rows(), M),
     "in columns": (lambda points: points.in_columns(), M),
 }
 
-each_form = pytest.mark.parametrize("form", FORMS)
+each_way = pytest.mark.parametrize("way", READ)
 
 
-@each_form
+@pytest.fixture
+def points_of(way, tmp_path):
+    """A function that reads an array in one of the forms, in one of the ways."""
+    form = Form(way.removesuffix(" read by parts").removesuffix(" by columns"), tmp_path)
+    return lambda table, **options: as_points(form(table), **READ[way], **options)
+
+
+@each_way
 @pytest.mark.parametrize("other", OTHERS)
-def test_every_form_has_the_sums_of_the_array(form, other):
+def test_every_form_has_the_sums_of_the_array(points_of, other):
     change, X = OTHERS[other]
-    points = change(FORMS[form]())
+    points = change(points_of(TABLE))
     W = RNG.standard_normal((X.shape[1], 3))
     XW = X @ W
     q = np.sum(XW**2, axis=1)
@@ -67,25 +80,28 @@ def test_every_form_has_the_sums_of_the_array(form, other):
         (sums.moments[0], X.T @ (X / np.sqrt(q)[:, None])),
         ((sums.roots, sums.squares), (np.sqrt(q).sum(), q.sum())),
     ]
+    if hasattr(points, "raw"):
+        np.testing.assert_allclose(points.raw(), TABLE, atol=1e-14)
     assert points.shape == X.shape
     assert len(points) == N
     for found, expected in pairs:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
-@each_form
-def test_every_form_knows_its_zeros(form):
-    table = np.where(np.arange(D) == 2, 0.0, TABLE)
-    points = {"array": lambda: as_points(table, warn=False)}.get(form, FORMS[form])()
-    np.testing.assert_array_equal(points.used_columns(), [True, True, form != "array", True, True, True])
+@each_way
+def test_every_form_knows_its_zeros(points_of):
+    whole = np.random.default_rng(4).integers(-5, 4, (60, 4))
+    points = points_of(np.concatenate([whole, -whole, np.zeros((2, 4))]) * [1, 1, 0, 1], warn=False)
+    np.testing.assert_array_equal(points.used_columns(), [True, True, False, True])
     assert points.any()
+    np.testing.assert_array_equal(points.zero_rows(), [*np.tile(~(whole * [1, 1, 0, 1]).any(axis=1), 2), True, True])
     np.testing.assert_array_equal(points.with_offset().zero_rows(), False)
 
 
-@each_form
+@each_way
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_sums_of_every_form_are_between_what_is_proved(form, sparse):
-    points, G = FORMS[form](), np.diag(RNG.uniform(0.5, 1.0, D))[:, :4]
+def test_the_sums_of_every_form_are_between_what_is_proved(points_of, sparse):
+    points, G = points_of(TABLE), np.diag(RNG.uniform(0.5, 1.0, D))[:, :4]
     offset = RNG.standard_normal(4)
     units = points.equal_units()
     norm = float(np.linalg.norm(G / units[:, None]) + np.linalg.norm(offset))

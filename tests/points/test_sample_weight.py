@@ -3,8 +3,10 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from oracles import augmented, best_fit, gamma, labellings
 from posed import direction_problem, proved_labels_value, proved_value
 from sklearn.exceptions import ConvergenceWarning
+from sparse_instances import instance, random_multipliers, random_partition, random_point
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
@@ -38,8 +40,6 @@ from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
 from diffrac_cvx.solvers.factored.growing import most_promising
 from diffrac_cvx.solvers.factored.solver import multiplier_at
 from diffrac_cvx.solvers.stopping import user_components
-from tests.oracles import augmented, best_fit, gamma, labellings
-from tests.sparse_instances import instance, random_multipliers, random_partition, random_point
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
@@ -345,10 +345,11 @@ def test_proved_values_are_not_below_the_exact_ones(seed):
     assert exact <= proved <= exact + 1e-9 * (1 + exact)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, 5])
-def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed):
+@pytest.mark.parametrize("seed", [0, 1, 3, 5, 9, 12])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_gap_bounds_the_distance_to_the_optimal_weights_of_the_rows(seed, weighted):
     X, nu, penalty = instance(seed)
-    w = np.random.default_rng(seed).uniform(0.05, 1.0, len(X)) ** 2
+    w = np.random.default_rng(seed).uniform(0.05, 1.0, len(X)) ** 2 if weighted else np.ones(len(X))
     points = read_points(X, w)
     problem = direction_problem(points.X, nu, penalty)
     V = dc.low_rank(X, nu, penalty, tol=1e-8, max_iter=3000, sample_weight=w).V

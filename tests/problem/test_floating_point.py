@@ -6,15 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from posed import proved_value
+from posed import drop_beside_the_largest, proved_value
 from rationals import fractions, is_semidefinite
-from test_contradictions import drop_beside_the_largest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import proof, values
 from diffrac_cvx.certificates.label_proof import projection_of
-from diffrac_cvx.certificates.proof import Pencil, proved_ratio, proved_shift
-from diffrac_cvx.points.floating_point import rounding_of_whitening, sum_error
+from diffrac_cvx.certificates.proof import Pencil, proved_ratio
+from diffrac_cvx.points.floating_point import rounding_of_whitening
 from diffrac_cvx.points.linear_algebra import power_of_two, whitener
 from diffrac_cvx.problem import direction_problem
 from experiments.stress import cells as stress_cells
@@ -52,20 +51,11 @@ def test_the_ratio_proved_is_a_little_above_the_largest_and_holds_without_roundi
 def test_a_side_hidden_by_rounding_proves_nothing():
     M, right = np.eye(2), np.diag([1.0, 1e-20])
     assert proved_ratio(Pencil(M, right, 0.0, 1e-16), 1e20, 1e-20) == np.inf
-    assert proved_ratio(Pencil(M, np.eye(2), 0.0, 0.0), np.inf, 1.0) == np.inf
-    assert proved_ratio(Pencil(M, np.eye(2), 0.0, 0.0), 1e200, 1.0) == np.inf
 
 
 def test_a_ratio_that_was_too_small_is_raised_or_given_up():
     assert proved_ratio(Pencil(np.eye(2), np.eye(2), 0.0, 0.0), 1.0 - 1e-15, 1.0) >= 1.0
     assert proved_ratio(Pencil(np.eye(2), np.eye(2), 0.0, 0.0), 0.5, 1.0) == np.inf
-
-
-def test_what_may_be_off_is_added():
-    t = proved_ratio(Pencil(np.eye(2), np.eye(2), 1e-3, 2e-3), 1.0, 1.0)
-    assert t * (1 - 2e-3) >= 1 + 1e-3
-    assert proved_shift(-np.eye(2), np.eye(2), 1e-3, 2e-3, 1.0) * (1 - 2e-3) >= 1 + 1e-3
-    assert proved_shift(-np.eye(2), np.zeros((2, 2)), 0.0, 0.0, 1.0) == np.inf
 
 
 # What rounding may change
@@ -99,11 +89,6 @@ def test_whitened_data_are_off_by_less_than_is_said(condition):
     assert float(off) ** 0.5 <= found.data_error <= 1e-11 * condition
     gram = [[sum(row[i] * row[j] for row in exact) / 30 - (i == j) for j in range(4)] for i in range(4)]
     assert float(sum(entry**2 for row in gram for entry in row)) ** 0.5 <= found.right_error <= 1e-10 * condition
-
-
-def test_gamma_is_that_of_the_books():
-    assert sum_error(1) == pytest.approx(2.0**-53, rel=1e-10)
-    assert sum_error(10**6) == pytest.approx(1.11e-10, rel=1e-2)
 
 
 # Values in sixty digits

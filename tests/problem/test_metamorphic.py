@@ -15,9 +15,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
@@ -70,7 +68,7 @@ class Case:
 
 def reference(name, solver):
     record = registry.RELAXATIONS[name]
-    tol = 1e-4 if solver == "CLARABEL" else 1e-3
+    tol = {"SCS": 1e-3, "CLARABEL": 1e-5 if name == "v_space_normalized" else 1e-6}[solver]
 
     def run(X, nu, penalty, alpha):
         parameters = registry.Parameters(nu=nu, penalty=penalty, alpha=alpha)
@@ -84,7 +82,7 @@ def fast(name, tol):
     return Case(lambda X, nu, penalty, alpha: record.run(X, nu, penalty, tol=tol), tol, solver=name)
 
 
-TOLERANCES = {"low_rank": 1e-6, "fista": 1e-3, "fista published": 5e-2}
+TOLERANCES = {"low_rank": 1e-7, "fista": 1e-3, "fista published": 5e-2}
 METHODS = {name: fast(name, TOLERANCES.get(name, 1e-3)) for name in registry.fast_solvers()}
 METHODS |= {f"{name}/{by}": reference(name, by) for name in registry.RELAXATIONS for by in registry.cvxpy_solvers()}
 PENALTIES = {
@@ -146,12 +144,14 @@ def equal_ridge(a, c):
     return not c.any() and len(set(a)) == 1
 
 
-ORIGIN = np.array([1e3, -7.0, 0.1])
+ORIGIN = np.array([1e6, -1e3, 0.1])
 UNITS = np.array([1e-3, 3.7, 1e4])
 CHANGES = {
     "rows in another order": Change(lambda X: X[ORDER], points=lambda n: np.argsort(ORDER)),
     "every row twice": Change(lambda X: np.repeat(X, 2, axis=0), points=lambda n: 2 * np.arange(n)),
     "columns in another order": Change(lambda X: X[:, COLUMNS], lambda a, c: (a[COLUMNS], c[COLUMNS])),
+    "another scale without a penalty": Change(lambda X: 1e8 * X, holds=no_penalty),
+    "columns in other units without a penalty": Change(lambda X: X * [1e-8, 1.0, 1e8], holds=no_penalty),
     "signs of columns": Change(lambda X: X * [1.0, -1.0, -1.0]),
     "the other sign": Change(lambda X: -X),
     "another origin": Change(lambda X: X + ORIGIN),
@@ -160,6 +160,9 @@ CHANGES = {
     "another basis without a penalty": Change(lambda X: X @ BASIS + 5.0, holds=no_penalty),
     "a rotation with an equal ridge": Change(lambda X: X @ TURN, holds=equal_ridge),
     "a constant column": Change(lambda X: np.column_stack([X, np.full(len(X), 0.1)]), one_more),
+    "a column constant up to rounding": Change(
+        lambda X: np.column_stack([X, np.where(np.arange(len(X)) % 2, 0.1, 0.3 - 0.2)]), one_more
+    ),
     "a column of zeros": Change(lambda X: np.column_stack([X, np.zeros(len(X))]), one_more),
     "a column twice without a ridge": Change(
         lambda X: X[:, [0, 1, 2, 0]], lambda a, c: (np.append(a, 0.0), c[[0, 1, 2, 0]]), holds=lambda a, c: not a.any()
@@ -276,12 +279,14 @@ KNOWN = {  # data, nu, penalty, the optimum of (15), labels where they are uniqu
     "two labels": (planted_columns(np.column_stack([PATTERNS[:, 0], PATTERNS[:, 1]]), 3), 1.0, dc.Penalty(), 0.0, None),
     "sign patterns": (PATTERNS, 1.0, dc.Penalty(), 0.0, None),
     "nu = 0": (X, 0.0, dc.Penalty(), 0.0, None),
-    "no features": (np.full((8, 2), 7.0), 0.6, dc.Penalty(), 0.6, None),
+    "no features": (np.full((8, 2), 0.1), 0.6, dc.Penalty(), 0.6, None),
     "a line": (LINE, 1.0, dc.Penalty(), on_a_line(0.0, 0.0), np.sign(LINE[:, 0])),
     "a line with a ridge": (LINE, 1.0, dc.Penalty(a=0.7), on_a_line(0.7, 0.0), np.sign(LINE[:, 0])),
     "a line with an l1 part": (LINE, 1.0, dc.Penalty(c=0.5), on_a_line(0.0, 0.5), np.sign(LINE[:, 0])),
     "a line with both": (LINE, 1.0, dc.Penalty(0.3, 0.5), on_a_line(0.3, 0.5), np.sign(LINE[:, 0])),
     "one-sparse labels": (SPARSE, 1.0, dc.Penalty.l1(0.3), 0.3 / 1.3, BALANCED),
+    "as many columns as rows": (X[:4] @ np.eye(3, 4), 1.0, dc.Penalty(), 0.0, None),
+    "more columns than rows": (X.T, 1.0, dc.Penalty(), 0.0, None),
     "a row at the mean": (np.vstack([LINE, [[0.0]]]), 1.0, dc.Penalty(), (15 * on_a_line(0, 0) + 1) / 16, None),
 }
 
@@ -326,79 +331,11 @@ def test_flipped_labels_are_the_same_labels(penalty):
     assert dc.certify_y(X, -Y[:, None], 0.4) == dc.certify_y(X, Y[:, None], 0.4)
 
 
-# What holds the numbers
+# Single precision, and threads
 
 
-def as_memmap(X, tmp_path):
-    path = tmp_path / "X.dat"
-    np.memmap(path, dtype=X.dtype, mode="w+", shape=X.shape)[:] = X
-    return np.memmap(path, dtype=X.dtype, mode="r", shape=X.shape)
-
-
-def read_only(X, _):
-    X = X.copy()
-    X.setflags(write=False)
-    return X
-
-
-CONTAINERS = {
-    "float32": lambda X, _: X.astype(np.float32),
-    "float16": lambda X, _: X.astype(np.float16),
-    "int": lambda X, _: X.astype(int),
-    "int8": lambda X, _: X.astype(np.int8),
-    "Fortran order": lambda X, _: np.asfortranarray(X),
-    "strided": lambda X, _: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
-    "big-endian": lambda X, _: X.astype(">f8"),
-    "read-only": read_only,
-    "pandas": lambda X, _: pd.DataFrame(X, columns=list("xyz")),
-    "memmap": as_memmap,
-    "list": lambda X, _: X.tolist(),
-    "tuples": lambda X, _: tuple(map(tuple, X)),
-    "matrix": lambda X, _: np.asmatrix(X),
-    "subclass": lambda X, _: np.ma.asarray(X),
-}
-WHOLE = np.random.default_rng(4).integers(-4, 5, (N, D)).astype(float)
 CONTAINED = {name: case for name, case in METHODS.items() if case.solver in ("low_rank", "fista")}
 CONTAINED["v_space/SCS"] = METHODS["v_space/SCS"]
-
-
-def summary(result):
-    return [result.lower, result.upper, *dc.rounding.kmeans_centered(result.F)]
-
-
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("method", CONTAINED)
-def test_a_solver_reads_the_numbers_whatever_holds_them(method, container, tmp_path):
-    run, penalty = METHODS[method].run, dc.Penalty(0.1, 0.2)
-    found = run(CONTAINERS[container](WHOLE, tmp_path), 0.4, penalty, 0.3)
-    assert summary(found) == summary(run(WHOLE, 0.4, penalty, 0.3))
-
-
-@pytest.mark.parametrize("container", [name for name in CONTAINERS if name != "matrix"])  # scikit-learn refuses one
-@pytest.mark.parametrize("estimator", ["DiffracClustering", "MultiLabelDiffrac"])
-def test_an_estimator_reads_the_numbers_whatever_holds_them(estimator, container, tmp_path):
-    one, several = dc.DiffracClustering(c=0.1), dc.MultiLabelDiffrac(2, random_state=0)
-    model = one if estimator == "DiffracClustering" else several
-    expected = model.fit(WHOLE)
-    labels, bounds = expected.labels_.copy(), (expected.lower_bound_, expected.upper_bound_)
-    model.fit(CONTAINERS[container](WHOLE, tmp_path))
-    np.testing.assert_array_equal(model.labels_, labels)
-    assert (model.lower_bound_, model.upper_bound_) == bounds
-
-
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "bsr", "dok"])
-@pytest.mark.parametrize("make", ["array", "matrix"])
-def test_the_estimators_take_sparse_data_and_what_needs_an_array_refuses_them(kind, make):
-    sparse = getattr(scipy.sparse, f"{kind}_{make}")(WHOLE)
-    expected = dc.DiffracClustering(c=0.1, tol=1e-9).fit(WHOLE)
-    model = dc.DiffracClustering(c=0.1, tol=1e-9).fit(sparse)
-    np.testing.assert_array_equal(model.labels_, expected.labels_)
-    np.testing.assert_array_equal(model.predict(sparse), expected.labels_)
-    assert model.lower_bound_ == pytest.approx(expected.lower_bound_, abs=2e-9)
-    assert model.upper_bound_ == pytest.approx(expected.upper_bound_, abs=2e-9)
-    for function in (dc.v_space, dc.compare, dc.baselines.cure):
-        with pytest.raises(dc.DataError, match=r"X is a sparse matrix; pass X\.toarray\(\)"):
-            function(sparse) if function is not dc.baselines.cure else function(sparse, rng=0)
 
 
 def test_rounding_to_single_precision_changes_the_bracket_by_as_much_and_no_label():

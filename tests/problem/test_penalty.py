@@ -1,9 +1,13 @@
-"""The penalty: its value, its weights as arrays, its multiples, and what is refused."""
+"""The penalty: its value, its weights as arrays, its multiples, what is refused, and one name for it on every face.
+
+Everywhere lam and ridge are the weights themselves, and a and c their roots.
+"""
 
 import numpy as np
 import pytest
 from oracles import gamma
 
+import diffrac_cvx as dc
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.problem.penalty import Penalty, ridge_of, weights_of
 
@@ -44,23 +48,49 @@ def test_a_number_is_the_same_weight_for_every_feature_and_an_array_has_one_for_
     np.testing.assert_array_equal(ridge_of(Penalty(A), 3), A)
 
 
-def test_weights_are_copied_and_cannot_be_written():
+@pytest.mark.parametrize(("name", "root"), [("c", "c"), ("a", "a"), ("lam", "c"), ("ridge", "a")])
+def test_weights_are_copied_and_cannot_be_written(name, root):
     given = C.copy()
-    penalty = Penalty(c=given)
+    penalty = Penalty(**{name: given})
     given[:] = 7.0
-    np.testing.assert_array_equal(penalty.weights(3)[1], C)
+    np.testing.assert_array_equal(getattr(penalty, name), C)
     with pytest.raises(ValueError, match="read-only"):
-        penalty.c[0] = 1.0
+        getattr(penalty, root)[0] = 1.0
 
 
-BAD = [-0.1, np.nan, np.inf, 1.001e100, "0.1", None, 1j, np.ones((3, 1)), [0.1, -0.1], list("abc")]
+BAD = {
+    "negative": (-0.1, ""),
+    "NaN": (np.nan, ""),
+    "infinite": (np.inf, ""),
+    "beyond a hundred digits": (1.001e100, ""),
+    "text": ("0.1", ""),
+    "complex": (1j, ""),
+    "a column": (np.ones((3, 1)), r"[\s\S]*1-d array"),
+    "a list of one list": ([[1.0]], r"[\s\S]*1-d array"),
+    "one negative": ([0.1, -0.1], ""),
+    "one NaN": ([0.0, np.nan, 1.0], ""),
+    "one infinite": ([1.0, np.inf], "inf"),
+    "letters": (list("abc"), ""),
+}
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_a_weight_that_is_not_a_number_from_zero_on_is_refused(bad):
-    for name in ("a", "c"):
-        with pytest.raises(ParameterError, match=f"{name} = "):
-            Penalty(**{name: bad})
+@pytest.mark.parametrize("name", ["a", "c", "lam", "ridge"])
+@pytest.mark.parametrize(("bad", "words"), BAD.values(), ids=BAD)
+def test_a_weight_that_is_not_a_number_from_zero_on_is_refused(name, bad, words):
+    with pytest.raises(ParameterError, match=f"^{name} = {words}"):
+        Penalty(**{name: bad})
+
+
+@pytest.mark.parametrize("name", ["a", "c"])
+def test_no_weight_at_all_is_refused_where_it_is_given(name):
+    with pytest.raises(ParameterError, match=f"^{name} = None"):
+        Penalty(**{name: None})
+
+
+@pytest.mark.parametrize("lam", [-1.0, np.nan, "x"])
+def test_a_weight_of_the_l1_norm_alone_is_refused_alike(lam):
+    with pytest.raises(ParameterError, match="lam = "):
+        Penalty.l1(lam)
 
 
 def test_weights_up_to_a_hundred_digits_are_taken_and_whole_numbers_too():
@@ -79,6 +109,66 @@ def test_what_is_no_penalty_is_refused_with_an_example():
         weights_of(0.1, 3)
 
 
-def test_an_l1_part_has_no_formulation_in_the_labels_alone():
-    with pytest.raises(ParameterError, match="lifted or v_space"):
-        ridge_of(Penalty(c=C), 3)
+# Names
+
+
+X = dc.datasets.make_planted(20, 4, noise=0.3, rng=0).X
+BY_ROOTS = dc.Penalty(a=0.5, c=0.2)
+WEIGHTS = {"lam": 0.2**2, "ridge": 0.5**2}
+
+
+@pytest.mark.parametrize("shape", [(), (4,)])
+def test_a_weight_is_the_square_of_its_root(shape):
+    lam, ridge = np.full(shape, 0.04), np.full(shape, 0.25)
+    penalty = Penalty(lam=lam, ridge=ridge)
+    for mine, roots in zip(penalty.weights(4), BY_ROOTS.weights(4), strict=True):
+        np.testing.assert_allclose(mine, roots)
+    np.testing.assert_allclose(Penalty(a=penalty.a, c=penalty.c).lam, lam)
+    assert repr(Penalty(lam=0.01)) == "Penalty(lam=0.01, ridge=0.0)"
+    assert Penalty.l1(0.01, 0.5) == Penalty(a=0.5, lam=0.01)
+
+
+@pytest.mark.parametrize("weights", [{"a": 1.0, "ridge": 1.0}, {"c": 0.1, "lam": 0.1}])
+def test_a_weight_and_its_root_are_not_given_together(weights):
+    with pytest.raises(dc.ParameterError, match="not both"):
+        Penalty(**weights)
+
+
+@pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
+def test_solvers_take_the_weights_themselves(solver):
+    mine, other = solver(X, lam=0.04, ridge=0.25), solver(X, penalty=BY_ROOTS)
+    assert mine.value == pytest.approx(other.value, abs=1e-9)
+
+
+@pytest.mark.parametrize("builder", [dc.v_space, dc.lifted])
+def test_builders_take_the_weights_themselves(builder):
+    mine, other = dc.solve(builder(X, **WEIGHTS)), dc.solve(builder(X, penalty=BY_ROOTS))
+    assert mine.value == pytest.approx(other.value, abs=1e-7)
+
+
+def test_certificates_comparisons_and_paths_take_them_too():
+    result = dc.low_rank(X, **WEIGHTS)
+    assert dc.certify_v(X, result, **WEIGHTS) == dc.certify_v(X, result, penalty=Penalty(**WEIGHTS))
+    labels = dc.rounding.kmeans_centered(result.F)
+    assert dc.certify_labels(X, labels, result, **WEIGHTS).gap >= 0.0
+    label_space = dc.solve(dc.penalized_nu(X, ridge=0.25))
+    bracket, other = dc.certify_y(X, label_space.F, ridge=0.25), dc.low_rank(X, ridge=0.25)
+    assert max(bracket.lower, other.lower) <= min(bracket.upper, other.upper)
+    table = dc.compare(X, methods=["low_rank"], **WEIGHTS)
+    assert table.rows[0]["value"] == pytest.approx(result.value, abs=1e-4)
+    path = dc.paths.lambda_path(X, [0.04], ridge=0.25)
+    assert path.value[0] == pytest.approx(result.value, abs=1e-4)
+
+
+def test_a_penalty_and_weights_are_not_given_together():
+    with pytest.raises(dc.ParameterError, match="not both"):
+        dc.low_rank(X, penalty=BY_ROOTS, lam=0.1)
+
+
+def test_the_estimators_take_either():
+    labels = [
+        dc.DiffracClustering(**weights).fit(X).result_.value
+        for weights in ({"lam": 0.04, "ridge": 0.25}, {"a": 0.5, "c": 0.2}, {"a": 0.5, "lam": 0.04})
+    ]
+    assert np.ptp(labels) < 1e-4
+    assert dc.DiffracClustering(ridge=0.0).fit(X).upper_bound_ < dc.DiffracClustering().fit(X).upper_bound_

@@ -20,22 +20,7 @@ def read_only(X):
     return X
 
 
-def value(relaxation):
-    return dc.solve(relaxation, "CLARABEL", tol=1e-6).value
-
-
-# The optimum by every solver at nu = 1, to 1e-6 (CLARABEL) or to its own proved gap.
-VALUES = {
-    "penalized_nu": (lambda X, **more: value(dc.penalized_nu(X, **more)), 1e-6),
-    "lifted": (lambda X, **more: value(dc.lifted(X, **more)), 1e-6),
-    "v_space": (lambda X, **more: value(dc.v_space(X, **more)), 1e-6),
-    "low_rank": (lambda X, **more: dc.low_rank(X, tol=1e-7, **more).value, 2e-7),
-    "fista": (lambda X, **more: dc.fista(X, **more).value, 1e-3),
-}
-each_solver = pytest.mark.parametrize("solver", VALUES)
-
-
-# Odd data with a known answer
+# Odd data; problem/test_metamorphic.py has the optima that stay
 
 SAME = {
     "a constant column": np.column_stack([X[:, :1], np.full(16, 0.1), X[:, 1:]]),
@@ -50,50 +35,6 @@ SAME = {
     "every row twice": np.repeat(X, 2, axis=0),
     "another order": X[::-1, ::-1],
 }
-
-
-@quiet
-@pytest.mark.parametrize("changed", SAME.values(), ids=SAME)
-@each_solver
-def test_a_change_of_form_leaves_the_optimum(solver, changed):
-    optimum, tol = VALUES[solver]
-    assert optimum(changed) == pytest.approx(optimum(X), abs=2 * tol)
-
-
-@quiet
-@pytest.mark.parametrize(
-    "form", ["a constant column", "a column of zeros", "an offset", "every row twice", "another order"]
-)
-@pytest.mark.parametrize("solver", ["lifted", "v_space", "low_rank", "fista"])
-def test_a_change_of_form_leaves_the_optimum_with_an_l1_part(solver, form):
-    optimum, tol = VALUES[solver]
-    penalty = dc.Penalty(c=0.3)
-    assert optimum(SAME[form], penalty=penalty) == pytest.approx(optimum(X, penalty=penalty), abs=2 * tol)
-
-
-@each_solver
-def test_a_row_at_the_mean_can_be_fitted_by_nothing(solver):
-    """At a zero row the score is 0 and the label is not: it costs 1."""
-    optimum, tol = VALUES[solver]
-    centred = X - X.mean(axis=0)
-    expected = (16 * optimum(centred) + 2) / 18
-    assert optimum(np.vstack([centred, np.zeros((2, 3))])) == pytest.approx(expected, abs=2 * tol)
-
-
-@quiet
-@each_solver
-@pytest.mark.parametrize("nu", [0.0, 0.3, 1.0])
-def test_without_features_the_optimum_is_nu(solver, nu):
-    optimum, tol = VALUES[solver]
-    assert optimum(np.full((6, 2), 0.1), nu=nu) == pytest.approx(nu, abs=tol)
-
-
-@quiet
-@each_solver
-def test_with_as_many_features_as_points_everything_fits(solver):
-    optimum, tol = VALUES[solver]
-    assert optimum(X[:4]) == pytest.approx(0.0, abs=tol)
-    assert optimum(X.T) == pytest.approx(0.0, abs=tol)
 
 
 @quiet
@@ -166,41 +107,7 @@ def test_nothing_is_said_of_sound_data(function):
     assert said(function, battery.X) == []
 
 
-# Containers
-
-
-@each
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda X: X.astype(np.int64),
-        lambda X: X.astype(np.int8),
-        lambda X: X.astype(np.float32),
-        lambda X: X.astype(object),
-        lambda X: X.astype(">f8"),
-        np.asfortranarray,
-        read_only,
-        pd.DataFrame,
-        lambda X: pd.DataFrame(X, index=list("hgfedcba"), columns=list("xyz")).astype("Int64"),
-        np.ndarray.tolist,
-        lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
-    ],
-    ids=[
-        "int",
-        "int8",
-        "float32",
-        "object",
-        "big-endian",
-        "fortran",
-        "read-only",
-        "pandas",
-        "Int64",
-        "list",
-        "strided",
-    ],
-)
-def test_the_container_of_the_data_does_not_matter(function, change):
-    np.testing.assert_array_equal(function(change(battery.X)), function(battery.X))
+# Containers: tests/points/test_forms.py tries all forms of tables
 
 
 @quiet

@@ -27,6 +27,7 @@ from pathlib import Path, PurePath
 import numpy as np
 import pandas as pd
 import pytest
+from packed import forged_npy, npy, npz, parquet
 
 import diffrac_cvx as dc
 from diffrac_cvx.app import report
@@ -159,24 +160,12 @@ def _folder(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("owned"))
 
 
-def packed_array(array):
-    file = io.BytesIO()
-    np.save(file, array, allow_pickle=True)
-    return file.getvalue()
-
-
-def packed_arrays(**arrays):
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
-    return file.getvalue()
-
-
 HOSTILE = np.array([[Exploit(), 1.0], [2.0, 3.0]], dtype=object)
 PICKLED = {
-    "objects.npy": packed_array(HOSTILE),
-    "objects.npz": packed_arrays(X=HOSTILE),
-    "labels.npz": packed_arrays(X=np.eye(2), y=HOSTILE[0]),
-    "names.npz": packed_arrays(X=np.eye(2), feature_names=HOSTILE[0]),
+    "objects.npy": npy(HOSTILE),
+    "objects.npz": npz(X=HOSTILE),
+    "labels.npz": npz(X=np.eye(2), y=HOSTILE[0]),
+    "names.npz": npz(X=np.eye(2), feature_names=HOSTILE[0]),
     "pickle.npy": pickle.dumps(Exploit()),
     "pickle.npz": pickle.dumps(Exploit()),
     "pickle.parquet": pickle.dumps(Exploit()),
@@ -217,7 +206,7 @@ def test_a_pickle_in_the_file_of_a_known_set_is_not_even_parsed(monkeypatch, tmp
 
 def test_a_pickle_with_the_right_checksum_is_refused_too(monkeypatch, tmp_path):
     monkeypatch.setenv(files.HOME, str(tmp_path))
-    content = packed_arrays(X=HOSTILE, Y=HOSTILE)
+    content = npz(X=HOSTILE, Y=HOSTILE)
     monkeypatch.setitem(SETS, "corel5k", replace(SETS["corel5k"], sha256=hashlib.sha256(content).hexdigest()))
     (tmp_path / SETS["corel5k"].file).write_bytes(content)
     with pytest.raises(ValueError, match="allow_pickle=False"):
@@ -407,36 +396,26 @@ def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypa
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(kind, monkeypatch):
     zeros = np.zeros((100_000, 10))
-    content = packed_arrays(X=zeros)
+    content = npz(X=zeros)
     if kind == "parquet":
-        file = io.BytesIO()
-        pd.DataFrame(zeros, columns=list("abcdefghij")).to_parquet(file)
-        content = file.getvalue()
+        content = parquet(**dict.fromkeys("abcdefghij", zeros[:, 0]))
     assert len(content) < zeros.nbytes / 100
     monkeypatch.setattr(memory, "available_memory", lambda: float(zeros.nbytes))
     with pytest.raises(ResourceError, match=rf"t.{kind}, unpacked, needs about"):
         read_table(content, name=f"t.{kind}")
 
 
-def header_of(shape):
-    file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("shape", [(10**15, 2), (10**9, 3), (2**62, 2**62), (-1, 2)])
 def test_an_array_that_is_less_than_its_header_says_is_refused(shape):
     with pytest.raises((DataError, ResourceError)):
-        read_table(header_of(shape) + bytes(64), name="t.npy")
+        read_table(forged_npy(shape) + bytes(64), name="t.npy")
 
 
 @pytest.mark.parametrize("name", ["t.npz", "t.npy", "t.parquet"])
 def test_a_file_cut_anywhere_is_refused_in_words(name):
-    whole = packed_arrays(X=np.eye(4)) if name == "t.npz" else packed_array(np.eye(4))
+    whole = npz(X=np.eye(4)) if name == "t.npz" else npy(np.eye(4))
     if name == "t.parquet":
-        file = io.BytesIO()
-        pd.DataFrame(np.eye(4), columns=list("abcd")).to_parquet(file)
-        whole = file.getvalue()
+        whole = parquet(**dict(zip("abcd", np.eye(4), strict=True)))
     for size in range(0, len(whole) - 1, max(len(whole) // 40, 1)):
         with pytest.raises(DataError):
             read_table(whole[:size], name=name)
@@ -706,8 +685,8 @@ def test_members_of_archives_are_read_and_never_unpacked(tmp_path):
 def test_members_of_an_archive_of_arrays_go_nowhere(tmp_path):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("X.npy", packed_array(np.eye(3)))
-        archive.writestr("../../owned.npy", packed_array(np.eye(3)))
+        archive.writestr("X.npy", npy(np.eye(3)))
+        archive.writestr("../../owned.npy", npy(np.eye(3)))
     (tmp_path / "t.npz").write_bytes(file.getvalue())
     assert read_table(tmp_path / "t.npz").X.shape == (3, 3)
     assert not list(tmp_path.parent.parent.glob("owned*"))

@@ -1,0 +1,20 @@
+import pytest
+from toy import Here
+
+import experiments.harness.sweep as runner
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder, the current one; in it cells note that they are measured, and by which process."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("NOTED", "PROCESSES", "HALT", "TRIES"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    (tmp_path / "noted").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Cells are measured in this process."""
+    monkeypatch.setattr(runner, "Worker", Here)

@@ -1,0 +1,72 @@
+"""The grids of the experiments: no cell twice, and the smoke grids are measured, drawn and judged."""
+
+import re
+from importlib import import_module
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from experiments.harness import boundary, intervals
+from experiments.harness.claims import Claim, Finding, Verdict
+from experiments.wide_law.claims import violations
+
+EXPERIMENTS = (
+    "convergence", "noise", "phase_transition", "rivals", "robustness", "runtime", "sparse_regime", "stress", "theory",
+    "unbalanced", "validate", "wide_law",
+)  # fmt: skip
+SMALLER = {  # settings of the smoke grids that cost less here
+    "noise": {"RESTARTS": 1},
+    "rivals": {"RESTARTS": 1},
+    "sparse_regime": {},
+    "theory": {},
+    "wide_law": {"COLUMNS": 60, "SECONDS": 2.0},
+}
+
+
+@pytest.mark.parametrize("grid", ["full", "smoke"])
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_grid_has_no_cell_twice(name, grid):
+    cells = [tuple(cell.items()) for cell in import_module(f"experiments.{name}.cells").cells_of(grid)]
+    assert len(set(cells)) == len(cells) > 0
+
+
+@pytest.mark.parametrize("name", ["rivals", "noise"])
+@pytest.mark.parametrize(("grid", "least"), [("full", 12), ("smoke", 2)])
+def test_every_cell_has_as_many_replications(name, grid, least):
+    cells = pd.DataFrame(import_module(f"experiments.{name}.cells").cells_of(grid))
+    sizes = cells.groupby([column for column in cells if column != "replication"]).size()
+    assert sizes.nunique() == 1
+    assert sizes.iloc[0] >= least
+
+
+def judged(found):
+    return [one for one in found if isinstance(one, Claim)]
+
+
+FOUND = {  # what else is known of what a smoke table shows
+    "noise": lambda table, found: all(isinstance(one, Finding) for one in found),
+    "rivals": lambda table, found: all(isinstance(one, Finding) for one in found),
+    "sparse_regime": lambda table, found: found[0].verdict is Verdict.NOT_TESTED,
+    "theory": lambda table, found: len({one.statement.name for one in judged(found)}) == len(judged(found)) == 19,
+    "wide_law": lambda table, found: violations(table[table["part"] == "groups"]) == 0 and len(found) == 7,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "theory" else []) for name in SMALLER]
+)
+def test_a_smoke_grid_gives_a_figure_and_claims_with_numbers(name, tmp_path, monkeypatch):
+    cells, claims, plot = (import_module(f"experiments.{name}.{part}") for part in ("cells", "claims", "plot"))
+    for setting, value in SMALLER[name].items():
+        monkeypatch.setattr(cells, setting, value)
+    for module in (boundary, intervals):
+        monkeypatch.setattr(module, "DRAWS", 20)  # of the bootstrap: the width of intervals is not looked at
+    table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
+    plot.draw(table, tmp_path / "figure")
+    plt.close("all")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    found = claims.claims(table)
+    assert all(re.search(r"\d", one.measured) and "nan" not in one.measured for one in found)
+    assert FOUND[name](table, found)

@@ -1,0 +1,125 @@
+"""A toy experiment for the tests of sweeps: its cells, what it measures, and what a run leaves behind."""
+
+import csv
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from diffrac_cvx.machine.processes import Answer
+from diffrac_cvx.machine.writing import write_text
+from experiments.harness.claims import Finding
+from experiments.harness.command import Experiment
+from experiments.harness.log import read_line
+
+TEXTS = ("naïve", "=1+1", 'a, "b"\nc', "κ", "-0.5", "")
+COUNT = 24
+PAUSE = 0.01
+
+
+def cells(grid):
+    return [{"k": k, "text": TEXTS[k % len(TEXTS)]} for k in range(COUNT if grid == "full" else 3)]
+
+
+def measure(k, text):
+    started = time.perf_counter()
+    time.sleep(PAUSE)
+    if "NOTED" in os.environ:
+        with Path(os.environ["NOTED"]).open("a") as file:
+            file.write(f"{k}\n")
+    return {
+        "value": np.sin(k) * 10.0 ** (k % 40 - 20),
+        "nothing": [None, np.nan, np.inf][k % 3],
+        "pair": (k, str(k)),
+        "said": text * 2,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def interrupted(now):
+    """Measure cells until something holds of k; then the run is interrupted."""
+
+    def measure_or_stop(k, text):
+        if now(k):
+            raise KeyboardInterrupt
+        return measure(k, text)
+
+    return measure_or_stop
+
+
+def draw(table, stem):
+    write_text(stem.with_suffix(".png"), table.drop(columns="seconds").to_csv())
+
+
+def claims(table):
+    return [Finding("there are values", f"{len(table)} of them.")]
+
+
+EXPERIMENT = Experiment("toy", cells, measure, draw, claims, {"tol": 1})
+
+
+class Here:
+    """A worker without a process of its own."""
+
+    def __init__(self, memory_limit):
+        pass
+
+    def call(self, call, *, stopped, seconds):
+        return Answer(call.function(*call.arguments))
+
+    def close(self):
+        pass
+
+
+# What is there during a run and after it
+
+
+def without_seconds(path):
+    """The rows of a table, as text."""
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    place = rows[0].index("seconds")
+    return [row[:place] + row[place + 1 :] for row in rows]
+
+
+def table_is(expected):
+    return without_seconds("figures/toy.csv") == expected
+
+
+def logged():
+    """The keys of the whole lines in the log, read without its lock."""
+    lines = [line for path in Path("build").glob("toy_full_*.log") for line in path.read_bytes().split(b"\n")[1:-1]]
+    return {read_line(line)[0] for line in lines}
+
+
+def noted():
+    """How often each cell was measured."""
+    numbers = [int(line) for line in Path("noted").read_text().split()]
+    return {k: numbers.count(k) for k in numbers}
+
+
+def forget_noted():
+    Path("noted").write_text("")
+
+
+def one_error(text):
+    """The one line on standard error that begins with "error: "."""
+    error = "error: " + text.partition("error: ")[2]
+    assert error.count("\n") == 1, text
+    return error
+
+
+def are_gone(processes, seconds=90.0):
+    """Whether processes end by themselves; one that has ended and that nobody has asked about counts as ended."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            states = [Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] for number in processes]
+        except FileNotFoundError:
+            processes = [number for number in processes if Path(f"/proc/{number}").exists()]
+            continue
+        if set(states) <= {"Z"}:
+            return True
+        time.sleep(0.05)
+    return False

@@ -1,0 +1,79 @@
+"""One table in every form in which users hold theirs; the fixture `form` of conftest.py gives each in turn."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+
+def as_map(X, folder):
+    """A map of a file, which a process may write to."""
+    np.save(folder / "X.npy", X)
+    return np.load(folder / "X.npy", mmap_mode="r+")
+
+
+def as_dask(X, parts=2):
+    """Chunks of rows."""
+    return da.from_array(X, chunks=(-(-len(X) // parts), X.shape[1]))
+
+
+def read_only(X):
+    """A copy that cannot be written to."""
+    X = X.copy()
+    X.setflags(write=False)
+    return X
+
+
+IN_MEMORY = {  # whole numbers up to 127 are the same numbers in each
+    "array": lambda X: X,
+    "double precision, big-endian": lambda X: X.astype(">f8"),
+    "single precision": lambda X: X.astype(np.float32),
+    "half precision": lambda X: X.astype(np.float16),
+    "int": lambda X: X.astype(np.int64),
+    "int8": lambda X: X.astype(np.int8),
+    "object": lambda X: X.astype(object),
+    "Fortran order": np.asfortranarray,
+    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+    "read-only": read_only,
+    "data frame": lambda X: pd.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])]),
+    "data frame of Int64": lambda X: pd.DataFrame(X, index=np.arange(len(X))[::-1]).astype("Int64"),
+    "list": lambda X: X.tolist(),
+    "tuples": lambda X: tuple(map(tuple, X)),
+    "matrix": np.asmatrix,
+    "subclass": np.ma.asarray,
+}
+BY_PARTS = {
+    "csr": lambda X, _: scipy.sparse.csr_array(X),
+    "csc": lambda X, _: scipy.sparse.csc_matrix(X),
+    "coo": lambda X, _: scipy.sparse.coo_array(X),
+    "dask": lambda X, _: as_dask(X),
+    "sparse dask": lambda X, _: as_dask(X).map_blocks(scipy.sparse.csr_array),
+}
+LEFT_TO_SLOW_TESTS = {"csr", "coo", "sparse dask"}  # beside "csc" and "dask", where a test takes all forms
+FORMS = {name: lambda X, _, make=make: make(X) for name, make in IN_MEMORY.items()} | {"memory map": as_map} | BY_PARTS
+
+
+class Form(NamedTuple):
+    """A form of tables, by its name; called with an array it gives that in this form."""
+
+    name: str
+    folder: Path
+
+    def __call__(self, X):
+        return FORMS[self.name](X, self.folder)
+
+
+def each_form(*names):
+    """Run a test with some of the forms."""
+    return pytest.mark.parametrize("form", names, indirect=True)
+
+
+def quick_or_slow(axes, cases, quick):
+    """Run a test with some cases, of which all but a few are left to the slow tests."""
+    marks = {True: (), False: pytest.mark.slow}
+    chosen = [pytest.param(*case, marks=marks[case in quick]) for case in cases]
+    return pytest.mark.parametrize(axes, chosen, indirect=["form"] if "form" in axes else [])

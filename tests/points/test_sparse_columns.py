@@ -1,0 +1,187 @@
+"""Sparse columns and the row that centres them: the sums of their array, and bounds that count their rounding."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+from posed import proved_value
+
+import diffrac_cvx as dc
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.reading import as_points, moment_of_products, rank_of
+from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
+from diffrac_cvx.points.streamed import StreamedRows, as_rows
+from experiments.stress.exact import direction_value
+
+every_nu = pytest.mark.parametrize("nu", [1.0, 0.6])
+
+
+def without_small_entries(n=300, d=6):
+    """A table whose entries are 0 or larger than a half."""
+    X = np.random.default_rng([n, d, 0]).standard_normal((n, d))
+    return np.where(np.abs(X) > 0.5, X, 0.0)
+
+
+def shifted(n=40, d=5, size=1.0, seed=0):
+    """A sparse matrix plus a row whose entries are of a size, one of them zero, and the same as an array."""
+    rng = np.random.default_rng([n, d, seed])
+    S = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4)
+    r = size * rng.standard_normal(d)
+    r[1] = 0.0
+    S[3] = 0.0
+    return SparseColumns(scipy.sparse.csc_array(S), r), S + r
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e4])
+def test_a_sparse_matrix_and_a_row_do_what_their_array_does(size):
+    X, M = shifted(size=size)
+    rng = np.random.default_rng(1)
+    n, d = M.shape
+    U, Y, u, factors = (
+        rng.standard_normal((d, 3)),
+        rng.standard_normal((n, 2)),
+        rng.uniform(0.5, 2, n),
+        np.arange(1.0 * d),
+    )
+    rounded = 1e-13 * max(size, 1.0) ** 2 * n
+    F = np.column_stack([rng.standard_normal(n), np.full(n, 2.5)])
+    j, k = np.array([0, 1, 4, 2]), np.array([3, 2, 4, 1])
+    rows = np.array([3, 0, 7])
+    pairs = [
+        (X.array(), M),
+        (X @ U, M @ U),
+        (X @ U[:, 0], M @ U[:, 0]),
+        (X @ scipy.sparse.csc_array(U), M @ U),
+        (X.row_sums(u), u @ M),
+        (X.products_with(Y), M.T @ Y / n),
+        (X.products_with(u), M.T @ u / n),
+        (X.scaled(factors).array(), M * factors),
+        (X.columns(np.array([4, 0])).array(), M[:, [4, 0]]),
+        (X.dense_columns(np.array([4, 0])), M[:, [4, 0]]),
+        (X.rows(rows).array(), M[rows]),
+        (X.rows(slice(5, 9)).array(), M[5:9]),
+        (X.squares().array(), M**2),
+        (X.moment(u), M.T @ (u[:, None] * M) / n),
+        (X.energies(U), np.sum((M @ U) ** 2, axis=1)),
+        (X.energies(scipy.sparse.csc_array(U)), np.sum((M @ U) ** 2, axis=1)),
+        (X.in_basis(U).array(), M @ U),
+        (X.mean_sizes(), np.mean(np.abs(M), axis=0)),
+        (X.gram(u), M.T @ (u[:, None] * M)),
+        (X.gram(u, slice(0, 2), slice(2, 5)), (M.T @ (u[:, None] * M))[:2, 2:]),
+        (X.pair_sums(u, j, k), np.einsum("i,ij,ij->j", u, M[:, j], M[:, k])),
+        (X.beside(F).array(), np.column_stack([M, F])),
+        (X.beside(F[:, :0]).array(), M),
+        (X.with_offset().array(), np.column_stack([M, np.ones(n)])),
+        (X.second_moment(), M.T @ M / n),
+        (moment_of_products(X, U), (M @ U).T @ (M @ U) / n),
+    ]
+    assert X.shape == M.shape
+    assert len(X) == n
+    for found, expected in pairs:
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=rounded)
+    np.testing.assert_allclose(X.mean_squares(), np.mean(M**2, axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(X.used_columns(), M.any(axis=0))
+    np.testing.assert_array_equal(X.zero_rows(), ~M.any(axis=1))
+    assert X.any() == M.any()
+
+
+def test_entries_that_the_row_cancels_are_zeros():
+    M = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    r = np.array([-2.0, 0.0, 0.0])
+    X = SparseColumns(scipy.sparse.csc_array(M), r)
+    np.testing.assert_array_equal(X.used_columns(), [True, True, False])
+    np.testing.assert_array_equal(X.zero_rows(), [False, True, False])
+    full = SparseColumns(scipy.sparse.csc_array(np.full((3, 1), 2.0)), np.array([-2.0]))
+    assert not full.any()
+    np.testing.assert_array_equal(full.mean_squares(), [0.0])
+
+
+def far_from_zero(n=40, d=4):
+    """A sparse table one column of which is 2000 +- 10 in every row and another 2000 in half of them."""
+    rng = np.random.default_rng(3)
+    points = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
+    points[:, 0] = 2000.0 + 10.0 * rng.standard_normal(n)
+    points[:, 1] = 2000.0 * (rng.random(n) < 0.5)
+    return points
+
+
+def test_sparse_columns_are_centred_as_the_array_is():
+    points = far_from_zero()
+    exact = [sum(map(Fraction, column)) / len(points) for column in points.T.tolist()]
+    found = as_sparse_columns(scipy.sparse.csr_array(points))
+    for mean, taken in zip(exact, found.mean, strict=True):
+        assert abs(Fraction(taken) - mean) <= Fraction(2) ** -52 * max(abs(mean), 1)
+    assert found.r[0] == 0.0  # there are no zeros in that column: it is centred itself
+    deviation = points.std(axis=0)
+    np.testing.assert_allclose(found.array() / deviation, as_data(points) / deviation, atol=1e-14)
+    assert rank_of(found) == rank_of(as_rows(points)) == 4
+
+
+@every_nu
+@pytest.mark.parametrize("name", ["l1", "ridge", "both"])
+def test_bounds_hold_in_sixty_digits_where_a_sparse_column_is_far_from_zero(name, nu):
+    points = far_from_zero()
+    unit = 1.0 / points.std(axis=0)
+    weights = {"l1": (0.0, 0.1), "ridge": (0.3, 0.0), "both": (0.2, 0.1)}[name]
+    a, c = (weight / unit for weight in weights)
+    penalty, table = dc.Penalty(a, c), scipy.sparse.csr_array(points)
+    result = dc.low_rank(table, nu, penalty, tol=1e-7)
+    best = dc.low_rank(points, nu, penalty, tol=1e-9)
+    exact = direction_value(points, nu, a, c, dense_factor(result))
+    assert 0.0 <= Fraction(result.upper) - Fraction(exact) <= 1e-7
+    assert result.lower <= direction_value(points, nu, a, c, dense_factor(best))
+    lower, upper = dc.certify_v(table, best, nu, penalty)
+    assert lower <= direction_value(points, nu, a, c, dense_factor(best)) <= upper
+    assert upper - lower <= 1e-7
+
+
+def dense_factor(result):
+    return result.G.toarray() if scipy.sparse.issparse(result.G) else result.G
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e8])
+def test_a_value_of_sparse_rows_is_not_below_the_exact_one_however_far_the_row(size):
+    rng = np.random.default_rng(5)
+    points = rng.standard_normal((20, 3)) * (rng.random((20, 3)) < 0.5)
+    points[:, 0] += size
+    G = rng.standard_normal((4, 2))
+    a, c = np.full(3, 0.1), np.array([0.0, 0.2, 0.3])
+    exact = direction_value(points, 0.5, a, c, G)
+    for given in (scipy.sparse.csc_array(G), G):
+        for X in (as_sparse_columns(scipy.sparse.csr_array(points)), as_rows(scipy.sparse.csr_array(points))):
+            if isinstance(X, StreamedRows) and scipy.sparse.issparse(given):
+                continue
+            found = Fraction(proved_value(X, 0.5, dc.Penalty(a, c), given))
+            assert 0.0 <= found - Fraction(exact) <= 1e-11 * size * max(float(exact), 1.0)
+
+
+def test_an_upper_bound_of_rows_that_forgets_rounding_is_found_out(monkeypatch):
+    points = far_from_zero()
+    G = np.random.default_rng(0).standard_normal((4, 2)) / points.std(axis=0)[:, None]
+    exact = Fraction(direction_value(points, 1.0, np.zeros(4), np.zeros(4), G))
+    assert Fraction(proved_value(as_rows(scipy.sparse.csr_array(points)), 1.0, dc.Penalty(), G)) >= exact
+    monkeypatch.setattr("diffrac_cvx.certificates.values.round_up", lambda *_: -1e-9)
+    assert Fraction(proved_value(as_rows(scipy.sparse.csr_array(points)), 1.0, dc.Penalty(), G)) < exact
+
+
+def test_rows_of_sparse_columns_have_moments_that_are_summed_by_blocks():
+    """What `StreamedRows` proves counts on the rounding of such sums, which is not that of sparse products."""
+    columns = as_sparse_columns(scipy.sparse.csr_array(without_small_entries()))
+    rows = as_points(columns)
+    np.testing.assert_array_equal(rows.gram, replace(rows, gram=None, units=np.ones(6)).second_moment())
+
+
+@every_nu
+def test_a_sparse_column_with_one_zero_is_bounded_as_the_array(nu):
+    """Its mean is n**0.5 times its standard deviation, which is what rounding is in proportion to."""
+    table = without_small_entries()
+    table[:, 1] = 1.0
+    table[7, 1] = 0.0
+    for penalty in (dc.Penalty(lam=0.02), dc.Penalty(lam=0.3)):
+        expected = dc.low_rank(table, nu, penalty, tol=1e-7)
+        found = dc.certify_v(scipy.sparse.csc_array(table), expected, nu, penalty)
+        assert found.lower <= expected.upper
+        assert found.upper >= expected.lower
+        assert found.gap <= 1e-6

@@ -7,21 +7,48 @@ import numpy as np
 
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli.data import Source
-from diffrac_cvx.app.cli.words import answer_of, crosstab_table, truth_of, warnings_of
+from diffrac_cvx.app.cli.words import answer_of, truth_of, truth_table, warnings_of
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
 
 MOST_FEATURES = 30  # rows of the table of coefficients
+MEANINGS = {  # of the findings that are numbers: the name of each and what it means
+    "cost": (
+        "cost", "How badly a weighted sum of the features explains the {what}, penalties included: 0 is best, 1 worst.",
+    ),
+    "lower_bound": (
+        "proved lower bound", "No {what} of these points costs less.  This is proved, not estimated.",
+    ),
+    "label_gap": (
+        "distance from the best", "Cost less lower bound: at most this much could be gained by any other {what}.",
+    ),
+    "upper_bound": (
+        "upper bound",
+        "Of the least cost of the relaxation, the easier problem that was solved: the lower bound is below it.",
+    ),
+    "adjusted_rand_index": (
+        "adjusted Rand index",
+        "Agreement of true labels and clusters found: 1 is the same groups, about 0 is what chance gives.",
+    ),
+    "normalized_mutual_information": (
+        "normalised mutual information", "Another measure of this agreement: 1 is the same groups, 0 is none.",
+    ),
+    "clustering_error": (
+        "clustering error",
+        "1 - (mean of the products of true and found labels, as -1 and +1), squared: 0 is the same groups.",
+    ),
+    "error_of_one_cluster": (
+        "error of one cluster", "The clustering error where all points are put in one cluster, to compare with.",
+    ),
+    "seconds": ("seconds", "Time of the search for the proof."),
+    "iterations": ("steps", "Of the search."),
+    "solver": ("solver", "The method that was used."),
+    "status": ("how it ended", "Whether the search ended by itself or was stopped."),
+}  # fmt: skip
 
 
 def write_report(path: Path, source: Source, table: Table, model: Any, found: dict[str, Any]) -> None:
-    """Write the report of one clustering.
-
-    Raises
-    ------
-    ImportError
-        If jinja2 is not installed.
-    """
+    """Write the report of one clustering."""
     clusters = found["labels"].ndim == 1
     html.write(
         path,
@@ -29,13 +56,12 @@ def write_report(path: Path, source: Source, table: Table, model: Any, found: di
         title=f"{'Clusters' if clusters else 'Labels'} found in {Path(source.file).name}",
         file=source.file,
         n=found["n"],
-        d=found["d"],
         sizes=found["sizes"],
         clusters=clusters,
         warnings=warnings_of(found),
         summary=answer_of(found) + truth_of(found)[:1],
         notes=found["notes"],
-        truth=crosstab_table(found) if "crosstab" in found else None,
+        truth=truth_table(found) if "crosstab" in found else None,
         coefficients=coefficient_rows(found),
         more_features=max(found["d"] - MOST_FEATURES, 0),
         numbers=number_rows(found),
@@ -49,13 +75,9 @@ def coefficient_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the features by the size of their largest coefficient: scaled, in the units of the table, deviation."""
     scaled = found["scaled_coefficients"]
     names = sorted(scaled, key=lambda name: -max(map(abs, scaled[name])))
+    raw, deviations = found["coefficients"], found["deviations"]
     return [
-        {
-            "name": name,
-            "scaled": scaled[name],
-            "raw": found["coefficients"][name],
-            "deviation": found["deviations"][name][0],
-        }
+        {"name": name, "scaled": scaled[name], "raw": raw[name], "deviation": deviations[name][0]}
         for name in names[:MOST_FEATURES]
     ]
 
@@ -63,43 +85,12 @@ def coefficient_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
 def number_rows(found: dict[str, Any]) -> list[tuple[str, Any, str]]:
     """Return the numbers of the findings, each with its name and what it means."""
     what = "split" if len(found["sizes"]) == 2 else "grouping"
-    rows = [
-        (
-            "cost", "cost",
-            f"How badly a weighted sum of the features explains the {what}, penalties included: 0 is best, 1 worst.",
-        ),
-        ("lower_bound", "proved lower bound", f"No {what} of these points costs less.  This is proved, not estimated."),
-        (
-            "label_gap", "distance from the best",
-            f"Cost less lower bound: at most this much could be gained by any other {what}.",
-        ),
-        (
-            "upper_bound", "upper bound",
-            "Of the least cost of the relaxation, the easier problem that was solved: the lower bound is below it.",
-        ),
-        (
-            "adjusted_rand_index", "adjusted Rand index",
-            "Agreement of true labels and clusters found: 1 is the same groups, about 0 is what chance gives.",
-        ),
-        (
-            "normalized_mutual_information", "normalised mutual information",
-            "Another measure of this agreement: 1 is the same groups, 0 is none.",
-        ),
-        (
-            "clustering_error", "clustering error",
-            "1 - (mean of the products of true and found labels, as -1 and +1), squared: 0 is the same groups.",
-        ),
-        (
-            "error_of_one_cluster", "error of one cluster",
-            "The clustering error where all points are put in one cluster, to compare with.",
-        ),
-        ("seconds", "seconds", "Time of the search for the proof."),
-        ("iterations", "steps", "Of the search."),
-        ("solver", "solver", "The method that was used."),
-        ("status", "how it ended", "Whether the search ended by itself or was stopped."),
-    ]  # fmt: skip
     known = {**found, **proved_cells(found)}
-    return [(title, known[key], says) for key, title, says in rows if known.get(key) is not None]
+    return [
+        (title, known[key], says.format(what=what))
+        for key, (title, says) in MEANINGS.items()
+        if known.get(key) is not None
+    ]
 
 
 def proved_cells(found: dict[str, Any]) -> dict[str, Proved]:

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from diffrac_cvx.app.labels import crosstab_table
 from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.metrics import Crosstab
 from diffrac_cvx.problem.proved_numbers import format_ends, format_gap, format_lower
 from diffrac_cvx.problem.result import Features, Status
 
@@ -20,11 +22,6 @@ STATUSES = {
     Status.STOPPED: f"it was stopped; {LIMITED}",
     Status.STALLED: "the bounds come no closer in the precision of the computer; they hold: ask for a larger --tol",
 }
-
-
-def tell_status(status: Status) -> str:
-    """Return why the search ended, in words."""
-    return STATUSES.get(status, str(status))
 
 
 def sentences(found: dict[str, Any]) -> list[str]:
@@ -94,15 +91,13 @@ def truth_of(found: dict[str, Any]) -> list[str]:
     return [
         f"Compared with the {len(found['crosstab']['true'])} true labels: adjusted Rand index "
         f"{found['adjusted_rand_index']:.3f} (1: the same groups, about 0: as by chance){error}.",
-        crosstab_table(found).text(),
+        truth_table(found).text(),
     ]
 
 
-def crosstab_table(found: dict[str, Any]) -> Table:
+def truth_table(found: dict[str, Any]) -> Table:
     """Return the points of each true label, a row, in each cluster found, a column."""
-    counts, true, clusters = (found["crosstab"][name] for name in ("counts", "true", "found"))
-    head = ("true label", *(f"found cluster {name}" for name in clusters))
-    return Table(head, tuple((name, *row) for name, row in zip(true, counts.tolist(), strict=True)))
+    return crosstab_table(Crosstab(**found["crosstab"]), "true label", "found cluster")
 
 
 def list_words(values: list[Any]) -> str:

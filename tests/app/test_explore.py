@@ -224,9 +224,9 @@ def parameters(monkeypatch):
 
 def state_of(given):
     """The values of all controls of made data that the address starts."""
-    elements = controls.planted_controls(given), controls.parameter_controls(given), controls.solve_controls(given)
-    values = {name: value for element in elements for name, value in element.value.items()}
-    one = {"source": controls.source_control(given), "rounding": controls.rounding_control(given)}
+    groups = [controls.elements(kind, given) for kind in ("planted", "parameters", "solving")]
+    values = {name: value for group in groups for name, value in group.value.items()}
+    one = {"source": controls.source_control(given), "rounding": controls.element("rounding", given)}
     return {**values, **{name: element.value for name, element in one.items()}}
 
 

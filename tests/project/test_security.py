@@ -38,7 +38,7 @@ from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTED, Outcome, Run, e
 from diffrac_cvx.app.page.data import MOST_UPLOADED, OwnTable
 from diffrac_cvx.app.page.pictures import make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
-from diffrac_cvx.app.page.tables import table_figure
+from diffrac_cvx.app.page.tables import list_html, table_figure
 from diffrac_cvx.app.page.views import BY_NAME
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.datasets import download, files, real
@@ -544,7 +544,7 @@ def test_parts_of_the_page_show_names_as_text(outcome):
         assert not {"script", "svg", "i", "iframe", "b"} & tags.tags, name
         assert all(tag.startswith("marimo") for tag, *_ in tags.active), tags.active
     for text in (
-        cards.list_sentences(NAMES),
+        list_html(NAMES),
         cards.data_summary(outcome.data.summary, "").text,
         cards.data_summary("", " ".join(NAMES)).text,
         Table(tuple(NAMES), (tuple(NAMES),)).html(),

@@ -13,33 +13,22 @@ from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_uppe
 
 MOST_FEATURES = 30  # rows of the table of coefficients
 MEANINGS = {  # of the findings that are numbers: the name of each and what it means
-    "cost": (
-        "cost", "How badly a weighted sum of the features explains the {what}, penalties included: 0 is best, 1 worst.",
-    ),
-    "lower_bound": (
-        "proved lower bound", "No {what} of these points costs less.  This is proved, not estimated.",
-    ),
-    "label_gap": (
-        "distance from the best", "Cost less lower bound: at most this much could be gained by any other {what}.",
-    ),
-    "upper_bound": (
-        "upper bound",
-        "Of the least cost of the relaxation, the easier problem that was solved: the lower bound is below it.",
-    ),
-    "adjusted_rand_index": (
-        "adjusted Rand index",
-        "Agreement of true labels and clusters found: 1 is the same groups, about 0 is what chance gives.",
-    ),
-    "normalized_mutual_information": (
-        "normalised mutual information", "Another measure of this agreement: 1 is the same groups, 0 is none.",
-    ),
-    "clustering_error": (
-        "clustering error",
-        "1 - (mean of the products of true and found labels, as -1 and +1), squared: 0 is the same groups.",
-    ),
-    "error_of_one_cluster": (
-        "error of one cluster", "The clustering error where all points are put in one cluster, to compare with.",
-    ),
+    "cost": ("cost",
+        "How badly a weighted sum of the features explains the {what}, penalties included: 0 is best, 1 worst."),
+    "lower_bound": ("proved lower bound",
+        "No {what} of these points costs less.  This is proved, not estimated."),
+    "label_gap": ("distance from the best",
+        "Cost less lower bound: at most this much could be gained by any other {what}."),
+    "upper_bound": ("upper bound",
+        "Of the least cost of the relaxation, the easier problem that was solved: the lower bound is below it."),
+    "adjusted_rand_index": ("adjusted Rand index",
+        "Agreement of true labels and clusters found: 1 is the same groups, about 0 is what chance gives."),
+    "normalized_mutual_information": ("normalised mutual information",
+        "Another measure of this agreement: 1 is the same groups, 0 is none."),
+    "clustering_error": ("clustering error",
+        "1 - (mean of the products of true and found labels, as -1 and +1), squared: 0 is the same groups."),
+    "error_of_one_cluster": ("error of one cluster",
+        "The clustering error where all points are put in one cluster, to compare with."),
     "seconds": ("seconds", "Time of the search for the proof."),
     "iterations": ("steps", "Of the search."),
     "solver": ("solver", "The method that was used."),

@@ -46,11 +46,6 @@ def card(picture: Picture) -> str:
     return f"{head}{picture.html}{below}{code}</div>"
 
 
-def list_sentences(sentences: Iterable[str]) -> str:
-    """Return sentences as a list in HTML."""
-    return '<ul class="remarks">' + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
-
-
 def data_summary(summary: str, wrong: str) -> Any:
     """Return what the data are, or what is wrong with them."""
     if wrong:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PureWindowsPath  # whose names end at a slash of either kind
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -14,39 +14,21 @@ from diffrac_cvx.points.checks import Array
 
 MOST_UPLOADED = 50_000_000  # bytes
 MOST_GROUPS = 12  # whose names and sizes are listed
-SIGNS = 'np.where(y > 0, "+1", "-1")'  # as `as_text`
+SIGNS = 'np.where(y > 0, "+1", "-1")'  # as `two_groups`
 Labels = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What there is to cluster.
+    """What there is to cluster."""
 
-    Attributes
-    ----------
-    X : (n, d) array
-        Points, scaled as asked.
-    y : (n,) array or None
-        True labels in {-1, +1}, where there are two classes.
-    names : tuple of str
-        Names of the features.
-    title : str
-        What the data are called.
-    notes : tuple of str
-        What was done to them, in sentences.
-    labels : (n,) array of str or None
-        True labels of any number of classes, where there are some.
-    rows : (n,) array of int or None
-        Numbers of the points in their file, the first row of data being 0; None where all are there.
-    """
-
-    X: Array
-    y: Array | None
-    names: tuple[str, ...]
-    title: str
-    notes: tuple[str, ...] = ()
-    labels: Labels | None = None
-    rows: np.ndarray | None = None
+    X: Array  # (n, d), scaled as asked
+    y: Array | None  # (n,), true labels in {-1, +1}, where there are two classes
+    names: tuple[str, ...]  # of the features
+    title: str  # what the data are called
+    notes: tuple[str, ...] = ()  # what was done to them, in sentences
+    labels: Labels | None = None  # (n,), true labels of any number of classes, as text, where there are some
+    rows: np.ndarray | None = None  # (n,), numbers of the points in their file from 0; None where all are there
 
     @property
     def n(self) -> int:
@@ -62,23 +44,20 @@ class Data:
     def summary(self) -> str:
         """What the data are, as a sentence, and what was done to them."""
         sizes = [f"{name} ({count})" for name, count in count_groups(self.labels)]
-        known = f"{len(sizes)} known groups: {', '.join(sizes)}" if sizes else "no known groups"
-        if len(sizes) > MOST_GROUPS:
-            known = f"{len(sizes)} known groups"
-        return f"{self.title}: {self.n} points, {self.d} features, {known}. " + " ".join(
-            f"{note[0].upper()}{note[1:]}." for note in self.notes
-        )
+        known = f"{len(sizes) or 'no'} known groups"
+        if 0 < len(sizes) <= MOST_GROUPS:
+            known += f": {', '.join(sizes)}"
+        notes = " ".join(f"{note[0].upper()}{note[1:]}." for note in self.notes)
+        return f"{self.title}: {self.n} points, {self.d} features, {known}. {notes}"
 
 
 class Source(Protocol):
-    """A choice of data."""
+    """A choice of data; `groups` is the Python of the known groups, from what `code` defines."""
+
+    groups: ClassVar[str]
 
     def load(self) -> Data:
         """Return the data, or raise an error that says why there are none."""
-
-    @property
-    def groups(self) -> str:
-        """The Python of the known groups, as text, from what `code` defines."""
 
     def code(self) -> list[str]:
         """Return the lines of Python that define X, y (perhaps None) and names."""
@@ -88,6 +67,7 @@ class Source(Protocol):
 class Planted:
     """Two clusters planted along a sparse direction; the parameters are those of `make_planted`."""
 
+    groups: ClassVar[str] = SIGNS
     n: int = 150
     d: int = 10
     sparsity: int = 1
@@ -95,15 +75,10 @@ class Planted:
     noise: float = 0.3
     seed: int = 0
 
-    @property
-    def groups(self) -> str:
-        """The Python of the known groups."""
-        return SIGNS
-
     def load(self) -> Data:
         """Return the planted data."""
         made = datasets.make_planted(self.n, self.d, self.sparsity, self.imbalance, self.noise, rng=self.seed)
-        return Data(made.X, made.y, number_names(self.d), "made data", labels=as_text(made.y))
+        return two_groups(made.X, made.y, "made data")
 
     def code(self) -> list[str]:
         """Return the lines that make them."""
@@ -118,18 +93,14 @@ class Planted:
 class NamedSet:
     """A data set by its name."""
 
+    groups: ClassVar[str] = SIGNS
     name: str
     scaling: str = "standardise"
-
-    @property
-    def groups(self) -> str:
-        """The Python of the known groups."""
-        return SIGNS
 
     def load(self) -> Data:
         """Return the data set, or raise an error that says where its file was looked for."""
         X, y = datasets.load(self.name, scaling=self.scaling)
-        return Data(X, y, number_names(X.shape[1]), self.name, labels=as_text(y))
+        return two_groups(X, y, self.name)
 
     def code(self) -> list[str]:
         """Return the lines that load it."""
@@ -140,6 +111,7 @@ class NamedSet:
 class OwnTable:
     """A user's own table: its bytes, the name of its file, and how to read it."""
 
+    groups: ClassVar[str] = "data.labels"
     content: bytes
     file: str
     label: str | None = None
@@ -147,19 +119,8 @@ class OwnTable:
     missing: str = "error"
     scaling: str = "standardise"
 
-    @property
-    def groups(self) -> str:
-        """The Python of the known groups."""
-        return "data.labels"
-
     def load(self) -> Data:
-        """Return the table.
-
-        Raises
-        ------
-        DataError
-            If it cannot be used; the message names the row and the column.
-        """
+        """Return the table, or raise a `DataError` that names the row and the column."""
         if not self.file:
             raise DataError("choose a file with a table: one point a row, one feature a column")
         self.check_size()
@@ -177,13 +138,7 @@ class OwnTable:
         return Data(table.X, table.y, table.names, self.file, tuple(notes), table.labels, table.rows)
 
     def columns(self) -> list[str]:
-        """Return the names of the columns, the label's included.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read.
-        """
+        """Return the names of the columns, the label's included."""
         self.check_size()
         label, frame = split_label(read_frame(self.content, self.file), None)
         return [str(name) for name in frame.columns] + ([] if label is None else [str(label.name)])
@@ -205,9 +160,10 @@ class OwnTable:
         ]
 
 
-def as_text(y: Array) -> Labels:
-    """Return labels in {-1, +1} as text."""
-    return np.where(y > 0, "+1", "-1")
+def two_groups(X: Array, y: Array, title: str) -> Data:
+    """Return points in two groups, their features named x0, x1, ..., which count from 0 as columns of arrays do."""
+    names = tuple(f"x{j}" for j in range(X.shape[1]))
+    return Data(X, y, names, title, labels=np.where(y > 0, "+1", "-1"))
 
 
 def count_groups(labels: Labels | None) -> list[tuple[str, int]]:
@@ -216,8 +172,3 @@ def count_groups(labels: Labels | None) -> list[tuple[str, int]]:
         return []
     names, counts = np.unique(labels, return_counts=True)
     return list(zip(names.tolist(), counts.tolist(), strict=True))
-
-
-def number_names(d: int) -> tuple[str, ...]:
-    """Return x0, x1, ... as names of features, which count from 0 as columns of arrays do."""
-    return tuple(f"x{j}" for j in range(d))

@@ -27,21 +27,11 @@ FINE = (Status.OPTIMAL, Status.CLOSED_FORM)  # which need no remark
 
 @dataclass(frozen=True)
 class Script:
-    """The Python of one view: the page executes its last lines for the picture, and a user saves all of them.
+    """The Python of one view: the page executes its last lines for the picture, and a user saves all of them."""
 
-    Attributes
-    ----------
-    imports : tuple of str
-        What it needs beyond NumPy and the package.
-    compute : tuple of str
-        How it gets its numbers from X, y, names, nu, alpha and penalty; the page has computed them already.
-    draw : tuple of str
-        How they become `figure`, a matplotlib figure.  The page executes these lines.
-    """
-
-    draw: tuple[str, ...]
-    compute: tuple[str, ...] = ()
-    imports: tuple[str, ...] = ()
+    draw: tuple[str, ...]  # how numbers become `figure`, a matplotlib figure: what the page executes
+    compute: tuple[str, ...] = ()  # how it gets them from X, y, names, nu, alpha and penalty: the page has them already
+    imports: tuple[str, ...] = ()  # what it needs beyond NumPy and the package
 
     def execute(self, names: Mapping[str, Any]) -> dict[str, Any]:
         """Execute the lines that draw, and return all names that are then defined; `figure` is one of them."""
@@ -51,29 +41,29 @@ class Script:
 
     def text(self, source: Source, setting: Setting, name: str) -> str:
         """Return a file that runs without changes, beside the user's own table where that is the data."""
-        lines = ["import numpy as np", "", "import diffrac_cvx as dc", *self.imports, "", *source.code()]
-        lines += [*setting.code(), "", *self.compute, "", *self.draw]
-        lines += [f'figure.savefig("{name}.png", dpi=200)', f'figure.savefig("{name}.pdf")']
+        lines = ["import diffrac_cvx as dc", *self.imports, "", *source.code(), *setting.code(), ""]
+        lines += [*self.compute, "", *self.draw]
+        lines += [f'figure.savefig("{name}.png", dpi=200)', f'figure.savefig("{name}.pdf")', ""]
         text = "\n".join(lines)
-        return (text if "np." in text else text.removeprefix("import numpy as np\n\n")) + "\n"
+        return f"import numpy as np\n\n{text}" if "np." in text else text
 
 
 def write_script(view: View, outcome: Outcome, run: Run | None, rounding: str) -> Script:
     """Return the Python of a view of an outcome, for one of its runs."""
+    draw, lines = view.draw, []
     if view.of == "all":
         solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
-        return Script(view.draw, ("results = {", *solves, "}"), view.imports)
-    if view.of in COMPUTED:
+        lines = ["results = {", *solves, "}"]
+    elif view.of in COMPUTED:
         lines = [f"{COMPUTED[view.of][0]} = {expression_of(view.of, [run.solve for run in outcome.runs])}"]
-        lines += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in view.draw) else []
-        return Script(view.draw, tuple(lines), view.imports)
-    assert run is not None
-    lines = [f"result = {run.solve.code}"]
-    if any("labels" in line for line in view.draw):
-        lines.append(f"labels = dc.rounding.{rounding}(result.F)")
-        lines += [ORIENTED] if outcome.data.y is not None else []
-    bounds = bounds_splits(run)
-    return Script(tuple(line.format(bounds=bounds) for line in view.draw), tuple(lines), view.imports)
+        lines += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in draw) else []
+    elif run is not None:
+        draw = tuple(line.format(bounds=bounds_splits(run)) for line in draw)
+        lines = [f"result = {run.solve.code}"]
+        if any("labels" in line for line in draw):
+            lines += [f"labels = dc.rounding.{rounding}(result.F)"]
+            lines += [ORIENTED] if outcome.data.y is not None else []
+    return Script(draw, tuple(lines), view.imports)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,28 +92,16 @@ class Picture:
             return f"<p>{escape(self.says)}</p>"
         if self.view.is_table:
             with DRAWING, apart_from_pyplot():
-                return f'<div class="wide-table">{stacked_html(self.script.execute(self.names)["table"])}</div>'
+                return stacked_html(self.script.execute(self.names)["table"])
         # Inline: the server deletes a cell's files when the cell runs again, and the browser may still ask for them.
         png = self.save("png", dpi=110)
         return f'<img alt="{self.view.title}" src="data:image/png;base64,{b64encode(png).decode()}">'
 
 
 def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str = "kmeans_centered") -> Picture:
-    """Return the picture of a view, not drawn yet.
-
-    Parameters
-    ----------
-    name : str
-        Of BY_NAME.
-    outcome : Outcome
-        What was computed.
-    run_name : str
-        Name of the run that views of one result show; by default the first that has a result.
-    rounding : str
-        Of `rounding.ROUNDINGS`.
-    """
-    view, solved, extra = BY_NAME[name], outcome.solved, outcome.extras.get(BY_NAME[name].of)
-    run = solved.get(run_name) or next(iter(solved.values()), None)
+    """Return the picture of a view, not drawn yet: of one run, by default of the first that has a result, or of all."""
+    view, run = BY_NAME[name], outcome.run_called(run_name)
+    extra = outcome.extras.get(view.of)
     if view.needs_labels and outcome.data.y is None:
         return Picture(view, says="For these points no two true groups are known.")
     if view.needs_groups and outcome.data.labels is None:
@@ -132,7 +110,7 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
         return Picture(view, says=extra or "Not computed yet, or not asked for.")
     if view.of not in COMPUTED and run is None:
         return Picture(view, says="There is no solution yet.")
-    runs = tuple(solved.values()) if view.of == "all" else () if run is None or view.of in COMPUTED else (run,)
+    runs = tuple(outcome.solved.values()) if view.of == "all" else () if run is None or view.of in COMPUTED else (run,)
     script = write_script(view, outcome, run, rounding)
     text = script.text(outcome.source, outcome.setting, view.name)
     return cached_picture(view, script, text, outcome.data, outcome.setting, runs, rounding, extra)

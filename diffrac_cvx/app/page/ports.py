@@ -10,13 +10,7 @@ PORTS = 65535
 
 
 def require_port(port: int) -> None:
-    """Raise ParameterError unless this machine can serve on a port now.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such port, it is taken, or this user may not serve on it.
-    """
+    """Raise where there is no such port, it is taken, or this user may not serve on it."""
     if not 1 <= port <= PORTS:
         raise ParameterError(f"port = {port} is no port: choose one from 1024 to {PORTS}, such as --port 2718")
     with socket.socket() as attempt:

@@ -1,5 +1,6 @@
 """Tables of the page, the roundings side by side and the comparison, and a table as a figure."""
 
+from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -29,23 +30,8 @@ def rounding_table(
 ) -> Table:
     """Return what every rounding of a result gives: sizes, clustering error, cost by Eq. (9), and its proved gap.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data.
-    result : Result
-        What is rounded.
-    y : (n,) array or None
-        True labels in {-1, +1}; without them there is no error.
-    nu, penalty
-        Those of Eq. (9).
-    bounds : bool
-        Whether the result's lower bound is one on Eq. (9) with this nu and penalty, as that of (8), (11) and (15) is.
-
-    Returns
-    -------
-    Table
-        The labels of least objective are marked.
+    The labels of least cost are marked.  `bounds` says whether the result's lower bound is one on Eq. (9) with this nu
+    and penalty, as that of (8), (11) and (15) is.
     """
     found = {name: rounding(result.F) for name, rounding in ROUNDINGS.items()}
     found["goemans_williamson"] = goemans_williamson(result.F, 0)
@@ -92,9 +78,15 @@ def table_figure(table: Table) -> Any:
     return ax.figure
 
 
+def list_html(sentences: Iterable[str]) -> str:
+    """Return sentences as a list in HTML."""
+    return f'<ul class="remarks">{"".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)}</ul>'
+
+
 def stacked_html(table: Table) -> str:
     """Return a table as HTML whose cells know the titles of their columns: a narrow page shows each row as a list."""
     head, *body = ([escape(entry) for entry in line] for line in table.lines())
     heads = "".join(f'<th scope="col">{entry}</th>' for entry in head)
     rows = "".join(f"<tr>{''.join(map(TITLED.format, head, line))}</tr>" for line in body)
-    return f'<table class="stacked"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+    stacked = f'<table class="stacked"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<div class="wide-table">{stacked}</div>'

@@ -13,9 +13,8 @@ from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.data import Source, with_option
 from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison import Comparison, Table
-from diffrac_cvx.machine.writing import write_csv
+from diffrac_cvx.machine.writing import write_csv, write_text
 from diffrac_cvx.points.linear_algebra import standardise
-from diffrac_cvx.problem.result import Progress
 
 
 @options.reads_a_table
@@ -54,16 +53,10 @@ def compare(
     penalty = options.penalty_of(lam, c, ridge, a, options.RIDGE)
     with Watch(console, time_limit) as watch:
         table = source.load()
-
-        def progress(name: str, now: Progress | None) -> bool:
-            if now is None:
-                watch.say(name)
-                return watch.stopped
-            return watch.solver(name)(now)
-
         compared = comparison.compare(
             table.X if no_standardize else standardise(table.X).X, table.labels, methods=method, nu=nu, penalty=penalty,
-            alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed, progress=progress,
+            alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed,
+            progress=lambda name, now: watch.begin(name) if now is None else watch.solver(name)(now),
         )  # fmt: skip
         if report is not None:
             watch.say("writing the report")
@@ -118,7 +111,8 @@ def write_report(path: Path, compared: Comparison, source: Source) -> None:
     if best is not None:
         spectrum = SpectrumDisplay.from_result(compared.results[best])
         pictures.append(html.picture(spectrum, f"Eigenvalues of the solution found by {best}: one alone is one split."))
-    html.write(
-        path, "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),
+    text = html.render(
+        "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),
         remarks=compared.remarks(), agreement=compared.agreement_table(), empty=no_answers(compared), pictures=pictures,
     )  # fmt: skip
+    write_text(path, text)

@@ -104,12 +104,7 @@ def grid_of(over: str, points: int, values: Sequence[float] | None) -> Array:
 
 def solve_path(over: str, X: Array, grid: Array, watch: Watch, *, nu: float, penalty: Penalty, **limits: Any) -> Path:
     """Solve along a grid of nu, lambda or alpha, and say which value is at work."""
-
-    def progress(parameter: float) -> bool:
-        watch.say(f"{over} = {parameter:.3g}")
-        return watch.stopped
-
-    limits |= {"total_time": watch.left, "progress": progress}
+    limits |= {"total_time": watch.left, "progress": lambda value: watch.begin(f"{over} = {value:.3g}")}
     if over == "alpha":
         return paths.alpha_path(X, grid, **limits)
     limits["callback"] = watch.solver(over)

@@ -66,6 +66,11 @@ class Watch:
         if self._display is not None:
             self._display.update(self._task, description=text)
 
+    def begin(self, text: str) -> bool:
+        """Say what is about to begin, and return whether to stop instead."""
+        self.say(text)
+        return self.stopped
+
     def solver(self, name: str) -> Callable[[Progress], bool]:
         """Return the callback of a solver: it says the bracket, and returns whether to stop."""
 

@@ -79,9 +79,10 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
     judged = result if bounds else replace(result, lower=-np.inf, upper=np.inf)
     parameters: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
     proof = certify_labels(X, labels, judged.lower if bounds else 0.0, **parameters)
+    unproved = "" if bounds else f"{run.name} proves nothing about this split: choose a solution of (15) for that."
     sizes = (int(np.sum(labels < 0)), int(np.sum(labels > 0)))
     says = [f"Two clusters, of {sizes[0]} and {sizes[1]} points." if min(sizes) else "One cluster holds all points."]
-    says += [*describe_cost(proof, bounds, run.name), *describe_direction(proof.v * X.std(axis=0), data.names)]
+    says += [*describe_cost(proof, unproved=unproved), *describe_direction(proof.v * X.std(axis=0), data.names)]
     reservations = find_reservations(X, labels, judged, **parameters)
     return Answer.of(reservations, says, data, labels, X @ proof.v)
 
@@ -95,20 +96,8 @@ def answer_of_many(data: Data, setting: Setting, model: Any) -> Answer:
     proof = certify_clusters(data.X, labels, model.result_, asked, nu=setting.nu, penalty=setting.penalty)
     sizes = [str(size) for size in np.bincount(labels).tolist()]
     found = f"{len(sizes)} clusters, of {', '.join(sizes[:-1])} and {sizes[-1]} points."
-    says = [found if len(sizes) > 1 else "One cluster holds all points.", *describe_grouping(proof, asked)]
+    says = [found if len(sizes) > 1 else "One cluster holds all points.", *describe_cost(proof, asked)]
     return Answer.of(model.reservations_, says, data, labels, model.decision_function(data.X))
-
-
-def describe_grouping(proof: ClustersCertificate, k: int) -> list[str]:
-    """Return what clusters cost and what is proved."""
-    lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
-    cheaper = (
-        f"are cheaper by more than {format_upper(proof.gap)}" if proof.gap < CERTAIN else f"cost less than {lower}"
-    )
-    return [
-        f"Cost of these clusters: {cost} (0 is best, 1 is worst).",
-        f"Proved: no {k} clusters of these points {cheaper}.",
-    ]
 
 
 def bounds_splits(run: Run) -> bool:
@@ -122,15 +111,19 @@ def name_by_truth(labels: Array, y: Array | None) -> Array:
     return -labels if y is not None and y @ labels < 0 else labels
 
 
-def describe_cost(proof: LabelCertificate, bounds: bool, name: str) -> list[str]:
-    """Return what the split costs and what is proved."""
+def describe_cost(proof: LabelCertificate | ClustersCertificate, k: int = 2, unproved: str = "") -> list[str]:
+    """Return what a split, or k clusters, cost and what is proved; `unproved` says why nothing is."""
     lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
-    cheaper = (
-        f"is cheaper by more than {format_upper(proof.gap)}" if proof.gap < CERTAIN else f"costs less than {lower}"
-    )
-    proved = f"Proved: no split of these points {cheaper}."
-    unproved = f"{name} proves nothing about this split: choose a solution of (15) for that."
-    return [f"Cost of this split: {cost} (0 is best, 1 is worst).", proved if bounds else unproved]
+    these, others, are, costs = ("this split", "split", "is", "costs")
+    if k > 2:
+        these, others, are, costs = ("these clusters", f"{k} clusters", "are", "cost")
+    least = f"{costs} less than {lower}"
+    if proof.gap < CERTAIN:
+        least = f"{are} cheaper by more than {format_upper(proof.gap)}"
+    return [
+        f"Cost of {these}: {cost} (0 is best, 1 is worst).",
+        unproved or f"Proved: no {others} of these points {least}.",
+    ]
 
 
 def describe_direction(coefficients: Array, names: tuple[str, ...]) -> list[str]:
@@ -153,13 +146,11 @@ def describe_agreement(data: Data, labels: Array) -> list[str]:
     if data.labels is None:
         return []
     index, two = adjusted_rand_index(data.labels, labels), data.y is not None and set(labels.tolist()) <= {-1.0, 1.0}
-    says = (
-        f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance)"
-    )
+    says = f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance"
     if not two:
-        return [f"{says}."]
+        return [f"{says})."]
     right, largest = int(np.sum(labels == data.y)), max(count for _, count in count_groups(data.labels))
-    return [f"{says}; {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
+    return [f"{says}); {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
 
 
 def group_table(data: Data, labels: Array) -> Table | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PureWindowsPath  # whose names end at a slash of either kind
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,23 +51,11 @@ class Data:
         return f"{self.title}: {self.n} points, {self.d} features, {known}. {notes}"
 
 
-class Source(Protocol):
-    """A choice of data; `groups` is the Python of the known groups, from what `code` defines."""
-
-    groups: ClassVar[str]
-
-    def load(self) -> Data:
-        """Return the data, or raise an error that says why there are none."""
-
-    def code(self) -> list[str]:
-        """Return the lines of Python that define X, y (perhaps None) and names."""
-
-
 @dataclass(frozen=True)
 class Planted:
     """Two clusters planted along a sparse direction; the parameters are those of `make_planted`."""
 
-    groups: ClassVar[str] = SIGNS
+    groups: ClassVar[str] = SIGNS  # the Python of the known groups, from what `code` defines
     n: int = 150
     d: int = 10
     sparsity: int = 1
@@ -81,7 +69,7 @@ class Planted:
         return two_groups(made.X, made.y, "made data")
 
     def code(self) -> list[str]:
-        """Return the lines that make them."""
+        """Return the lines of Python that define X, y (of a table perhaps None) and names."""
         return [
             f"X, y, v = dc.datasets.make_planted({self.n}, {self.d}, sparsity={self.sparsity}, "
             f"imbalance={self.imbalance!r}, noise={self.noise!r}, rng={self.seed})",
@@ -158,6 +146,9 @@ class OwnTable:
             f"data = dc.datasets.read_table({PureWindowsPath(self.file).name!r}, {self.label!r}, {how})",
             "X, y, names = data.X, data.y, data.names",
         ]
+
+
+Source = Planted | NamedSet | OwnTable  # what the points are taken from
 
 
 def two_groups(X: Array, y: Array, title: str) -> Data:

@@ -26,12 +26,6 @@ with app.setup:
 
 @app.cell
 def _():
-    worker = computation.take_worker()
-    return (worker,)
-
-
-@app.cell
-def _():
     mo.md("""
     # Two groups in a table, or more, with proofs
 
@@ -87,7 +81,7 @@ def _(automatic, columns, known, look, own, parameters, planted, remembered, rou
 
 
 @app.cell
-def _(file, known, own, planted, source):
+def _(board, file, known, own, planted, source):
     try:
         if source.value == "planted":
             where = Planted(**planted.value)
@@ -98,6 +92,7 @@ def _(file, known, own, planted, source):
         data, wrong = where.load(), ""
     except READABLE as error:
         where, data, wrong = None, None, f"{error}{controls.hint(error)}"
+        board.update(empty_board("nothing to compute"))  # pictures of other data would mislead
     mo.vstack([mo.md("## Data"), cards.data_summary(data.summary if data else "", wrong)])
     return data, where
 
@@ -107,10 +102,11 @@ def _(given):
     # Threads write into `board`, and the page reads it: a state set by a thread can be lost while its cell runs.
     board = empty_board("starting")
     shown, under_way, remembered = {}, {}, {"run": next(iter(given.get("run", [])), None)}
+    worker = computation.take_worker()
     refresh = mo.ui.refresh(default_interval=0.4)
     run = mo.ui.run_button(label="Run", kind="success")
     stop = mo.ui.button(label="Stop", kind="danger", on_click=lambda _: [event.set() for event in under_way.values()])
-    return board, refresh, remembered, run, shown, stop, under_way
+    return board, refresh, remembered, run, shown, stop, under_way, worker
 
 
 @app.cell
@@ -143,12 +139,6 @@ def _(get_line):
     _line = get_line()
     _bar = f'<progress value="{_line.done}" max="{max(_line.total, 1)}"></progress>'
     mo.Html(f'<div class="status" data-state="{_line.state}">{escape(str(_line))}{_bar}</div>')
-
-
-@app.cell
-def _(board, data):
-    if data is None:  # pictures of other data would mislead
-        board.update(empty_board("nothing to compute"))
 
 
 @app.cell

@@ -271,8 +271,9 @@ def test_an_address_that_says_nonsense_is_not_followed(given):
 # The answer
 
 
-def answer_of(X, setting=SETTING, **given):
-    data = Data(X, given.get("y"), tuple(f"x{j}" for j in range(X.shape[1])), "some", labels=given.get("labels"))
+def answer_of(X, setting=SETTING, labels=None):
+    classes = () if labels is None else tuple(np.unique(labels))
+    data = Data(X, tuple(f"x{j}" for j in range(X.shape[1])), labels, classes, np.arange(len(X)))
     (solve,) = plan_solves(data, setting, ["(15)"], ["low_rank"])
     run = Run(solve, do(solve.call))
     return make_answer(data, setting, run, "kmeans_centered"), run
@@ -410,7 +411,7 @@ def test_the_python_of_three_clusters_runs_as_it_stands_and_draws_the_same(name,
     found = {}
     exec(compile(view.code, f"{name}.py", "exec"), found)
     assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-    same = view.script.execute(view.names)
+    same = view.execute()
     if view.view.is_table:
         assert same["table"].rows == found["table"].rows
         assert [row[:3] for row in same["table"].rows] == [(k, 12, "33.3 %") for k in range(3)]
@@ -541,7 +542,7 @@ def test_the_python_of_a_view_runs_as_it_stands_and_draws_the_same(name, outcome
     exec(compile(view.code, f"{name}.py", "exec"), found)
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-    same = view.script.execute(view.names)
+    same = view.execute()
     for mine, theirs in zip(same["figure"].axes, found["figure"].axes, strict=True):
         assert mine.get_xlabel() == theirs.get_xlabel()
         for a, b in zip(mine.lines, theirs.lines, strict=True):
@@ -654,7 +655,7 @@ def test_the_label_gap_is_claimed_only_where_it_is_proved(worker):
     assert "bounds=True" in proved.code
     other = make_picture("roundings", outcome, "(21) CLARABEL")
     assert "bounds=False" in other.code
-    assert set(column(other.script.execute(other.names)["table"], "proved label gap")) == {None}
+    assert set(column(other.execute()["table"], "proved label gap")) == {None}
 
 
 def column(table, title):

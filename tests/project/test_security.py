@@ -252,8 +252,7 @@ def outcome():
 def test_what_the_page_executes_holds_no_text_of_the_user(outcome):
     texts = [expression_of(name, [run.solve for run in outcome.runs]) for name in COMPUTED]
     for name in BY_NAME:
-        script = make_picture(name, outcome).script
-        texts += [*script.imports, *script.draw]
+        texts += make_picture(name, outcome).lines
     assert all(not re.search(r"owned|<[a-z]|\bos\b|passwd|script>", text) for text in texts), texts
     assert {computation.evaluate.__module__} == {"diffrac_cvx.app.page.computation"}
 

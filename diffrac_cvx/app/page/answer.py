@@ -11,7 +11,7 @@ import numpy as np
 
 from diffrac_cvx.app.labels import crosstab_table, file_table
 from diffrac_cvx.app.page.computation import CLUSTERS, Outcome, Run
-from diffrac_cvx.app.page.data import Data, count_groups
+from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import list_html, stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
@@ -149,7 +149,7 @@ def describe_agreement(data: Data, labels: Array) -> list[str]:
     says = f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance"
     if not two:
         return [f"{says})."]
-    right, largest = int(np.sum(labels == data.y)), max(count for _, count in count_groups(data.labels))
+    right, largest = int(np.sum(labels == data.y)), np.unique(data.labels, return_counts=True)[1].max()
     return [f"{says}); {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
 
 
@@ -167,8 +167,7 @@ def number_clusters(labels: Array) -> Array:
 
 def write_clusters(data: Data, labels: Array, scores: Array) -> bytes:
     """Return CSV: the row in the file, the first being 0, its cluster, its score or scores, and its known group."""
-    rows = np.arange(data.n) if data.rows is None else data.rows
-    table = file_table(("cluster", "score", "known_group"), rows, number_clusters(labels), scores, data.labels)
+    table = file_table(("cluster", "score", "known_group"), data.rows, number_clusters(labels), scores, data.labels)
     text = StringIO()
     write_rows(text, table.head, table.rows)
     return text.getvalue().encode()

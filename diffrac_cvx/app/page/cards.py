@@ -33,7 +33,7 @@ def card(picture: Picture) -> str:
     name, view = picture.view.name, picture.view
     kind = "view wide" if view.is_wide else "view"
     head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}{mo.md(view.says).text}'
-    if picture.script is None:
+    if picture.says:
         return f"{head}{picture.html}</div>"
     files = [
         mo.download(lambda: picture.save("png"), filename=f"{name}.png", mimetype="image/png", label="PNG"),

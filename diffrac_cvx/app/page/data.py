@@ -8,27 +8,20 @@ from typing import ClassVar
 import numpy as np
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.tables import read_frame, split_label
+from diffrac_cvx.datasets.tables import Table, read_frame, split_label
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
 
 MOST_UPLOADED = 50_000_000  # bytes
 MOST_GROUPS = 12  # whose names and sizes are listed
 SIGNS = 'np.where(y > 0, "+1", "-1")'  # as `two_groups`
-Labels = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
-    """What there is to cluster."""
+class Data(Table):
+    """What there is to cluster: a table, scaled as asked, and what it is called."""
 
-    X: Array  # (n, d), scaled as asked
-    y: Array | None  # (n,), true labels in {-1, +1}, where there are two classes
-    names: tuple[str, ...]  # of the features
-    title: str  # what the data are called
-    notes: tuple[str, ...] = ()  # what was done to them, in sentences
-    labels: Labels | None = None  # (n,), true labels of any number of classes, as text, where there are some
-    rows: np.ndarray | None = None  # (n,), numbers of the points in their file from 0; None where all are there
+    title: str = ""
 
     @property
     def n(self) -> int:
@@ -43,7 +36,8 @@ class Data:
     @property
     def summary(self) -> str:
         """What the data are, as a sentence, and what was done to them."""
-        sizes = [f"{name} ({count})" for name, count in count_groups(self.labels)]
+        groups = [] if self.labels is None else zip(*np.unique(self.labels, return_counts=True), strict=True)
+        sizes = [f"{name} ({count})" for name, count in groups]
         known = f"{len(sizes) or 'no'} known groups"
         if 0 < len(sizes) <= MOST_GROUPS:
             known += f": {', '.join(sizes)}"
@@ -115,15 +109,15 @@ class OwnTable:
         table = datasets.read_table(
             self.content, self.label, drop=self.drop, missing=self.missing, scaling=self.scaling, name=self.file
         )
-        notes = list(table.notes)
-        if table.labels is not None and table.y is None:
-            notes.append(
+        if table.y is not None:
+            note = f"in the figures label +1 is {table.classes[1]!r} and label -1 is {table.classes[0]!r}"
+        else:
+            note = (
                 f"the label has {len(table.classes)} groups: with as many clusters, chosen in the panel, they can be "
                 "compared best, and with two clusters views that need two true groups are left out"
             )
-        if table.y is not None:
-            notes.append(f"in the figures label +1 is {table.classes[1]!r} and label -1 is {table.classes[0]!r}")
-        return Data(table.X, table.y, table.names, self.file, tuple(notes), table.labels, table.rows)
+        notes = table.notes if table.labels is None else (*table.notes, note)
+        return Data(**{**vars(table), "notes": notes}, title=self.file)
 
     def columns(self) -> list[str]:
         """Return the names of the columns, the label's included."""
@@ -154,12 +148,5 @@ Source = Planted | NamedSet | OwnTable  # what the points are taken from
 def two_groups(X: Array, y: Array, title: str) -> Data:
     """Return points in two groups, their features named x0, x1, ..., which count from 0 as columns of arrays do."""
     names = tuple(f"x{j}" for j in range(X.shape[1]))
-    return Data(X, y, names, title, labels=np.where(y > 0, "+1", "-1"))
-
-
-def count_groups(labels: Labels | None) -> list[tuple[str, int]]:
-    """Return the names of the groups and their numbers of points."""
-    if labels is None:
-        return []
-    names, counts = np.unique(labels, return_counts=True)
-    return list(zip(names.tolist(), counts.tolist(), strict=True))
+    labels = np.where(y > 0, "+1", "-1")
+    return Data(X, names, labels, ("-1", "+1"), np.arange(len(X)), title=title)

@@ -19,13 +19,12 @@ import diffrac_cvx as dc
 from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import address, computation, controls
 from diffrac_cvx.app.page.answer import find_answer, make_answer
-from diffrac_cvx.app.page.clusters import plane_of
 from diffrac_cvx.app.page.computation import EXTRAS, Job, Outcome, Run, StatusLine, plan_extras, take_worker
 from diffrac_cvx.app.page.controls import CONTROLS, hint
 from diffrac_cvx.app.page.data import Data, NamedSet, OwnTable, Planted
 from diffrac_cvx.app.page.pictures import draw_picture, list_remarks, make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
-from diffrac_cvx.app.page.tables import comparison_table, rounding_table, table_figure
+from diffrac_cvx.app.page.tables import comparison_table, plane_of, rounding_table, table_figure
 from diffrac_cvx.app.page.views import VIEWS, arrange, views_for
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.machine.processes import Call, StoppedError, Worker, never

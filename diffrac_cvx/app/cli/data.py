@@ -57,9 +57,8 @@ class Source:
             names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
             return Table(X, names, np.where(y > 0, "+1", "-1"), ("+1", "-1"), np.arange(len(X)))
         if not Path(self.file).exists() and not Path(self.file).suffix:
-            raise DataError(
-                f"there is no file {self.file} in {Path.cwd()}; the data sets by name are {', '.join(NAMES)}"
-            )
+            known = f"the data sets by name are {', '.join(NAMES)}"
+            raise DataError(f"there is no file {self.file} in {Path.cwd()}; {known}")
         return read_table(self.file, self.label, **self.how)
 
     def code(self) -> str:

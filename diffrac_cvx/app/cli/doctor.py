@@ -92,9 +92,8 @@ def print_findings(found: dict[str, Any], console: Console) -> None:
         console.say(f"  {name:16} {number or '-'}  (optional: {OPTIONAL[name]})")
     console.say(f"solvers through CVXPY: {', '.join(found['solvers'])}")
     for pool in found["blas"]:
-        console.say(
-            f"BLAS: {pool['library']} {pool['version'] or ''}, {pool['threads']} threads; the fast solvers use one"
-        )
+        name = f"{pool['library']} {pool['version'] or ''}"
+        console.say(f"BLAS: {name}, {pool['threads']} threads; the fast solvers use one")
     console.say(f"DIFFRAC_DATA_HOME: {found['data_home'] or 'not set'}")
     for check, passed in found["checks"].items():
         console.say(f"[{'ok' if passed else 'FAILED'}] {check}")

@@ -21,7 +21,7 @@ def of_table(kind: Any, says: str, *names: str) -> Any:
     return Annotated[kind, typer.Option(*names, help=says, rich_help_panel="How the table is read")]
 
 
-SOURCE = {  # the options of the table; what they are by default stands in `Source`
+SOURCE = {  # the options of the table, by the parameters of `Source`
     "label": of_table(str | None, "Column with the true labels: only compared with."),
     "drop": of_table(list[str] | None, "Column to leave out, such as a sample's number; may be repeated."),
     "one_hot": of_table(list[str] | None, "Column of categories to turn into columns of 0 and 1; may be repeated."),
@@ -70,10 +70,10 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     What it is to write is looked at before it is called: see `refuse_outputs`.
     """
     signature = inspect.signature(command)
-    keyword = inspect.Parameter.KEYWORD_ONLY
+    keyword, usual = inspect.Parameter.KEYWORD_ONLY, {"one_hot_all": False, "missing": "error"}  # the others: None
     every = [
         inspect.Parameter("file", keyword, annotation=Annotated[str, typer.Argument(help=FILE)]),
-        *(inspect.Parameter(name, keyword, default=usual(name), annotation=kind) for name, kind in SOURCE.items()),
+        *(inspect.Parameter(name, keyword, default=usual.get(name), annotation=kind) for name, kind in SOURCE.items()),
         *(parameter.replace(kind=keyword) for parameter in list(signature.parameters.values())[1:]),
     ]
 
@@ -90,11 +90,6 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     with_table.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
     with_table.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
     return with_table
-
-
-def usual(name: str) -> Any:
-    """Return what an option of SOURCE is by default."""
-    return False if name == "one_hot_all" else getattr(Source, name) or None
 
 
 def penalty_of(lam: float | None, c: float | None, ridge: float | None, a: float | None, default: float) -> Penalty:

@@ -48,10 +48,8 @@ class Answer:
     @property
     def html(self) -> str:
         """All but the file, as HTML: the reservations come first."""
-        doubts = "".join(
-            f"<li><b>{escape(reason.says)}</b> {escape(reason.remedy)}</li>" for reason in self.reservations
-        )
-        warning = f'<div class="doubts"><p>This may be no answer:</p><ul>{doubts}</ul></div>' if doubts else ""
+        doubts = [f"<li><b>{escape(one.says)}</b> {escape(one.remedy)}</li>" for one in self.reservations]
+        warning = f'<div class="doubts"><p>This may be no answer:</p><ul>{"".join(doubts)}</ul></div>' if doubts else ""
         groups = "" if self.groups is None else stacked_html(self.groups)
         return f"{warning}{list_html(self.sentences)}{groups}"
 

@@ -203,15 +203,11 @@ def group(elements: Mapping[str, Any]) -> str:
 
 def panel(source: Any, data: Mapping[str, Any], preferences: Mapping[str, Any], methods: Mapping[str, Any]) -> Any:
     """Return the side panel: the data, what is preferred, and, folded, the problems and methods for experts."""
+    experts = "<summary>For experts: problems and methods</summary>"
     parts = [
-        mo.Html('<div class="side"><h2>Data</h2></div>'),
-        source,
-        mo.Html(group(data)),
-        mo.Html('<div class="side"><h2>What is preferred</h2></div>'),
-        mo.Html(group(preferences)),
-        mo.Html(
-            f'<details class="experts"><summary>For experts: problems and methods</summary>{group(methods)}</details>'
-        ),
+        '<div class="side"><h2>Data</h2></div>', source, group(data),
+        '<div class="side"><h2>What is preferred</h2></div>', group(preferences),
+        f'<details class="experts">{experts}{group(methods)}</details>',
         mo.accordion({"What the controls mean": mo.md(list_meanings())}),
-    ]
-    return mo.sidebar(parts, width="23rem")
+    ]  # fmt: skip
+    return mo.sidebar([mo.Html(part) if isinstance(part, str) else part for part in parts], width="23rem")

@@ -64,11 +64,8 @@ class Planted:
 
     def code(self) -> list[str]:
         """Return the lines of Python that define X, y (of a table perhaps None) and names."""
-        return [
-            f"X, y, v = dc.datasets.make_planted({self.n}, {self.d}, sparsity={self.sparsity}, "
-            f"imbalance={self.imbalance!r}, noise={self.noise!r}, rng={self.seed})",
-            "names = None",
-        ]
+        how = f"sparsity={self.sparsity}, imbalance={self.imbalance!r}, noise={self.noise!r}, rng={self.seed}"
+        return [f"X, y, v = dc.datasets.make_planted({self.n}, {self.d}, {how})", "names = None"]
 
 
 @dataclass(frozen=True)
@@ -128,18 +125,15 @@ class OwnTable:
     def check_size(self) -> None:
         """Refuse a file that is larger than the page takes, whatever the browser has let through."""
         if len(self.content) > MOST_UPLOADED:
-            raise DataError(
-                f"{self.file} has {len(self.content) / 1e6:.0f} MB and the page takes {MOST_UPLOADED // 10**6} MB: "
-                "diffrac_cvx.datasets.read_table reads it"
-            )
+            sizes = f"has {len(self.content) / 1e6:.0f} MB and the page takes {MOST_UPLOADED // 10**6} MB"
+            raise DataError(f"{self.file} {sizes}: diffrac_cvx.datasets.read_table reads it")
 
     def code(self) -> list[str]:
         """Return the lines that read the file and scale its columns."""
+        name = PureWindowsPath(self.file).name
         how = f"drop={list(self.drop)!r}, missing={self.missing!r}, scaling={self.scaling!r}"
-        return [
-            f"data = dc.datasets.read_table({PureWindowsPath(self.file).name!r}, {self.label!r}, {how})",
-            "X, y, names = data.X, data.y, data.names",
-        ]
+        line = f"data = dc.datasets.read_table({name!r}, {self.label!r}, {how})"
+        return [line, "X, y, names = data.X, data.y, data.names"]
 
 
 Source = Planted | NamedSet | OwnTable  # what the points are taken from

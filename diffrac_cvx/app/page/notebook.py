@@ -41,9 +41,8 @@ def _():
     given = address.read_address()
     source, automatic = controls.source_control(given), controls.automatic_control(given)
     file, rounding = controls.file_control(), controls.element("rounding", given)
-    planted, known, parameters, solving = (
-        controls.elements(kind, given) for kind in ("planted", "known", "parameters", "solving")
-    )
+    _kinds = ("planted", "known", "parameters", "solving")
+    planted, known, parameters, solving = (controls.elements(kind, given) for kind in _kinds)
     return automatic, file, given, known, parameters, planted, rounding, solving, source
 
 
@@ -70,14 +69,9 @@ def _(automatic, columns, known, look, own, parameters, planted, remembered, rou
     # Before a file is chosen again, what the address says of its columns is kept.
     _data = {"planted": planted.value, "known": known.value, "own table": own.value if columns else {}}
     _ = look.value
-    _single = {"source": source, "automatic": automatic, "rounding": rounding}
-    address.write_address(
-        {
-            **{name: element.value for name, element in _single.items()},
-            **{"run": remembered.get("run"), **_data[source.value], **parameters.value, **solving.value},
-        },
-        controls.USUAL,
-    )
+    _state = {"source": source.value, "automatic": automatic.value, "rounding": rounding.value}
+    _state |= {"run": remembered.get("run"), **_data[source.value], **parameters.value, **solving.value}
+    address.write_address(_state, controls.USUAL)
 
 
 @app.cell
@@ -168,13 +162,9 @@ def _(automatic, board, data, parameters, run, solving, under_way, where, worker
 
 @app.cell
 def _(get_outcome, remembered):
-    _names = list(get_outcome().solved) if get_outcome() else []
-    _first = _names[0] if _names else None
-    look = mo.ui.dropdown(
-        _names,
-        value=remembered["run"] if remembered.get("run") in _names else _first,
-        on_change=lambda name: remembered.update(run=name),
-    )
+    _names, _run = list(get_outcome().solved) if get_outcome() else [], remembered.get("run")
+    _first = _run if _run in _names else next(iter(_names), None)
+    look = mo.ui.dropdown(_names, value=_first, on_change=lambda name: remembered.update(run=name))
     return (look,)
 
 

@@ -19,11 +19,9 @@ def require_port(port: int) -> None:
         try:
             attempt.bind((HOST, port))
         except PermissionError:
-            raise ParameterError(
-                f"port = {port} is reserved on this machine: choose one from 1024 to {PORTS}"
-            ) from None
+            says = f"is reserved on this machine: choose one from 1024 to {PORTS}"
+            raise ParameterError(f"port = {port} {says}") from None
         except OSError:
             other = port + 1 if port < PORTS else port - 1
-            raise ParameterError(
-                f"port = {port} is in use, perhaps by another page: end that one, or choose another: --port {other}"
-            ) from None
+            says = f"is in use, perhaps by another page: end that one, or choose another: --port {other}"
+            raise ParameterError(f"port = {port} {says}") from None

@@ -20,7 +20,12 @@ class View:
     needs_labels: bool = False  # whether two true groups are needed,
     needs_groups: bool = False  # or any number of them
     clusters: str = "any"  # shown for "two" clusters, for "many", which is more than two, or for "any" number
-    imports: tuple[str, ...] = ()  # what its Python imports beyond the package
+    needs: tuple[str, ...] = ()  # what its Python takes from the page's tables and figures
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """What its Python imports beyond NumPy and the package."""
+        return (f"from diffrac_cvx.app.page.tables import {', '.join(self.needs)}",) if self.needs else ()
 
     @property
     def is_wide(self) -> bool:
@@ -37,7 +42,6 @@ TABLE = "figure = table_figure(table)"
 DIRECTION = "w = dc.certify_labels(X, labels, 0.0, nu=nu, penalty=penalty).v"
 FIGURE = "figure = display.plot().figure_"
 PLANE = "plane = plane_of(model, X)"
-PLANE_IMPORT = "from diffrac_cvx.app.page.clusters import plane_figure, plane_of"
 BRACKETS = "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))"
 PATH = "display = dc.plotting.PathDisplay(path, names, X.std(axis=0))"  # coefficients per standard deviation
 
@@ -71,13 +75,13 @@ VIEWS = (
         "The points in the plane in which the scores of the clusters vary most. A score is a weighted sum of the "
         "features, one for each cluster.",
         (PLANE, "figure = plane_figure(plane, model.labels_, 'cluster')"),
-        of="clusters", clusters="many", imports=(PLANE_IMPORT,),
+        of="clusters", clusters="many", needs=("plane_figure", "plane_of"),
     ),
     View(
         "known_groups", "labels", "The true groups in the same plane",
         "The same points, with the groups that are known: no method is given these.",
         (PLANE, "figure = plane_figure(plane, groups, 'group')"),
-        of="clusters", needs_groups=True, clusters="many", imports=(PLANE_IMPORT,),
+        of="clusters", needs_groups=True, clusters="many", needs=("plane_figure", "plane_of"),
     ),
     View(
         "cluster_table", "labels", "What makes each cluster",
@@ -85,11 +89,7 @@ VIEWS = (
         "a feature grows by one standard deviation. A point belongs to the cluster with the largest score; by "
         "repeated splits, the score is that of the split that set the cluster apart last.",
         ("table = cluster_table(model, X, names)", TABLE),
-        of="clusters", clusters="many",
-        imports=(
-            "from diffrac_cvx.app.page.clusters import cluster_table",
-            "from diffrac_cvx.app.page.tables import table_figure",
-        ),
+        of="clusters", clusters="many", needs=("cluster_table", "table_figure"),
     ),
     View(
         "spectra", "labels", "One split, or a mixture of several",
@@ -103,7 +103,7 @@ VIEWS = (
         "the proved label gap, by which the best of all splits can be cheaper at most. Where true groups are known: "
         "the error, 0 for the same groups and 1 for unrelated ones. An asterisk marks the cheapest.",
         ("table = rounding_table(X, result, y, nu, penalty, bounds={bounds})", TABLE),
-        clusters="two", imports=("from diffrac_cvx.app.page.tables import rounding_table, table_figure",),
+        clusters="two", needs=("rounding_table", "table_figure"),
     ),
     View(
         "brackets", "proofs", "The least cost, enclosed",
@@ -145,9 +145,7 @@ VIEWS = (
         "What each method finds for the same points, with its proved bounds. Values can be compared within one "
         "equation; (8), (11) and (15) are equal. The proved label gap says by how much the best split can be cheaper.",
         ("table = comparison_table(comparison)", TABLE),
-        of="comparison",
-        clusters="two",
-        imports=("from diffrac_cvx.app.page.tables import comparison_table, table_figure",),
+        of="comparison", clusters="two", needs=("comparison_table", "table_figure"),
     ),
 )  # fmt: skip
 BY_NAME = {view.name: view for view in VIEWS}

@@ -1,10 +1,18 @@
-"""Labels as the command line and the page write them: a file, and the table that sets them against the true ones."""
+"""Labels as the command line and the page write them: sizes, a file, the table that sets them against the true ones."""
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.metrics import Crosstab
 from diffrac_cvx.points.checks import Array
+
+
+def list_words(values: Iterable[object]) -> str:
+    """Return values as "1, 2 and 3"."""
+    *first, last = map(str, values)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def file_table(

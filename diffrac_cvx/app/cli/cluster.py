@@ -15,7 +15,7 @@ from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
 from diffrac_cvx.app.labels import file_table
 from diffrac_cvx.datasets.tables import Table
-from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.points.checks import Array, as_seed
 from diffrac_cvx.points.linear_algebra import standardise
@@ -93,7 +93,6 @@ def fit_model(
     table: Table, labels_count: int, n_clusters: int, watch: Watch, *, strategy: str, refine: bool, **parameters: Any
 ) -> tuple[Any, list[str]]:
     """Return a fitted estimator, of clusters or of several labels, and what it warned of beside its reservations."""
-    from diffrac_cvx.errors import DegenerateDataWarning
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if labels_count == 1:

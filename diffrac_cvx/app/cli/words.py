@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from diffrac_cvx.app.labels import crosstab_table
+from diffrac_cvx.app.labels import crosstab_table, list_words
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.metrics import Crosstab
 from diffrac_cvx.problem.proved_numbers import format_ends, format_gap, format_lower
@@ -92,9 +92,3 @@ def truth_of(found: dict[str, Any]) -> list[str]:
 def truth_table(found: dict[str, Any]) -> Table:
     """Return the points of each true label, a row, in each cluster found, a column."""
     return crosstab_table(Crosstab(**found["crosstab"]), "true label", "found cluster")
-
-
-def list_words(values: list[Any]) -> str:
-    """Return values as "1, 2 and 3"."""
-    words = [str(value) for value in values]
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from diffrac_cvx.app.labels import crosstab_table, file_table
+from diffrac_cvx.app.labels import crosstab_table, file_table, list_words
 from diffrac_cvx.app.page.computation import CLUSTERS, Outcome, Run
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.solve_choice import Setting
@@ -92,8 +92,8 @@ def answer_of_many(data: Data, setting: Setting, model: Any) -> Answer:
         return Answer(sentences=(model,))
     labels, asked = np.asarray(model.labels_), setting.n_clusters
     proof = certify_clusters(data.X, labels, model.result_, asked, nu=setting.nu, penalty=setting.penalty)
-    sizes = [str(size) for size in np.bincount(labels).tolist()]
-    found = f"{len(sizes)} clusters, of {', '.join(sizes[:-1])} and {sizes[-1]} points."
+    sizes = np.bincount(labels).tolist()
+    found = f"{len(sizes)} clusters, of {list_words(sizes)} points."
     says = [found if len(sizes) > 1 else "One cluster holds all points.", *describe_cost(proof, asked)]
     return Answer.of(model.reservations_, says, data, labels, model.decision_function(data.X))
 

@@ -3,21 +3,17 @@
 import base64
 import io
 import os
-from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from diffrac_cvx.comparison.table import format_cell
-from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.plotting.canvas import pyplot
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, nothing from elsewhere
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """A picture, coded as text, and what it shows."""
 
     coded: str
@@ -32,17 +28,6 @@ def picture(display: Any, caption: str, **options: Any) -> Picture:
     figure.savefig(file, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
     pyplot().close(figure)
     return Picture(base64.b64encode(file.getvalue()).decode(), caption)
-
-
-def write(path: Path, template: str, **values: Any) -> None:
-    """Write a report from one of the templates of this package.
-
-    Raises
-    ------
-    ImportError
-        If jinja2 is not installed.
-    """
-    write_text(path, render(template, **values))
 
 
 def render(template: str, **values: Any) -> str:

@@ -19,13 +19,12 @@ import diffrac_cvx as dc
 from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import address, computation, controls
 from diffrac_cvx.app.page.answer import find_answer, make_answer
-from diffrac_cvx.app.page.clusters import plane_of
 from diffrac_cvx.app.page.computation import EXTRAS, Job, Outcome, Run, StatusLine, plan_extras, take_worker
 from diffrac_cvx.app.page.controls import CONTROLS, hint
 from diffrac_cvx.app.page.data import Data, NamedSet, OwnTable, Planted
 from diffrac_cvx.app.page.pictures import draw_picture, list_remarks, make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
-from diffrac_cvx.app.page.tables import comparison_table, rounding_table, table_figure
+from diffrac_cvx.app.page.tables import comparison_table, plane_of, rounding_table, table_figure
 from diffrac_cvx.app.page.views import VIEWS, arrange, views_for
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.machine.processes import Call, StoppedError, Worker, never
@@ -224,9 +223,9 @@ def parameters(monkeypatch):
 
 def state_of(given):
     """The values of all controls of made data that the address starts."""
-    elements = controls.planted_controls(given), controls.parameter_controls(given), controls.solve_controls(given)
-    values = {name: value for element in elements for name, value in element.value.items()}
-    one = {"source": controls.source_control(given), "rounding": controls.rounding_control(given)}
+    groups = [controls.elements(kind, given) for kind in ("planted", "parameters", "solving")]
+    values = {name: value for group in groups for name, value in group.value.items()}
+    one = {"source": controls.source_control(given), "rounding": controls.element("rounding", given)}
     return {**values, **{name: element.value for name, element in one.items()}}
 
 
@@ -271,8 +270,9 @@ def test_an_address_that_says_nonsense_is_not_followed(given):
 # The answer
 
 
-def answer_of(X, setting=SETTING, **given):
-    data = Data(X, given.get("y"), tuple(f"x{j}" for j in range(X.shape[1])), "some", labels=given.get("labels"))
+def answer_of(X, setting=SETTING, labels=None):
+    classes = () if labels is None else tuple(np.unique(labels))
+    data = Data(X, tuple(f"x{j}" for j in range(X.shape[1])), labels, classes, np.arange(len(X)))
     (solve,) = plan_solves(data, setting, ["(15)"], ["low_rank"])
     run = Run(solve, do(solve.call))
     return make_answer(data, setting, run, "kmeans_centered"), run
@@ -410,7 +410,7 @@ def test_the_python_of_three_clusters_runs_as_it_stands_and_draws_the_same(name,
     found = {}
     exec(compile(view.code, f"{name}.py", "exec"), found)
     assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-    same = view.script.execute(view.names)
+    same = view.execute()
     if view.view.is_table:
         assert same["table"].rows == found["table"].rows
         assert [row[:3] for row in same["table"].rows] == [(k, 12, "33.3 %") for k in range(3)]
@@ -541,7 +541,7 @@ def test_the_python_of_a_view_runs_as_it_stands_and_draws_the_same(name, outcome
     exec(compile(view.code, f"{name}.py", "exec"), found)
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-    same = view.script.execute(view.names)
+    same = view.execute()
     for mine, theirs in zip(same["figure"].axes, found["figure"].axes, strict=True):
         assert mine.get_xlabel() == theirs.get_xlabel()
         for a, b in zip(mine.lines, theirs.lines, strict=True):
@@ -654,7 +654,7 @@ def test_the_label_gap_is_claimed_only_where_it_is_proved(worker):
     assert "bounds=True" in proved.code
     other = make_picture("roundings", outcome, "(21) CLARABEL")
     assert "bounds=False" in other.code
-    assert set(column(other.script.execute(other.names)["table"], "proved label gap")) == {None}
+    assert set(column(other.execute()["table"], "proved label gap")) == {None}
 
 
 def column(table, title):

@@ -45,21 +45,20 @@ def choose(source, *, automatic=True, upload=None):
         "automatic": mo.ui.switch(value=automatic),
         "file": given or empty,
         "given": {},
-        "known": controls.set_controls({}),
-        "parameters": controls.parameter_controls({}),
-        "planted": controls.planted_controls({}),
-        "rounding": controls.rounding_control({}),
-        "solving": controls.solve_controls({}),
+        "known": controls.elements("known", {}),
+        "parameters": controls.elements("parameters", {}),
+        "planted": controls.elements("planted", {}),
+        "rounding": controls.element("rounding", {}),
+        "solving": controls.elements("solving", {}),
         "source": mo.ui.radio(["planted", "known", "own table"], value=source),
     }
 
 
 def see(line="idle", outcome=None, **sections):
-    """What the states of the page hold, and setters that set nothing."""
+    """What the states of the page hold, and no setters."""
     kinds = ("line", "outcome", "answer", "labels", "proofs", "paths", "comparison")
     held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, "answer": None, **sections}
-    read = {f"get_{kind}": lambda value=held[kind]: value for kind in kinds}
-    return {**read, **dict.fromkeys(f"set_{kind}" for kind in kinds), "setters": {}}
+    return {**{f"get_{kind}": lambda value=held[kind]: value for kind in kinds}, "setters": {}}
 
 
 def words(outputs):

@@ -171,7 +171,7 @@ def of_progress_on_the_page(lower, upper):
 
 def of_split_on_the_page(lower, upper):
     proof = dc.LabelCertificate(objective=upper, lower=lower, v=NOTHING)
-    text = " ".join(answer.describe_cost(proof, True, "one"))
+    text = " ".join(answer.describe_cost(proof))
     (cost,) = numbers(text, "split: # (0")
     if proof.gap < answer.CERTAIN:
         return None, cost, *numbers(text, "more than #.")
@@ -180,7 +180,7 @@ def of_split_on_the_page(lower, upper):
 
 def of_clusters_on_the_page(lower, upper):
     proof = dc.ClustersCertificate(objective=upper, lower=lower, W=NOTHING)
-    text = " ".join(answer.describe_grouping(proof, 3))
+    text = " ".join(answer.describe_cost(proof, 3))
     (cost,) = numbers(text, "clusters: # (0")
     if proof.gap < answer.CERTAIN:
         return None, cost, *numbers(text, "more than #.")

@@ -39,7 +39,7 @@ from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTED, Outcome, Run, e
 from diffrac_cvx.app.page.data import MOST_UPLOADED, OwnTable
 from diffrac_cvx.app.page.pictures import make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
-from diffrac_cvx.app.page.tables import table_figure
+from diffrac_cvx.app.page.tables import list_html, table_figure
 from diffrac_cvx.app.page.views import BY_NAME
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.datasets import download, files, real
@@ -241,8 +241,7 @@ def outcome():
 def test_what_the_page_executes_holds_no_text_of_the_user(outcome):
     texts = [expression_of(name, [run.solve for run in outcome.runs]) for name in COMPUTED]
     for name in BY_NAME:
-        script = make_picture(name, outcome).script
-        texts += [*script.imports, *script.draw]
+        texts += make_picture(name, outcome).lines
     assert all(not re.search(r"owned|<[a-z]|\bos\b|passwd|script>", text) for text in texts), texts
     assert {computation.evaluate.__module__} == {"diffrac_cvx.app.page.computation"}
 
@@ -523,7 +522,7 @@ def test_parts_of_the_page_show_names_as_text(outcome):
         assert not {"script", "svg", "i", "iframe", "b"} & tags.tags, name
         assert all(tag.startswith("marimo") for tag, *_ in tags.active), tags.active
     for text in (
-        cards.list_sentences(NAMES),
+        list_html(NAMES),
         cards.data_summary(outcome.data.summary, "").text,
         cards.data_summary("", " ".join(NAMES)).text,
         Table(tuple(NAMES), (tuple(NAMES),)).html(),

@@ -62,11 +62,11 @@ def test_compare_leaves_a_toy_out_where_its_record_says_so(toys):
 
 def test_the_page_offers_a_toy(toys):
     pytest.importorskip("marimo")
-    from diffrac_cvx.app.page.controls import list_meanings, solve_controls
+    from diffrac_cvx.app.page.controls import elements, list_meanings
 
     data, setting = Planted(20, 3, noise=0.1).load(), Setting(nu=0.7, ridge=0.1)
     assert list_forms()["toy (8)"][0] == "toy"
-    offered = solve_controls({}).elements
+    offered = elements("solving", {}).elements
     assert "toy (8)" in offered["forms"].options.values()
     assert "toy_solver" in offered["solvers"].options
     assert "**imbalance penalised, again**: Eq. toy (8) of the paper, `toy`" in list_meanings()

@@ -67,18 +67,7 @@ class Chosen(NamedTuple):
 def choose(X: Array, lam: Any, ridge: Any, nu: Any, *, seed: int, standardize: bool, seconds: float | None) -> Chosen:
     """Return weights: those given as they are, those that are "auto" chosen by `DiffracClusteringCV`, without labels.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data.
-    lam, ridge, nu : float or "auto"
-        Weights.
-    seed : int
-        Of what is random in the choice.
-    standardize : bool
-        Whether features are brought to unit variance first.
-    seconds : float, optional
-        Time limit of all that is done; a part of it is for the choice.
+    `seconds` is the time limit of all that is done, of which a part is for the choice.
     """
     from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
 

@@ -1,7 +1,6 @@
 """``diffrac-cvx cluster``: clusters of the points of a table, with what is proved about them."""
 
 import warnings
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,12 +9,13 @@ import typer
 from diffrac_cvx import metrics
 from diffrac_cvx.app.cli import automatic, options
 from diffrac_cvx.app.cli.cluster_report import write_report
-from diffrac_cvx.app.cli.console import DONE, INTERRUPTED, RESERVED, Console
+from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.data import Source, with_option
 from diffrac_cvx.app.cli.progress import Watch
-from diffrac_cvx.app.cli.words import FINE, sentences, tell_status
+from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
+from diffrac_cvx.app.labels import file_table
 from diffrac_cvx.datasets.tables import Table
-from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.points.checks import Array, as_seed
 from diffrac_cvx.points.linear_algebra import standardise
@@ -30,11 +30,7 @@ def cluster(
         str, typer.Option(help="More than two clusters: all 'together', or by repeated 'splits' in two.")
     ] = "together",
     labels_count: Annotated[
-        int,
-        typer.Option(
-            "--labels-count",
-            help="Find this many labels of every point, each a split in two, instead of clusters.",
-        ),
+        int, typer.Option(help="Find this many labels of every point, each a split in two, instead of clusters.")
     ] = 1,
     nu: automatic.Nu = 1.0,
     ridge: automatic.Ridge = None,
@@ -62,9 +58,8 @@ def cluster(
     if labels_count > 1 and n_clusters != 2:
         raise ParameterError("give --clusters or --labels-count, not both")
     automatic.require_two_clusters(max(labels_count, n_clusters - 1), lam, ridge, nu)
-    penalty = options.penalty_of(
-        automatic.given(lam), c, automatic.given(ridge), a, options.RIDGE if labels_count == 1 else 0.0
-    )
+    usual = options.RIDGE if labels_count == 1 else 0.0
+    penalty = options.penalty_of(automatic.given(lam), c, automatic.given(ridge), a, usual)
     with Watch(console, time_limit) as watch:
         table = source.load()
         watch.say(f"preparing {len(table.X)} points")
@@ -85,23 +80,19 @@ def cluster(
             watch.say("writing the report")
             write_report(report, source, table, model, findings)
         if out is not None:
-            write_labels(out, table, model)
+            titles, scores = ("label", "decision", "true"), model.decision_function(table.X)
+            content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels)
+            write_csv(out, content.head, content.rows)
     for line in [*([chosen.says] if chosen.says else []), *sentences(findings)]:
         console.say(line)
-    for file in (out, report):
-        if file is not None:
-            console.say(f"wrote {file}")
-    status = RESERVED if findings["reservations"] or model.result_.status not in FINE else DONE
-    status = INTERRUPTED if watch.stopped else status
-    console.give({"file": source.file, "exit": status, **findings})
-    raise typer.Exit(status)
+    reserved = bool(findings["reservations"]) or not findings["finished"]
+    console.end({"file": source.file, **findings}, reserved=reserved, stopped=watch.stopped, files=(out, report))
 
 
 def fit_model(
     table: Table, labels_count: int, n_clusters: int, watch: Watch, *, strategy: str, refine: bool, **parameters: Any
 ) -> tuple[Any, list[str]]:
     """Return a fitted estimator, of clusters or of several labels, and what it warned of beside its reservations."""
-    from diffrac_cvx.errors import DegenerateDataWarning
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if labels_count == 1:
@@ -138,14 +129,10 @@ def score_labels(table: Table, labels: Array) -> dict[str, Any]:
 
 def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
     """Return all that is found, for JSON, for print and for the report."""
-    result, labels = model.result_, np.asarray(model.labels_)
-    gap = getattr(model, "label_gap_", None)
+    result, labels, gap = model.result_, np.asarray(model.labels_), getattr(model, "label_gap_", None)
     K = getattr(model, "n_clusters", 2)
     return {
-        "reservations": [
-            {"kind": reason.kind, "says": reason.says, "remedy": reason.remedy}
-            for reason in getattr(model, "reservations_", ())
-        ],
+        "reservations": [vars(reason) for reason in getattr(model, "reservations_", ())],
         "n": len(table.X),
         "d": table.X.shape[1],
         "notes": [*map(with_option, table.notes), *warned],
@@ -160,7 +147,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
         "intercept": model.intercept_,
         "deviations": by_name(table, 1.0 / standardise(table.X).unit),
         **score_labels(table, labels),
-        "status": tell_status(result.status),
+        "status": STATUSES.get(result.status, str(result.status)),
         "finished": result.status in FINE,
         "tol": model.tol,
         "solver": result.solver,
@@ -181,25 +168,3 @@ def features_in_use(table: Table, model: Any) -> list[str] | None:
 def by_name(table: Table, values: Array) -> dict[str, list[float]]:
     """Return values of the features, one or several each, by the name of the feature."""
     return {name: list(row) for name, row in zip(table.names, np.atleast_2d(values).T.tolist(), strict=True)}
-
-
-def write_labels(path: Path, table: Table, model: Any) -> None:
-    """Write the labels as CSV: the row in the file, the label or labels, the decision values, the true label."""
-    labels, decisions = (
-        np.asarray(part).reshape(len(table.X), -1) for part in (model.labels_, model.decision_function(table.X))
-    )
-    first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
-    head = ["row", *number("label", labels, first), *number("decision", decisions, first)]
-    true = np.empty((len(labels), 0), dtype=str) if table.labels is None else table.labels[:, None]
-    rows = zip(table.rows.tolist(), labels.tolist(), decisions.tolist(), true.tolist(), strict=True)
-    write_csv(
-        path,
-        head + (["true"] if table.labels is not None else []),
-        ([row, *found, *(float(f"{value:.9g}") for value in at), *known] for row, found, at, known in rows),
-    )
-
-
-def number(title: str, columns: Array, first: int) -> list[str]:
-    """Return the titles of columns, numbered where there are several."""
-    k = columns.shape[1]
-    return [title] if k == 1 else [f"{title}_{j + first}" for j in range(k)]

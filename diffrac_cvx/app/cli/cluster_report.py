@@ -1,5 +1,6 @@
 """The report of one clustering: what was found, in words, and the numbers, each with what it means."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,55 +8,58 @@ import numpy as np
 
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli.data import Source
-from diffrac_cvx.app.cli.words import answer_of, crosstab_table, truth_of, warnings_of
+from diffrac_cvx.app.cli.words import answer_of, truth_of, truth_table, warnings_of
 from diffrac_cvx.datasets.tables import Table
+from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
 
 MOST_FEATURES = 30  # rows of the table of coefficients
+MEANINGS = {  # of the findings that are numbers: the name of each and what it means
+    "cost": ("cost",
+        "How badly a weighted sum of the features explains the {what}, penalties included: 0 is best, 1 worst."),
+    "lower_bound": ("proved lower bound",
+        "No {what} of these points costs less.  This is proved, not estimated."),
+    "label_gap": ("distance from the best",
+        "Cost less lower bound: at most this much could be gained by any other {what}."),
+    "upper_bound": ("upper bound",
+        "Of the least cost of the relaxation, the easier problem that was solved: the lower bound is below it."),
+    "adjusted_rand_index": ("adjusted Rand index",
+        "Agreement of true labels and clusters found: 1 is the same groups, about 0 is what chance gives."),
+    "normalized_mutual_information": ("normalised mutual information",
+        "Another measure of this agreement: 1 is the same groups, 0 is none."),
+    "clustering_error": ("clustering error",
+        "1 - (mean of the products of true and found labels, as -1 and +1), squared: 0 is the same groups."),
+    "error_of_one_cluster": ("error of one cluster",
+        "The clustering error where all points are put in one cluster, to compare with."),
+    "seconds": ("seconds", "Time of the search for the proof."),
+    "iterations": ("steps", "Of the search."),
+    "solver": ("solver", "The method that was used."),
+    "status": ("how it ended", "Whether the search ended by itself or was stopped."),
+}  # fmt: skip
 
 
 def write_report(path: Path, source: Source, table: Table, model: Any, found: dict[str, Any]) -> None:
-    """Write the report of one clustering.
-
-    Raises
-    ------
-    ImportError
-        If jinja2 is not installed.
-    """
+    """Write the report of one clustering."""
     clusters = found["labels"].ndim == 1
-    html.write(
-        path,
-        "cluster.html",
-        title=f"{'Clusters' if clusters else 'Labels'} found in {Path(source.file).name}",
-        file=source.file,
-        n=found["n"],
-        d=found["d"],
-        sizes=found["sizes"],
-        clusters=clusters,
-        warnings=warnings_of(found),
-        summary=answer_of(found) + truth_of(found)[:1],
-        notes=found["notes"],
-        truth=crosstab_table(found) if "crosstab" in found else None,
-        coefficients=coefficient_rows(found),
-        more_features=max(found["d"] - MOST_FEATURES, 0),
-        numbers=number_rows(found),
-        pictures=label_pictures(table, model, found),
-        proofs=proof_pictures(model),
+    title = f"{'Clusters' if clusters else 'Labels'} found in {Path(source.file).name}"
+    text = html.render(
+        "cluster.html", title=title, file=source.file, n=found["n"], sizes=found["sizes"], clusters=clusters,
+        warnings=warnings_of(found), summary=answer_of(found) + truth_of(found)[:1], notes=found["notes"],
+        truth=truth_table(found) if "crosstab" in found else None, coefficients=coefficient_rows(found),
+        more_features=max(found["d"] - MOST_FEATURES, 0), numbers=number_rows(found),
+        pictures=label_pictures(table, model, clusters), proofs=proof_pictures(model),
         program=python_code(source.code(), model),
-    )
+    )  # fmt: skip
+    write_text(path, text)
 
 
 def coefficient_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the features by the size of their largest coefficient: scaled, in the units of the table, deviation."""
     scaled = found["scaled_coefficients"]
     names = sorted(scaled, key=lambda name: -max(map(abs, scaled[name])))
+    raw, deviations = found["coefficients"], found["deviations"]
     return [
-        {
-            "name": name,
-            "scaled": scaled[name],
-            "raw": found["coefficients"][name],
-            "deviation": found["deviations"][name][0],
-        }
+        {"name": name, "scaled": scaled[name], "raw": raw[name], "deviation": deviations[name][0]}
         for name in names[:MOST_FEATURES]
     ]
 
@@ -63,43 +67,12 @@ def coefficient_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
 def number_rows(found: dict[str, Any]) -> list[tuple[str, Any, str]]:
     """Return the numbers of the findings, each with its name and what it means."""
     what = "split" if len(found["sizes"]) == 2 else "grouping"
-    rows = [
-        (
-            "cost", "cost",
-            f"How badly a weighted sum of the features explains the {what}, penalties included: 0 is best, 1 worst.",
-        ),
-        ("lower_bound", "proved lower bound", f"No {what} of these points costs less.  This is proved, not estimated."),
-        (
-            "label_gap", "distance from the best",
-            f"Cost less lower bound: at most this much could be gained by any other {what}.",
-        ),
-        (
-            "upper_bound", "upper bound",
-            "Of the least cost of the relaxation, the easier problem that was solved: the lower bound is below it.",
-        ),
-        (
-            "adjusted_rand_index", "adjusted Rand index",
-            "Agreement of true labels and clusters found: 1 is the same groups, about 0 is what chance gives.",
-        ),
-        (
-            "normalized_mutual_information", "normalised mutual information",
-            "Another measure of this agreement: 1 is the same groups, 0 is none.",
-        ),
-        (
-            "clustering_error", "clustering error",
-            "1 - (mean of the products of true and found labels, as -1 and +1), squared: 0 is the same groups.",
-        ),
-        (
-            "error_of_one_cluster", "error of one cluster",
-            "The clustering error where all points are put in one cluster, to compare with.",
-        ),
-        ("seconds", "seconds", "Time of the search for the proof."),
-        ("iterations", "steps", "Of the search."),
-        ("solver", "solver", "The method that was used."),
-        ("status", "how it ended", "Whether the search ended by itself or was stopped."),
-    ]  # fmt: skip
     known = {**found, **proved_cells(found)}
-    return [(title, known[key], says) for key, title, says in rows if known.get(key) is not None]
+    return [
+        (title, known[key], says.format(what=what))
+        for key, (title, says) in MEANINGS.items()
+        if known.get(key) is not None
+    ]
 
 
 def proved_cells(found: dict[str, Any]) -> dict[str, Proved]:
@@ -116,36 +89,31 @@ def proved_cells(found: dict[str, Any]) -> dict[str, Proved]:
     }
 
 
-def label_pictures(table: Table, model: Any, found: dict[str, Any]) -> list[html.Picture]:
-    """Return the pictures of the labels: found, true where they are known, and the coefficients."""
+def label_pictures(table: Table, model: Any, clusters: bool) -> Iterator[html.Picture]:
+    """Yield the pictures of the labels: found, true where they are known, and the coefficients."""
     from diffrac_cvx.plotting import DirectionDisplay, ProjectionDisplay
 
-    names, labels = list(table.names), np.asarray(found["labels"])
-    pictures = []
-    rows = np.atleast_2d(model.coef_).shape[0]
+    rows = len(np.atleast_2d(model.coef_))
     for k in range(rows):
-        which = "" if rows == 1 else f" {'cluster' if labels.ndim == 1 else 'label'} {k}"
+        which = "" if rows == 1 else f" of {'cluster' if clusters else 'label'} {k}"
         values = ProjectionDisplay.from_estimator(model, table.X, output=k)
-        pictures.append(html.picture(values, f"The points along the direction{which and ' of' + which}, as found."))
+        yield html.picture(values, f"The points along the direction{which}, as found.")
         if table.labels is not None:
             true = ProjectionDisplay.from_estimator(model, table.X, table.labels, output=k)
-            pictures.append(html.picture(true, "The same points with their true labels."))
-        direction = DirectionDisplay.from_estimator(model, feature_names=names, output=k)
-        pictures.append(html.picture(direction, f"Coefficients{which and ' of' + which}, per standard deviation."))
-    return pictures
+            yield html.picture(true, "The same points with their true labels.")
+        direction = DirectionDisplay.from_estimator(model, feature_names=list(table.names), output=k)
+        yield html.picture(direction, f"Coefficients{which}, per standard deviation.")
 
 
-def proof_pictures(model: Any) -> list[html.Picture]:
-    """Return the pictures of what is proved."""
+def proof_pictures(model: Any) -> Iterator[html.Picture]:
+    """Yield the pictures of what is proved."""
     from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay
 
-    shares = SpectrumDisplay.from_result(model.result_)
-    pictures = []
     if len(model.result_.history) > 1:
         bounds = BracketDisplay.from_result(model.result_)
-        pictures.append(html.picture(bounds, "Proved bounds on the least cost: they close in as the search goes on."))
+        yield html.picture(bounds, "Proved bounds on the least cost: they close in as the search goes on.")
     words = "Shares of the eigenvalues of the solution: one that is alone means that one split explains everything."
-    return [*pictures, html.picture(shares, words)]
+    yield html.picture(SpectrumDisplay.from_result(model.result_), words)
 
 
 def python_code(loading: str, model: Any) -> str:

@@ -2,20 +2,19 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from diffrac_cvx import comparison
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.console import DONE, INTERRUPTED, RESERVED, Console
+from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.data import Source, with_option
 from diffrac_cvx.app.cli.progress import Watch
-from diffrac_cvx.comparison import Comparison
-from diffrac_cvx.machine.writing import write_csv
+from diffrac_cvx.comparison import Comparison, Table
+from diffrac_cvx.machine.writing import write_csv, write_text
 from diffrac_cvx.points.linear_algebra import standardise
-from diffrac_cvx.problem.result import Progress
 
 
 @options.reads_a_table
@@ -54,36 +53,33 @@ def compare(
     penalty = options.penalty_of(lam, c, ridge, a, options.RIDGE)
     with Watch(console, time_limit) as watch:
         table = source.load()
-
-        def progress(name: str, now: Progress | None) -> bool:
-            if now is None:
-                watch.say(name)
-                return watch.stopped
-            return watch.solver(name)(now)
-
         compared = comparison.compare(
             table.X if no_standardize else standardise(table.X).X, table.labels, methods=method, nu=nu, penalty=penalty,
-            alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed, progress=progress,
+            alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed,
+            progress=lambda name, now: watch.begin(name) if now is None else watch.solver(name)(now),
         )  # fmt: skip
         if report is not None:
             watch.say("writing the report")
             write_report(report, compared, source)
         if out is not None:
-            write_rows(out, compared)
+            rows = Table.from_records(compared.rows)
+            write_csv(out, rows.head, rows.rows)
     for note in table.notes:
         console.say(f"Note: {with_option(note)}.")
     empty = no_answers(compared)
     if empty:
         console.say("NO ANSWER: no method found an answer, see the column 'reservation'.")
     print_comparison(compared, console)
-    for file in (out, report):
-        if file is not None:
-            console.say(f"wrote {file}")
     failed = any(one.reason for one in compared.found.values())
-    status = RESERVED if compared.disagreements or failed or empty else DONE
-    status = INTERRUPTED if watch.stopped else status
-    console.give({"file": source.file, "exit": status, **as_record(compared)})
-    raise typer.Exit(status)
+    findings = {
+        "file": source.file,
+        "rows": compared.rows,
+        "agreement": {"methods": list(compared.labels), "values": compared.agreement},
+        "disagreements": compared.disagreements,
+        "notes": compared.notes,
+    }
+    reserved = bool(compared.disagreements) or failed or empty
+    console.end(findings, reserved=reserved, stopped=watch.stopped, files=(out, report))
 
 
 def no_answers(compared: Comparison) -> bool:
@@ -96,26 +92,10 @@ def print_comparison(compared: Comparison, console: Console) -> None:
     """Print a comparison, to the width of the terminal where there is one."""
     if console.quiet or console.as_json or not sys.stdout.isatty():
         console.say(str(compared))
-        return
-    from rich.console import Console as Terminal
+    else:
+        from rich import print as print_to_terminal
 
-    Terminal().print(compared)
-
-
-def as_record(compared: Comparison) -> dict[str, Any]:
-    """Return a comparison for JSON."""
-    return {
-        "rows": compared.rows,
-        "agreement": {"methods": list(compared.labels), "values": compared.agreement},
-        "disagreements": compared.disagreements,
-        "notes": compared.notes,
-    }
-
-
-def write_rows(path: Path, compared: Comparison) -> None:
-    """Write a comparison's rows as CSV."""
-    head = list(dict.fromkeys(key for row in compared.rows for key in row))
-    write_csv(path, head, ([row.get(key, "") for key in head] for row in compared.rows))
+        print_to_terminal(compared)
 
 
 def write_report(path: Path, compared: Comparison, source: Source) -> None:
@@ -131,7 +111,8 @@ def write_report(path: Path, compared: Comparison, source: Source) -> None:
     if best is not None:
         spectrum = SpectrumDisplay.from_result(compared.results[best])
         pictures.append(html.picture(spectrum, f"Eigenvalues of the solution found by {best}: one alone is one split."))
-    html.write(
-        path, "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),
+    text = html.render(
+        "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),
         remarks=compared.remarks(), agreement=compared.agreement_table(), empty=no_answers(compared), pictures=pictures,
     )  # fmt: skip
+    write_text(path, text)

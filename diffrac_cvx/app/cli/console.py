@@ -1,11 +1,13 @@
 """What every command prints, and its exit status: 0 done; 1 done, but a check failed or tol was not met; 2 not done."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
+import typer
 
 from diffrac_cvx.machine.writing import printable
 
@@ -28,6 +30,17 @@ class Console:
         """Print the JSON object, where it was asked for."""
         if self.as_json:
             print(json.dumps(convert(findings), indent=2, allow_nan=False))
+
+    def end(
+        self, findings: Mapping[str, Any], *, reserved: bool, stopped: bool = False, files: Sequence[Path | None] = ()
+    ) -> NoReturn:
+        """Say which files were written, give the findings and the exit status, and end with it."""
+        for file in files:
+            if file is not None:
+                self.say(f"wrote {file}")
+        status = INTERRUPTED if stopped else RESERVED if reserved else DONE
+        self.give({"exit": status, **findings})
+        raise typer.Exit(status)
 
 
 def convert(value: Any) -> Any:

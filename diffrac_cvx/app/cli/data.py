@@ -47,8 +47,8 @@ class Source:
     @property
     def how(self) -> dict[str, Any]:
         """The parameters that are not what they are by default."""
-        given = {field.name: (getattr(self, field.name), field.default) for field in fields(self)[2:]}
-        return {name: value for name, (value, default) in given.items() if value != default}
+        given = {field: getattr(self, field.name) for field in fields(self)[2:]}
+        return {field.name: value for field, value in given.items() if value != field.default}
 
     def load(self) -> Table:
         """Return the table in the file, or a two-class data set by its name where there is no such file."""
@@ -57,9 +57,8 @@ class Source:
             names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
             return Table(X, names, np.where(y > 0, "+1", "-1"), ("+1", "-1"), np.arange(len(X)))
         if not Path(self.file).exists() and not Path(self.file).suffix:
-            raise DataError(
-                f"there is no file {self.file} in {Path.cwd()}; the data sets by name are {', '.join(NAMES)}"
-            )
+            known = f"the data sets by name are {', '.join(NAMES)}"
+            raise DataError(f"there is no file {self.file} in {Path.cwd()}; {known}")
         return read_table(self.file, self.label, **self.how)
 
     def code(self) -> str:
@@ -71,16 +70,9 @@ class Source:
 
 
 def refuse_outputs(source: Source, outputs: Mapping[str, Path]) -> None:
-    """Refuse files to write, by their options, before anything is computed.
+    """Refuse files to write, by their options: a folder, the table that is read, one file twice, one in no folder.
 
     A device such as /dev/stdout is no file in this sense: nothing of it can be lost.
-
-    Raises
-    ------
-    ParameterError
-        If one of them is a folder, or the table that is read, or the same as another of them.
-    OSError
-        If the folder that one of them is to be in is not there.
     """
     taken = {} if source.is_name else {Path(source.file).resolve(): "the table that is read, which it would replace"}
     for option, path in outputs.items():
@@ -109,12 +101,10 @@ def with_option(note: str) -> str:
 
 def hint(error: DataError, arguments: Sequence[str]) -> str:
     """Return the command that would help, as it can be pasted into a shell, or nothing."""
-    if error.columns:
-        words = {"label": "--label", "one_hot": "--one-hot", "drop": "--drop"}
-        added = [part for name, remedy in error.columns for part in (words[remedy], name)]
-    elif "missing" in error.remedies:
-        added = ["--missing", "drop"]
-    else:
+    words = {"label": "--label", "one_hot": "--one-hot", "drop": "--drop"}
+    added = [part for name, remedy in error.columns for part in (words[remedy], name)]
+    missing = "missing" in error.remedies
+    if not added and not missing:
         return ""
-    shown = " ".join(shlex.quote(part) for part in ("diffrac-cvx", *arguments, *added))
-    return f"{shown}  (or --missing mean)" if "missing" in error.remedies else shown
+    shown = shlex.join(("diffrac-cvx", *arguments, *(added or ["--missing", "drop"])))
+    return f"{shown}  (or --missing mean)" if missing else shown

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import threadpoolctl
-import typer
 
 from diffrac_cvx import datasets, metrics, rounding
 from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.console import DONE, RESERVED, Console
+from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.relaxations import v_space
 from diffrac_cvx.solvers import fista, low_rank, solve
@@ -43,10 +42,10 @@ def doctor(as_json: options.Json = False, quiet: options.Quiet = False) -> None:
     """Say what is installed, and test that it works; exits with 1 if something does not."""
     console = Console(as_json, quiet)
     findings = examine()
+    well = all(findings["checks"].values()) and all(findings["packages"].values())
     print_findings(findings, console)
-    status = DONE if is_well(findings) else RESERVED
-    console.give({**findings, "exit": status})
-    raise typer.Exit(status)
+    console.say("all is well" if well else "something is wrong: see above")
+    console.end(findings, reserved=not well)
 
 
 def examine() -> dict[str, Any]:
@@ -59,8 +58,7 @@ def examine() -> dict[str, Any]:
         "solvers": installed_solvers(),
         "blas": [
             {"library": pool["internal_api"], "version": pool.get("version"), "threads": pool["num_threads"]}
-            for pool in threadpoolctl.threadpool_info()
-            if pool["user_api"] == "blas"
+            for pool in threadpoolctl.ThreadpoolController().select(user_api="blas").info()
         ],
         "cores": os.cpu_count(),
         "data_home": os.environ.get("DIFFRAC_DATA_HOME"),
@@ -71,18 +69,11 @@ def examine() -> dict[str, Any]:
 def self_test() -> dict[str, bool]:
     """Solve one small problem by both paths: the brackets must overlap, and the planted labels must be found."""
     planted = datasets.make_planted(80, 5, noise=0.1, rng=0)
-    penalty = Penalty(c=0.05)
-    checks = {}
-    reference = None
-    for solver in ("CLARABEL", "SCS"):
-        found = solve(v_space(planted.X, 0.9, penalty), solver, tol=1e-4)
-        checks[f"{solver} solves the reference problem"] = found.gap <= 1e-4
-        reference = reference or found
-    assert reference is not None
-    for name, result in (
-        ("low_rank", low_rank(planted.X, 0.9, penalty, tol=1e-6)),
-        ("fista", fista(planted.X, 0.9, penalty, tol=1e-3)),
-    ):
+    problem = (planted.X, 0.9, Penalty(c=0.05))
+    by = {solver: solve(v_space(*problem), solver, tol=1e-4) for solver in ("CLARABEL", "SCS")}
+    checks = {f"{solver} solves the reference problem": result.gap <= 1e-4 for solver, result in by.items()}
+    reference = by["CLARABEL"]
+    for name, result in (("low_rank", low_rank(*problem, tol=1e-6)), ("fista", fista(*problem, tol=1e-3))):
         meets = result.lower <= reference.upper + 1e-9 and reference.lower <= result.upper + 1e-9
         checks[f"{name}'s bracket meets the reference's"] = bool(meets)
         labels = rounding.kmeans_centered(result.F)
@@ -90,11 +81,6 @@ def self_test() -> dict[str, bool]:
     shipped = [name for name in datasets.names() if datasets.describe(name).shipped]
     checks["the shipped data are whole"] = all(np.isfinite(datasets.load(name)[0]).all() for name in shipped)
     return checks
-
-
-def is_well(findings: dict[str, Any]) -> bool:
-    """Whether all checks passed and no package is missing that is needed."""
-    return all(findings["checks"].values()) and all(findings["packages"].values())
 
 
 def print_findings(found: dict[str, Any], console: Console) -> None:
@@ -106,10 +92,8 @@ def print_findings(found: dict[str, Any], console: Console) -> None:
         console.say(f"  {name:16} {number or '-'}  (optional: {OPTIONAL[name]})")
     console.say(f"solvers through CVXPY: {', '.join(found['solvers'])}")
     for pool in found["blas"]:
-        console.say(
-            f"BLAS: {pool['library']} {pool['version'] or ''}, {pool['threads']} threads; the fast solvers use one"
-        )
+        name = f"{pool['library']} {pool['version'] or ''}"
+        console.say(f"BLAS: {name}, {pool['threads']} threads; the fast solvers use one")
     console.say(f"DIFFRAC_DATA_HOME: {found['data_home'] or 'not set'}")
     for check, passed in found["checks"].items():
         console.say(f"[{'ok' if passed else 'FAILED'}] {check}")
-    console.say("all is well" if is_well(found) else "something is wrong: see above")

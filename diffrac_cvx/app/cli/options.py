@@ -14,109 +14,38 @@ from diffrac_cvx.problem.penalty import Penalty
 
 RIDGE = 0.3  # by default, as in the estimator
 FILE = "A table (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy; one point a row), or the name of a data set."
-File = Annotated[str, typer.Argument(help=FILE)]
-TABLE = "How the table is read"
-SOURCE: dict[str, tuple[Any, Any]] = {  # the options of the table: each a type, and what it is by default
-    "label": (
-        Annotated[
-            str | None, typer.Option(help="Column with the true labels: only compared with.", rich_help_panel=TABLE)
-        ],
-        None,
+
+
+def of_table(kind: Any, says: str, *names: str) -> Any:
+    """Return the type of an option that says how the table is read."""
+    return Annotated[kind, typer.Option(*names, help=says, rich_help_panel="How the table is read")]
+
+
+SOURCE = {  # the options of the table, by the parameters of `Source`
+    "label": of_table(str | None, "Column with the true labels: only compared with."),
+    "drop": of_table(list[str] | None, "Column to leave out, such as a sample's number; may be repeated."),
+    "one_hot": of_table(list[str] | None, "Column of categories to turn into columns of 0 and 1; may be repeated."),
+    "one_hot_all": of_table(bool, "Turn every column of categories into these.", "--one-hot-all"),
+    "missing": of_table(str, "Missing values: stop with an 'error', 'drop' the rows, or fill in the column's 'mean'."),
+    "header": of_table(
+        bool | None,
+        "Whether the first line holds the names of the columns; found out if not given.",
+        "--header/--no-header",
     ),
-    "drop": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                help="Column to leave out, such as a sample's number; may be repeated.", rich_help_panel=TABLE
-            ),
-        ],
-        None,
-    ),
-    "one_hot": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                help="Column of categories to turn into columns of 0 and 1; may be repeated.", rich_help_panel=TABLE
-            ),
-        ],
-        None,
-    ),
-    "one_hot_all": (
-        Annotated[
-            bool,
-            typer.Option("--one-hot-all", help="Turn every column of categories into these.", rich_help_panel=TABLE),
-        ],
-        False,
-    ),
-    "missing": (
-        Annotated[
-            str,
-            typer.Option(
-                help="Missing values: stop with an 'error', 'drop' the rows, or fill in the column's 'mean'.",
-                rich_help_panel=TABLE,
-            ),
-        ],
-        "error",
-    ),
-    "header": (
-        Annotated[
-            bool | None,
-            typer.Option(
-                "--header/--no-header",
-                help="Whether the first line holds the names of the columns; found out if not given.",
-                rich_help_panel=TABLE,
-            ),
-        ],
-        None,
-    ),
-    "separator": (
-        Annotated[
-            str | None, typer.Option(help="What is between the values; found out if not given.", rich_help_panel=TABLE)
-        ],
-        None,
-    ),
-    "decimal": (
-        Annotated[
-            str | None, typer.Option(help="Decimal mark, '.' or ','; found out if not given.", rich_help_panel=TABLE)
-        ],
-        None,
-    ),
-    "encoding": (
-        Annotated[
-            str | None,
-            typer.Option(help="Encoding of the text, such as cp1252; found out if not given.", rich_help_panel=TABLE),
-        ],
-        None,
-    ),
-    "sheet": (
-        Annotated[
-            str | None, typer.Option(help="Sheet of an Excel file; the first if not given.", rich_help_panel=TABLE)
-        ],
-        None,
-    ),
+    "separator": of_table(str | None, "What is between the values; found out if not given."),
+    "decimal": of_table(str | None, "Decimal mark, '.' or ','; found out if not given."),
+    "encoding": of_table(str | None, "Encoding of the text, such as cp1252; found out if not given."),
+    "sheet": of_table(str | None, "Sheet of an Excel file; the first if not given."),
 }
 
 Nu = Annotated[
     float, typer.Option(help="How strongly clusters of equal size are preferred, 0 (not at all) to 1; start at 1.")
 ]
-Ridge = Annotated[
-    float | None,
-    typer.Option(
-        help="How strongly directions of large variance are preferred, 0 or more: weight of the squared length of the "
-        "coefficients.",
-        show_default="0.3",
-    ),
-]
+RIDGE_SAYS = "How strongly directions of large variance are preferred, 0 or more: weight of the squared length of the "
+Ridge = Annotated[float | None, typer.Option(help=f"{RIDGE_SAYS}coefficients.", show_default="0.3")]
 RidgeRoot = Annotated[float | None, typer.Option("-a", help="Root of --ridge, as in the paper.", show_default=False)]
-Lambda = Annotated[
-    float | None,
-    typer.Option(
-        "--lambda",
-        "-l",
-        help="How strongly few features are preferred, 0 (all are used) to about 1 (one is).",
-        show_default="0",
-    ),
-]
+LAMBDA_SAYS = "How strongly few features are preferred, 0 (all are used) to about 1 (one is)."
+Lambda = Annotated[float | None, typer.Option("--lambda", "-l", help=LAMBDA_SAYS, show_default="0")]
 LambdaRoot = Annotated[float | None, typer.Option("-c", help="Root of --lambda, as in the paper.", show_default=False)]
 Tolerance = Annotated[
     float, typer.Option("--tol", help="How exact the proof is: the search ends when the two bounds are this close.")
@@ -141,22 +70,20 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     What it is to write is looked at before it is called: see `refuse_outputs`.
     """
     signature = inspect.signature(command)
-    own = list(signature.parameters.values())[1:]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    added = [inspect.Parameter("file", keyword, annotation=File)]
-    added += [
-        inspect.Parameter(name, keyword, default=default, annotation=kind) for name, (kind, default) in SOURCE.items()
+    keyword, usual = inspect.Parameter.KEYWORD_ONLY, {"one_hot_all": False, "missing": "error"}  # the others: None
+    every = [
+        inspect.Parameter("file", keyword, annotation=Annotated[str, typer.Argument(help=FILE)]),
+        *(inspect.Parameter(name, keyword, default=usual.get(name), annotation=kind) for name, kind in SOURCE.items()),
+        *(parameter.replace(kind=keyword) for parameter in list(signature.parameters.values())[1:]),
     ]
-    every = [*added, *(parameter.replace(kind=keyword) for parameter in own)]
 
     @functools.wraps(command)
     def with_table(**values: Any) -> None:
-        taken = {name: values.pop(name) for name in ("file", *SOURCE)}
-        if taken.pop("one_hot_all"):
-            taken["one_hot"] = "all"
-        for name in ("drop", "one_hot"):
-            taken[name] = taken[name] if isinstance(taken[name], str) else tuple(taken[name] or ())
-        source = Source(**taken)
+        how = {name: values.pop(name) for name in SOURCE}
+        every_category = how.pop("one_hot_all")
+        how |= {name: tuple(how[name] or ()) for name in ("drop", "one_hot")}
+        how |= {"one_hot": "all"} if every_category else {}
+        source = Source(values.pop("file"), **how)
         refuse_outputs(source, {f"--{name}": values[name] for name in OUTPUTS if values.get(name) is not None})
         command(source, **values)
 
@@ -168,10 +95,7 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
 def penalty_of(lam: float | None, c: float | None, ridge: float | None, a: float | None, default: float) -> Penalty:
     """Return the penalty of the options: weights, or their roots; ``default`` is the ridge where none is given.
 
-    Raises
-    ------
-    ParameterError
-        If a weight is given with its root, or is not usable.
+    A weight that is given with its root, or is not usable, raises `ParameterError`.
     """
     for name, weight, flag, root in (("--lambda", lam, "-c", c), ("--ridge", ridge, "-a", a)):
         if weight is not None and root is not None:

@@ -10,7 +10,7 @@ import typer
 
 from diffrac_cvx import paths
 from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.console import DONE, INTERRUPTED, RESERVED, Console
+from diffrac_cvx.app.cli.console import Console
 from diffrac_cvx.app.cli.data import Source, with_option
 from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison.table import Table
@@ -63,10 +63,8 @@ def path(
     with Watch(console, time_limit) as watch:
         table = source.load()
         X = table.X if no_standardize else standardise(table.X).X
-        limits: dict[str, Any] = {"tol": tol, "total_time": watch.left, "progress": progress_of(over, watch)}
-        if over != "alpha":
-            limits["callback"] = watch.solver(over)
-        solutions = solve_path(over, X, points, value, table.y, nu=nu, penalty=penalty, **limits)
+        grid = grid_of(over, points, value)
+        solutions = solve_path(over, X, grid, watch, nu=nu, penalty=penalty, y=table.y, tol=tol)
         if out is not None:
             watch.say("writing")
             write_path(out, solutions, table.names)
@@ -76,73 +74,43 @@ def path(
     if empty:
         console.say("NO ANSWER: no value gives an answer, see the column 'reservation'.")
     console.say(summary_table(solutions).text())
-    asked = len(grid_of(over, points, value))
-    if len(solutions.parameter) < asked:
+    solved = len(solutions.parameter)
+    if solved < len(grid):
         why = "stopped" if watch.stopped else "the time was up"
-        console.say(f"NOT FINISHED: {why} after {len(solutions.parameter)} of {asked} values.")
-    if out is not None:
-        console.say(f"wrote {out}")
-    exact = float(solutions.gap.max()) <= tol * 1.001 and len(solutions.parameter) == asked
-    status = DONE if exact and not empty else RESERVED
-    status = INTERRUPTED if watch.stopped else status
+        console.say(f"NOT FINISHED: {why} after {solved} of {len(grid)} values.")
+    exact = float(solutions.gap.max()) <= tol * 1.001 and solved == len(grid)
     whole = whole_table(solutions, table.names)
-    console.give({"file": source.file, "exit": status, "columns": whole.head, "rows": whole.rows})
-    raise typer.Exit(status)
+    findings = {"file": source.file, "columns": whole.head, "rows": whole.rows}
+    console.end(findings, reserved=empty or not exact, stopped=watch.stopped, files=(out,))
 
 
-def refuse_what_varies(
-    over: str, nu: float, lam: tuple[float | None, float | None], ridge: tuple[float | None, float | None]
-) -> None:
-    """Raise an error where an option is given that is not used.
-
-    Raises
-    ------
-    ParameterError
-        If lambda or nu is what varies and is given too, or there is a penalty and alpha varies, which takes none.
-    """
-    if over == "lambda" and lam != (None, None):
+def refuse_what_varies(over: str, nu: float, lams: Sequence[float | None], ridges: Sequence[float | None]) -> None:
+    """Raise where what varies is given as one value too, or there is a penalty and alpha varies, which takes none."""
+    if over == "lambda" and {*lams} != {None}:
         raise ParameterError("lambda is what varies: give its values by --value, without --lambda")
     if over == "nu" and nu != 1.0:
         raise ParameterError("nu is what varies: give its values by --value, without --nu")
-    if over == "alpha" and (*lam, *ridge) != (None,) * 4:
+    if over == "alpha" and {*lams, *ridges} != {None}:
         raise ParameterError("with --over alpha there is no penalty: leave out --lambda and --ridge")
 
 
-def progress_of(over: str, watch: Watch) -> Callable[[float], bool]:
-    """Return what is called before each solve: it says which, and returns whether to stop."""
-
-    def progress(parameter: float) -> bool:
-        watch.say(f"{over} = {parameter:.3g}")
-        return watch.stopped
-
-    return progress
-
-
 def grid_of(over: str, points: int, values: Sequence[float] | None) -> Array:
-    """Return the values that are taken: those given, or as many as asked for.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such grid, or it would have fewer than two points.
-    """
+    """Return the values that are taken: those given, or as many as asked for, which are at least two."""
     grid = GRIDS[one_of(over, "--over", tuple(GRIDS))]
     if not values and points < 2:
         raise ParameterError(f"--points = {points} must be at least 2")
     return np.unique(values or grid(points))
 
 
-def solve_path(
-    over: str, X: Array, points: int, values: Sequence[float] | None, y: Array | None, *,
-    nu: float, penalty: Penalty, **limits: Any,
-) -> Path:  # fmt: skip
-    """Solve along a grid of nu, lambda or alpha."""
-    grid = grid_of(over, points, values)
+def solve_path(over: str, X: Array, grid: Array, watch: Watch, *, nu: float, penalty: Penalty, **limits: Any) -> Path:
+    """Solve along a grid of nu, lambda or alpha, and say which value is at work."""
+    limits |= {"total_time": watch.left, "progress": lambda value: watch.begin(f"{over} = {value:.3g}")}
     if over == "alpha":
-        return paths.alpha_path(X, grid, y=y, **limits)
+        return paths.alpha_path(X, grid, **limits)
+    limits["callback"] = watch.solver(over)
     if over == "nu":
-        return paths.nu_path(X, grid, penalty, y=y, **limits)
-    return paths.lambda_path(X, grid, nu=nu, ridge=penalty.ridge, y=y, **limits)
+        return paths.nu_path(X, grid, penalty, **limits)
+    return paths.lambda_path(X, grid, nu=nu, ridge=penalty.ridge, **limits)
 
 
 def summary_table(solutions: Path) -> Table:
@@ -172,7 +140,7 @@ def whole_table(solutions: Path, names: Sequence[str]) -> Table:
 
 def scaled_directions(solutions: Path) -> Array:
     """Return the coefficients per standard deviation of each feature."""
-    return solutions.directions if solutions.deviations is None else solutions.directions * solutions.deviations
+    return solutions.directions * (1.0 if solutions.deviations is None else solutions.deviations)
 
 
 def table_of(columns: dict[str, Array], solutions: Path) -> Table:

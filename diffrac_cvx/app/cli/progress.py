@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from diffrac_cvx.app.cli.console import Console
@@ -21,19 +21,7 @@ class Watch:
 
     In a terminal it is one line that changes; elsewhere a line now and then; nothing with ``--quiet`` or ``--json``.
     The first Ctrl-C makes ``stopped`` true where a solver is at work that asks for it, and the command goes on with
-    what is finished; another one, or one elsewhere, interrupts as usual.
-
-    Parameters
-    ----------
-    console : Console
-        Of the command.
-    limit : float, optional
-        Seconds for the command.
-
-    Attributes
-    ----------
-    stopped : bool
-        Whether the user asked to stop.
+    what is finished; another one, or one elsewhere, interrupts as usual.  ``limit`` is in seconds, for all of it.
     """
 
     def __init__(self, console: Console, limit: float | None = None) -> None:
@@ -65,9 +53,7 @@ class Watch:
             (self._show if sys.stderr.isatty() else self._tell)()
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         if self._display is not None:
             self._display.stop()
@@ -79,6 +65,11 @@ class Watch:
         self.text, self.patient = text, patient
         if self._display is not None:
             self._display.update(self._task, description=text)
+
+    def begin(self, text: str) -> bool:
+        """Say what is about to begin, and return whether to stop instead."""
+        self.say(text)
+        return self.stopped
 
     def solver(self, name: str) -> Callable[[Progress], bool]:
         """Return the callback of a solver: it says the bracket, and returns whether to stop."""

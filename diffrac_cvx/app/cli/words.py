@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from diffrac_cvx.app.labels import crosstab_table, list_words
 from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.metrics import Crosstab
 from diffrac_cvx.problem.proved_numbers import format_ends, format_gap, format_lower
 from diffrac_cvx.problem.result import Features, Status
 
@@ -20,11 +22,6 @@ STATUSES = {
     Status.STOPPED: f"it was stopped; {LIMITED}",
     Status.STALLED: "the bounds come no closer in the precision of the computer; they hold: ask for a larger --tol",
 }
-
-
-def tell_status(status: Status) -> str:
-    """Return why the search ended, in words."""
-    return STATUSES.get(status, str(status))
 
 
 def sentences(found: dict[str, Any]) -> list[str]:
@@ -43,14 +40,13 @@ def warnings_of(found: dict[str, Any]) -> list[str]:
 def answer_of(found: dict[str, Any]) -> list[str]:
     """Return the clusters, what they cost and what is proved, and the features that make them."""
     sizes, n = found["sizes"], found["n"]
-    lines = [f"{n} points, {found['d']} features; {found['seconds']:.2f} s."]
+    about = f"{n} points, {found['d']} features; {found['seconds']:.2f} s."
     if found["cost"] is None:
-        lines.append(f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.")
-        lines.append(f"Proved: the cost of labels is at least {format_lower(found['lower_bound'])} (0 best, 1 worst).")
-        return lines
+        least = f"Proved: the cost of labels is at least {format_lower(found['lower_bound'])} (0 best, 1 worst)."
+        return [about, f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.", least]
     present = [size for size in sizes if size]
     clusters = f"Clusters of {list_words(present)} points." if len(present) > 1 else f"One cluster of {n} points."
-    return [*lines, clusters, proof_of(found), *count_of(found), features_of(found)]
+    return [about, clusters, proof_of(found), *count_of(found), features_of(found)]
 
 
 def proof_of(found: dict[str, Any]) -> str:
@@ -73,17 +69,12 @@ def count_of(found: dict[str, Any]) -> list[str]:
 
 
 def features_of(found: dict[str, Any]) -> str:
-    """Return the features that make the clusters, the most important first."""
-    ranked = rank_features(found)
+    """Return the features that make the clusters and the largest coefficient of each, the largest of all first."""
+    largest = {name: max(values, key=abs) for name, values in found["scaled_coefficients"].items()}
+    ranked = sorted((pair for pair in largest.items() if pair[1] != 0.0), key=lambda pair: -abs(pair[1]))
     shown = ", ".join(f"{name} {value:+.3g}" for name, value in ranked[:MOST_COEFFICIENTS])
     more = ", ..." if len(ranked) > MOST_COEFFICIENTS else ""
     return f"Features by importance (coefficient per standard deviation): {shown or 'none'}{more}"
-
-
-def rank_features(found: dict[str, Any]) -> list[tuple[str, float]]:
-    """Return the features with a coefficient and the largest that each has, per standard deviation, by its size."""
-    largest = ((name, max(values, key=abs)) for name, values in found["scaled_coefficients"].items())
-    return sorted((pair for pair in largest if pair[1] != 0.0), key=lambda pair: -abs(pair[1]))
 
 
 def truth_of(found: dict[str, Any]) -> list[str]:
@@ -94,18 +85,10 @@ def truth_of(found: dict[str, Any]) -> list[str]:
     return [
         f"Compared with the {len(found['crosstab']['true'])} true labels: adjusted Rand index "
         f"{found['adjusted_rand_index']:.3f} (1: the same groups, about 0: as by chance){error}.",
-        crosstab_table(found).text(),
+        truth_table(found).text(),
     ]
 
 
-def crosstab_table(found: dict[str, Any]) -> Table:
+def truth_table(found: dict[str, Any]) -> Table:
     """Return the points of each true label, a row, in each cluster found, a column."""
-    counts, true, clusters = (found["crosstab"][name] for name in ("counts", "true", "found"))
-    head = ("true label", *(f"found cluster {name}" for name in clusters))
-    return Table(head, tuple((name, *row) for name, row in zip(true, counts.tolist(), strict=True)))
-
-
-def list_words(values: list[Any]) -> str:
-    """Return values as "1, 2 and 3"."""
-    words = [str(value) for value in values]
-    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+    return crosstab_table(Crosstab(**found["crosstab"]), "true label", "found cluster")

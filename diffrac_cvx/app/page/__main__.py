@@ -8,14 +8,12 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
 
 from diffrac_cvx.app.page.computation import WAITING
 from diffrac_cvx.app.page.ports import HOST, require_port
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.processes import Worker
 
-REFUSED = 2  # exit status
 PAGE = Path(__file__).with_name("notebook.py")
 MISSING = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
 ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no screen, no requests to the network
@@ -30,24 +28,19 @@ def arguments(port: int, token: str, *, browser: bool) -> list[str]:
     return ["marimo", "--quiet", "run", str(PAGE), *options, *([] if browser else ["--headless"])]
 
 
-def refuse(reason: str) -> NoReturn:
-    """End with one line that says why."""
-    print(f"error: {reason}", file=sys.stderr)  # noqa: T201
-    sys.exit(REFUSED)
-
-
 def main() -> None:
     """Serve the page until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m diffrac_cvx.app.page", description=__doc__)
     parser.add_argument("--port", type=int, default=2718, help="port on this machine (default: 2718)")
     parser.add_argument("--headless", action="store_true", help="open no browser; the address is printed")
     options = parser.parse_args()
-    if not all(map(find_spec, ("marimo", "pandas"))):
-        refuse(MISSING)
     try:
+        if not all(map(find_spec, ("marimo", "pandas"))):
+            raise ImportError(MISSING)
         require_port(options.port)
-    except ParameterError as error:
-        refuse(str(error))
+    except (ImportError, ParameterError) as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
     os.environ.update(ENVIRONMENT)
     WAITING.append(Worker())
     WAITING[0].start()

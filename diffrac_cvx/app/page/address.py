@@ -34,12 +34,10 @@ def texts_of(value: Any) -> list[str]:
 
 
 def text_of(value: Any) -> str:
-    """Return one value as text, a number as short as can be."""
-    if value is None:
-        return ""
-    return (
-        str(int(value)) if isinstance(value, bool) else f"{value:g}" if isinstance(value, int | float) else str(value)
-    )
+    """Return one value as text, a number as short as can be, true as 1."""
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    return "" if value is None else str(value)
 
 
 def number(given: Given, name: str, usual: float, allowed: Iterable[float]) -> float:
@@ -54,8 +52,7 @@ def number(given: Given, name: str, usual: float, allowed: Iterable[float]) -> f
 
 def option(given: Given, name: str, usual: str | None, options: Mapping[str, Any]) -> str | None:
     """Return the key of the option whose value the address gives, if there is one; else the usual key."""
-    found = [key for key, value in options.items() if [text_of(value)] == given.get(name)]
-    return found[0] if found else usual
+    return next((key for key, value in options.items() if [text_of(value)] == given.get(name)), usual)
 
 
 def several(given: Given, name: str, usual: list[str], options: Mapping[str, Any]) -> list[str]:

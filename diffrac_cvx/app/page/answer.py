@@ -1,17 +1,19 @@
 """The answer in words: why it may be none, the clusters, what is proved, what counts, and the known groups."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
 from io import StringIO
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from diffrac_cvx.app.labels import crosstab_table, file_table, list_words
 from diffrac_cvx.app.page.computation import CLUSTERS, Outcome, Run
-from diffrac_cvx.app.page.data import Data, count_groups
+from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.solve_choice import Setting
-from diffrac_cvx.app.page.tables import stacked_html
+from diffrac_cvx.app.page.tables import list_html, stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.certify import ClustersCertificate, LabelCertificate
 from diffrac_cvx.comparison.table import Table
@@ -30,35 +32,26 @@ CERTAIN = 1e-3  # a proved gap below which it is said, and not the bound
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What is said of one split, or of more than two clusters.
+    """What is said of one split, or of more than two clusters."""
 
-    Attributes
-    ----------
-    reservations : tuple of Reservation
-        Why it may be no answer.
-    sentences : tuple of str
-        What was found and proved.
-    groups : Table or None
-        How many points of each known group are in each cluster.
-    clusters : bytes
-        The clusters as CSV.
-    """
+    reservations: tuple[Reservation, ...] = ()  # why it may be no answer
+    sentences: tuple[str, ...] = ()  # what was found and proved
+    groups: Table | None = None  # how many points of each known group are in each cluster
+    clusters: bytes = b""  # as CSV
 
-    reservations: tuple[Reservation, ...]
-    sentences: tuple[str, ...]
-    groups: Table | None
-    clusters: bytes
+    @classmethod
+    def of(cls, reservations: Iterable[Reservation], says: list[str], data: Data, labels: Array, scores: Array) -> Self:
+        """Return what is said of clusters, and how they agree with the known groups."""
+        sentences = (*says, *describe_agreement(data, labels))
+        return cls(tuple(reservations), sentences, group_table(data, labels), write_clusters(data, labels, scores))
 
     @property
     def html(self) -> str:
         """All but the file, as HTML: the reservations come first."""
-        doubts = "".join(
-            f"<li><b>{escape(reason.says)}</b> {escape(reason.remedy)}</li>" for reason in self.reservations
-        )
-        warning = f'<div class="doubts"><p>This may be no answer:</p><ul>{doubts}</ul></div>' if doubts else ""
-        found = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences)
-        groups = "" if self.groups is None else f'<div class="wide-table">{stacked_html(self.groups)}</div>'
-        return f'{warning}<ul class="remarks">{found}</ul>{groups}'
+        doubts = [f"<li><b>{escape(one.says)}</b> {escape(one.remedy)}</li>" for one in self.reservations]
+        warning = f'<div class="doubts"><p>This may be no answer:</p><ul>{"".join(doubts)}</ul></div>' if doubts else ""
+        groups = "" if self.groups is None else stacked_html(self.groups)
+        return f"{warning}{list_html(self.sentences)}{groups}"
 
 
 def find_answer(outcome: Outcome, run_name: str, rounding: str) -> Answer | None:
@@ -69,8 +62,7 @@ def find_answer(outcome: Outcome, run_name: str, rounding: str) -> Answer | None
     if outcome.setting.n_clusters > 2:
         model = outcome.extras.get(CLUSTERS)
         return None if model is None else answer_of_many(outcome.data, outcome.setting, model)
-    solved = outcome.solved
-    run = solved.get(run_name) or next(iter(solved.values()), None)
+    run = outcome.run_called(run_name)
     return None if run is None else make_answer(outcome.data, outcome.setting, run, rounding)
 
 
@@ -83,49 +75,27 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
     bounds = bounds_splits(run)
     # The bounds of another problem say nothing about this one.
     judged = result if bounds else replace(result, lower=-np.inf, upper=np.inf)
-    parameters = {"nu": setting.nu, "penalty": setting.penalty}
-    proof = certify_labels(X, labels, judged.lower if bounds else 0.0, **parameters)  # type: ignore[arg-type]
+    parameters: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
+    proof = certify_labels(X, labels, judged.lower if bounds else 0.0, **parameters)
+    unproved = "" if bounds else f"{run.name} proves nothing about this split: choose a solution of (15) for that."
     sizes = (int(np.sum(labels < 0)), int(np.sum(labels > 0)))
-    sentences = [
-        f"Two clusters, of {sizes[0]} and {sizes[1]} points." if min(sizes) else "One cluster holds all points."
-    ]
-    sentences += [*describe_cost(proof, bounds, run.name), *describe_direction(proof.v * X.std(axis=0), data.names)]
-    sentences += describe_agreement(data, labels)
-    return Answer(
-        find_reservations(X, labels, judged, **parameters),  # type: ignore[arg-type]
-        tuple(sentences),
-        group_table(data, labels),
-        write_clusters(data, labels, X @ proof.v),
-    )
+    says = [f"Two clusters, of {sizes[0]} and {sizes[1]} points." if min(sizes) else "One cluster holds all points."]
+    says += [*describe_cost(proof, unproved=unproved), *describe_direction(proof.v * X.std(axis=0), data.names)]
+    reservations = find_reservations(X, labels, judged, **parameters)
+    return Answer.of(reservations, says, data, labels, X @ proof.v)
 
 
 @lru_cache(maxsize=8)
 def answer_of_many(data: Data, setting: Setting, model: Any) -> Answer:
     """Return the answer of more than two clusters: of a fitted estimator, or of a sentence in place of one."""
     if isinstance(model, str):
-        return Answer((), (model,), None, b"")
+        return Answer(sentences=(model,))
     labels, asked = np.asarray(model.labels_), setting.n_clusters
     proof = certify_clusters(data.X, labels, model.result_, asked, nu=setting.nu, penalty=setting.penalty)
-    sizes = [str(size) for size in np.bincount(labels).tolist()]
-    found = f"{len(sizes)} clusters, of {', '.join(sizes[:-1])} and {sizes[-1]} points."
-    sentences = [found if len(sizes) > 1 else "One cluster holds all points.", *describe_grouping(proof, asked)]
-    scores = model.decision_function(data.X)
-    return Answer(
-        tuple(model.reservations_),
-        (*sentences, *describe_agreement(data, labels)),
-        group_table(data, labels),
-        write_clusters(data, labels, scores),
-    )
-
-
-def describe_grouping(proof: ClustersCertificate, k: int) -> list[str]:
-    """Return what clusters cost and what is proved."""
-    lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
-    if proof.gap < CERTAIN:
-        proved = f"Proved: no {k} clusters of these points are cheaper by more than {format_upper(proof.gap)}."
-    else:
-        proved = f"Proved: no {k} clusters of these points cost less than {lower}."
-    return [f"Cost of these clusters: {cost} (0 is best, 1 is worst).", proved]
+    sizes = np.bincount(labels).tolist()
+    found = f"{len(sizes)} clusters, of {list_words(sizes)} points."
+    says = [found if len(sizes) > 1 else "One cluster holds all points.", *describe_cost(proof, asked)]
+    return Answer.of(model.reservations_, says, data, labels, model.decision_function(data.X))
 
 
 def bounds_splits(run: Run) -> bool:
@@ -139,15 +109,19 @@ def name_by_truth(labels: Array, y: Array | None) -> Array:
     return -labels if y is not None and y @ labels < 0 else labels
 
 
-def describe_cost(proof: LabelCertificate, bounds: bool, name: str) -> list[str]:
-    """Return what the split costs and what is proved."""
+def describe_cost(proof: LabelCertificate | ClustersCertificate, k: int = 2, unproved: str = "") -> list[str]:
+    """Return what a split, or k clusters, cost and what is proved; `unproved` says why nothing is."""
     lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
-    says = f"Cost of this split: {cost} (0 is best, 1 is worst)."
-    if not bounds:
-        return [says, f"{name} proves nothing about this split: choose a solution of (15) for that."]
+    these, others, are, costs = ("this split", "split", "is", "costs")
+    if k > 2:
+        these, others, are, costs = ("these clusters", f"{k} clusters", "are", "cost")
+    least = f"{costs} less than {lower}"
     if proof.gap < CERTAIN:
-        return [says, f"Proved: no split of these points is cheaper by more than {format_upper(proof.gap)}."]
-    return [says, f"Proved: no split of these points costs less than {lower}."]
+        least = f"{are} cheaper by more than {format_upper(proof.gap)}"
+    return [
+        f"Cost of {these}: {cost} (0 is best, 1 is worst).",
+        unproved or f"Proved: no {others} of these points {least}.",
+    ]
 
 
 def describe_direction(coefficients: Array, names: tuple[str, ...]) -> list[str]:
@@ -170,22 +144,18 @@ def describe_agreement(data: Data, labels: Array) -> list[str]:
     if data.labels is None:
         return []
     index, two = adjusted_rand_index(data.labels, labels), data.y is not None and set(labels.tolist()) <= {-1.0, 1.0}
-    says = (
-        f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance)"
-    )
+    says = f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance"
     if not two:
-        return [f"{says}."]
-    right, largest = int(np.sum(labels == data.y)), max(count for _, count in count_groups(data.labels))
-    return [f"{says}; {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
+        return [f"{says})."]
+    right, largest = int(np.sum(labels == data.y)), np.unique(data.labels, return_counts=True)[1].max()
+    return [f"{says}); {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
 
 
 def group_table(data: Data, labels: Array) -> Table | None:
     """Return how many points of each known group are in each cluster."""
     if data.labels is None:
         return None
-    counts, groups, clusters = crosstab(data.labels, labels)
-    head = ("known group", *(f"in cluster {number}" for number in number_clusters(np.asarray(clusters)).tolist()))
-    return Table(head, tuple((name, *row) for name, row in zip(groups, counts.tolist(), strict=True)))
+    return crosstab_table(crosstab(data.labels, number_clusters(labels)), "known group", "in cluster")
 
 
 def number_clusters(labels: Array) -> Array:
@@ -195,20 +165,7 @@ def number_clusters(labels: Array) -> Array:
 
 def write_clusters(data: Data, labels: Array, scores: Array) -> bytes:
     """Return CSV: the row in the file, the first being 0, its cluster, its score or scores, and its known group."""
+    table = file_table(("cluster", "score", "known_group"), data.rows, number_clusters(labels), scores, data.labels)
     text = StringIO()
-    numbers = np.arange(data.n) if data.rows is None else data.rows
-    known = np.empty((data.n, 0)) if data.labels is None else data.labels[:, None]
-    titles = ["score"] if scores.ndim == 1 else [f"score_{k}" for k in range(scores.shape[1])]
-    columns = zip(
-        numbers.tolist(), number_clusters(labels).tolist(), scores.reshape(data.n, -1).tolist(), known.tolist(),
-        strict=True,
-    )  # fmt: skip
-    write_rows(
-        text,
-        ["row", "cluster", *titles, *(["known_group"] if data.labels is not None else [])],
-        (
-            [number, cluster, *(float(f"{score:.9g}") for score in values), *group]
-            for number, cluster, values, group in columns
-        ),
-    )
+    write_rows(text, table.head, table.rows)
     return text.getvalue().encode()

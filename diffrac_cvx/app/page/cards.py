@@ -33,7 +33,7 @@ def card(picture: Picture) -> str:
     name, view = picture.view.name, picture.view
     kind = "view wide" if view.is_wide else "view"
     head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}{mo.md(view.says).text}'
-    if picture.script is None:
+    if picture.says:
         return f"{head}{picture.html}</div>"
     files = [
         mo.download(lambda: picture.save("png"), filename=f"{name}.png", mimetype="image/png", label="PNG"),
@@ -44,11 +44,6 @@ def card(picture: Picture) -> str:
     code = f"<details><summary>Python code</summary>{text}</details>"
     below = f'<div class="note">{escape(picture.caption)}</div>{mo.hstack(files, justify="start", wrap=True).text}'
     return f"{head}{picture.html}{below}{code}</div>"
-
-
-def list_sentences(sentences: Iterable[str]) -> str:
-    """Return sentences as a list in HTML."""
-    return '<ul class="remarks">' + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
 
 
 def data_summary(summary: str, wrong: str) -> Any:

@@ -22,16 +22,12 @@ BASELINES = ("k-means", "alternating")  # of `compare`
 PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
 EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
     "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y, tol=tol)"),
-    "lambda path": (
-        "path",
-        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y, tol=tol)",
-    ),
+    "lambda path": ("path",
+        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y, tol=tol)"),
     "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
-    "comparison": (
-        "comparison",
-        "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha, tol=tol)",
-    ),
-}
+    "comparison": ("comparison",
+        "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha, tol=tol)"),
+}  # fmt: skip
 CLUSTERS = "clusters"  # what is computed for more than two clusters
 MODEL = (
     "dc.DiffracClustering(n_clusters=n_clusters, strategy=strategy, nu=nu, lam=penalty.lam, ridge=penalty.ridge, "
@@ -66,16 +62,9 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """All that was computed so far for one state of the controls.
+    """What was asked, and all that was computed so far: the runs in order, and the rest by its name in COMPUTED.
 
-    Attributes
-    ----------
-    source, data, setting
-        What was asked.
-    runs : tuple of Run
-        The solves, in order.
-    extras : mapping
-        What else was computed, by its name in COMPUTED; a sentence in its place where that failed.
+    Where the rest failed, a sentence is in its place.
     """
 
     source: Source
@@ -88,6 +77,10 @@ class Outcome:
     def solved(self) -> dict[str, Run]:
         """The runs that have a result, by name."""
         return {run.name: run for run in self.runs if run.result is not None}
+
+    def run_called(self, name: str) -> Run | None:
+        """Return the run of this name if it has a result, else the first that has one."""
+        return self.solved.get(name) or next(iter(self.solved.values()), None)
 
 
 @dataclass(frozen=True)
@@ -107,27 +100,17 @@ class StatusLine:
     def __str__(self) -> str:
         if self.state == "idle":
             return self.doing
+        found = "" if self.progress is None else describe_bracket(self.progress)
         if self.state != "running":
             text = f"{self.state} after {self.seconds:.1f} s, {self.done} of {self.total} computed"
-            return text if self.progress is None else f"{text}; {self.doing}: {describe_bracket(self.progress)}"
+            return f"{text}; {self.doing}: {found}" if found else text
         text = f"{self.doing} ({self.done + 1} of {self.total}), {self.seconds:.1f} s"
-        if self.progress is None:
-            return text
-        return f"{text}: iteration {self.progress.iteration}, {describe_bracket(self.progress)}"
+        return text if self.progress is None else f"{text}: iteration {self.progress.iteration}, {found}"
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """The solves and other calls that are asked for, in order, and the outcome that they are added to.
-
-    Attributes
-    ----------
-    outcome : Outcome
-        What was asked, without any runs.
-    solves : sequence of Solve
-    calls : mapping of str to Call
-        Other calls by their names.
-    """
+    """The solves and other calls, by name, that are asked for, in order, and the empty outcome they are added to."""
 
     outcome: Outcome
     solves: Sequence[Solve]
@@ -154,9 +137,10 @@ class Job:
                 outcome = replace(outcome, extras={**outcome.extras, name: value})
                 show(outcome)
         except StoppedError:
-            reporter.end("stopped")
+            reporter.tell_now(state="stopped")
         else:
-            reporter.end("stopped" if stopped() else "done")
+            finished = {"state": "done", "doing": "", "progress": None}
+            reporter.tell_now(**({"state": "stopped"} if stopped() else finished))
         return outcome
 
 
@@ -170,43 +154,37 @@ class Reporter:
         self.started, self.last = time.perf_counter(), 0.0
         self.line = StatusLine("", total=total, state="running")
 
+    def set(self, **values: Any) -> None:
+        """Change the line."""
+        self.line = replace(self.line, **values)
+
+    def tell_now(self, **values: Any) -> None:
+        """Change the line and pass it on."""
+        self.last = time.perf_counter() - self.started
+        self.set(seconds=self.last, **values)
+        self.tell(self.line)
+
     def call(self, name: str, call: Call) -> Answer:
         """Do a call; if its process ends, that error is the answer."""
-        self.line = replace(self.line, doing=name, progress=None)
+        self.set(doing=name, progress=None)
         try:
-            answer = self.worker.call(call, stopped=self.poll, tell=self.note)
+            answer = self.worker.call(call, stopped=self.poll, tell=lambda progress: self.set(progress=progress))
         except WorkerDiedError as error:
             answer = Answer(error=error)
-        self.count()
+        self.set(done=self.line.done + 1)
         return answer
-
-    def note(self, progress: Progress) -> None:
-        """Take a solver's progress."""
-        self.line = replace(self.line, progress=progress)
-
-    def count(self) -> None:
-        """Count one more as done."""
-        self.line = replace(self.line, done=self.line.done + 1)
 
     def poll(self) -> bool:
         """Whether to stop; called many times a second, so that it passes on the lines too."""
-        seconds = time.perf_counter() - self.started
-        if seconds - self.last >= EVERY:
-            self.last = seconds
-            self.tell(replace(self.line, seconds=seconds))
+        if time.perf_counter() - self.started - self.last >= EVERY:
+            self.tell_now()
         return self.stopped()
-
-    def end(self, state: str) -> None:
-        """Report that the job has ended."""
-        seconds = time.perf_counter() - self.started
-        line = self.line if state == "stopped" else replace(self.line, doing="", progress=None)
-        self.tell(replace(line, seconds=seconds, state=state))
 
 
 def run_solve(solve: Solve, reporter: Reporter) -> Run:
     """Do a solve; an error becomes a sentence."""
     if solve.call is None:
-        reporter.count()
+        reporter.set(done=reporter.line.done + 1)
         return Run(solve, says=solve.refusal)
     try:
         answer = reporter.call(solve.name, solve.call)
@@ -230,17 +208,7 @@ def describe_error(error: Exception) -> str:
 
 
 def plan_extras(data: Data, setting: Setting, solves: Sequence[Solve], wanted: Sequence[str]) -> dict[str, Call]:
-    """Return the calls for the other computations that are wanted.
-
-    Parameters
-    ----------
-    data : Data
-    setting : Setting
-    solves : sequence of Solve
-        From `plan_solves`: what the comparison compares.
-    wanted : sequence of str
-        Of EXTRAS.
-    """
+    """Return the calls for those of EXTRAS that are wanted; the comparison is of these solves."""
     names, asked = names_of(data, setting), list(wanted)
     if setting.n_clusters > 2:  # the comparison is one of splits in two
         asked = [CLUSTERS, *(name for name in asked if name != "comparison")]

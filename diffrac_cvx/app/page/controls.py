@@ -19,96 +19,64 @@ from diffrac_cvx.rounding import ROUNDINGS
 
 # The label of each control, and what it does and where to start.
 CONTROLS: dict[str, tuple[str, str]] = {
-    "source": (
-        "Where the points come from",
-        "Points made here, whose two groups are known; a known data set; or a table of your own.",
-    ),
+    "source": ("Where the points come from",
+        "Points made here, whose two groups are known; a known data set; or a table of your own."),
     "n": ("points", "How many points are made. Start at 150."),
     "d": ("features", "How many numbers describe each point. Start at 10."),
-    "sparsity": (
-        "features that matter",
-        "In how many of the features the two groups differ; the others are noise. Start at 1.",
-    ),
+    "sparsity": ("features that matter",
+        "In how many of the features the two groups differ; the others are noise. Start at 1."),
     "imbalance": ("unequal sizes", "0: two groups of equal size. 0.9: nearly all points in one group. Start at 0."),
     "noise": ("noise", "How much the two groups overlap: 0 not at all, 1.5 very much. Start at 0.3."),
     "seed": ("draw", "Each number gives other points of the same kind. Start at 0."),
     "name": ("data set", "Tables whose two groups are known. Three of them have to be fetched first."),
-    "scaling": (
-        "scaling",
+    "scaling": ("scaling",
         "Start with standardise: every feature then varies as much as the others, whatever its unit. Without it, "
-        "features in small units count more.",
-    ),
-    "file": (
-        "table",
+        "features in small units count more."),
+    "file": ("table",
         f"A file of at most {MOST_UPLOADED // 10**6} MB, one point a row and one feature a column: CSV, TSV, NPZ or "
-        "Parquet.",
-    ),
-    "label": (
-        "known groups",
-        "The column with the groups, if they are known. They are used to judge the answer, never to find it.",
-    ),
+        "Parquet."),
+    "label": ("known groups",
+        "The column with the groups, if they are known. They are used to judge the answer, never to find it."),
     "drop": ("columns left out", "Columns that describe no point, such as the number of a sample."),
-    "missing": (
-        "missing values",
-        "Start with refuse, which says where they are; then leave out their rows, or take the column's mean.",
-    ),
+    "missing": ("missing values",
+        "Start with refuse, which says where they are; then leave out their rows, or take the column's mean."),
     "n_clusters": ("clusters", "How many groups the points are put into. Start at 2."),
-    "strategy": (
-        "more than two clusters",
-        "How they are found: all together, or by splits in two, again and again. Start with together.",
-    ),
-    "nu": (
-        "equal sizes (nu)",
+    "strategy": ("more than two clusters",
+        "How they are found: all together, or by splits in two, again and again. Start with together."),
+    "nu": ("equal sizes (nu)",
         "How strongly clusters of equal size are preferred, from 0 to 1. Start at 1. At 0 all points in one cluster "
-        "cost nothing.",
-    ),
-    "lam": (
-        "few features (lam)",
-        "How strongly few features are preferred. Start at 0, which uses all of them; then try 0.01 and more.",
-    ),
-    "ridge": (
-        "large variation (ridge)",
+        "cost nothing."),
+    "lam": ("few features (lam)",
+        "How strongly few features are preferred. Start at 0, which uses all of them; then try 0.01 and more."),
+    "ridge": ("large variation (ridge)",
         "How strongly directions along which the points vary much are preferred. Start at 0.3. At 0 noise is fitted "
-        "where there are many features.",
-    ),
-    "alpha": (
-        "fixed imbalance (alpha)",
-        "For the problem 'imbalance fixed' alone: 0 for clusters of equal size, 1 for one cluster. Start at 0.",
-    ),
-    "tol": (
-        "precision (tol)",
-        "How close the proved bounds must come before a method stops; costs lie between 0 and 1. Start at 1e-4.",
-    ),
-    "forms": (
-        "problems",
+        "where there are many features."),
+    "alpha": ("fixed imbalance (alpha)",
+        "For the problem 'imbalance fixed' alone: 0 for clusters of equal size, 1 for one cluster. Start at 0."),
+    "tol": ("precision (tol)",
+        "How close the proved bounds must come before a method stops; costs lie between 0 and 1. Start at 1e-4."),
+    "forms": ("problems",
         "The versions of the problem that are solved. Start with 'direction alone', the quickest. Those with a row for "
-        f"each point take at most {MOST_ON_PAGE} points here.",
-    ),
-    "solvers": (
-        "methods",
+        f"each point take at most {MOST_ON_PAGE} points here."),
+    "solvers": ("methods",
         "How they are solved. low_rank and fista solve 'direction alone'; SCS and CLARABEL solve all, more slowly. "
-        "Start with all three: they check each other.",
-    ),
-    "extras": (
-        "also computed",
+        "Start with all three: they check each other."),
+    "extras": ("also computed",
         "What other settings would give, and all methods in one table. Start with all; leave some out where it takes "
-        "too long.",
-    ),
-    "rounding": (
-        "from solution to clusters",
-        "How each point gets one of two clusters. Start with kmeans_centered; the table of roundings shows the others.",
-    ),
+        "too long."),
+    "rounding": ("from solution to clusters",
+        "How each point gets one of two clusters. Start with kmeans_centered; the table of roundings shows the "
+        "others."),
     "run": ("solution shown", "The solution whose clusters, direction and spectra are shown below."),
     "automatic": ("compute at every change", "Off: only when Run is pressed. A new computation ends the one before."),
-}
+}  # fmt: skip
 
 LAMBDAS = (0.0, *(round(m * 10.0**e, 6) for e in (-4, -3, -2, -1) for m in (1, 2, 3, 5)), 1.0)
 RIDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
-MOST_CLUSTERS = 12
 STRATEGIES = {"together": "together", "repeated splits": "splits"}
 MISSING = {"refuse": "error", "leave out the rows": "drop", "the column's mean": "mean"}
 TOLERANCES = {f"1e-{digits}": 10.0**-digits for digits in (2, 3, 4, 5, 6)}
-SCALINGS = {name: name for name in ("standardise", "min-max", "none")}
+SCALINGS = ("standardise", "min-max", "none")
 SOURCES = {"made here": "planted", "data set": "known", "own table": "own table"}
 TALL = ("forms", "solvers", "extras", "file", "drop", "rounding")  # controls below their label, not beside it
 EXPLAINED = ("n_clusters", "nu", "lam", "ridge")  # whose meaning is always shown
@@ -118,13 +86,38 @@ STEPS: dict[str, tuple[float, ...]] = {"lam": LAMBDAS, "ridge": RIDGES}
 RANGES: dict[str, tuple[float, float, float]] = {
     "n": (20, 1000, 10), "d": (2, 60, 1), "sparsity": (1, 20, 1), "imbalance": (0.0, 0.9, 0.05),
     "noise": (0.0, 1.5, 0.05), "seed": (0, 20, 1), "nu": (0.0, 1.0, 0.05), "alpha": (0.0, 1.0, 0.05),
-    "n_clusters": (2, MOST_CLUSTERS, 1),
+    "n_clusters": (2, 12, 1),
 }  # fmt: skip
 USUAL: dict[str, Any] = {  # the values to start from, which the address need not say
     "source": "planted", **vars(Planted()), "name": "breast_cancer", "scaling": "standardise", "label": None,
     "drop": [], "missing": "error", **vars(Setting()), "forms": ["(15)"], "solvers": ["low_rank", "fista", "CLARABEL"],
     "extras": list(EXTRAS), "rounding": "kmeans_centered", "run": None, "automatic": True,
 }  # fmt: skip
+GROUPS = {  # the controls of each kind of data, of what is preferred, and of how it is solved
+    "planted": tuple(vars(Planted())),
+    "known": ("name", "scaling"),
+    "own table": ("label", "drop", "missing", "scaling"),
+    "parameters": ("n_clusters", "nu", "lam", "ridge", "alpha", "strategy", "tol"),
+    "solving": ("forms", "solvers", "extras"),
+}
+
+
+def elements(kind: str, given: Given, columns: Sequence[str] = ()) -> Any:
+    """Return a group of controls; ``columns`` are those of a user's own table."""
+    return mo.ui.dictionary({name: element(name, given, columns) for name in GROUPS[kind]})
+
+
+def element(name: str, given: Given, columns: Sequence[str] = ()) -> Any:
+    """Return a slider, or a choice of one option or of several, which starts as the address says."""
+    if name in STEPS or name in RANGES:
+        return slider(name, given)
+    options, usual = options_of(name, columns), USUAL[name]
+    if isinstance(usual, list):
+        keys = [key for key, value in options.items() if value in usual]
+        chosen = address.several(given, name, keys, options)
+        return mo.ui.multiselect(options, value=chosen, label=CONTROLS[name][0], full_width=True)
+    key = next((key for key, value in options.items() if value == usual), None)
+    return mo.ui.dropdown(options, value=address.option(given, name, key, options), full_width=True)
 
 
 def slider(name: str, given: Given) -> Any:
@@ -137,48 +130,20 @@ def slider(name: str, given: Given) -> Any:
     return mo.ui.slider(value=value, debounce=True, show_value=True, full_width=True, **shape)
 
 
-def dropdown(name: str, given: Given, options: Mapping[str, Any]) -> Any:
-    """Return a choice of one option, whose names go with their values."""
-    usual = next((key for key, value in options.items() if value == USUAL[name]), None)
-    return mo.ui.dropdown(dict(options), value=address.option(given, name, usual, options), full_width=True)
+def options_of(name: str, columns: Sequence[str]) -> dict[str, Any]:
+    """Return what can be chosen, by its name on the page; what is given as a sequence has its own name."""
+    choices: dict[str, Mapping[str, Any] | Sequence[str]] = {
+        "name": datasets.names(), "scaling": SCALINGS, "label": columns, "drop": columns, "missing": MISSING,
+        "strategy": STRATEGIES, "tol": TOLERANCES, "forms": {name_form(form): form for form in list_forms()},
+        "solvers": tuple(SOLVERS), "extras": tuple(EXTRAS), "rounding": tuple(ROUNDINGS),
+    }  # fmt: skip
+    choice = choices[name]
+    return dict(choice) if isinstance(choice, Mapping) else {name: name for name in choice}
 
 
-def multiselect(name: str, given: Given, options: Mapping[str, Any]) -> Any:
-    """Return a choice of several options, whose names go with their values."""
-    usual = [key for key, value in options.items() if value in USUAL[name]]
-    return mo.ui.multiselect(
-        dict(options), value=address.several(given, name, usual, options), label=CONTROLS[name][0], full_width=True
-    )
-
-
-def themselves(names: Sequence[str]) -> dict[str, str]:
-    """Return options that are their own names."""
-    return {name: name for name in names}
-
-
-def label_of(name: str) -> str:
-    """Return the label of a control as Markdown, with the text that appears when the pointer rests on it."""
-    text, meaning = CONTROLS[name]
-    return f'<span data-tooltip="{escape(meaning)}">{text}</span>'
-
-
-def list_meanings() -> str:
-    """Return what all controls and problems mean, as a list in Markdown."""
-    lines = [f"- **{text}**: {meaning}" for text, meaning in CONTROLS.values()]
-    forms = [
-        f"- **{record.says}**: Eq. {form} of the paper, `{name}`, a matrix of {record.shape}".replace(
-            "Eq. section", "section"
-        )
-        for form, (name, record) in list_forms().items()
-    ]
-    return "\n".join([*lines, "", "The problems, with n points and d features:", "", *forms])
-
-
-def hint(error: Exception) -> str:
-    """Return the controls that would help, in parentheses."""
-    remedies = error.remedies if isinstance(error, DataError) else ()
-    labels = [CONTROLS[remedy][0] for remedy in remedies if remedy in CONTROLS]
-    return f" (in the panel: {' or '.join(labels)})" if labels else ""
+def name_form(form: str) -> str:
+    """Return the name of a problem: what it is, and its number in the paper."""
+    return f"{list_forms()[form][1].says} {form if form.startswith('(') else f'({form})'}"
 
 
 def source_control(given: Given) -> Any:
@@ -197,51 +162,27 @@ def file_control() -> Any:
     return mo.ui.file(filetypes=SUFFIXES, kind="area", max_size=MOST_UPLOADED)
 
 
-def planted_controls(given: Given) -> Any:
-    """Return the controls of points made here."""
-    return mo.ui.dictionary({name: slider(name, given) for name in vars(Planted())})
+def label_of(name: str) -> str:
+    """Return the label of a control as Markdown, with the text that appears when the pointer rests on it."""
+    text, meaning = CONTROLS[name]
+    return f'<span data-tooltip="{escape(meaning)}">{text}</span>'
 
 
-def set_controls(given: Given) -> Any:
-    """Return the controls of data sets that have a name."""
-    options = {"name": themselves(datasets.names()), "scaling": SCALINGS}
-    return mo.ui.dictionary({name: dropdown(name, given, options[name]) for name in options})
+def list_meanings() -> str:
+    """Return what all controls and problems mean, as a list in Markdown."""
+    lines = [f"- **{text}**: {meaning}" for text, meaning in CONTROLS.values()]
+    lines += ["", "The problems, with n points and d features:", ""]
+    for form, (name, record) in list_forms().items():
+        place = form if form.startswith("section") else f"Eq. {form}"
+        lines.append(f"- **{record.says}**: {place} of the paper, `{name}`, a matrix of {record.shape}")
+    return "\n".join(lines)
 
 
-def table_controls(columns: Sequence[str], given: Given) -> Any:
-    """Return the controls of a user's own table with these columns."""
-    return mo.ui.dictionary(
-        {
-            "label": dropdown("label", given, themselves(columns)),
-            "drop": multiselect("drop", given, themselves(columns)),
-            "missing": dropdown("missing", given, MISSING),
-            "scaling": dropdown("scaling", given, SCALINGS),
-        }
-    )
-
-
-def parameter_controls(given: Given) -> Any:
-    """Return the controls of what is preferred, and of how it is solved."""
-    sliders = {name: slider(name, given) for name in ("n_clusters", "nu", "lam", "ridge", "alpha")}
-    choices: dict[str, Mapping[str, Any]] = {"strategy": STRATEGIES, "tol": TOLERANCES}
-    return mo.ui.dictionary({**sliders, **{name: dropdown(name, given, choices[name]) for name in choices}})
-
-
-def solve_controls(given: Given) -> Any:
-    """Return the controls of the solvers, and of what else is computed."""
-    forms = {name_form(form): form for form in list_forms()}
-    options = {"forms": forms, "solvers": themselves(list(SOLVERS)), "extras": themselves(list(EXTRAS))}
-    return mo.ui.dictionary({name: multiselect(name, given, options[name]) for name in options})
-
-
-def name_form(form: str) -> str:
-    """Return the name of a problem: what it is, and its number in the paper."""
-    return f"{list_forms()[form][1].says} {form if form.startswith('(') else f'({form})'}"
-
-
-def rounding_control(given: Given) -> Any:
-    """Return the control of the rounding, which does not start a new solve."""
-    return dropdown("rounding", given, themselves(list(ROUNDINGS)))
+def hint(error: Exception) -> str:
+    """Return the controls that would help, in parentheses."""
+    remedies = error.remedies if isinstance(error, DataError) else ()
+    labels = [CONTROLS[remedy][0] for remedy in remedies if remedy in CONTROLS]
+    return f" (in the panel: {' or '.join(labels)})" if labels else ""
 
 
 def row(name: str, element: Any) -> str:
@@ -262,15 +203,11 @@ def group(elements: Mapping[str, Any]) -> str:
 
 def panel(source: Any, data: Mapping[str, Any], preferences: Mapping[str, Any], methods: Mapping[str, Any]) -> Any:
     """Return the side panel: the data, what is preferred, and, folded, the problems and methods for experts."""
+    experts = "<summary>For experts: problems and methods</summary>"
     parts = [
-        mo.Html('<div class="side"><h2>Data</h2></div>'),
-        source,
-        mo.Html(group(data)),
-        mo.Html('<div class="side"><h2>What is preferred</h2></div>'),
-        mo.Html(group(preferences)),
-        mo.Html(
-            f'<details class="experts"><summary>For experts: problems and methods</summary>{group(methods)}</details>'
-        ),
+        '<div class="side"><h2>Data</h2></div>', source, group(data),
+        '<div class="side"><h2>What is preferred</h2></div>', group(preferences),
+        f'<details class="experts">{experts}{group(methods)}</details>',
         mo.accordion({"What the controls mean": mo.md(list_meanings())}),
-    ]
-    return mo.sidebar(parts, width="23rem")
+    ]  # fmt: skip
+    return mo.sidebar([mo.Html(part) if isinstance(part, str) else part for part in parts], width="23rem")

@@ -1,7 +1,7 @@
 """The views of what was computed: each as a picture, a file, and the Python that makes it."""
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from html import escape
@@ -11,7 +11,7 @@ from typing import Any
 
 from diffrac_cvx.app.page.answer import bounds_splits, name_by_truth
 from diffrac_cvx.app.page.computation import COMPUTED, PACKAGES, Outcome, Run, describe_error, expression_of, names_of
-from diffrac_cvx.app.page.data import Data, Source
+from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import stacked_html
 from diffrac_cvx.app.page.views import BY_NAME, View
@@ -25,131 +25,95 @@ ORIENTED = "labels = -labels if y @ labels < 0 else labels  # which of the clust
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)  # which need no remark
 
 
-@dataclass(frozen=True)
-class Script:
-    """The Python of one view: the page executes its last lines for the picture, and a user saves all of them.
-
-    Attributes
-    ----------
-    imports : tuple of str
-        What it needs beyond NumPy and the package.
-    compute : tuple of str
-        How it gets its numbers from X, y, names, nu, alpha and penalty; the page has computed them already.
-    draw : tuple of str
-        How they become `figure`, a matplotlib figure.  The page executes these lines.
-    """
-
-    draw: tuple[str, ...]
-    compute: tuple[str, ...] = ()
-    imports: tuple[str, ...] = ()
-
-    def execute(self, names: Mapping[str, Any]) -> dict[str, Any]:
-        """Execute the lines that draw, and return all names that are then defined; `figure` is one of them."""
-        known = {**PACKAGES, **names}
-        exec("\n".join((*self.imports, *self.draw)), known)
-        return known
-
-    def text(self, source: Source, setting: Setting, name: str) -> str:
-        """Return a file that runs without changes, beside the user's own table where that is the data."""
-        lines = ["import numpy as np", "", "import diffrac_cvx as dc", *self.imports, "", *source.code()]
-        lines += [*setting.code(), "", *self.compute, "", *self.draw]
-        lines += [f'figure.savefig("{name}.png", dpi=200)', f'figure.savefig("{name}.pdf")']
-        text = "\n".join(lines)
-        return (text if "np." in text else text.removeprefix("import numpy as np\n\n")) + "\n"
-
-
-def write_script(view: View, outcome: Outcome, run: Run | None, rounding: str) -> Script:
-    """Return the Python of a view of an outcome, for one of its runs."""
-    if view.of == "all":
-        solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
-        return Script(view.draw, ("results = {", *solves, "}"), view.imports)
-    if view.of in COMPUTED:
-        lines = [f"{COMPUTED[view.of][0]} = {expression_of(view.of, [run.solve for run in outcome.runs])}"]
-        lines += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in view.draw) else []
-        return Script(view.draw, tuple(lines), view.imports)
-    assert run is not None
-    lines = [f"result = {run.solve.code}"]
-    if any("labels" in line for line in view.draw):
-        lines.append(f"labels = dc.rounding.{rounding}(result.F)")
-        lines += [ORIENTED] if outcome.data.y is not None else []
-    bounds = bounds_splits(run)
-    return Script(tuple(line.format(bounds=bounds) for line in view.draw), tuple(lines), view.imports)
-
-
 @dataclass(frozen=True, eq=False)
 class Picture:
     """A view of an outcome: what it is drawn from and its Python, or a sentence that says why it is not drawn."""
 
     view: View
-    script: Script | None = None
-    names: Mapping[str, Any] = field(default_factory=dict)
-    code: str = ""
     says: str = ""
+    lines: tuple[str, ...] = ()  # of Python, which make `figure`, a matplotlib figure, from the names
+    names: Mapping[str, Any] = field(default_factory=dict)
+    code: str = ""  # those lines after others that compute the names, as a file
     caption: str = ""
+
+    def execute(self) -> dict[str, Any]:
+        """Execute the lines, and return all names that are then defined; `figure` is one of them."""
+        known = {**PACKAGES, **self.names}
+        exec("\n".join(self.lines), known)
+        return known
 
     def save(self, kind: str, dpi: int = 200) -> bytes:
         """Return the figure as a file of a kind, "png" or "pdf"."""
-        assert self.script is not None
         file = BytesIO()
         with DRAWING, apart_from_pyplot():
-            self.script.execute(self.names)["figure"].savefig(file, format=kind, dpi=dpi)
+            self.execute()["figure"].savefig(file, format=kind, dpi=dpi)
         return file.getvalue()
 
     @cached_property
     def html(self) -> str:
         """What is shown: the picture, inline, or the table."""
-        if self.script is None:
+        if self.says:
             return f"<p>{escape(self.says)}</p>"
         if self.view.is_table:
             with DRAWING, apart_from_pyplot():
-                return f'<div class="wide-table">{stacked_html(self.script.execute(self.names)["table"])}</div>'
+                return stacked_html(self.execute()["table"])
         # Inline: the server deletes a cell's files when the cell runs again, and the browser may still ask for them.
         png = self.save("png", dpi=110)
         return f'<img alt="{self.view.title}" src="data:image/png;base64,{b64encode(png).decode()}">'
 
 
 def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str = "kmeans_centered") -> Picture:
-    """Return the picture of a view, not drawn yet.
-
-    Parameters
-    ----------
-    name : str
-        Of BY_NAME.
-    outcome : Outcome
-        What was computed.
-    run_name : str
-        Name of the run that views of one result show; by default the first that has a result.
-    rounding : str
-        Of `rounding.ROUNDINGS`.
-    """
-    view, solved, extra = BY_NAME[name], outcome.solved, outcome.extras.get(BY_NAME[name].of)
-    run = solved.get(run_name) or next(iter(solved.values()), None)
+    """Return the picture of a view, not drawn yet: of one run, by default of the first that has a result, or of all."""
+    view, run = BY_NAME[name], outcome.run_called(run_name)
+    extra = outcome.extras.get(view.of)
     if view.needs_labels and outcome.data.y is None:
-        return Picture(view, says="For these points no two true groups are known.")
+        return Picture(view, "For these points no two true groups are known.")
     if view.needs_groups and outcome.data.labels is None:
-        return Picture(view, says="For these points no true groups are known.")
+        return Picture(view, "For these points no true groups are known.")
     if view.of in COMPUTED and (extra is None or isinstance(extra, str)):
-        return Picture(view, says=extra or "Not computed yet, or not asked for.")
+        return Picture(view, extra or "Not computed yet, or not asked for.")
     if view.of not in COMPUTED and run is None:
-        return Picture(view, says="There is no solution yet.")
-    runs = tuple(solved.values()) if view.of == "all" else () if run is None or view.of in COMPUTED else (run,)
-    script = write_script(view, outcome, run, rounding)
-    text = script.text(outcome.source, outcome.setting, view.name)
-    return cached_picture(view, script, text, outcome.data, outcome.setting, runs, rounding, extra)
+        return Picture(view, "There is no solution yet.")
+    runs = tuple(outcome.solved.values()) if view.of == "all" else () if run is None or view.of in COMPUTED else (run,)
+    draw = tuple(line.format(bounds=run is not None and bounds_splits(run)) for line in view.draw)
+    code = write_code(view, draw, outcome, run, rounding)
+    lines = (*view.imports, *draw)
+    return cached_picture(view, lines, code, outcome.data, outcome.setting, runs, rounding, extra)
+
+
+def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | None, rounding: str) -> str:
+    """Return a file that runs without changes, beside the user's own table where that is the data."""
+    if view.of == "all":
+        solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
+        compute = ["results = {", *solves, "}"]
+    elif view.of in COMPUTED:
+        compute = [f"{COMPUTED[view.of][0]} = {expression_of(view.of, [run.solve for run in outcome.runs])}"]
+        compute += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in draw) else []
+    else:
+        assert run is not None
+        compute = [f"result = {run.solve.code}"]
+        if any("labels" in line for line in draw):
+            compute += [f"labels = dc.rounding.{rounding}(result.F)"]
+            compute += [ORIENTED] if outcome.data.y is not None else []
+    lines = ["import diffrac_cvx as dc", *view.imports, "", *outcome.source.code(), *outcome.setting.code(), ""]
+    lines += [*compute, "", *draw]
+    lines += [f'figure.savefig("{view.name}.png", dpi=200)', f'figure.savefig("{view.name}.pdf")', ""]
+    text = "\n".join(lines)
+    return f"import numpy as np\n\n{text}" if "np." in text else text
 
 
 def draw_picture(name: str, outcome: Outcome, run_name: str, rounding: str) -> Picture:
     """Return a picture that is drawn already; where that fails, a sentence takes its place."""
     picture = make_picture(name, outcome, run_name, rounding)
     try:
-        return picture if picture.html else Picture(picture.view, says="There is nothing to show.")
+        return picture if picture.html else Picture(picture.view, "There is nothing to show.")
     except Exception as error:  # the other views are still drawn
-        return Picture(picture.view, says=f"This view could not be drawn: {describe_error(error)}")
+        return Picture(picture.view, f"This view could not be drawn: {describe_error(error)}")
 
 
 @lru_cache(maxsize=32)
 def cached_picture(
-    view: View, script: Script, text: str, data: Data, setting: Setting, runs: tuple[Run, ...], rounding: str,
+    view: View, lines: tuple[str, ...], code: str, data: Data, setting: Setting, runs: tuple[Run, ...], rounding: str,
     extra: Any,
 ) -> Picture:  # fmt: skip
     """Return the same picture where nothing has changed; the key holds the objects that are drawn, not copies."""
@@ -160,7 +124,8 @@ def cached_picture(
         names["result"] = runs[0].result
         names["labels"] = name_by_truth(ROUNDINGS[rounding](names["result"].F), data.y)
     of = f"{runs[0].name}: " if view.of == "one" else ""
-    return Picture(view, script, names, text, caption=f"{of}{data.title}, n = {data.n}, d = {data.d}, {setting}")
+    caption = f"{of}{data.title}, n = {data.n}, d = {data.d}, {setting}"
+    return Picture(view, lines=lines, names=names, code=code, caption=caption)
 
 
 def list_remarks(outcome: Outcome) -> list[str]:

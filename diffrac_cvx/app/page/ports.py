@@ -10,13 +10,7 @@ PORTS = 65535
 
 
 def require_port(port: int) -> None:
-    """Raise ParameterError unless this machine can serve on a port now.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such port, it is taken, or this user may not serve on it.
-    """
+    """Raise where there is no such port, it is taken, or this user may not serve on it."""
     if not 1 <= port <= PORTS:
         raise ParameterError(f"port = {port} is no port: choose one from 1024 to {PORTS}, such as --port 2718")
     with socket.socket() as attempt:
@@ -25,11 +19,9 @@ def require_port(port: int) -> None:
         try:
             attempt.bind((HOST, port))
         except PermissionError:
-            raise ParameterError(
-                f"port = {port} is reserved on this machine: choose one from 1024 to {PORTS}"
-            ) from None
+            says = f"is reserved on this machine: choose one from 1024 to {PORTS}"
+            raise ParameterError(f"port = {port} {says}") from None
         except OSError:
             other = port + 1 if port < PORTS else port - 1
-            raise ParameterError(
-                f"port = {port} is in use, perhaps by another page: end that one, or choose another: --port {other}"
-            ) from None
+            says = f"is in use, perhaps by another page: end that one, or choose another: --port {other}"
+            raise ParameterError(f"port = {port} {says}") from None

@@ -36,23 +36,18 @@ class Setting:
         """The penalty on the direction."""
         return Penalty(lam=self.lam, ridge=self.ridge)
 
-    @property
-    def parameters(self) -> Parameters:
-        """What the relaxations are built with."""
-        return Parameters(nu=self.nu, penalty=self.penalty, alpha=self.alpha)
-
     def __str__(self) -> str:
         weights = f"nu = {self.nu:g}, lam = {self.lam:g}, ridge = {self.ridge:g}, alpha = {self.alpha:g}"
         return weights if self.n_clusters == 2 else f"{weights}, {self.n_clusters} clusters by {self.strategy!r}"
 
     def code(self) -> list[str]:
         """Return the lines that define nu, alpha, penalty and tol, and of more than two clusters their number too."""
-        lines = [
+        many = [] if self.n_clusters == 2 else [f"n_clusters, strategy = {self.n_clusters!r}, {self.strategy!r}"]
+        return [
             f"nu, alpha, tol = {self.nu!r}, {self.alpha!r}, {self.tol!r}",
             f"penalty = dc.Penalty(lam={self.lam!r}, ridge={self.ridge!r})",
+            *many,
         ]
-        many = f"n_clusters, strategy = {self.n_clusters!r}, {self.strategy!r}"
-        return lines if self.n_clusters == 2 else [*lines, many]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,28 +67,14 @@ def list_forms() -> dict[str, tuple[str, RelaxationRecord]]:
 
 
 def plan_solves(data: Data, setting: Setting, forms: Sequence[str], solvers: Sequence[str]) -> list[Solve]:
-    """Return the solves of the chosen relaxations by the chosen solvers, the fast ones first.
-
-    Parameters
-    ----------
-    data : Data
-    setting : Setting
-    forms : sequence of str
-        Keys of `list_forms`.
-    solvers : sequence of str
-        Keys of `registry.SOLVERS`.
-    """
+    """Return the solves of the chosen relaxations, keys of `list_forms`, by the chosen solvers, the fast ones first."""
     chosen = [form for form in list_forms() if form in forms]
     solves = [plan_fast(data, setting, by) for by in registry.fast_solvers() if by in solvers and "(15)" in forms]
     through_cvxpy = [solver for solver in registry.cvxpy_solvers() if solver in solvers]
     solves += [plan_reference(data, setting, form, solver) for form in chosen for solver in through_cvxpy]
     if not through_cvxpy:
-        one_of = " or ".join(registry.cvxpy_solvers())
-        solves += [
-            Solve(form, "", None, "", f"{form} is solved by {one_of}: choose one of them")
-            for form in chosen
-            if form != "(15)"
-        ]
+        says = f"is solved by {' or '.join(registry.cvxpy_solvers())}: choose one of them"
+        solves += [Solve(form, "", None, "", f"{form} {says}") for form in chosen if form != "(15)"]
     return solves
 
 
@@ -111,11 +92,11 @@ def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
 def plan_reference(data: Data, setting: Setting, form: str, solver: str) -> Solve:
     """Return a solve through CVXPY, or the reason why it is not offered."""
     name, record = list_forms()[form]
-    parameters, refusal = setting.parameters, reason_to_refuse(data, setting, record, solver)
+    parameters = Parameters(nu=setting.nu, penalty=setting.penalty, alpha=setting.alpha)
+    refusal = reason_to_refuse(data, setting, record, solver)
     texts = [f"{taken}={taken if hasattr(setting, taken) else getattr(parameters, taken)}" for taken in record.takes]
     code = f'dc.solve(dc.{name}({", ".join(["X", *texts])}), "{solver}", tol=tol)'
-    arguments = (record, data.X, parameters, solver, setting.tol)
-    call = None if refusal else Call(build_and_solve, arguments)
+    call = None if refusal else Call(build_and_solve, (record, data.X, parameters, solver, setting.tol))
     return Solve(f"{form} {solver}", f"{name}/{solver}", call, code, refusal)
 
 

@@ -1,5 +1,6 @@
-"""Tables of the page, the roundings side by side and the comparison, and a table as a figure."""
+"""Tables and figures that the page alone has: roundings, the comparison, more than two clusters, a table drawn."""
 
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -9,7 +10,7 @@ from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.metrics import clustering_error
-from diffrac_cvx.plotting.canvas import axes_for, plain
+from diffrac_cvx.plotting.canvas import axes_for, plain, short_legend, style_of
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.proved_numbers import proved_upper
@@ -22,6 +23,9 @@ TITLES = {
     "lower": "lower bound", "upper": "upper bound", "gap": "proved gap", "eigenvalue_ratio": "eigenvalue ratio",
     "error": "error against the true labels", "label_gap": "proved label gap",
 }  # fmt: skip
+MOST_NAMED = 4  # features of a cluster
+VISIBLE = 1e-3  # of the largest coefficient of all: what is smaller is not used
+NEGLIGIBLE = 1e-9  # variation of a direction, over the largest
 
 
 def rounding_table(
@@ -29,23 +33,8 @@ def rounding_table(
 ) -> Table:
     """Return what every rounding of a result gives: sizes, clustering error, cost by Eq. (9), and its proved gap.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data.
-    result : Result
-        What is rounded.
-    y : (n,) array or None
-        True labels in {-1, +1}; without them there is no error.
-    nu, penalty
-        Those of Eq. (9).
-    bounds : bool
-        Whether the result's lower bound is one on Eq. (9) with this nu and penalty, as that of (8), (11) and (15) is.
-
-    Returns
-    -------
-    Table
-        The labels of least objective are marked.
+    The labels of least cost are marked.  `bounds` says whether the result's lower bound is one on Eq. (9) with this nu
+    and penalty, as that of (8), (11) and (15) is.
     """
     found = {name: rounding(result.F) for name, rounding in ROUNDINGS.items()}
     found["goemans_williamson"] = goemans_williamson(result.F, 0)
@@ -75,6 +64,54 @@ def comparison_table(comparison: Comparison) -> Table:
     return Table.from_records(comparison.rows, titles)
 
 
+def plane_of(model: Any, X: Array) -> Array:
+    """Return the points, (n, 2), in the plane in which the scores of the clusters vary most.
+
+    The columns are the first two principal components of the scores; the second is 0 where all scores depend on one
+    sum of the features.
+    """
+    scores = X @ np.atleast_2d(model.coef_).T
+    U, sizes, V = np.linalg.svd(scores - scores.mean(axis=0), full_matrices=False)
+    signs = np.where(V[np.arange(len(V)), np.abs(V).argmax(axis=1)] < 0.0, -1.0, 1.0)
+    kept = np.where(sizes > NEGLIGIBLE * sizes.max(initial=0.0), sizes, 0.0)
+    plane = np.zeros((len(X), 2))
+    plane[:, : len(sizes)] = (U * signs * kept)[:, :2]
+    return plane
+
+
+def plane_figure(plane: Array, groups: Sequence[Any], title: str) -> Any:
+    """Return points in a plane as a figure, each group with its colour and mark."""
+    (ax,) = axes_for(None)
+    names, which = np.unique(np.asarray(groups), return_inverse=True)
+    drawn = []
+    for k, name in enumerate(names.tolist()):
+        style, there = style_of(k), plane[which == k]
+        look = {"color": style.color, "marker": style.marker, "linestyle": "none", "markersize": 4.0, "alpha": 0.7}
+        drawn += ax.plot(*there.T, label=f"{title} {plain(str(name))}, {len(there)} points", **look)
+    ax.set_xlabel("first direction")
+    ax.set_ylabel("second direction")
+    short_legend(ax, drawn, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax.figure
+
+
+def cluster_table(model: Any, X: Array, names: Sequence[str] | None = None) -> Table:
+    """Return the clusters: their points, and the features that count most for each, per standard deviation."""
+    labels, names = np.asarray(model.labels_), names or [f"x{j}" for j in range(X.shape[1])]
+    weights = np.atleast_2d(model.coef_) * X.std(axis=0)
+    rows = tuple(
+        (k, count, f"{100 * count / len(X):.1f} %", name_weights(weights[k], names, float(np.abs(weights).max())))
+        for k, count in enumerate(np.bincount(labels, minlength=len(weights)).tolist())
+    )
+    return Table(("cluster", "points", "share", "features that count most"), rows)
+
+
+def name_weights(weights: Array, names: Sequence[str], largest: float) -> str:
+    """Return the features with the largest weights, by size."""
+    order = [j for j in np.argsort(-np.abs(weights), kind="stable") if abs(weights[j]) > VISIBLE * largest]
+    words = ", ".join(f"{names[j]} {weights[j]:+.2f}" for j in order[:MOST_NAMED])
+    return (f"{words}, ..." if len(order) > MOST_NAMED else words) or "none"
+
+
 def table_figure(table: Table) -> Any:
     """Return a table as a matplotlib figure."""
     lines = [[plain(entry) for entry in line] for line in table.lines()]
@@ -92,9 +129,15 @@ def table_figure(table: Table) -> Any:
     return ax.figure
 
 
+def list_html(sentences: Iterable[str]) -> str:
+    """Return sentences as a list in HTML."""
+    return f'<ul class="remarks">{"".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)}</ul>'
+
+
 def stacked_html(table: Table) -> str:
     """Return a table as HTML whose cells know the titles of their columns: a narrow page shows each row as a list."""
     head, *body = ([escape(entry) for entry in line] for line in table.lines())
     heads = "".join(f'<th scope="col">{entry}</th>' for entry in head)
     rows = "".join(f"<tr>{''.join(map(TITLED.format, head, line))}</tr>" for line in body)
-    return f'<table class="stacked"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+    stacked = f'<table class="stacked"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<div class="wide-table">{stacked}</div>'

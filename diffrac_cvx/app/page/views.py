@@ -9,36 +9,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class View:
-    """One view.
+    """One view."""
 
-    Attributes
-    ----------
-    name, section, title : str
-        The name is that of its files; the section is the part of the page it belongs to.
-    says : str
-        What is seen, in plain words.
-    draw : tuple of str
-        The Python that draws it.
-    of : str
-        "one" result, "all" results, or the name of another computation.
-    needs_labels, needs_groups : bool
-        Whether two true groups are needed, or any number of them.
-    clusters : str
-        Whether it is shown for "two" clusters, for "many", which is more than two, or for "any" number.
-    imports : tuple of str
-        What its Python imports beyond the package.
-    """
-
-    name: str
-    section: str
+    name: str  # that of its files
+    section: str  # the part of the page it belongs to
     title: str
-    says: str
-    draw: tuple[str, ...]
-    of: str = "one"
-    needs_labels: bool = False
-    needs_groups: bool = False
-    clusters: str = "any"
-    imports: tuple[str, ...] = ()
+    says: str  # what is seen, in plain words
+    draw: tuple[str, ...]  # the Python that draws it
+    of: str = "one"  # "one" result, "all" results, or the name of another computation
+    needs_labels: bool = False  # whether two true groups are needed,
+    needs_groups: bool = False  # or any number of them
+    clusters: str = "any"  # shown for "two" clusters, for "many", which is more than two, or for "any" number
+    needs: tuple[str, ...] = ()  # what its Python takes from the page's tables and figures
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """What its Python imports beyond NumPy and the package."""
+        return (f"from diffrac_cvx.app.page.tables import {', '.join(self.needs)}",) if self.needs else ()
 
     @property
     def is_wide(self) -> bool:
@@ -55,6 +42,7 @@ TABLE = "figure = table_figure(table)"
 DIRECTION = "w = dc.certify_labels(X, labels, 0.0, nu=nu, penalty=penalty).v"
 FIGURE = "figure = display.plot().figure_"
 PLANE = "plane = plane_of(model, X)"
+BRACKETS = "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))"
 PATH = "display = dc.plotting.PathDisplay(path, names, X.std(axis=0))"  # coefficients per standard deviation
 
 VIEWS = (
@@ -69,8 +57,7 @@ VIEWS = (
         "true_labels", "labels", "The true groups on the same scores",
         "The same scores, with the groups that are known: no method is given these.",
         (DIRECTION, "display = dc.plotting.ProjectionDisplay.from_labels(X, y, w)", FIGURE),
-        needs_labels=True,
-        clusters="two",
+        needs_labels=True, clusters="two",
     ),
     View(
         "direction", "labels", "Weights of the features",
@@ -88,18 +75,13 @@ VIEWS = (
         "The points in the plane in which the scores of the clusters vary most. A score is a weighted sum of the "
         "features, one for each cluster.",
         (PLANE, "figure = plane_figure(plane, model.labels_, 'cluster')"),
-        of="clusters",
-        clusters="many",
-        imports=("from diffrac_cvx.app.page.clusters import plane_figure, plane_of",),
+        of="clusters", clusters="many", needs=("plane_figure", "plane_of"),
     ),
     View(
         "known_groups", "labels", "The true groups in the same plane",
         "The same points, with the groups that are known: no method is given these.",
         (PLANE, "figure = plane_figure(plane, groups, 'group')"),
-        of="clusters",
-        needs_groups=True,
-        clusters="many",
-        imports=("from diffrac_cvx.app.page.clusters import plane_figure, plane_of",),
+        of="clusters", needs_groups=True, clusters="many", needs=("plane_figure", "plane_of"),
     ),
     View(
         "cluster_table", "labels", "What makes each cluster",
@@ -107,12 +89,7 @@ VIEWS = (
         "a feature grows by one standard deviation. A point belongs to the cluster with the largest score; by "
         "repeated splits, the score is that of the split that set the cluster apart last.",
         ("table = cluster_table(model, X, names)", TABLE),
-        of="clusters",
-        clusters="many",
-        imports=(
-            "from diffrac_cvx.app.page.clusters import cluster_table",
-            "from diffrac_cvx.app.page.tables import table_figure",
-        ),
+        of="clusters", clusters="many", needs=("cluster_table", "table_figure"),
     ),
     View(
         "spectra", "labels", "One split, or a mixture of several",
@@ -126,27 +103,20 @@ VIEWS = (
         "the proved label gap, by which the best of all splits can be cheaper at most. Where true groups are known: "
         "the error, 0 for the same groups and 1 for unrelated ones. An asterisk marks the cheapest.",
         ("table = rounding_table(X, result, y, nu, penalty, bounds={bounds})", TABLE),
-        clusters="two",
-        imports=("from diffrac_cvx.app.page.tables import rounding_table, table_figure",),
+        clusters="two", needs=("rounding_table", "table_figure"),
     ),
     View(
         "brackets", "proofs", "The least cost, enclosed",
         "Proved lower and upper bounds on the least cost, against time. The solution lies between them; methods that "
         "go through CVXPY are one point. Bounds on one equation must overlap.",
-        (
-            "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))",
-            'figure = display.plot(against="seconds").figure_',
-        ),
+        (BRACKETS, 'figure = display.plot(against="seconds").figure_'),
         of="all",
     ),
     View(
         "gaps", "proofs", "Distance of the bounds",
         "Upper minus lower bound against time, proved by this package whichever method found the point. A method "
         "stops when the distance is below the precision (tol).",
-        (
-            "display = dc.plotting.BracketDisplay.from_result(*results.values(), names=list(results))",
-            'figure = display.plot(against="seconds", gap=True).figure_',
-        ),
+        (BRACKETS, 'figure = display.plot(against="seconds", gap=True).figure_'),
         of="all",
     ),
     View(
@@ -175,9 +145,7 @@ VIEWS = (
         "What each method finds for the same points, with its proved bounds. Values can be compared within one "
         "equation; (8), (11) and (15) are equal. The proved label gap says by how much the best split can be cheaper.",
         ("table = comparison_table(comparison)", TABLE),
-        of="comparison",
-        clusters="two",
-        imports=("from diffrac_cvx.app.page.tables import comparison_table, table_figure",),
+        of="comparison", clusters="two", needs=("comparison_table", "table_figure"),
     ),
 )  # fmt: skip
 BY_NAME = {view.name: view for view in VIEWS}

@@ -1,0 +1,42 @@
+"""Labels as the command line and the page write them: sizes, a file, the table that sets them against the true ones."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.metrics import Crosstab
+from diffrac_cvx.points.checks import Array
+
+
+def list_words(values: Iterable[object]) -> str:
+    """Return values as "1, 2 and 3"."""
+    *first, last = map(str, values)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def file_table(
+    titles: tuple[str, str, str], rows: np.ndarray, labels: np.ndarray, scores: Array, true: np.ndarray | None
+) -> Table:
+    """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label."""
+    n, (label, score, known) = len(rows), titles
+    labels, scores = labels.reshape(n, -1), scores.reshape(n, -1)
+    first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
+    head = ("row", *number(label, labels, first), *number(score, scores, first), *([] if true is None else [known]))
+    short = ([float(f"{value:.9g}") for value in line] for line in scores.tolist())
+    last = np.empty((n, 0)) if true is None else true[:, None]
+    lines = zip(rows.tolist(), labels.tolist(), short, last.tolist(), strict=True)
+    return Table(head, tuple((row, *found, *values, *group) for row, found, values, group in lines))
+
+
+def number(title: str, columns: Array, first: int) -> list[str]:
+    """Return the titles of columns, numbered where there are several."""
+    k = columns.shape[1]
+    return [title] if k == 1 else [f"{title}_{j + first}" for j in range(k)]
+
+
+def crosstab_table(counted: Crosstab, row: str, column: str) -> Table:
+    """Return the points of each true label, a row, in each cluster found, a column."""
+    head = (row, *(f"{column} {name}" for name in counted.found))
+    lines = zip(counted.true, counted.counts.tolist(), strict=True)
+    return Table(head, tuple((name, *counts) for name, counts in lines))

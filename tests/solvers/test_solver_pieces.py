@@ -17,10 +17,11 @@ from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.streamed import StreamedRows, as_rows, part_sums_at
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, growing, sampling, solver
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start, top_energy
-from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
+from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start, with_violated_direction
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import PAIRS, Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.unknowns import OneFactor, top_energy
+from diffrac_cvx.solvers.factored.unknowns import Point as BlockPoint
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, softmax_root, softmax_value
 
@@ -151,7 +152,7 @@ def test_the_top_energy_is_nearly_the_largest_eigenvalue_and_no_less_than_the_di
 
 @pytest.mark.parametrize("penalty", [PENALTY, dc.Penalty(a=0.1)])
 def test_the_metric_of_the_steps_is_the_inverse_of_the_shrunk_gram_matrix(penalty):
-    lagrangian = Lagrangian(problem_of(penalty=penalty))
+    lagrangian = OneFactor(problem_of(penalty=penalty))
     size = len(lagrangian.B)
     U, Z = RNG.standard_normal((2, size, 3))
     G = U.T @ U
@@ -166,15 +167,15 @@ def test_steps_take_account_of_correlated_columns_and_only_of_these():
     rng = np.random.default_rng(1)
     apart = direction_problem(as_data(rng.standard_normal((200, 6))), 1.0, dc.Penalty(c=0.1))
     together = direction_problem(as_data(rng.standard_normal((200, 1)) + 0.1 * apart.X.array()), 1.0, dc.Penalty(c=0.1))
-    assert Lagrangian(apart).left is None
-    left = Lagrangian(together)
+    assert OneFactor(apart).left is None
+    left = OneFactor(together)
     np.testing.assert_allclose(left.left(left.B + np.eye(6)), np.eye(6), atol=1e-10)
 
 
 def test_few_rows_give_the_same_metric_and_the_same_products():
     rng = np.random.default_rng(1)
     X = as_data(rng.standard_normal((8, 1)) + 0.1 * rng.standard_normal((8, 40)))
-    lagrangian = Lagrangian(direction_problem(X, 1.0, dc.Penalty(ridge=0.3, lam=0.1)))
+    lagrangian = OneFactor(direction_problem(X, 1.0, dc.Penalty(ridge=0.3, lam=0.1)))
     U = rng.standard_normal((40, 3))
     np.testing.assert_allclose(lagrangian.left(lagrangian.B + np.eye(40)), np.eye(40), atol=1e-10)
     np.testing.assert_allclose(lagrangian.times_B(U), lagrangian.B @ U, atol=1e-12)
@@ -182,13 +183,14 @@ def test_few_rows_give_the_same_metric_and_the_same_products():
 
 def test_an_escape_is_the_direction_in_which_the_certificate_is_violated_most():
     problem = problem_of()
-    lagrangian, U = Lagrangian(problem), 0.3 * np.eye(5, 1)
-    wider = lagrangian.escape(U)
+    unknowns, U = OneFactor(problem), 0.3 * np.eye(5, 1)
+    (C,) = one_block(unknowns).multiplier(U)
+    wider = with_violated_direction(unknowns, U, C)
     new = wider[:, 1:]
     assert wider.shape == (5, 2)
     np.testing.assert_array_equal(wider[:, :1], U)
     u = problem.inverse_roots(problem.X.energies(U))
-    violation = moment(problem.X.array(), u) - lagrangian.B - lagrangian.multiplier(U)
+    violation = moment(problem.X.array(), u) - unknowns.B - C
     top = np.linalg.eigvalsh(violation)[-1]
     assert np.linalg.norm(new) == pytest.approx(1e-2 * np.linalg.norm(U), rel=1e-6)
     assert inner(new, violation @ new) == pytest.approx(top * inner(new, new), rel=1e-6)

@@ -20,14 +20,17 @@ from diffrac_cvx.certificates.block_bounds import (
 from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
 from diffrac_cvx.certificates.block_proof import Pairs, eliminate, empty_pairs
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.pairs import Poll, look_again
+from diffrac_cvx.certificates.pairs import look_again
 from diffrac_cvx.certificates.partitions import Partition
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket, Components, Labels
-from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Multiplier, follow_multiplier
+from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.unknowns import BlockFactors, Point
 from diffrac_cvx.solvers.stopping import Iterate, Start
 
 FIRST = 20  # L-BFGS steps before the pairs are looked at first, where that is cheap: one component may be most of all
@@ -42,6 +45,7 @@ MOST_DENSE = 1000  # coordinates
 FAR = 1.5  # times c_j c_k: pairs so far beyond their box will be joined
 CLOSE = 0.02  # gap of the block diagonal problem below which pairs are looked at
 TRIES = 2  # of larger t where the certificate fails
+QUICK = 64  # coordinates of the largest block up to which the gap is looked at between the steps
 SMALL = 0.01  # of the largest weight: what a single coordinate gets at least when blocks are joined
 REST = 0.1  # of the size of V: what the unpenalised coordinates start with
 WARM = 0.2  # the same in a warm start: from 1e-3 it took twice as many steps to grow, and more than a cold start
@@ -69,27 +73,22 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     return sparse_start and free <= MOST_FREE and len(problem.c) - free >= LEAST_PENALISED
 
 
-def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start, poll: Poll) -> Iterator[Iterate]:
+def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start) -> Iterator[Iterate]:
     """Yield points with their certificates, until half of the coordinates should be in one component, or a stall."""
     split = block_problem(problem)
     state = diagonal_start(split) if first.U is None else warm_start(split, first)
     done, steps = 0, 0 if is_sparse(first.U) else STEPS if len(split.c) > CHEAP else FIRST
     best, since = np.inf, 0  # the least gap of the block diagonal problem, and the rounds since then
     while done < max_iter:
-        lagrangian = BlockLagrangian(state.blocks, state.C)
         if steps:
-            point = lagrangian.best_scale(state.point)[0]
-            state.point, taken = lagrangian.minimise(point, min(steps, max_iter - done), tol / 2, poll)
-            state.C = lagrangian.multipliers(state.point)
-            state.point = reduce_rank(state.point)
-            done += taken
-        state.point, claim = lagrangian.claim(state.point, state.C)
+            done += improve(state, min(steps, max_iter - done), tol / 2)
+        state.point, claim = BlockFactors(state.blocks, state.point).claim(state.point, state.C)
         look = Look(None, None)
         best, since = (claim.gap, 0) if claim.gap < 0.95 * best else (best, since + 1)
         if claim.gap <= (max(CLOSE, tol) if steps else tol):
             if len(split.c) > SLOW:
                 yield make_iterate(split, state, done, claim, look)  # the value is known before the pairs are looked at
-            look = look_at_pairs(state, claim, tol, poll)
+            look = look_at_pairs(state, claim, tol)
         yield make_iterate(split, state, done, claim, look)
         if look.joins is not None:
             if is_giant(state, look):
@@ -98,6 +97,32 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start,
         if since >= STALL and len(split.c) <= MOST_DENSE:
             return
         state, steps = state if steps else revive_coordinates(state), STEPS
+
+
+def lagrangian_of(blocks: Blocks, point: Point, C: list[Array]) -> Lagrangian:
+    """Return the Lagrangian of V block diagonal, of the shapes of a point."""
+    problem = blocks.problem
+    multipliers = [
+        Multiplier(problem.c[block], C0, capped=False) for block, C0 in zip(blocks.partition.blocks, C, strict=True)
+    ]
+    return Lagrangian(BlockFactors(blocks, point), multipliers)
+
+
+def improve(state: State, steps: int, enough: float) -> int:
+    """Take at most so many L-BFGS steps, fewer where the gap is small enough, and return how many."""
+    unknowns, lagrangian = BlockFactors(state.blocks, state.point), lagrangian_of(state.blocks, state.point, state.C)
+
+    def is_enough(entries: Array) -> bool:
+        if state.blocks.partition.largest > QUICK:
+            return False
+        return unknowns.claim(state.point.like(entries), lagrangian.multiplier(entries))[1].gap <= enough
+
+    start = lagrangian.point(unknowns.best_scale(state.point)[0].flat())
+    at, taken = follow_multiplier(lagrangian, start, steps, Memory(), is_enough)
+    if taken == steps and not is_enough(at.U):
+        at = lagrangian.update(at)
+    state.point, state.C = reduce_rank(state.point.like(at.U)), lagrangian.multiplier(at.U)
+    return max(taken, 1)
 
 
 def reduce_rank(point: Point) -> Point:
@@ -168,12 +193,12 @@ class Look(NamedTuple):
     joins: Pairs | None
 
 
-def look_at_pairs(state: State, claim: BlockCertificate, tol: float, poll: Poll) -> Look:
+def look_at_pairs(state: State, claim: BlockCertificate, tol: float) -> Look:
     """Look at all pairs where that is cheap or the gap has become small; else at those near their box the last time."""
     m = len(state.blocks.problem.c)
     close = claim.gap <= max(tol, state.looked / 4) or m <= CHEAP
     if state.near is not None and m > CHEAP:
-        found = look_at_near(state, claim, poll)
+        found = look_at_near(state, claim)
         t = larger_t(state.blocks, claim.ratios, claim.least_t, found.failures)
         if len(found.failing) and claim.value - claim.bound(t) > tol:
             return Look(None, strongest(found))
@@ -185,7 +210,7 @@ def look_at_pairs(state: State, claim: BlockCertificate, tol: float, poll: Poll)
     return Look(found, None if done or not len(found.failing) else strongest(found))
 
 
-def look_at_near(state: State, claim: BlockCertificate, poll: Poll) -> Finding:
+def look_at_near(state: State, claim: BlockCertificate) -> Finding:
     """Return where the pairs that were near their box last violate the certificate now."""
     at = eliminate(state.blocks.problem, claim.ratios.u, claim.least_t)
     if at is None or state.near is None:

@@ -23,13 +23,13 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
-from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier, rotation_to_fewer
+from diffrac_cvx.solvers.factored.augmented_lagrangian import follow_multiplier, one_block, rotation_to_fewer
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.unknowns import OneFactor
 from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping
 
 LEAST = 200  # coordinates, below which the problem on all of them takes as long
@@ -43,7 +43,6 @@ NEGLIGIBLE = 1e-5  # squared norm of a column of U, to the largest, below which 
 DEAD = 1e-7  # of the largest diagonal entry of V, below which a feature leaves
 FAINT = 1e-4  # the same in a warm start
 SMALL, ALONG = 3e-3, 0.02  # sizes of the new entries of U, to the others: at random, and along violated directions
-STIFFNESS = 60.0  # of the augmented Lagrangian, times the number of features and c_i c_j
 STEPS = 40  # L-BFGS steps before the first certificate, then as many as there were
 MOST_STEPS = 800  # of a round
 FIRST_GAP = 0.03  # relative gap to which the problem on the first features is solved
@@ -108,7 +107,7 @@ def iterates(
     done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, FIRST_GAP, TARGET
     while done < max_iter:
         steps = STEPS if done == 0 and first.U is None else max_iter - done
-        found = solve_on(problem, state, target, steps, stopping.poll)
+        found = solve_on(problem, state, target, steps)
         if done == 0:
             start, goal = best_alone(problem), max(stopping.tol, FIRST_GOAL * found.point.value)
             left = found.point.value >= floor and first.U is None and not always
@@ -199,17 +198,16 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     return lower
 
 
-def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: int, poll: Poll) -> Solved:
+def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: int) -> Solved:
     """Return the solution on the core up to a gap, or what there is after the most steps of a round."""
     small = problem.restrict(state.chosen)
-    lagrangian, memory = Lagrangian(small, state.C), Memory()
-    lagrangian.stiffen(STIFFNESS * len(state.chosen))
+    lagrangian, memory = one_block(OneFactor(small), state.C, capped=False), Memory()
     start = dense(small.best_scale(state.U).U)
     at, done = lagrangian.point(start if start.any() else state.U), 0
     while True:
-        at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done // 2), max_iter - done), memory, poll)
+        at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done // 2), max_iter - done), memory)
         done += max(taken, 1)
-        found = judge(problem, small, at.U, lagrangian.multiplier(at.U), done)
+        found = judge(problem, small, at.U, lagrangian.multiplier(at.U)[0], done)
         if found.gap <= target or done >= min(max_iter, MOST_STEPS):
             return found
         at = lagrangian.update(at)

@@ -24,17 +24,17 @@ from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.proof import clip_to_box
 from diffrac_cvx.certificates.row_bounds import Pass, certify_in_one_pass
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, top_eigenvalue
-from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
-from diffrac_cvx.points.points import Columns, Poll
+from diffrac_cvx.points.points import Columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start
+from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.unknowns import OneFactor
 from diffrac_cvx.solvers.stopping import Iterate
 
 FROM = 40_000  # rows; below, all rows at once are as quick
@@ -108,14 +108,14 @@ class Solved(NamedTuple):
     reached: bool
 
 
-def solve(small: DirectionProblem, U: Array, C: Array | None, target: float, poll: Poll) -> Solved:
+def solve(small: DirectionProblem, U: Array, C: Array | None, target: float) -> Solved:
     """Solve a surrogate to about a gap."""
-    lagrangian, memory = Lagrangian(small, C), Memory()
+    lagrangian, memory = one_block(OneFactor(small), C), Memory()
     at, done, reached = lagrangian.point(U), 0, False
     for _ in range(ROUNDS):
-        at, taken = lagrangian.minimise(at, STEPS, memory, poll)
+        at, taken = lagrangian.minimise(at, STEPS, memory)
         done += max(taken, 1)
-        C = lagrangian.multiplier(at.U) if small.has_l1 else None
+        C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
         reached = gap_of(small, small.best_scale(at.U), C) <= target
         if reached or (taken < STEPS and C is None):
             break
@@ -138,11 +138,11 @@ def grow(problem: DirectionProblem, last: Pass) -> Array:
     return np.column_stack([U, SMALL * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
 
 
-def take_sample(problem: DirectionProblem, m: int, poll: Poll = time_budget.poll) -> Columns:
+def take_sample(problem: DirectionProblem, m: int) -> Columns:
     """Return m rows; a larger sample contains the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
     chosen = rng.permutation(n)[:m] if n <= PERMUTED else rng.choice(n, m, replace=False, shuffle=False)
-    return array_points(problem.X.take(np.sort(chosen), poll))
+    return array_points(problem.X.take(np.sort(chosen)))
 
 
 def iterates(
@@ -151,7 +151,6 @@ def iterates(
     max_iter: int,
     U: Array | None = None,
     C: Array | None = None,
-    poll: Poll = time_budget.poll,
     to_the_end: bool = False,
 ) -> Iterator[Iterate]:
     """Yield a point, its multiplier and its proved bracket after every pass over all rows.
@@ -169,26 +168,24 @@ def iterates(
         L-BFGS steps in all.
     U, C : arrays, optional
         Start.
-    poll : callable
-        Called once per block of rows and evaluation; it may raise to leave.
     to_the_end : bool
         Whether steps on all rows, a pass each, follow where samples do not suffice and there is an l1 part.
     """
     n, D = problem.X.shape
     done, best = 0, None
     for m in sample_sizes(n, D, problem.has_l1):
-        sample = take_sample(problem, m, poll)
+        sample = take_sample(problem, m)
         if best is None and U is not None:
-            best = certify_in_one_pass(problem, U, C, poll)
+            best = certify_in_one_pass(problem, U, C)
             yield propose(best, 0)
         shrinks = True
         while shrinks and done < max_iter:
             small = surrogate(problem, sample, best)
             if small is None:
                 break
-            solved = solve(small, *start_from(problem, best), wanted(best, tol), poll)
+            solved = solve(small, *start_from(problem, best), wanted(best, tol))
             done += solved.steps
-            found = certify_in_one_pass(problem, solved.U, solved.C, poll)
+            found = certify_in_one_pass(problem, solved.U, solved.C)
             yield propose(found, done)
             shrinks = best is None or PROGRESS * found.bounds.gap <= best.bounds.gap
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
@@ -197,12 +194,12 @@ def iterates(
     if problem.has_l1 and not to_the_end:
         return
     if best is None and U is not None:
-        best = certify_in_one_pass(problem, U, C, poll)
+        best = certify_in_one_pass(problem, U, C)
         yield propose(best, 0)
     progress = augmented_lagrangian.StallDetector()
-    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best), poll):
+    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best)):
         C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)
-        seen = certify_in_one_pass(problem, dense(iterate.U), C, poll)
+        seen = certify_in_one_pass(problem, dense(iterate.U), C)
         proposed = propose(seen, iterate.n_iter + done)
         yield proposed
         if progress.ended(proposed, taken=1):

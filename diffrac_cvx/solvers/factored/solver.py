@@ -119,7 +119,7 @@ def low_rank(
         shape = getattr(X, "shape", ())
         many = len(shape) == 2 and sampling.many_rows(*shape)
         by_columns = penalty.has_l1 and not many
-        return as_points(X, by_rows=many, by_columns=by_columns, depth=6, poll=stopping.poll)
+        return as_points(X, by_rows=many, by_columns=by_columns, depth=6)
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
         return take_turns(Turn(problem, first, stopping, working_set))
@@ -189,7 +189,7 @@ def by_samples(turn: Turn) -> Way:
         return turn
     to_the_end = not problem.X.fits(2.0 * COPIES, available_memory())
     U, C = turn.first.as_dense
-    points = sampling.iterates(problem, stopping.tol, turn.steps, U, C, stopping.poll, to_the_end)
+    points = sampling.iterates(problem, stopping.tol, turn.steps, U, C, to_the_end)
     after = yield from follow(turn, points)
     if not problem.has_l1 or to_the_end:
         return None
@@ -219,7 +219,7 @@ def by_components(turn: Turn) -> Way:
     if not (turn.by_parts and problem.has_l1 and components.is_worth_trying(problem, turn.first)):
         return turn
     grows = may_grow(turn)
-    points = components.iterates(problem, stopping.tol, turn.steps, turn.first, stopping.poll)
+    points = components.iterates(problem, stopping.tol, turn.steps, turn.first)
     after = yield from follow(turn, until_in_vain(points) if grows else points)
     if grows and after.end is not None and is_in_vain(after.end, after.end.n_iter):
         return (yield from outwards(turn._replace(done=after.done), always=True))
@@ -254,7 +254,7 @@ def as_one_block(turn: Turn) -> Way:
     if not problem.X.in_memory:
         U, C = (first if end is None else Start(end.U)).as_dense
         rows = problem_by_rows(problem)
-        points = sampling.iterates(rows, stopping.tol, turn.steps, U, C, stopping.poll, to_the_end=True)
+        points = sampling.iterates(rows, stopping.tol, turn.steps, U, C, to_the_end=True)
     elif end is not None and end.scaled is not None:
         points = iterates_on_all(problem, Start(end.U, multiplier_at(problem, end.scaled.q)), turn)
     else:
@@ -267,7 +267,7 @@ def iterates_on_all(problem: DirectionProblem, first: Start, turn: Turn) -> Iter
     """Yield points of the problem on all coordinates."""
     given, C = first.as_dense
     U = None if given is None else with_small_entries(given)
-    return augmented_lagrangian.iterates(problem, turn.steps, U, C, turn.stopping.poll)
+    return augmented_lagrangian.iterates(problem, turn.steps, U, C)
 
 
 def multiplier_at(problem: DirectionProblem, q: Array) -> Array:

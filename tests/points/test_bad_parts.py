@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import dask
@@ -241,8 +242,7 @@ def test_a_limit_of_a_second_is_kept_while_a_table_is_read(seconds, parts):
 
 
 def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(monkeypatch):
-    monkeypatch.setattr(sampling, "FROM", 100)
-    monkeypatch.setattr(sampling, "FEWEST", 50)
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=100, fewest=50))
     table = slow(0.002)
     limited = dc.low_rank(table, lam=0.02, tol=1e-12, time_limit=1.0)
     assert limited.status in (dc.Status.TIME_LIMIT, dc.Status.STALLED)
@@ -252,7 +252,7 @@ def test_a_limit_is_kept_between_passes_over_chunks_and_the_bracket_is_valid(mon
 
 
 def test_a_callback_stops_a_solve_by_parts(monkeypatch):
-    monkeypatch.setattr(sampling, "FEWEST", 10)
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, fewest=10))
     result = dc.low_rank(chunked(X), tol=1e-14, callback=lambda progress: True)
     assert result.status is dc.Status.STOPPED
     assert len(result.history) == 1

@@ -25,8 +25,7 @@ X[: N // 2, 0] += 3.0
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
     """A hundred rows are many, so that they are read by parts."""
-    monkeypatch.setattr(sampling, "FROM", 100)
-    monkeypatch.setattr(sampling, "FEWEST", 50)
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=100, fewest=50))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +176,7 @@ import os, sys
 import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.solvers.factored import sampling
-sampling.FROM = sampling.FEWEST = 100
+sampling.SAMPLES = sampling.BySamples(many=100, fewest=100)
 table = np.load(sys.argv[1], mmap_mode="r")
 def cut(progress):
     if progress.lower > 0.0:

@@ -42,8 +42,7 @@ def data(n=3000, d=5, noise=0.5):
 @pytest.fixture
 def few_are_many(monkeypatch):
     """A hundred rows are many, so that small data take the way of large ones."""
-    monkeypatch.setattr(sampling, "FROM", 100)
-    monkeypatch.setattr(sampling, "FEWEST", 50)
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=100, fewest=50))
 
 
 def both_problems(nu, penalty):
@@ -183,9 +182,7 @@ ODD = {
 @pytest.mark.parametrize("X", ODD.values(), ids=ODD)
 def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     plain = dc.low_rank(X, nu, penalty, tol=1e-5)
-    monkeypatch.setattr(sampling, "FROM", 2)
-    monkeypatch.setattr(sampling, "FEWEST", 20)
-    monkeypatch.setattr(sampling, "ROWS_PER_SQUARE", 2)
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=2, fewest=20, rows_per_square=2))
     monkeypatch.setattr(sampling, "many_rows", lambda n, d: True)
     found = dc.low_rank(X, nu, penalty, tol=1e-5)
     assert found.gap <= 1e-5

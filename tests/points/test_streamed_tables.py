@@ -89,8 +89,7 @@ Y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Fifty rows are a sample, so that a few hundred rows take the way of millions."""
-    monkeypatch.setattr(sampling, "FROM", 100)
-    monkeypatch.setattr(sampling, "FEWEST", 50)
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=100, fewest=50))
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,6 @@ from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank, quasi_newton
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
-    END,
-    STALL,
     Lagrangian,
     StallDetector,
     one_block,
@@ -20,6 +18,7 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
 )
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, take_step
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import OneFactor, ScaledFactor, suitable_factor
 from diffrac_cvx.solvers.stopping import Iterate
 
@@ -276,6 +275,7 @@ def test_the_end_is_noticed_after_long_without_a_narrower_bracket_or_a_step():
         return next((k for k, iterate in enumerate(iterates, 1) if narrowing.ended(iterate, taken)), None)
 
     assert after(10, np.geomspace(0.1, 1e-9, 500)) is None
-    assert after(10, [0.1] * 200) == END + 1
-    assert after(10, [0.1] * 40 + [0.01] * 200) == 40 + END + 1
-    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * STALL
+    end = ONE_BLOCK.rounds_to_end
+    assert after(10, [0.1] * 200) == end + 1
+    assert after(10, [0.1] * 40 + [0.01] * 200) == 40 + end + 1
+    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * ONE_BLOCK.rounds_to_grow

@@ -1,6 +1,7 @@
 """The sparse problem solved by components: its function, its answers, its starts, its words."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -393,11 +394,10 @@ def test_a_path_of_lambda_is_its_separate_solutions(nu):
 
 
 def test_a_look_at_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monkeypatch):
-    """Above CHEAP coordinates only these are looked at between two looks at all pairs."""
+    """Where a look at all pairs is not cheap, only these are looked at between two of them."""
     X = planted(n=40, d=24, noise=0.6)
     whole = dc.low_rank(X, penalty=WEAK, tol=1e-6)
-    monkeypatch.setattr(components, "CHEAP", 0)
-    monkeypatch.setattr(components, "CLOSE", 1.0)
+    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, cheap=0))
     near = dc.low_rank(X, penalty=WEAK, tol=1e-6)
     assert near.status is whole.status is dc.Status.OPTIMAL
     assert_overlap(near, whole)

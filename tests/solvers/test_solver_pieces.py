@@ -19,7 +19,8 @@ from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, growing, sampling, solver
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start, with_violated_direction
 from diffrac_cvx.solvers.factored.polishing import without_inactive
-from diffrac_cvx.solvers.factored.quasi_newton import PAIRS, Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import OneFactor, top_energy
 from diffrac_cvx.solvers.factored.unknowns import Point as BlockPoint
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
@@ -59,10 +60,10 @@ def test_pairs_of_negative_or_no_curvature_are_not_kept_and_no_more_than_a_few_a
     memory.add(step, -step)
     memory.add(step, np.array([[1.0, -1.0], [1.0, -1.0]]))
     assert not memory.pairs
-    for k in range(PAIRS + 5):
+    for k in range(ONE_BLOCK.pairs + 5):
         memory.add(step * (k + 1), step)
-    assert len(memory.pairs) == PAIRS
-    assert memory.pairs[-1][2] == pytest.approx(4.0 * (PAIRS + 5))
+    assert len(memory.pairs) == ONE_BLOCK.pairs
+    assert memory.pairs[-1][2] == pytest.approx(4.0 * (ONE_BLOCK.pairs + 5))
 
 
 def test_the_memory_follows_a_rotation():

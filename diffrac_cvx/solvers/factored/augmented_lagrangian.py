@@ -14,20 +14,11 @@ from diffrac_cvx.points.linear_algebra import LARGE, cholesky, eigh, extreme_eig
 from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import BlockFactors, OneFactor, suitable_factor, top_energy
 from diffrac_cvx.solvers.stopping import Iterate
 
-STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
-STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
-STEPS = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
-ROUNDS = 2  # of them before the point is certified, and one more for each hundred steps that were done
-STEPS_WITHOUT_L1 = 20  # before the point is certified, or a quarter of those that were done
-STALL = 8  # certificates without progress before the rank is allowed to grow again
-END = 60  # certificates without a narrower bracket before there is no more to be gained in double precision
 SIDE = 1.0 - 4.0 * UNIT  # of a box, so that rounding leaves C inside it
-WORTH = 70.0  # L-BFGS steps, times columns of U to its rows, that take four times as long as fitting a multiplier
-FEWEST = 100  # coordinates from which on that is so
-NEGLIGIBLE = 1e-12  # squared norm of a column of U, relative to the largest, below which it is dropped
 
 
 class Multiplier:
@@ -44,7 +35,11 @@ class Multiplier:
         units = np.broadcast_to(units, size)
         self.inverse_units = (1.0 / units)[:, None]
         largest = (box_of(c) * np.outer(units, units)).max(initial=0.0)
-        self.stiffness = min(STIFFNESS * size, STIFFEST / max(largest, 1e-300)) if capped else STIFFNESS * size
+        self.stiffness = (
+            min(ONE_BLOCK.stiffness * size, ONE_BLOCK.stiffest / max(largest, 1e-300))
+            if capped
+            else ONE_BLOCK.stiffness * size
+        )
 
     def relative_at(self, U: Array) -> Array:
         """Return the maximiser relative to c_i c_j: one array that is passed over a few times."""
@@ -145,7 +140,7 @@ def with_violated_direction(unknowns: OneFactor, unknown: Array, C: Array) -> Ar
     return unknowns.unknown(np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]]))
 
 
-def rotation_to_fewer(U: Array, rtol: float = NEGLIGIBLE) -> Array | None:
+def rotation_to_fewer(U: Array, rtol: float = ONE_BLOCK.negligible) -> Array | None:
     """Return Q, with orthonormal columns, such that U Q has no negligible column; None if U has none."""
     G = times(U.T, U)
     limit = rtol * top_energy(G)
@@ -184,10 +179,12 @@ def iterates(
     while done < max_iter:
         try:
             if problem.has_l1:
-                steps = min((ROUNDS + done // 100) * STEPS, max_iter - done)
+                steps = min((ONE_BLOCK.rounds + done // 100) * ONE_BLOCK.steps_of_a_multiplier, max_iter - done)
                 at, taken = follow_multiplier(lagrangian, at, steps, memory)
             else:
-                at, taken = lagrangian.minimise(at, min(max(STEPS_WITHOUT_L1, done // 4), max_iter - done), memory)
+                at, taken = lagrangian.minimise(
+                    at, min(max(ONE_BLOCK.steps_without_l1, done // 4), max_iter - done), memory
+                )
         except LeaveError:
             with time_budget.spend(None):
                 last = problem.best_scale(unknowns.factor(lagrangian.latest))
@@ -199,7 +196,7 @@ def iterates(
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
         saved += taken * at.U.shape[1] / len(at.U)
-        fitted = saved >= WORTH and FEWEST <= len(at.U) <= LARGE
+        fitted = saved >= ONE_BLOCK.steps_to_fit and len(at.U) <= LARGE
         saved = 0.0 if fitted else saved
         found = lagrangian.multiplier(at.U)
         iterate = proposal(problem, unknowns.factor(at.U), found[0] if found else None, done, fitted=fitted)
@@ -211,7 +208,7 @@ def iterates(
         missing = iterate.bounds.gap if iterate.bounds else at.value
         since = 0 if missing < best - 1e-3 * abs(best) else since + 1
         best = min(best, missing)
-        if since >= STALL and at.U.shape[1] < len(at.U):
+        if since >= ONE_BLOCK.rounds_to_grow and at.U.shape[1] < len(at.U):
             at, since = lagrangian.point(with_violated_direction(unknowns, at.U, sum(lagrangian.multiplier(at.U)))), 0
             memory = Memory()
 
@@ -229,7 +226,7 @@ class StallDetector:
             self.lower, self.upper = max(self.lower, iterate.bounds.lower), min(self.upper, iterate.bounds.upper)
             narrower = self.upper - self.lower < (1.0 - 1e-3) * self.gap
             self.gap, self.since = (self.upper - self.lower, 0) if narrower else (self.gap, self.since + 1)
-        return self.since >= END or self.idle >= 3 * STALL
+        return self.since >= ONE_BLOCK.rounds_to_end or self.idle >= 3 * ONE_BLOCK.rounds_to_grow
 
 
 def never(unknown: Array) -> bool:  # noqa: ARG001
@@ -243,7 +240,7 @@ def follow_multiplier(
     """Return the point after at most so many steps, with the multiplier updated every few, and how many there were."""
     done = 0
     while True:
-        at, taken = lagrangian.minimise(at, min(STEPS, steps - done), memory)
+        at, taken = lagrangian.minimise(at, min(ONE_BLOCK.steps_of_a_multiplier, steps - done), memory)
         done += taken
         if done >= steps or taken == 0 or is_enough(at.U):
             return at, done

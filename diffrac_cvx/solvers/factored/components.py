@@ -30,25 +30,9 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket, Components, Labels
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Multiplier, follow_multiplier
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.tuning import COMPONENTS
 from diffrac_cvx.solvers.factored.unknowns import BlockFactors, Point
 from diffrac_cvx.solvers.stopping import Iterate, Start
-
-FIRST = 20  # L-BFGS steps before the pairs are looked at first, where that is cheap: one component may be most of all
-STEPS = 60  # L-BFGS steps a round
-MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every block
-LEAST_PENALISED = 4  # below, one block is as quick
-CHEAP = 240  # coordinates up to which a look at all pairs costs no more than the steps between two looks
-SLOW = 500  # coordinates from which on a look at all pairs may take seconds
-MOST_NEAR = 20  # pairs a coordinate that are kept to be looked at again
-STALL = 8  # rounds without a smaller gap before the problem is left to the solver for one block, if it is not large
-MOST_DENSE = 1000  # coordinates
-FAR = 1.5  # times c_j c_k: pairs so far beyond their box will be joined
-CLOSE = 0.02  # gap of the block diagonal problem below which pairs are looked at
-TRIES = 2  # of larger t where the certificate fails
-QUICK = 64  # coordinates of the largest block up to which the gap is looked at between the steps
-SMALL = 0.01  # of the largest weight: what a single coordinate gets at least when blocks are joined
-REST = 0.1  # of the size of V: what the unpenalised coordinates start with
-WARM = 0.2  # the same in a warm start: from 1e-3 it took twice as many steps to grow, and more than a cold start
 
 
 @dataclass
@@ -70,14 +54,17 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     """Whether a solution by components is tried: few coordinates without an l1 weight, no start that is one block."""
     free = int(np.sum(problem.c == 0.0))
     sparse_start = first.U is None or is_sparse(first.U)
-    return sparse_start and free <= MOST_FREE and len(problem.c) - free >= LEAST_PENALISED
+    return sparse_start and free <= COMPONENTS.most_free and len(problem.c) - free >= COMPONENTS.least_penalised
 
 
 def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start) -> Iterator[Iterate]:
     """Yield points with their certificates, until half of the coordinates should be in one component, or a stall."""
     split = block_problem(problem)
     state = diagonal_start(split) if first.U is None else warm_start(split, first)
-    done, steps = 0, 0 if is_sparse(first.U) else STEPS if len(split.c) > CHEAP else FIRST
+    done, steps = (
+        0,
+        0 if is_sparse(first.U) else COMPONENTS.steps if len(split.c) > COMPONENTS.cheap else COMPONENTS.first_steps,
+    )
     best, since = np.inf, 0  # the least gap of the block diagonal problem, and the rounds since then
     while done < max_iter:
         if steps:
@@ -85,8 +72,8 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start)
         state.point, claim = BlockFactors(state.blocks, state.point).claim(state.point, state.C)
         look = Look(None, None)
         best, since = (claim.gap, 0) if claim.gap < 0.95 * best else (best, since + 1)
-        if claim.gap <= (max(CLOSE, tol) if steps else tol):
-            if len(split.c) > SLOW:
+        if steps or claim.gap <= tol:
+            if len(split.c) > COMPONENTS.slow:
                 yield make_iterate(split, state, done, claim, look)  # the value is known before the pairs are looked at
             look = look_at_pairs(state, claim, tol)
         yield make_iterate(split, state, done, claim, look)
@@ -94,9 +81,9 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start)
             if is_giant(state, look):
                 return
             state, best, since = join(state, claim.ratios, look.joins), np.inf, 0
-        if since >= STALL and len(split.c) <= MOST_DENSE:
+        if since >= COMPONENTS.rounds_to_end and len(split.c) <= COMPONENTS.most_in_one_block:
             return
-        state, steps = state if steps else revive_coordinates(state), STEPS
+        state, steps = state if steps else revive_coordinates(state), COMPONENTS.steps
 
 
 def lagrangian_of(blocks: Blocks, point: Point, C: list[Array]) -> Lagrangian:
@@ -113,7 +100,7 @@ def improve(state: State, steps: int, enough: float) -> int:
     unknowns, lagrangian = BlockFactors(state.blocks, state.point), lagrangian_of(state.blocks, state.point, state.C)
 
     def is_enough(entries: Array) -> bool:
-        if state.blocks.partition.largest > QUICK:
+        if state.blocks.partition.largest > COMPONENTS.cheap:
             return False
         return unknowns.claim(state.point.like(entries), lagrangian.multiplier(entries))[1].gap <= enough
 
@@ -133,7 +120,7 @@ def reduce_rank(point: Point) -> Point:
 def diagonal_start(problem: BlockProblem) -> State:
     """Return V diagonal, all coordinates with the same weight."""
     m, f = problem.X.shape[1], problem.F.shape[1]
-    point = Point(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), np.eye(f) * REST, [])
+    point = Point(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), np.eye(f) * COMPONENTS.rest, [])
     return State(Blocks(problem, Partition(np.arange(m))), point, [])
 
 
@@ -165,7 +152,9 @@ def revive_coordinates(state: State) -> State:
     blocks = state.blocks.partition.blocks
     factors = [full_rank(U, len(block)) for U, block in zip(state.point.factors, blocks, strict=True)]
     f = state.point.intercepts.shape[1]
-    point = Point(at_least(state.point.weights, WARM), state.point.intercepts, full_rank(state.point.rest, f), factors)
+    point = Point(
+        at_least(state.point.weights, COMPONENTS.warm), state.point.intercepts, full_rank(state.point.rest, f), factors
+    )
     return State(state.blocks, point, state.C, state.near, state.looked)
 
 
@@ -196,16 +185,16 @@ class Look(NamedTuple):
 def look_at_pairs(state: State, claim: BlockCertificate, tol: float) -> Look:
     """Look at all pairs where that is cheap or the gap has become small; else at those near their box the last time."""
     m = len(state.blocks.problem.c)
-    close = claim.gap <= max(tol, state.looked / 4) or m <= CHEAP
-    if state.near is not None and m > CHEAP:
+    close = claim.gap <= max(tol, state.looked / 4) or m <= COMPONENTS.cheap
+    if state.near is not None and m > COMPONENTS.cheap:
         found = look_at_near(state, claim)
         t = larger_t(state.blocks, claim.ratios, claim.least_t, found.failures)
         if len(found.failing) and claim.value - claim.bound(t) > tol:
             return Look(None, strongest(found))
     if state.near is not None and not close:
         return Look(None, None)
-    found = prove(state.blocks, claim, TRIES, poll)
-    state.near, state.looked = (found.pairs if len(found.pairs.j) < MOST_NEAR * m else None), claim.gap
+    found = prove(state.blocks, claim, 3, poll)
+    state.near, state.looked = (found.pairs if len(found.pairs.j) < COMPONENTS.most_near * m else None), claim.gap
     done = found.lower is not None and claim.value - found.lower <= tol
     return Look(found, None if done or not len(found.failing) else strongest(found))
 
@@ -232,7 +221,7 @@ def is_giant(state: State, look: Look) -> bool:
     if look.joins is not None:
         partition = partition.join(look.joins.j, look.joins.k)
     if look.bound is not None:
-        far = look.bound.pairs.take(np.flatnonzero(np.abs(look.bound.pairs.G) > FAR * look.bound.pairs.side))
+        far = look.bound.pairs.take(np.flatnonzero(np.abs(look.bound.pairs.G) > COMPONENTS.far * look.bound.pairs.side))
         partition = partition.join(far.j, far.k)
     return 2 * partition.largest > len(partition.labels)
 
@@ -245,7 +234,7 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
     m, f = problem.X.shape[1], problem.F.shape[1]
     weights, intercepts = np.zeros(m), np.zeros((m, f))
     weights[old.singles], intercepts[old.singles] = state.point.weights, state.point.intercepts
-    weights = at_least(weights, SMALL)
+    weights = at_least(weights, COMPONENTS.small)
     before = {int(old.labels[block[0]]): i for i, block in enumerate(old.blocks)}
     factors, multipliers = [], []
     for block, data in zip(partition.blocks, blocks.data, strict=True):

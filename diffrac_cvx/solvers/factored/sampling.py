@@ -34,39 +34,25 @@ from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
 from diffrac_cvx.solvers.factored.unknowns import OneFactor
 from diffrac_cvx.solvers.stopping import Iterate
-
-FROM = 40_000  # rows; below, all rows at once are as quick
-FEWEST = 2000  # rows of the first sample
-ROWS_PER_SQUARE = 8  # of the first sample, over D^2
-ROWS_PER_SQUARE_L1 = 3  # the same with an l1 part, where many entries of V are 0; more where they are cheap
-CHEAP = 0.02  # share of the rows that is cheap beside a pass over all of them
-LARGEST_SHARE = 0.5  # of all rows, in a sample
-MOST_ENTRIES = 2**25  # of a sample, 256 MB
-PERMUTED = 10_000_000  # rows up to which samples are taken from one permutation
-GROWTH = 2.5  # of the sample
-PROGRESS = 3.0  # factor by which a pass should shrink the gap; the sample is enlarged where it does not
-FIRST_TARGET = 1e-3  # gap on the first sample, whose own error is larger
-INNER = 0.1  # gap of a surrogate, over that of the last pass
-ROUNDS = 12  # of the augmented Lagrangian on one surrogate
-STEPS = 10  # of L-BFGS in a round
-SMALLEST_EIGENVALUE = 0.1  # of the surrogate's A + Diag(c)^2, in units of that of all rows
-SMALL = 1e-2  # size of columns by which a factor grows, over its own
 
 
 def many_rows(n: int, d: int) -> bool:
     """Whether a sample is so much smaller than the data that the surrogates pay."""
-    return n >= FROM and GROWTH * ROWS_PER_SQUARE * d**2 <= LARGEST_SHARE * n
+    return n >= SAMPLES.many and SAMPLES.growth * SAMPLES.rows_per_square * d**2 <= SAMPLES.largest_share * n
 
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
     """Yield the numbers of rows of the samples, in proportion to the entries of V; none is a large part of all rows."""
-    most = ROWS_PER_SQUARE * D**2
-    m = max(FEWEST, min(most, max(ROWS_PER_SQUARE_L1 * D**2, int(CHEAP * n))) if has_l1 else most)
-    while m <= min(LARGEST_SHARE * n, MOST_ENTRIES / D):
+    most = SAMPLES.rows_per_square * D**2
+    m = max(
+        SAMPLES.fewest, min(most, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap * n))) if has_l1 else most
+    )
+    while m <= min(SAMPLES.largest_share * n, SAMPLES.most_entries / D):
         yield m
-        m = int(GROWTH * m)
+        m = int(SAMPLES.growth * m)
 
 
 def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> DirectionProblem | None:
@@ -81,7 +67,7 @@ def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> 
         A = problem.A + sample.moment(1.0 / np.sqrt(np.maximum(q, last.floor))) - last.M
     W = problem.W
     B = W.T @ (A + np.diag(problem.c**2)) @ W
-    if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < SMALLEST_EIGENVALUE:
+    if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < SAMPLES.smallest_eigenvalue:
         return None
     values, Q = np.linalg.eigh(symmetric(A))
     root, zero = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T, np.zeros(len(A))
@@ -112,12 +98,12 @@ def solve(small: DirectionProblem, U: Array, C: Array | None, target: float) -> 
     """Solve a surrogate to about a gap."""
     lagrangian, memory = one_block(OneFactor(small), C), Memory()
     at, done, reached = lagrangian.point(U), 0, False
-    for _ in range(ROUNDS):
-        at, taken = lagrangian.minimise(at, STEPS, memory)
+    for _ in range(SAMPLES.rounds):
+        at, taken = lagrangian.minimise(at, ONE_BLOCK.steps_of_a_multiplier, memory)
         done += max(taken, 1)
         C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
         reached = gap_of(small, small.best_scale(at.U), C) <= target
-        if reached or (taken < STEPS and C is None):
+        if reached or (taken < ONE_BLOCK.steps_of_a_multiplier and C is None):
             break
         at = lagrangian.update(at)
     if C is None:
@@ -135,13 +121,13 @@ def grow(problem: DirectionProblem, last: Pass) -> Array:
     violation = last.M - problem.A - np.diag(problem.c**2) - (0.0 if last.C is None else last.C)
     values, vectors = np.linalg.eigh(symmetric(violation))
     new = vectors[:, values > 0.0][:, -free:]
-    return np.column_stack([U, SMALL * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
+    return np.column_stack([U, SAMPLES.small * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
 
 
 def take_sample(problem: DirectionProblem, m: int) -> Columns:
     """Return m rows; a larger sample contains the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
-    chosen = rng.permutation(n)[:m] if n <= PERMUTED else rng.choice(n, m, replace=False, shuffle=False)
+    chosen = rng.permutation(n)[:m] if n <= SAMPLES.permuted else rng.choice(n, m, replace=False, shuffle=False)
     return array_points(problem.X.take(np.sort(chosen)))
 
 
@@ -187,7 +173,7 @@ def iterates(
             done += solved.steps
             found = certify_in_one_pass(problem, solved.U, solved.C)
             yield propose(found, done)
-            shrinks = best is None or PROGRESS * found.bounds.gap <= best.bounds.gap
+            shrinks = best is None or SAMPLES.progress * found.bounds.gap <= best.bounds.gap
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
             if not (shrinks or solved.reached or to_the_end) and is_split(problem, best.point.U):
                 return  # more rows would not help
@@ -221,7 +207,7 @@ def is_split(problem: DirectionProblem, U: Factor) -> bool:
 
 def wanted(last: Pass | None, tol: float) -> float:
     """Return the gap to which a surrogate is solved: no smaller than the next pass can show."""
-    return FIRST_TARGET if last is None else max(INNER * last.bounds.gap, tol / 4)
+    return SAMPLES.first_target if last is None else max(SAMPLES.inner * last.bounds.gap, tol / 4)
 
 
 def start_from(problem: DirectionProblem, last: Pass | None) -> tuple[Array, Array | None]:

@@ -19,6 +19,7 @@ from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, prob
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
+from diffrac_cvx.solvers.factored.tuning import OUTWARDS
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 
 MATRICES = 16  # of the size of V, that the solver holds where V is one block
@@ -236,7 +237,7 @@ def until_in_vain(points: Iterator[Iterate]) -> Iterator[Iterate]:
 
 def is_in_vain(point: Iterate, steps: int) -> bool:
     """Whether nothing is proved after many steps."""
-    return steps >= growing.IN_VAIN and point.bounds is not None and point.bounds.lower <= 0.0
+    return steps >= OUTWARDS.steps_in_vain and point.bounds is not None and point.bounds.lower <= 0.0
 
 
 def as_one_block(turn: Turn) -> Way:

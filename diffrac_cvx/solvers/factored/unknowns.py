@@ -18,12 +18,7 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored.quasi_newton import Metric, inner
-
-OUTLYING, UNEQUAL = 30.0, 3.0  # V to what the variances suggest, as a whole and of one column to another
-SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric of the steps
-SHRINKAGE_WITHOUT_L1 = 1e-1
-SHRINKAGE_OF_BLOCKS = 0.03
-CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
 
 class OneFactor:
@@ -33,7 +28,7 @@ class OneFactor:
         self.problem, self.units, self.B = problem, np.ones(len(problem.c)), problem.A + np.diag(problem.c**2)
         # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
         self.left: Metric | None = None
-        if np.sum(self.B**2) > CORRELATED * np.trace(self.B):
+        if np.sum(self.B**2) > ONE_BLOCK.correlated * np.trace(self.B):
             self.left = inverse_of_B_and_one(problem, self.B)
 
     def factor(self, unknown: Array) -> Array:
@@ -71,7 +66,7 @@ class OneFactor:
     def metric(self, unknown: Array) -> Metric:
         """Return the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1, the first guess of the inverse of the Hessian."""
         G = times(unknown.T, unknown)
-        shrinkage = SHRINKAGE if self.problem.has_l1 else SHRINKAGE_WITHOUT_L1
+        shrinkage = ONE_BLOCK.shrinkage if self.problem.has_l1 else ONE_BLOCK.shrinkage_without_l1
         left, right = self.left, shrunk_inverse(G, top_energy(G), shrinkage)
         return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
 
@@ -234,8 +229,8 @@ class BlockFactors:
         point = self.shape.like(unknown)
         grams = [times(U.T, U) for U in point.factors]
         top = max(float(np.max(point.weights**2, initial=1e-300)), *(top_energy(G) for G in grams), 0.0)
-        single = 1.0 / (point.weights**2 / top + SHRINKAGE_OF_BLOCKS)
-        rights = [shrunk_inverse(G, top, SHRINKAGE_OF_BLOCKS) for G in grams]
+        single = 1.0 / (point.weights**2 / top + ONE_BLOCK.shrinkage_of_blocks)
+        rights = [shrunk_inverse(G, top, ONE_BLOCK.shrinkage_of_blocks) for G in grams]
 
         def apply(Z: Array) -> Array:
             parts = self.shape.like(Z)
@@ -277,9 +272,8 @@ def suitable_factor(problem: DirectionProblem) -> OneFactor:
     if not problem.has_l1 or problem.X.in_passes:
         return OneFactor(problem)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
-    if units.max() < OUTLYING and units.max() < UNEQUAL * units.min():
-        return OneFactor(problem)
-    return ScaledFactor(problem, units)
+    usual = units.max() < min(ONE_BLOCK.outlying, ONE_BLOCK.unequal * units.min())
+    return OneFactor(problem) if usual else ScaledFactor(problem, units)
 
 
 def sizes_of_directions(problem: DirectionProblem) -> Array:

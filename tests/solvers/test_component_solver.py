@@ -397,7 +397,7 @@ def test_a_look_at_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monk
     """Where a look at all pairs is not cheap, only these are looked at between two of them."""
     X = planted(n=40, d=24, noise=0.6)
     whole = dc.low_rank(X, penalty=WEAK, tol=1e-6)
-    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, cheap=0))
+    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, cheap=0, close=1.0))
     near = dc.low_rank(X, penalty=WEAK, tol=1e-6)
     assert near.status is whole.status is dc.Status.OPTIMAL
     assert_overlap(near, whole)

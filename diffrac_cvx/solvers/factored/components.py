@@ -1,11 +1,10 @@
 """Solve a sparse problem by components: V diagonal first, then blocks where the certificate asks for them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import (
@@ -61,10 +60,8 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start)
     """Yield points with their certificates, until half of the coordinates should be in one component, or a stall."""
     split = block_problem(problem)
     state = diagonal_start(split) if first.U is None else warm_start(split, first)
-    done, steps = (
-        0,
-        0 if is_sparse(first.U) else COMPONENTS.steps if len(split.c) > COMPONENTS.cheap else COMPONENTS.first_steps,
-    )
+    done, steps = 0, COMPONENTS.steps if len(split.c) > COMPONENTS.cheap else COMPONENTS.first_steps
+    steps = 0 if is_sparse(first.U) else steps
     best, since = np.inf, 0  # the least gap of the block diagonal problem, and the rounds since then
     while done < max_iter:
         if steps:
@@ -72,7 +69,7 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start)
         state.point, claim = BlockFactors(state.blocks, state.point).claim(state.point, state.C)
         look = Look(None, None)
         best, since = (claim.gap, 0) if claim.gap < 0.95 * best else (best, since + 1)
-        if steps or claim.gap <= tol:
+        if claim.gap <= (max(COMPONENTS.close, tol) if steps else tol):
             if len(split.c) > COMPONENTS.slow:
                 yield make_iterate(split, state, done, claim, look)  # the value is known before the pairs are looked at
             look = look_at_pairs(state, claim, tol)
@@ -88,10 +85,8 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start)
 
 def lagrangian_of(blocks: Blocks, point: Point, C: list[Array]) -> Lagrangian:
     """Return the Lagrangian of V block diagonal, of the shapes of a point."""
-    problem = blocks.problem
-    multipliers = [
-        Multiplier(problem.c[block], C0, capped=False) for block, C0 in zip(blocks.partition.blocks, C, strict=True)
-    ]
+    pairs = zip(blocks.partition.blocks, C, strict=True)
+    multipliers = [Multiplier(blocks.problem.c[block], C0, capped=False) for block, C0 in pairs]
     return Lagrangian(BlockFactors(blocks, point), multipliers)
 
 
@@ -100,7 +95,7 @@ def improve(state: State, steps: int, enough: float) -> int:
     unknowns, lagrangian = BlockFactors(state.blocks, state.point), lagrangian_of(state.blocks, state.point, state.C)
 
     def is_enough(entries: Array) -> bool:
-        if state.blocks.partition.largest > COMPONENTS.cheap:
+        if state.blocks.partition.largest > COMPONENTS.quick:
             return False
         return unknowns.claim(state.point.like(entries), lagrangian.multiplier(entries))[1].gap <= enough
 
@@ -126,12 +121,20 @@ def diagonal_start(problem: BlockProblem) -> State:
 
 def warm_start(problem: BlockProblem, first: Start) -> State:
     """Return the state of a sparse factor and its multipliers."""
-    rows = scipy.sparse.csr_array(cast(Sparse, first.U))
+    U = as_sparse(cast(Sparse, first.U))
+    partition = problem.partition_of(U)
+    C = problem.restrict_multiplier(partition, None if first.C is None else as_sparse(first.C))
+    return State(Blocks(problem, partition), point_of(problem, partition, U), C)
+
+
+def point_of(problem: BlockProblem, partition: Partition, U: Sparse) -> Point:
+    """Return the V of a factor, which is 0 between the groups.
+
+    A single coordinate has one intercept: what is left of its free part is not needed at an optimum.
+    """
+    rows = scipy.sparse.csr_array(U)
     penalised, free = rows[problem.penalised], np.linalg.lstsq(problem.basis, dense(rows[problem.free]))[0]
-    assert first.U is not None  # else there is nothing to start from
-    partition = problem.partition_of(as_sparse(first.U))
     weights = np.sqrt(np.asarray(penalised.multiply(penalised).sum(axis=1)).ravel())
-    # One intercept for each single coordinate: what is left of the free part is not needed at an optimum.
     intercepts, factors = (penalised @ free.T) * inverse_or_one(weights)[:, None], []
     for block in partition.blocks:
         inside = penalised[block]
@@ -139,23 +142,16 @@ def warm_start(problem: BlockProblem, first: Start) -> State:
         factors.append(np.vstack([dense(inside[:, used]), free[:, used]]))
     alone = np.flatnonzero(np.asarray(abs(penalised).sum(axis=0)).ravel() == 0.0)
     rest = psd_factor(free[:, alone] @ free[:, alone].T) if len(free) else np.zeros((0, 0))
-    point = Point(weights[partition.singles], intercepts[partition.singles], rest, factors)
-    return State(
-        Blocks(problem, partition),
-        point,
-        problem.restrict_multiplier(partition, None if first.C is None else as_sparse(first.C)),
-    )
+    return Point(weights[partition.singles], intercepts[partition.singles], rest, factors)
 
 
 def revive_coordinates(state: State) -> State:
     """Return a warm start with some weight on every coordinate, and blocks of full rank, so that each can come back."""
+    weights, intercepts, rest, factors = state.point
     blocks = state.blocks.partition.blocks
-    factors = [full_rank(U, len(block)) for U, block in zip(state.point.factors, blocks, strict=True)]
-    f = state.point.intercepts.shape[1]
-    point = Point(
-        at_least(state.point.weights, COMPONENTS.warm), state.point.intercepts, full_rank(state.point.rest, f), factors
-    )
-    return State(state.blocks, point, state.C, state.near, state.looked)
+    factors = [full_rank(U, len(block)) for U, block in zip(factors, blocks, strict=True)]
+    rest = full_rank(rest, intercepts.shape[1])
+    return replace(state, point=Point(at_least(weights, COMPONENTS.warm), intercepts, rest, factors))
 
 
 def at_least(weights: Array, share: float) -> Array:
@@ -231,34 +227,18 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
     problem, old = state.blocks.problem, state.blocks.partition
     partition = old.join(pairs.j, pairs.k)
     blocks = Blocks(problem, partition)
-    m, f = problem.X.shape[1], problem.F.shape[1]
-    weights, intercepts = np.zeros(m), np.zeros((m, f))
-    weights[old.singles], intercepts[old.singles] = state.point.weights, state.point.intercepts
-    weights = at_least(weights, COMPONENTS.small)
-    before = {int(old.labels[block[0]]): i for i, block in enumerate(old.blocks)}
+    before = state.point._replace(weights=at_least(state.point.weights, COMPONENTS.small))
+    point = point_of(problem, partition, problem.factor(old, *before))
+    known = problem.restrict_multiplier(partition, problem.multiplier(old, state.C))
     factors, multipliers = [], []
-    for block, data in zip(partition.blocks, blocks.data, strict=True):
-        s = len(block)
-        box = problem.box_of(block)
+    for block, data, U, C in zip(partition.blocks, blocks.data, point.factors, known, strict=True):
+        s, box, labels = len(block), problem.box_of(block), old.labels[block]
         M, right = data.columns(slice(s)).moment(ratios.u), problem.right_of(block, data)[:s, :s]
-        C = np.clip(M / ratios.largest - right, -box, box)
-        pieces = []
-        for label in np.unique(old.labels[block]):
-            place = np.flatnonzero(old.labels[block] == label)
-            if int(label) in before:
-                U = state.point.factors[before[int(label)]]
-                C[np.ix_(place, place)] = state.C[before[int(label)]]
-            else:
-                j = block[place[0]]
-                U = np.concatenate([weights[[j]], intercepts[j]])[:, None]
-            piece = np.zeros((s + f, U.shape[1]))
-            piece[place], piece[s:] = U[: len(place)], U[len(place) :]
-            pieces.append(piece)
-        factors.append(full_rank(np.hstack(pieces), s))
-        multipliers.append(C)
-    point = Point(weights[partition.singles], intercepts[partition.singles], state.point.rest, factors)
+        guess = np.clip(M / ratios.largest - right, -box, box)
+        multipliers.append(np.where(labels[:, None] == labels, C, guess))
+        factors.append(full_rank(U, s))
     near = None if state.near is None else apart(state.near, partition)
-    return State(blocks, point, multipliers, near, state.looked)
+    return State(blocks, point._replace(factors=factors), multipliers, near, state.looked)
 
 
 def apart(pairs: Pairs, partition: Partition) -> Pairs:

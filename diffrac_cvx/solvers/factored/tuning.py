@@ -40,6 +40,8 @@ class ByComponents:
     most_near: int = 20  # pairs a coordinate that are kept to be looked at again
     rounds_to_end: int = 8  # without a smaller gap before the problem is left to one block, if it is not large
     most_in_one_block: int = 1000  # coordinates
+    close: float = 0.02  # gap of the block diagonal problem below which pairs are looked at
+    quick: int = 64  # coordinates of the largest block up to which the gap is looked at between the steps
     far: float = 1.5  # times c_j c_k: pairs so far beyond their box will be joined
     small: float = 0.01  # of the largest weight: what a single coordinate gets at least when blocks are joined
     rest: float = 0.1  # of the size of V: what the unpenalised coordinates start with

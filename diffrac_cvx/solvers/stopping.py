@@ -86,16 +86,9 @@ class Start(NamedTuple):
     point: Scaled | None = None
 
     @property
-    def as_dense(self) -> "DenseStart":
-        """The same as dense arrays."""
-        return DenseStart(*(None if part is None else dense(part) for part in (self.U, self.C)))
-
-
-class DenseStart(NamedTuple):
-    """A warm start as dense arrays, or None for what it lacks."""
-
-    U: Array | None
-    C: Array | None
+    def as_dense(self) -> tuple[Array | None, Array | None]:
+        """U and C as dense arrays."""
+        return None if self.U is None else dense(self.U), None if self.C is None else dense(self.C)
 
 
 class Stopping:

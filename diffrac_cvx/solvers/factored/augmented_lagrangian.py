@@ -1,6 +1,7 @@
-"""Augmented Lagrangian of the l1 part in the factor U of V = UU', minimised by L-BFGS: no eigendecomposition."""
+"""The augmented Lagrangian of the l1 part at factors of V, minimised by L-BFGS; and V as one block solved by it."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -35,11 +36,8 @@ class Multiplier:
         units = np.broadcast_to(units, size)
         self.inverse_units = (1.0 / units)[:, None]
         largest = (box_of(c) * np.outer(units, units)).max(initial=0.0)
-        self.stiffness = (
-            min(ONE_BLOCK.stiffness * size, ONE_BLOCK.stiffest / max(largest, 1e-300))
-            if capped
-            else ONE_BLOCK.stiffness * size
-        )
+        stiffest = ONE_BLOCK.stiffest / max(largest, 1e-300) if capped else np.inf
+        self.stiffness = min(ONE_BLOCK.stiffness * size, stiffest)
 
     def relative_at(self, U: Array) -> Array:
         """Return the maximiser relative to c_i c_j: one array that is passed over a few times."""
@@ -131,7 +129,7 @@ def one_block(unknowns: OneFactor, C0: Array | None = None, *, capped: bool = Tr
     return Lagrangian(unknowns, [Multiplier(c, C0, units, capped=capped)] if c.any() else [])
 
 
-def with_violated_direction(unknowns: OneFactor, unknown: Array, C: Array) -> Array:
+def with_violated_direction(unknowns: OneFactor, unknown: Array, C: Array | float) -> Array:
     """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
     problem, U = unknowns.problem, unknowns.factor(unknown)
     M = problem.X.moment(problem.inverse_roots(problem.X.energies(U)))
@@ -177,14 +175,12 @@ def iterates(
     done, best, since, saved = 0, np.inf, 0, 0.0
     progress = StallDetector()
     while done < max_iter:
+        advance, steps = lagrangian.minimise, max(ONE_BLOCK.steps_without_l1, done // 4)
+        if problem.has_l1:
+            advance = partial(follow_multiplier, lagrangian)
+            steps = (ONE_BLOCK.rounds + done // 100) * ONE_BLOCK.steps_of_a_multiplier
         try:
-            if problem.has_l1:
-                steps = min((ONE_BLOCK.rounds + done // 100) * ONE_BLOCK.steps_of_a_multiplier, max_iter - done)
-                at, taken = follow_multiplier(lagrangian, at, steps, memory)
-            else:
-                at, taken = lagrangian.minimise(
-                    at, min(max(ONE_BLOCK.steps_without_l1, done // 4), max_iter - done), memory
-                )
+            at, taken = advance(at, min(steps, max_iter - done), memory)
         except LeaveError:
             with time_budget.spend(None):
                 last = problem.best_scale(unknowns.factor(lagrangian.latest))

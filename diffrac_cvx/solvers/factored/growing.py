@@ -11,7 +11,6 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
@@ -21,7 +20,7 @@ from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, 
 from diffrac_cvx.certificates.search import closer_to_feasible
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, dense, diagonal
+from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
@@ -65,12 +64,7 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
         or problem.X.shape[0] * problem.X.shape[1] > OUTWARDS.most_entries
     ):
         return False
-    return first.U is None or 4 * int(np.sum(used_rows(first.U))) <= len(problem.c)
-
-
-def in_memory(problem: DirectionProblem) -> DirectionProblem:
-    """Return the problem with its columns as an array."""
-    return problem if problem.X.in_memory else replace(problem, X=array_points(problem.X.array()))
+    return first.U is None or 4 * int(np.sum(diagonal(first.U) > 0.0)) <= len(problem.c)
 
 
 def iterates(
@@ -81,6 +75,8 @@ def iterates(
     No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2): where the first features do
     no better, that is left to the solver that starts there, unless it has been tried.
     """
+    if not problem.X.in_memory:
+        problem = replace(problem, X=array_points(problem.X.array()))
     size = len(problem.c)
     state = first_features(problem) if first.U is None else warm_start(problem, first)
     floor = diagonal_floor(problem)
@@ -130,11 +126,6 @@ def diagonal_floor(problem: DirectionProblem) -> float:
     squares = problem.Y.mean_squares()
     costs = squares + problem.a**2 + problem.c**2
     return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if others == 0 else 0.0
-
-
-def used_rows(U: Factor) -> npt.NDArray[np.bool_]:
-    """Return which rows of a factor are not zero."""
-    return diagonal(U) > 0.0
 
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:

@@ -142,29 +142,16 @@ def iterates(
     """Yield a point, its multiplier and its proved bracket after every pass over all rows.
 
     With an l1 part they end where larger samples do not help, or would be nearly all rows, unless V is not to be
-    looked for otherwise.
-
-    Parameters
-    ----------
-    problem : DirectionProblem
-        Its rows are read in passes.
-    tol : float
-        Gap that is wanted; no surrogate is solved more accurately than it asks for.
-    max_iter : int
-        L-BFGS steps in all.
-    U, C : arrays, optional
-        Start.
-    to_the_end : bool
-        Whether steps on all rows, a pass each, follow where samples do not suffice and there is an l1 part.
+    looked for otherwise: then, ``to_the_end``, steps on all rows follow, a pass each.  No surrogate is solved more
+    accurately than the tolerance asks for.
     """
     n, D = problem.X.shape
     done, best = 0, None
+    if U is not None:
+        best = certify_in_one_pass(problem, U, C)
+        yield propose(best, 0)
     for m in sample_sizes(n, D, problem.has_l1):
-        sample = take_sample(problem, m)
-        if best is None and U is not None:
-            best = certify_in_one_pass(problem, U, C)
-            yield propose(best, 0)
-        shrinks = True
+        sample, shrinks = take_sample(problem, m), True
         while shrinks and done < max_iter:
             small = surrogate(problem, sample, best)
             if small is None:
@@ -179,9 +166,6 @@ def iterates(
                 return  # more rows would not help
     if problem.has_l1 and not to_the_end:
         return
-    if best is None and U is not None:
-        best = certify_in_one_pass(problem, U, C)
-        yield propose(best, 0)
     progress = augmented_lagrangian.StallDetector()
     for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best)):
         C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)

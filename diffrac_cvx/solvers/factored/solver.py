@@ -132,30 +132,14 @@ def low_rank(
 
 
 class Turn(NamedTuple):
-    """What a way of solving starts from.
-
-    Attributes
-    ----------
-    problem : DirectionProblem
-        The problem, in the form that the way before left it.
-    first : Start
-        Where to start.
-    stopping : Stopping
-        The limits.
-    by_parts : bool
-        Whether a few coordinates, or components, may be solved for first.
-    done : int
-        Iterations of the ways before.
-    end : Iterate, optional
-        The last point of the way before.
-    """
+    """What a way of solving starts from; the problem is in the form that the way before left it."""
 
     problem: DirectionProblem
     first: Start
     stopping: Stopping
-    by_parts: bool
-    done: int = 0
-    end: Iterate | None = None
+    by_parts: bool  # whether a few coordinates, or components, may be solved for first
+    done: int = 0  # iterations of the ways before
+    end: Iterate | None = None  # the last point of the way before
 
     @property
     def steps(self) -> int:
@@ -204,8 +188,8 @@ def outwards(turn: Turn, *, always: bool = False) -> Way:
     """Solve from a few features outwards, unless a diagonal V may be better."""
     if not may_grow(turn):
         return turn
-    whole = growing.in_memory(turn.problem)
-    after = yield from follow(turn, growing.iterates(whole, turn.stopping, turn.steps, turn.first, always=always))
+    points = growing.iterates(turn.problem, turn.stopping, turn.steps, turn.first, always=always)
+    after = yield from follow(turn, points)
     return None if always or after.done > turn.done else turn
 
 
@@ -222,7 +206,7 @@ def by_components(turn: Turn) -> Way:
     grows = may_grow(turn)
     points = components.iterates(problem, stopping.tol, turn.steps, turn.first)
     after = yield from follow(turn, until_in_vain(points) if grows else points)
-    if grows and after.end is not None and is_in_vain(after.end, after.end.n_iter):
+    if grows and after.end is not None and is_in_vain(after.end):
         return (yield from outwards(turn._replace(done=after.done), always=True))
     return after
 
@@ -231,13 +215,13 @@ def until_in_vain(points: Iterator[Iterate]) -> Iterator[Iterate]:
     """Yield points up to the first that proves nothing after many steps."""
     for point in points:
         yield point
-        if is_in_vain(point, point.n_iter):
+        if is_in_vain(point):
             return
 
 
-def is_in_vain(point: Iterate, steps: int) -> bool:
+def is_in_vain(point: Iterate) -> bool:
     """Whether nothing is proved after many steps."""
-    return steps >= OUTWARDS.steps_in_vain and point.bounds is not None and point.bounds.lower <= 0.0
+    return point.n_iter >= OUTWARDS.steps_in_vain and point.bounds is not None and point.bounds.lower <= 0.0
 
 
 def as_one_block(turn: Turn) -> Way:

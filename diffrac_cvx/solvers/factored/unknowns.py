@@ -140,9 +140,11 @@ class Point(NamedTuple):
 
     def like(self, entries: Array) -> "Point":
         """Return a point of the same shapes from its entries."""
-        ends = np.cumsum([part.size for part in self.parts])[:-1]
-        pieces = np.split(entries, ends)
-        return from_parts([piece.reshape(part.shape) for piece, part in zip(pieces, self.parts, strict=True)])
+        pieces, start = [], 0
+        for part in self.parts:
+            pieces.append(entries[start : start + part.size].reshape(part.shape))
+            start += part.size
+        return from_parts(pieces)
 
 
 def from_parts(parts: list[Array]) -> Point:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -314,17 +314,15 @@ def trivial_result(
     )
 
 
-@dataclass
 class Found:
     """The best point so far, its dual and groups, the bound, and what was told of them."""
 
-    problem: DirectionProblem
-    best: Scaled
-    lower: float = 0.0
-    dual: Dual | None = None
-    groups: Components | None = None
-    proved: Labels | None = None
-    history: list[Progress] = field(default_factory=list)
+    def __init__(self, problem: DirectionProblem, best: Scaled) -> None:
+        self.problem, self.best, self.lower = problem, best, 0.0
+        self.dual: Dual | None = None
+        self.groups: Components | None = None
+        self.proved: Labels | None = None
+        self.history: list[Progress] = []
 
     def take(self, iterate: Iterate, stopping: Stopping) -> Progress:
         """Certify a point, which counts from when its value is known, whether or not there is time for the rest."""

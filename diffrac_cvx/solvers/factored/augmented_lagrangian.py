@@ -225,20 +225,15 @@ class StallDetector:
         return self.since >= ONE_BLOCK.rounds_to_end or self.idle >= 3 * ONE_BLOCK.rounds_to_grow
 
 
-def never(unknown: Array) -> bool:  # noqa: ARG001
-    """Whether a point is good enough: none is."""
-    return False
-
-
 def follow_multiplier(
-    lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, is_enough: Callable[[Array], bool] = never
+    lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, is_enough: Callable[[Array], bool] | None = None
 ) -> tuple[Point, int]:
     """Return the point after at most so many steps, with the multiplier updated every few, and how many there were."""
     done = 0
     while True:
         at, taken = lagrangian.minimise(at, min(ONE_BLOCK.steps_of_a_multiplier, steps - done), memory)
         done += taken
-        if done >= steps or taken == 0 or is_enough(at.U):
+        if done >= steps or taken == 0 or (is_enough is not None and is_enough(at.U)):
             return at, done
         at = lagrangian.update(at)
 

@@ -8,14 +8,7 @@ import scipy.linalg
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.linear_algebra import (
-    LARGE,
-    cholesky,
-    inverse_of_positive,
-    inverse_or_one,
-    row_products,
-    times,
-)
+from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_of_positive, inverse_or_one, row_products, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.factored.quasi_newton import Metric, inner
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
@@ -108,22 +101,12 @@ class ScaledFactor(OneFactor):
 
 
 class Point(NamedTuple):
-    """A block diagonal V.
+    """A block diagonal V."""
 
-    Attributes
-    ----------
-    weights, intercepts : (m1,) and (m1, f) array
-        Of the single coordinates, a column of the factor each.
-    rest : (f, f) array
-        Factor of what V has on the unpenalised coordinates alone.
-    factors : list of (s + f, r) arrays
-        Those of the blocks.
-    """
-
-    weights: Array
-    intercepts: Array
-    rest: Array
-    factors: list[Array]
+    weights: Array  # (m1,), of the single coordinates, a column of the factor each
+    intercepts: Array  # (m1, f), the same on the unpenalised coordinates
+    rest: Array  # (f, f), factor of what V has on the unpenalised coordinates alone
+    factors: list[Array]  # (s + f, r) each, those of the blocks
 
     @property
     def parts(self) -> list[Array]:

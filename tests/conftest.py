@@ -1,9 +1,12 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from forms import FORMS, LEFT_TO_SLOW_TESTS, Form
+
+from diffrac_cvx.solvers.factored import sampling
 
 REFERENCE_COPIES = Path(__file__).parents[2] / "shared" / "data"
 if REFERENCE_COPIES.is_dir():
@@ -28,5 +31,4 @@ def form(request, tmp_path):
 @pytest.fixture
 def few_are_many(monkeypatch):
     """Fifty rows are a sample and a hundred are many, so that small tables take the way of large ones."""
-    monkeypatch.setattr("diffrac_cvx.solvers.factored.sampling.FROM", 100)
-    monkeypatch.setattr("diffrac_cvx.solvers.factored.sampling.FEWEST", 50)
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=100, fewest=50))

@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +45,6 @@ QUICK = 2e8  # n d^2 up to which a look at all pairs of features takes a tenth o
 
 WIDE_GAP = 0.1  # proved, relative: enough for labels where there are more features than points, and an l1 part
 
-NOTHING = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
 LATE = Budget(lambda: 0.0)  # what can end early does
 
 
@@ -86,41 +86,16 @@ class Start(NamedTuple):
     point: Scaled | None = None
 
     @property
-    def as_dense(self) -> "DenseStart":
-        """The same as dense arrays."""
-        return DenseStart(*(None if part is None else dense(part) for part in (self.U, self.C)))
+    def as_dense(self) -> tuple[Array | None, Array | None]:
+        """U and C as dense arrays."""
+        return None if self.U is None else dense(self.U), None if self.C is None else dense(self.C)
 
 
-class DenseStart(NamedTuple):
-    """A warm start as dense arrays, or None for what it lacks."""
-
-    U: Array | None
-    C: Array | None
-
-
-class Clock:
-    """What a solver keeps of its time: the last progress that the user was told of, when, and why it has to leave.
-
-    It belongs to the thread that made it: the user's callback is called in no other.
-    """
-
-    def __init__(self) -> None:
-        self.started = self.told = time.perf_counter()
-        self.thread = threading.get_ident()
-        self.progress: Progress = NOTHING
-        self.ticks = False  # whether the user is told while a point is computed
-        self.status: Status | None = None
-        self.count: Callable[[], int] = int  # rows that were read until now
-
-    def leave(self, status: Status) -> None:
-        """Leave, now and at every further look."""
-        self.status = status
-        raise LeaveError(status)
-
-
-@dataclass(frozen=True)
 class Stopping:
     """When to stop: the tolerances on the proved gap, absolute and relative, the limits, and the user's callback.
+
+    It keeps when it began, what the user was told last and when, and why the solver has to leave.  It belongs to the
+    thread that made it: the callback is called in no other.
 
     Raises
     ------
@@ -128,19 +103,27 @@ class Stopping:
         If tol, max_iter or time_limit is not positive, or rtol not in [0, 1].
     """
 
-    tol: float
-    max_iter: int
-    time_limit: float | None = None
-    callback: Callback | None = None
-    clock: Clock = field(default_factory=Clock)
-    rtol: float = 0.0
-
-    def __post_init__(self) -> None:
-        positive(self.tol, "tol")
-        object.__setattr__(self, "rtol", in_unit_interval(self.rtol, "rtol"))
-        object.__setattr__(self, "max_iter", positive_int(self.max_iter, "max_iter"))
-        if self.time_limit is not None:
-            positive(self.time_limit, "time_limit")
+    def __init__(
+        self,
+        tol: float,
+        max_iter: int,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        *,
+        rtol: float = 0.0,
+    ) -> None:
+        positive(tol, "tol")
+        self.tol, self.rtol = tol, in_unit_interval(rtol, "rtol")
+        self.max_iter = positive_int(max_iter, "max_iter")
+        if time_limit is not None:
+            positive(time_limit, "time_limit")
+        self.time_limit, self.callback = time_limit, callback
+        self.started = self.told = time.perf_counter()
+        self.thread = threading.get_ident()
+        self.progress = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
+        self.ticks = False  # whether the user is told while a point is computed
+        self.status: Status | None = None
+        self.count: Callable[[], int] = int  # rows that were read until now
 
     def is_met(self, lower: float, upper: float) -> bool:
         """Whether a proved gap is within one of the tolerances."""
@@ -149,7 +132,7 @@ class Stopping:
     @property
     def seconds(self) -> float:
         """Seconds since the solver was called."""
-        return time.perf_counter() - self.clock.started
+        return time.perf_counter() - self.started
 
     @property
     def left(self) -> float:
@@ -157,43 +140,40 @@ class Stopping:
         return np.inf if self.time_limit is None else self.time_limit - self.seconds
 
     @property
-    def late(self) -> bool:
-        """Whether the time limit is reached."""
-        return self.left <= 0.0
-
-    @property
     def budget(self) -> Budget:
         """What the computations of the solver look at."""
-        return Budget(lambda: self.left, self.poll, lambda: self.clock.leave(Status.TIME_LIMIT))
+        return Budget(lambda: self.left, self.poll, lambda: self.leave(Status.TIME_LIMIT))
+
+    def leave(self, status: Status) -> None:
+        """Leave, now and at every further look."""
+        self.status = status
+        raise LeaveError(status)
 
     def poll(self) -> None:
         """Raise LeaveError where the solver has to leave; tell the user where the last time is long ago."""
-        clock = self.clock
-        if clock.status is not None:
-            raise LeaveError(clock.status)
-        if self.late:
-            clock.leave(Status.TIME_LIMIT)
-        if not clock.ticks or self.callback is None or threading.get_ident() != clock.thread:
+        if self.status is not None:
+            raise LeaveError(self.status)
+        if self.left <= 0.0:
+            self.leave(Status.TIME_LIMIT)
+        if not self.ticks or self.callback is None or threading.get_ident() != self.thread:
             return
-        if time.perf_counter() - clock.told >= TICK:
-            stop = self.callback(clock.progress._replace(seconds=self.seconds).with_rows(clock.count()))
-            clock.told = time.perf_counter()
+        if time.perf_counter() - self.told >= TICK:
+            stop = self.callback(self.progress._replace(seconds=self.seconds).with_rows(self.count()))
+            self.told = time.perf_counter()
             if stop:
-                clock.leave(Status.STOPPED)
+                self.leave(Status.STOPPED)
 
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop now, or None to continue."""
         stop = bool(self.callback(progress)) if self.callback else False
-        self.clock.progress, self.clock.told = progress, time.perf_counter()
+        self.progress, self.told = progress, time.perf_counter()
         if self.is_met(progress.lower, progress.upper):
             return Status.OPTIMAL
         if stop:
             return Status.STOPPED
         if progress.iteration >= self.max_iter:
             return Status.MAX_ITER
-        if self.time_limit is not None and progress.seconds >= self.time_limit:
-            return Status.TIME_LIMIT
-        return None
+        return Status.TIME_LIMIT if self.time_limit is not None and progress.seconds >= self.time_limit else None
 
 
 def solve_by_iterates(
@@ -241,30 +221,22 @@ def solve_by_iterates(
     """
     nu = in_unit_interval(nu, "nu")
     X = known_shape(X)
+    trivial = partial(trivial_result, nu=nu, stopping=stopping, solver=solver)
     try:
-        if weights is not None:
-            every = as_weighted_data(X, weights, depth=5)
-            given: Points = array_points(every)
-            data: Points = weighted_points(every, weights)
-        else:
-            given = data = read(X) if read is not None else as_points(X, poll=stopping.poll, depth=5)
+        with spend(stopping.budget):
+            if weights is not None:
+                every = as_weighted_data(X, weights, depth=5)
+                given: Points = array_points(every)
+                data: Points = weighted_points(every, weights)
+            else:
+                given = data = read(X) if read is not None else as_points(X, depth=5)
     except LeaveError as leave:
-        return trivial_result(np.shape(X), nu, leave.status, stopping, solver)
+        return trivial(np.shape(X), status=leave.status)
     G = offset_only(data, nu)
     if G is not None:
         upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
-        return Result(
-            value=upper,
-            lower=nu,
-            upper=upper,
-            F=np.ones((len(given), 1)),
-            G=G,
-            status=Status.CLOSED_FORM,
-            n_iter=0,
-            seconds=stopping.seconds,
-            solver=solver,
-        )
-    stopping.clock.ticks = is_large(*data.shape)
+        return trivial(given.shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
+    stopping.ticks = is_large(*data.shape)
     with one_thread(), spend(stopping.budget):
         try:
             problem = direction_problem(data, nu, penalty)
@@ -273,12 +245,12 @@ def solve_by_iterates(
             points = iterates(problem, first)
         except LeaveError as leave:
             if data.in_passes:
-                return trivial_result(given.shape, nu, leave.status, stopping, solver)
+                return trivial(given.shape, status=leave.status)
             with spend(LATE):
                 problem, points = unit_problem(data, nu, penalty), iter(())
                 first = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
-            return trivial_result(given.shape, nu, Status.RANGE, stopping, solver)
+            return trivial(given.shape, status=Status.RANGE)
         if not problem.X.in_passes:  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, first.point, stopping, solver, exhausted)
@@ -317,21 +289,77 @@ def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, 
     return replace(found.judged_by(cost), F=F, seconds=stopping.seconds)
 
 
-def trivial_result(shape: tuple[int, ...], nu: float, status: Status, stopping: Stopping, solver: str) -> Result:
-    """Return the trivial bracket, at V = 0."""
+def trivial_result(
+    shape: tuple[int, ...],
+    nu: float,
+    status: Status,
+    stopping: Stopping,
+    solver: str,
+    *,
+    G: Array | None = None,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Result:
+    """Return a result without steps, all points in one cluster: by default the trivial bracket, at V = 0."""
     n, d = shape
-    G = np.zeros((d + int(nu < 1.0), 1))
     return Result(
-        value=1.0,
-        lower=0.0,
-        upper=1.0,
+        value=bounds[1],
+        lower=bounds[0],
+        upper=bounds[1],
         F=np.ones((n, 1)),
-        G=G,
+        G=np.zeros((d + int(nu < 1.0), 1)) if G is None else G,
         status=status,
         n_iter=0,
         seconds=stopping.seconds,
         solver=solver,
     )
+
+
+class Found:
+    """The best point so far, its dual and groups, the bound, and what was told of them."""
+
+    def __init__(self, problem: DirectionProblem, best: Scaled) -> None:
+        self.problem, self.best, self.lower = problem, best, 0.0
+        self.dual: Dual | None = None
+        self.groups: Components | None = None
+        self.proved: Labels | None = None
+        self.history: list[Progress] = []
+
+    def take(self, iterate: Iterate, stopping: Stopping) -> Progress:
+        """Certify a point, which counts from when its value is known, whether or not there is time for the rest."""
+        X = self.problem.X
+        point = self.problem.best_scale(iterate.U) if iterate.scaled is None else iterate.scaled
+        if point.value < self.best.value or (self.dual is None and point.value == self.best.value):
+            self.best, self.groups, self.dual = point, iterate.groups, iterate.dual
+        if iterate.bounds is None:
+            stopping.poll()
+        bounds = iterate.bounds or bracket_any(self.problem, point, iterate.dual)
+        if iterate.groups is not None and iterate.groups.proved is not None:
+            self.proved = iterate.groups.proved
+        self.lower = max(self.lower, bounds.lower)
+        now = Progress(iterate.n_iter, stopping.seconds, min(self.lower, self.best.value), self.best.value)
+        self.history.append(now.with_rows(X.rows_read) if X.in_passes else now)
+        return self.history[-1]
+
+    def result(self, status: Status, seconds: float, solver: str) -> Result:
+        """Return it in the user's coordinates."""
+        problem, best, dual = self.problem, self.best, self.dual
+        groups = self.groups and replace(self.groups, proved=self.proved)
+        return Result(
+            value=best.value,
+            lower=self.lower,
+            upper=best.value,
+            F=problem.labels_factor(best.U),
+            status=status,
+            n_iter=self.history[-1].iteration if self.history else 0,
+            seconds=seconds,
+            solver=solver,
+            history=tuple(self.history),
+            C=user_multiplier(problem, dual),
+            u=None if dual is None or dual.u is None else problem.user_weights(dual.u),
+            G=problem.user_factor(best.U),
+            components=groups and user_components(problem, best, best.value - self.lower, groups),
+            left_out=problem.left_out,
+        )
 
 
 def certify_until_stopped(
@@ -342,67 +370,31 @@ def certify_until_stopped(
     solver: str,
     exhausted: Status,
 ) -> Result:
-    """Certify each iterate until the stopping rule is met; return the best point, of the start too, and the bracket.
-
-    A point counts from when its value is known, whether or not there is time left for its certificate.
-    """
+    """Certify each iterate until the stopping rule is met; return the best point, of the start too, and the bracket."""
     n, D = problem.X.shape
-    X = problem.X
-    best, lower = Scaled(np.zeros((D, 1)), 1.0, np.zeros(0 if X.in_passes else n)), 0.0
-    best = best if first is None else first
-    groups: Components | None = None
-    proved: Labels | None = None
-    history: list[Progress] = []
-    status: Status | None = None
-    dual: Dual | None = None
-    stopping.clock.count = lambda: X.rows_read
+    zero = Scaled(np.zeros((D, 1)), 1.0, np.zeros(0 if problem.X.in_passes else n))
+    found, status = Found(problem, zero if first is None else first), None
+    stopping.count = lambda: problem.X.rows_read
     try:
         for iterate in iterates:
-            point = problem.best_scale(iterate.U) if iterate.scaled is None else iterate.scaled
-            if point.value < best.value or (dual is None and point.value == best.value):
-                best, groups, dual = point, iterate.groups, iterate.dual
-            if iterate.bounds is None:
-                stopping.poll()
-            bounds = iterate.bounds or bracket_any(problem, point, iterate.dual)
-            proved = proved if iterate.groups is None or iterate.groups.proved is None else iterate.groups.proved
-            lower = max(lower, bounds.lower)
-            shown = min(lower, best.value)
-            now = Progress(iteration=iterate.n_iter, seconds=stopping.seconds, lower=shown, upper=best.value)
-            history.append(now.with_rows(X.rows_read) if X.in_passes else now)
-            status = stopping.reason(history[-1])
+            status = stopping.reason(found.take(iterate, stopping))
             if status is not None:
                 break
     except LeaveError as leave:
         status = leave.status
     except (DataError, LostError) as error:
-        raise with_bracket(error, min(lower, best.value), best.value) from error
+        raise with_bracket(error, min(found.lower, found.best.value), found.best.value) from error
     except (ArithmeticError, ValueError) as error:
         if not is_out_of_range(error):
             raise
         status = Status.RANGE
-    status = stopping.clock.status if status is None else status
-    if best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.in_passes:
-        with spend(None):
-            best = best_alone(problem)
-    if status is None:
-        status = Status.OPTIMAL if stopping.is_met(lower, best.value) else exhausted
+    status = stopping.status if status is None else status
     with spend(None):  # what follows is needed, and short
-        return Result(
-            value=best.value,
-            lower=lower,
-            upper=best.value,
-            F=problem.labels_factor(best.U),
-            status=status,
-            n_iter=history[-1].iteration if history else 0,
-            seconds=stopping.seconds,
-            solver=solver,
-            history=tuple(history),
-            C=user_multiplier(problem, dual),
-            u=None if dual is None or dual.u is None else problem.user_weights(dual.u),
-            G=problem.user_factor(best.U),
-            components=groups and user_components(problem, best, best.value - lower, replace(groups, proved=proved)),
-            left_out=problem.left_out,
-        )
+        if found.best.value >= 1.0 and status in (Status.TIME_LIMIT, Status.STOPPED) and not problem.X.in_passes:
+            found.best = best_alone(problem)
+        if status is None:
+            status = Status.OPTIMAL if stopping.is_met(found.lower, found.best.value) else exhausted
+        return found.result(status, stopping.seconds, solver)
 
 
 def with_bracket(error: DataError | LostError, lower: float, upper: float) -> DataError | LostError:

@@ -35,7 +35,7 @@ from diffrac_cvx.certificates.screening import largest_safe_t, scan
 from diffrac_cvx.certificates.search import blended_ratio
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
-from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
+from diffrac_cvx.solvers.factored.unknowns import BlockFactors, Point
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -45,9 +45,9 @@ each_seed = pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: f"{KINDS[see
 
 def blocks_and_claim(split, partition, point, C):
     """What `prove` needs, at a point at its best scale."""
-    lagrangian = BlockLagrangian(Blocks(split, partition), C)
-    scaled, claim = lagrangian.claim(Point(*point), C)
-    return lagrangian.blocks, claim, scaled
+    blocks = Blocks(split, partition)
+    scaled, claim = BlockFactors(blocks, Point(*point)).claim(Point(*point), C)
+    return blocks, claim, scaled
 
 
 def points(seed):

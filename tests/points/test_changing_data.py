@@ -167,7 +167,7 @@ import os, sys
 import numpy as np
 import diffrac_cvx as dc
 from diffrac_cvx.solvers.factored import sampling
-sampling.FROM = sampling.FEWEST = 100
+sampling.SAMPLES = type(sampling.SAMPLES)(many=100, fewest=100)
 table = np.load(sys.argv[1], mmap_mode="r")
 def cut(progress):
     if progress.lower > 0.0:

@@ -34,11 +34,12 @@ from diffrac_cvx.problem.result import Components
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.caveats import find_reservations
 from diffrac_cvx.rounding.many_clusters import Halves, fit_scores, split_repeatedly
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, ScaledLagrangian
-from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian
-from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
+from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, with_violated_direction
+from diffrac_cvx.solvers.factored.components import lagrangian_of
 from diffrac_cvx.solvers.factored.growing import most_promising
 from diffrac_cvx.solvers.factored.solver import multiplier_at
+from diffrac_cvx.solvers.factored.unknowns import BlockFactors, OneFactor, ScaledFactor
+from diffrac_cvx.solvers.factored.unknowns import Point as BlockPoint
 from diffrac_cvx.solvers.stopping import user_components
 
 pytestmark = [
@@ -383,10 +384,11 @@ def test_the_lagrangian_and_its_gradient_are_those_of_repeated_rows(scaled):
     rng, found = np.random.default_rng(0), []
     U, units = rng.standard_normal((6, 3)), rng.uniform(1.0, 40.0, 6)
     for problem in both(0):
-        lagrangian = ScaledLagrangian(problem, units) if scaled else Lagrangian(problem)
-        value, slope = lagrangian.value_and_gradient(lagrangian.unknown(U))
-        slope = np.linalg.lstsq(lagrangian.T.T, slope, rcond=None)[0] if scaled else slope
-        grown = lagrangian.factor(lagrangian.escape(lagrangian.unknown(U)))
+        unknowns = ScaledFactor(problem, units) if scaled else OneFactor(problem)
+        Y, lagrangian = unknowns.unknown(U), one_block(unknowns)
+        _, value, slope = lagrangian.point(Y)
+        slope = np.linalg.lstsq(unknowns.T.T, slope, rcond=None)[0] if scaled else slope
+        grown = unknowns.factor(with_violated_direction(unknowns, Y, lagrangian.multiplier(Y)[0]))
         found.append([value, slope, grown @ grown.T])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
@@ -407,9 +409,9 @@ def test_blocks_have_the_lagrangian_and_the_ratios_of_repeated_rows(seed):
         s = [len(U) - len(turn) for U in factors]
         factors = [np.vstack([U[:k], turn @ U[k:]]) for U, k in zip(factors, s, strict=True)]
         at = BlockPoint(weights, intercepts @ turn.T, turn @ rest, factors)
-        lagrangian = BlockLagrangian(Blocks(split, partition), multipliers)
-        value, slope = lagrangian.value_and_gradient(at)
-        _, claim = lagrangian.claim(at, multipliers)
+        blocks = Blocks(split, partition)
+        _, value, slope = lagrangian_of(blocks, at, multipliers).point(at.flat())
+        _, claim = BlockFactors(blocks, at).claim(at, multipliers)
         found.append([value, slope[: len(weights)], claim.value, claim.ratios.inverse_mean, claim.ratios.bound])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)

@@ -12,12 +12,14 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates.direction_bounds import bracket
 from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
+from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.streamed import StreamedRows, as_rows
 from diffrac_cvx.solvers.factored import sampling
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
+from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
+from diffrac_cvx.solvers.factored.unknowns import OneFactor
 
 RNG = np.random.default_rng(10)
 PENALTIES = {
@@ -118,8 +120,8 @@ def test_the_gradient_of_the_surrogate_is_that_of_all_rows(nu, penalty):
     last = certify_in_one_pass(rows, U, None)
     sample = DensePoints(rows.X.take(np.arange(0, 3000, 3)))
     small = sampling.surrogate(rows, sample, last)
-    _, expected = Lagrangian(rows).value_and_gradient(last.point.U)
-    _, gradient = Lagrangian(small).value_and_gradient(last.point.U)
+    expected = one_block(OneFactor(rows)).point(last.point.U).gradient
+    gradient = one_block(OneFactor(small)).point(last.point.U).gradient
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
 
 
@@ -167,9 +169,7 @@ ODD = {
 @pytest.mark.parametrize("X", ODD.values(), ids=ODD)
 def test_odd_data_are_solved_by_samples_as_without(monkeypatch, X, penalty, nu):
     plain = dc.low_rank(X, nu, penalty, tol=1e-5)
-    monkeypatch.setattr(sampling, "FROM", 2)
-    monkeypatch.setattr(sampling, "FEWEST", 20)
-    monkeypatch.setattr(sampling, "ROWS_PER_SQUARE", 2)
+    monkeypatch.setattr(sampling, "SAMPLES", replace(sampling.SAMPLES, many=2, fewest=20, rows_per_square=2))
     monkeypatch.setattr(sampling, "many_rows", lambda n, d: True)
     found = dc.low_rank(X, nu, penalty, tol=1e-5)
     assert found.gap <= 1e-5
@@ -203,8 +203,8 @@ def test_a_limit_is_kept_inside_a_pass(few_are_many):
             raise TimeoutError
 
     problem = direction_problem(as_rows(data(n=20_000)), 1.0, dc.Penalty.l1(1e-2))
-    with pytest.raises(TimeoutError):
-        next(sampling.iterates(problem, 1e-5, 100, poll=poll))
+    with pytest.raises(TimeoutError), time_budget.spend(time_budget.Budget(lambda: np.inf, poll)):
+        next(sampling.iterates(problem, 1e-5, 100))
     result = dc.low_rank(data(), tol=1e-12, time_limit=1e-9)
     assert 0.0 <= result.lower <= result.upper <= 1.0
 

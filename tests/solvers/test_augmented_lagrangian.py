@@ -10,16 +10,16 @@ from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, low_rank, quasi_newton
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
-    END,
-    STALL,
     Lagrangian,
-    ScaledLagrangian,
     StallDetector,
-    lagrangian_of,
+    one_block,
     rotation_to_fewer,
+    with_violated_direction,
 )
 from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, take_step
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
+from diffrac_cvx.solvers.factored.unknowns import OneFactor, ScaledFactor, suitable_factor
 from diffrac_cvx.solvers.stopping import Iterate
 
 PENALTIES = {"none": Penalty(), "ridge": Penalty(a=0.3), "l1": Penalty(c=0.2), "both": Penalty(0.1, 0.3)}
@@ -37,29 +37,29 @@ def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
     rng = np.random.default_rng(1)
     size = problem.X.shape[1]
     C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.box
-    lagrangian = Lagrangian(problem, (C0 + C0.T) / 2)
+    lagrangian = one_block(OneFactor(problem), (C0 + C0.T) / 2)
     # Entries of C0 + sigma UU' inside the box and at both its ends.
     U, direction = 0.1 * rng.standard_normal((2, size, rank))
-    slope = np.sum(lagrangian.value_and_gradient(U)[1] * direction)
+    slope = np.sum(lagrangian.point(U).gradient * direction)
     h = 1e-6
-    values = [lagrangian.value_and_gradient(U + sign * h * direction)[0] for sign in (1, -1)]
+    values = [lagrangian.point(U + sign * h * direction).value for sign in (1, -1)]
     assert slope == pytest.approx((values[0] - values[1]) / (2 * h), rel=1e-6, abs=1e-8)
 
 
 def test_the_lagrangian_is_the_maximum_over_the_multiplier():
     problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
-    lagrangian = Lagrangian(problem)
+    lagrangian = one_block(OneFactor(problem))
     U = 0.1 * gaussian(5, 2)
-    V, best = U @ U.T, lagrangian.multiplier(U)
+    V, (best,) = U @ U.T, lagrangian.multiplier(U)
     assert np.any(np.abs(best) == problem.box)
     assert np.any(np.abs(best) < problem.box)
 
     def inner(C):
-        weights = np.where(problem.box > 0, lagrangian.stiffness * problem.box, 1.0)
+        weights = np.where(problem.box > 0, lagrangian.multipliers[0].stiffness * problem.box, 1.0)
         smooth = 1 - 2 * problem.gain(U) + np.sum((problem.A + np.diag(problem.c**2)) * V)
         return smooth + np.sum(C * V) - np.sum(C**2 / weights) / 2
 
-    assert lagrangian.value_and_gradient(U)[0] == pytest.approx(inner(best), rel=1e-12)
+    assert lagrangian.point(U).value == pytest.approx(inner(best), rel=1e-12)
     for other in np.random.default_rng(2).uniform(-1, 1, (50, 5, 5)) * problem.box:
         assert inner(other) < inner(best)
 
@@ -68,9 +68,9 @@ def test_a_row_of_score_zero_makes_no_nan():
     X = np.vstack([gaussian(), np.zeros((5, 4))])  # centred or not
     problem = direction_problem(X, 1.0, PENALTIES["l1"])
     for U in (gaussian(4, 2), np.eye(4)[:, :1], np.zeros((4, 1))):
-        value, gradient = Lagrangian(problem).value_and_gradient(U)
-        assert np.isfinite(value)
-        assert np.all(np.isfinite(gradient))
+        at = one_block(OneFactor(problem)).point(U)
+        assert np.isfinite(at.value)
+        assert np.all(np.isfinite(at.gradient))
 
 
 @pytest.mark.parametrize("penalty", ["none", "l1"])
@@ -94,11 +94,13 @@ def correlated(n, d, rho, seed=1):
     return X + np.outer(np.sign(rng.standard_normal(n)), rng.standard_normal(d)) / d**0.5
 
 
-def values_to(gap, X, nu, penalty):
+def values_to(gap, X, nu, penalty, monkeypatch):
     """How many function values it takes until the bracket is that narrow."""
     problem = direction_problem(as_data(X), nu, penalty)
     values, lower, upper = [], 0.0, 1.0
-    for iterate in augmented_lagrangian.iterates(problem, 5000, poll=lambda: values.append(1)):
+    evaluate = Lagrangian.point
+    monkeypatch.setattr(Lagrangian, "point", lambda *given: values.append(1) or evaluate(*given))
+    for iterate in augmented_lagrangian.iterates(problem, 5000):
         bounds = iterate.bounds or bracket(problem, iterate.scaled, iterate.dual)
         lower, upper = max(lower, bounds.lower), min(upper, bounds.upper)
         if upper - lower <= gap:
@@ -116,31 +118,31 @@ def values_to(gap, X, nu, penalty):
         (90, 40, 0.5, 0.5, 0.02, 1000),
     ],
 )
-def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit):
+def test_the_gap_closes_in_few_function_values(n, d, rho, nu, lam, limit, monkeypatch):
     """Before the metric, the kept memory and the polished bounds it took three to twenty times as many."""
-    assert values_to(1e-5, correlated(n, d, rho), nu, Penalty.l1(lam)) <= limit
+    assert values_to(1e-5, correlated(n, d, rho), nu, Penalty.l1(lam), monkeypatch) <= limit
 
 
 @pytest.mark.parametrize(("n", "d", "nu", "limit"), [(2000, 30, 1.0, 60), (500, 40, 0.5, 300)])
-def test_without_an_l1_part_the_gap_closes_in_few_function_values(n, d, nu, limit):
-    assert values_to(1e-5, correlated(n, d, 0.5), nu, Penalty()) <= limit
+def test_without_an_l1_part_the_gap_closes_in_few_function_values(n, d, nu, limit, monkeypatch):
+    assert values_to(1e-5, correlated(n, d, 0.5), nu, Penalty(), monkeypatch) <= limit
 
 
 def test_the_update_of_the_multiplier_gives_the_value_and_the_gradient_there():
     problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
-    lagrangian = Lagrangian(problem)
+    lagrangian = one_block(OneFactor(problem))
     U = 0.1 * gaussian(5, 3)
     at = lagrangian.update(lagrangian.point(U))
-    assert np.any(lagrangian.relative != 0.0)
-    C0 = lagrangian.relative * np.outer(problem.c, problem.c)
-    value, gradient = Lagrangian(problem, C0).value_and_gradient(U)
-    assert at.value == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(at.gradient, gradient, atol=1e-12)
+    relative = lagrangian.multipliers[0].relative
+    assert np.any(relative != 0.0)
+    there = one_block(OneFactor(problem), relative * np.outer(problem.c, problem.c)).point(U)
+    assert at.value == pytest.approx(there.value, rel=1e-12)
+    np.testing.assert_allclose(at.gradient, there.gradient, atol=1e-12)
 
 
 def test_the_steps_do_not_depend_on_a_rotation_of_the_factor():
     problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES["l1"])
-    lagrangian = Lagrangian(problem)
+    lagrangian = one_block(OneFactor(problem))
     Q = np.linalg.qr(gaussian(4, 4, seed=5))[0]
     start, memory = lagrangian.point(0.1 * gaussian(4, 4, seed=2)), Memory()
     at, _ = lagrangian.minimise(start, 6, memory)
@@ -185,9 +187,9 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     exact = [it.bounds for it in augmented_lagrangian.iterates(problem, 2000)]
     lower, upper = max(b.lower for b in exact), min(b.upper for b in exact)
     assert upper - lower <= 1e-6
-    lagrangian = Lagrangian(problem)
+    lagrangian = one_block(OneFactor(problem))
     at, _ = lagrangian.minimise(lagrangian.point(np.eye(len(problem.c)) / len(problem.c)), 15, Memory())
-    point, C = problem.best_scale(at.U), lagrangian.multiplier(at.U)
+    point, (C,) = problem.best_scale(at.U), lagrangian.multiplier(at.U)
     polished, bounds = polish(problem, point, C)
     plain = bracket(problem, point, Dual(C=C))
     assert bounds.lower <= upper + 1e-12
@@ -198,7 +200,7 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     assert np.all(np.abs(moved) <= problem.box)
 
 
-def test_poll_is_called_at_each_function_value_and_may_leave():
+def test_the_clock_is_looked_at_at_each_function_value_and_may_make_it_leave(monkeypatch):
     problem = direction_problem(as_data(gaussian()), 1.0, PENALTIES["l1"])
     calls = []
 
@@ -207,8 +209,9 @@ def test_poll_is_called_at_each_function_value_and_may_leave():
         if len(calls) == 7:
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(augmented_lagrangian.time_budget, "poll", poll)
     with pytest.raises(KeyboardInterrupt):
-        list(augmented_lagrangian.iterates(problem, 1000, poll=poll))
+        list(augmented_lagrangian.iterates(problem, 1000))
     assert len(calls) == 7
 
 
@@ -228,28 +231,28 @@ def test_the_scaled_lagrangian_is_the_same_function_in_another_unknown():
     rng = np.random.default_rng(3)
     C0 = rng.uniform(-1.0, 1.0, (size, size)) * problem.box
     C0 = (C0 + C0.T) / 2
-    scaled = ScaledLagrangian(problem, np.ones(size), C0)
-    plain = Lagrangian(problem, C0)
+    unknowns = ScaledFactor(problem, np.ones(size))
+    scaled, plain = one_block(unknowns, C0), one_block(OneFactor(problem), C0)
     U = 0.1 * gaussian(size, 3)
-    Y = scaled.unknown(U)
-    np.testing.assert_allclose(scaled.factor(Y), U, atol=1e-14)
-    value, gradient = scaled.value_and_gradient(Y)
-    expected, slope = plain.value_and_gradient(U)
-    assert value == pytest.approx(expected, rel=1e-12)
-    np.testing.assert_allclose(gradient, scaled.T.T @ slope, atol=1e-12)
-    moved, there = scaled.update(scaled.point(Y)), plain.update(plain.point(U))
+    Y = unknowns.unknown(U)
+    np.testing.assert_allclose(unknowns.factor(Y), U, atol=1e-14)
+    at, expected = scaled.point(Y), plain.point(U)
+    assert at.value == pytest.approx(expected.value, rel=1e-12)
+    np.testing.assert_allclose(at.gradient, unknowns.T.T @ expected.gradient, atol=1e-12)
+    moved, there = scaled.update(at), plain.update(expected)
     assert moved.value == pytest.approx(there.value, rel=1e-12)
-    np.testing.assert_allclose(moved.gradient, scaled.T.T @ there.gradient, atol=1e-12)
-    np.testing.assert_allclose(scaled.factor(scaled.escape(Y))[:, :3], U, atol=1e-13)
+    np.testing.assert_allclose(moved.gradient, unknowns.T.T @ there.gradient, atol=1e-12)
+    wider = with_violated_direction(unknowns, Y, scaled.multiplier(Y)[0])
+    np.testing.assert_allclose(unknowns.factor(wider)[:, :3], U, atol=1e-13)
 
 
 def test_the_unknown_is_scaled_for_outlying_rows_and_for_no_usual_data():
     for X in (gaussian(), correlated(60, 12, 0.9), gaussian(5, 12)):
-        assert type(lagrangian_of(direction_problem(as_data(X), 1.0, PENALTIES["l1"]), None)) is Lagrangian
+        assert type(suitable_factor(direction_problem(as_data(X), 1.0, PENALTIES["l1"]))) is OneFactor
     X = outlying()
     problem = direction_problem(as_data(X), 1.0, Penalty.l1(0.01))
-    assert type(lagrangian_of(problem, None)) is ScaledLagrangian
-    assert type(lagrangian_of(direction_problem(as_data(X), 1.0, Penalty()), None)) is Lagrangian
+    assert type(suitable_factor(problem)) is ScaledFactor
+    assert type(suitable_factor(direction_problem(as_data(X), 1.0, Penalty()))) is OneFactor
 
 
 @pytest.mark.parametrize(("n", "d", "rows"), [(12, 5, 1), (60, 20, 3), (40, 6, 2)])
@@ -272,6 +275,7 @@ def test_the_end_is_noticed_after_long_without_a_narrower_bracket_or_a_step():
         return next((k for k, iterate in enumerate(iterates, 1) if narrowing.ended(iterate, taken)), None)
 
     assert after(10, np.geomspace(0.1, 1e-9, 500)) is None
-    assert after(10, [0.1] * 200) == END + 1
-    assert after(10, [0.1] * 40 + [0.01] * 200) == 40 + END + 1
-    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * STALL
+    end = ONE_BLOCK.rounds_to_end
+    assert after(10, [0.1] * 200) == end + 1
+    assert after(10, [0.1] * 40 + [0.01] * 200) == 40 + end + 1
+    assert after(0, np.geomspace(0.1, 1e-9, 500)) == 3 * ONE_BLOCK.rounds_to_grow

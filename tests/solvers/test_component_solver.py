@@ -1,6 +1,7 @@
 """The sparse problem solved by components: its function, its answers, its starts, its words."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.problem.result import Components
 from diffrac_cvx.solvers.factored import components, solver
-from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
+from diffrac_cvx.solvers.factored.components import lagrangian_of
+from diffrac_cvx.solvers.factored.unknowns import BlockFactors, Point
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -49,26 +51,32 @@ def lagrangian_at(seed, blocks=True):
     rng, split = np.random.default_rng(seed), instance(seed).split
     m = len(split.c)
     partition = random_partition(rng, m) if blocks else Partition(np.arange(m))
-    lagrangian = BlockLagrangian(Blocks(split, partition), random_multipliers(rng, split, partition))
-    return lagrangian, Point(*random_point(rng, split, partition))
+    multipliers, point = random_multipliers(rng, split, partition), Point(*random_point(rng, split, partition))
+    return lagrangian_of(Blocks(split, partition), point, multipliers), point
+
+
+def boxes_of(lagrangian):
+    """The boxes of the blocks' multipliers."""
+    blocks = lagrangian.unknowns.blocks
+    return [blocks.problem.box_of(block) for block in blocks.partition.blocks]
 
 
 @each_kind
 def test_the_gradient_is_that_of_finite_differences(seed):
     lagrangian, point = lagrangian_at(seed)
-    _, gradient = lagrangian.value_and_gradient(point)
-    numeric = approx_fprime(point.flat(), lambda x: lagrangian.value_and_gradient(point.like(x))[0], 1e-7)
+    gradient = lagrangian.point(point.flat()).gradient
+    numeric = approx_fprime(point.flat(), lambda x: lagrangian.point(x).value, 1e-7)
     np.testing.assert_allclose(gradient, numeric, atol=1e-4 * (1.0 + np.abs(gradient).max()))
 
 
 @each_kind
 def test_an_update_of_the_multipliers_is_an_evaluation_with_the_new_ones(seed):
     lagrangian, point = lagrangian_at(seed)
-    C = lagrangian.multipliers(point)
-    found = lagrangian.update(point, lagrangian.at(point))
-    again = BlockLagrangian(lagrangian.blocks, C).at(point)
-    for used, taken in zip(lagrangian.C0, C, strict=True):
-        np.testing.assert_array_equal(used, taken)
+    C = lagrangian.multiplier(point.flat())
+    found = lagrangian.update(lagrangian.point(point.flat()))
+    again = lagrangian_of(lagrangian.unknowns.blocks, point, C).point(point.flat())
+    for used, taken in zip(lagrangian.multipliers, C, strict=True):
+        np.testing.assert_array_equal(used.matrix(used.relative), taken)
     assert found.value == pytest.approx(again.value, rel=1e-11)
     np.testing.assert_allclose(found.gradient, again.gradient, atol=1e-10 * (1.0 + np.abs(again.gradient).max()))
 
@@ -76,13 +84,13 @@ def test_an_update_of_the_multipliers_is_an_evaluation_with_the_new_ones(seed):
 @each_kind
 def test_the_maximisers_are_inside_their_box_and_no_other_multiplier_gives_more(seed):
     lagrangian, point = lagrangian_at(seed)
-    rng, best = np.random.default_rng(seed), lagrangian.multipliers(point)
+    rng, best = np.random.default_rng(seed), lagrangian.multiplier(point.flat())
 
     def inside(i, C):
-        U = point.factors[i][: len(C)]
-        return np.sum(C * (U @ U.T)) - lagrangian.distance(i, C)
+        U, one = point.factors[i][: len(C)], lagrangian.multipliers[i]
+        return np.sum(C * (U @ U.T)) - one.distance(C / (one.c * one.c.T))
 
-    for i, box in enumerate(lagrangian.box):
+    for i, box in enumerate(boxes_of(lagrangian)):
         assert np.all(np.abs(best[i]) <= box)
         for _ in range(5):
             other = box * rng.uniform(-1.0, 1.0, box.shape)
@@ -94,25 +102,27 @@ def test_with_the_signs_for_multipliers_the_value_is_the_objective(seed):
     """Where C is c_i c_j sign V, it stays so, and the Lagrangian is 1 - 2 g + tr VA + sum_ij c_i c_j |V_ij|."""
     lagrangian, point = lagrangian_at(seed)
     signs = [
-        box * np.sign(U[: len(box)] @ U[: len(box)].T) for box, U in zip(lagrangian.box, point.factors, strict=True)
+        box * np.sign(U[: len(box)] @ U[: len(box)].T)
+        for box, U in zip(boxes_of(lagrangian), point.factors, strict=True)
     ]
-    lagrangian = BlockLagrangian(lagrangian.blocks, signs)
-    problem, split = lagrangian.problem.problem, lagrangian.problem
-    V = dense(split.factor(lagrangian.partition, *point))
+    blocks = lagrangian.unknowns.blocks
+    lagrangian, unknowns = lagrangian_of(blocks, point, signs), BlockFactors(blocks, point)
+    problem, split = blocks.problem.problem, blocks.problem
+    V = dense(split.factor(blocks.partition, *point))
     V = V @ V.T
     gain = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", problem.X.array(), V, problem.X.array()), 0.0)).mean()
     cost = np.sum(V * problem.A) + problem.c @ np.abs(V) @ problem.c
-    assert lagrangian.value_and_gradient(point)[0] == pytest.approx(1.0 - 2.0 * gain + cost, rel=1e-10)
-    assert lagrangian.cost(point) == pytest.approx(cost, rel=1e-10)
-    scaled, value, q = lagrangian.best_scale(point)
+    assert lagrangian.point(point.flat()).value == pytest.approx(1.0 - 2.0 * gain + cost, rel=1e-10)
+    assert unknowns.cost(point) == pytest.approx(cost, rel=1e-10)
+    scaled, value, q = unknowns.best_scale(point)
     assert value == pytest.approx(1.0 - gain**2 / cost, abs=1e-10)
-    assert np.sqrt(q).mean() == pytest.approx(lagrangian.cost(scaled), rel=1e-10)
+    assert np.sqrt(q).mean() == pytest.approx(unknowns.cost(scaled), rel=1e-10)
 
 
 @each_kind
 def test_the_metric_of_the_steps_is_symmetric_and_positive_definite(seed):
     lagrangian, point = lagrangian_at(seed)
-    metric, size = lagrangian.metric(point), point.flat().size
+    metric, size = lagrangian.unknowns.metric(point.flat()), point.flat().size
     matrix = np.column_stack([metric(column) for column in np.eye(size)])
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-9 * np.abs(matrix).max())
     assert np.linalg.eigvalsh(matrix)[0] > 0.0
@@ -384,11 +394,10 @@ def test_a_path_of_lambda_is_its_separate_solutions(nu):
 
 
 def test_a_look_at_the_pairs_near_their_box_alone_leads_to_the_same_optimum(monkeypatch):
-    """Above CHEAP coordinates only these are looked at between two looks at all pairs."""
+    """Where a look at all pairs is not cheap, only these are looked at between two of them."""
     X = planted(n=40, d=24, noise=0.6)
     whole = dc.low_rank(X, penalty=WEAK, tol=1e-6)
-    monkeypatch.setattr(components, "CHEAP", 0)
-    monkeypatch.setattr(components, "CLOSE", 1.0)
+    monkeypatch.setattr(components, "COMPONENTS", replace(components.COMPONENTS, cheap=0, close=1.0))
     near = dc.low_rank(X, penalty=WEAK, tol=1e-6)
     assert near.status is whole.status is dc.Status.OPTIMAL
     assert_overlap(near, whole)
@@ -399,16 +408,15 @@ def test_nothing_is_said_of_pairs_where_the_free_coordinates_cannot_be_eliminate
     problem = direction_problem(as_data(X), 1.0, WEAK)
     split = block_problem(problem)
     state = components.diagonal_start(split)
-    lagrangian = BlockLagrangian(state.blocks, state.C)
-    state.point, claim = lagrangian.claim(state.point, state.C)
-    assert components.look_at_near(state, claim, lambda: None).lower is None  # there were none
-    found = components.look_at_pairs(state, claim, 1e-4, lambda: None).bound
+    state.point, claim = BlockFactors(state.blocks, state.point).claim(state.point, state.C)
+    assert components.look_at_near(state, claim).lower is None  # there were none
+    found = components.look_at_pairs(state, claim, 1e-4).bound
     assert found is not None
     state.near = found.pairs
-    again = components.look_at_near(state, claim, lambda: None)
+    again = components.look_at_near(state, claim)
     assert set(again.failing) <= set(found.pairs.j) | set(found.pairs.k)
     monkeypatch.setattr(components, "eliminate", lambda *arguments: None)
-    nothing = components.look_at_near(state, claim, lambda: None)
+    nothing = components.look_at_near(state, claim)
     assert (nothing.lower, len(nothing.failing)) == (None, 0)
 
 

@@ -17,10 +17,12 @@ from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.streamed import StreamedRows, as_rows, part_sums_at
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, growing, sampling, solver
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start, top_energy
-from diffrac_cvx.solvers.factored.block_lagrangian import Point as BlockPoint
+from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start, with_violated_direction
 from diffrac_cvx.solvers.factored.polishing import without_inactive
-from diffrac_cvx.solvers.factored.quasi_newton import PAIRS, Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
+from diffrac_cvx.solvers.factored.unknowns import OneFactor, top_energy
+from diffrac_cvx.solvers.factored.unknowns import Point as BlockPoint
 from diffrac_cvx.solvers.smoothed_dual import accelerated, published
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, softmax_root, softmax_value
 
@@ -58,10 +60,10 @@ def test_pairs_of_negative_or_no_curvature_are_not_kept_and_no_more_than_a_few_a
     memory.add(step, -step)
     memory.add(step, np.array([[1.0, -1.0], [1.0, -1.0]]))
     assert not memory.pairs
-    for k in range(PAIRS + 5):
+    for k in range(ONE_BLOCK.pairs + 5):
         memory.add(step * (k + 1), step)
-    assert len(memory.pairs) == PAIRS
-    assert memory.pairs[-1][2] == pytest.approx(4.0 * (PAIRS + 5))
+    assert len(memory.pairs) == ONE_BLOCK.pairs
+    assert memory.pairs[-1][2] == pytest.approx(4.0 * (ONE_BLOCK.pairs + 5))
 
 
 def test_the_memory_follows_a_rotation():
@@ -151,7 +153,7 @@ def test_the_top_energy_is_nearly_the_largest_eigenvalue_and_no_less_than_the_di
 
 @pytest.mark.parametrize("penalty", [PENALTY, dc.Penalty(a=0.1)])
 def test_the_metric_of_the_steps_is_the_inverse_of_the_shrunk_gram_matrix(penalty):
-    lagrangian = Lagrangian(problem_of(penalty=penalty))
+    lagrangian = OneFactor(problem_of(penalty=penalty))
     size = len(lagrangian.B)
     U, Z = RNG.standard_normal((2, size, 3))
     G = U.T @ U
@@ -166,15 +168,15 @@ def test_steps_take_account_of_correlated_columns_and_only_of_these():
     rng = np.random.default_rng(1)
     apart = direction_problem(as_data(rng.standard_normal((200, 6))), 1.0, dc.Penalty(c=0.1))
     together = direction_problem(as_data(rng.standard_normal((200, 1)) + 0.1 * apart.X.array()), 1.0, dc.Penalty(c=0.1))
-    assert Lagrangian(apart).left is None
-    left = Lagrangian(together)
+    assert OneFactor(apart).left is None
+    left = OneFactor(together)
     np.testing.assert_allclose(left.left(left.B + np.eye(6)), np.eye(6), atol=1e-10)
 
 
 def test_few_rows_give_the_same_metric_and_the_same_products():
     rng = np.random.default_rng(1)
     X = as_data(rng.standard_normal((8, 1)) + 0.1 * rng.standard_normal((8, 40)))
-    lagrangian = Lagrangian(direction_problem(X, 1.0, dc.Penalty(ridge=0.3, lam=0.1)))
+    lagrangian = OneFactor(direction_problem(X, 1.0, dc.Penalty(ridge=0.3, lam=0.1)))
     U = rng.standard_normal((40, 3))
     np.testing.assert_allclose(lagrangian.left(lagrangian.B + np.eye(40)), np.eye(40), atol=1e-10)
     np.testing.assert_allclose(lagrangian.times_B(U), lagrangian.B @ U, atol=1e-12)
@@ -182,13 +184,14 @@ def test_few_rows_give_the_same_metric_and_the_same_products():
 
 def test_an_escape_is_the_direction_in_which_the_certificate_is_violated_most():
     problem = problem_of()
-    lagrangian, U = Lagrangian(problem), 0.3 * np.eye(5, 1)
-    wider = lagrangian.escape(U)
+    unknowns, U = OneFactor(problem), 0.3 * np.eye(5, 1)
+    (C,) = one_block(unknowns).multiplier(U)
+    wider = with_violated_direction(unknowns, U, C)
     new = wider[:, 1:]
     assert wider.shape == (5, 2)
     np.testing.assert_array_equal(wider[:, :1], U)
     u = problem.inverse_roots(problem.X.energies(U))
-    violation = moment(problem.X.array(), u) - lagrangian.B - lagrangian.multiplier(U)
+    violation = moment(problem.X.array(), u) - unknowns.B - C
     top = np.linalg.eigvalsh(violation)[-1]
     assert np.linalg.norm(new) == pytest.approx(1e-2 * np.linalg.norm(U), rel=1e-6)
     assert inner(new, violation @ new) == pytest.approx(top * inner(new, new), rel=1e-6)
@@ -453,14 +456,13 @@ def test_the_gap_of_eq_21_is_the_dual_value_less_the_primal_one_and_never_negati
     assert found > 0.0
 
 
-def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon():
+def test_the_published_algorithm_goes_on_after_eq_21_is_solved_to_its_epsilon(monkeypatch):
     problem, asked = problem_of(penalty=dc.Penalty(a=0.1)), []
 
     def points(own_rule: bool) -> list[int]:
-        found = published.iterates(
-            problem, 0.5, None, None, 150, own_rule=own_rule, poll=lambda: asked.append(own_rule)
-        )
-        return [point.n_iter for point in found]
+        return [point.n_iter for point in published.iterates(problem, 0.5, None, None, 150, own_rule=own_rule)]
+
+    monkeypatch.setattr(published, "poll", lambda: asked.append(None))
 
     assert points(own_rule=False) == [25, 50, 75, 100, 125, 150]
     assert len(asked) == 150

@@ -4,6 +4,7 @@ The judges are written here from (15) and its dual, in NumPy, in fractions and t
 no lower bound may pass, whatever the accuracy of the solver it came from.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 import cvxpy as cp
@@ -127,9 +128,7 @@ def wide_table(seed, n_range=(8, 20), d_range=(20, 40)):
 @pytest.fixture
 def small_cores(monkeypatch):
     """The solver from a few features outwards also for few columns, and how often a bound from the core was proved."""
-    monkeypatch.setattr(growing, "LEAST", 10)
-    monkeypatch.setattr(growing, "FIRST", 5)
-    monkeypatch.setattr(growing, "LEAST_NEW", 3)
+    monkeypatch.setattr(growing, "OUTWARDS", replace(growing.OUTWARDS, least=10, first=5, least_new=3))
     sizes, whole = [], growing.look_outside
 
     def watched(core, u, inverse_mean, t, spent):
@@ -440,7 +439,7 @@ def test_weights_whose_products_underflow_leave_no_pair_out():
 @pytest.mark.parametrize("size", [1e-100, 1e-165, 1e-170, 1e-310])
 @pytest.mark.parametrize("least", [10, 200], ids=["outwards", "components"])
 def test_brackets_with_tiny_weights_are_those_without(monkeypatch, size, least):
-    monkeypatch.setattr(growing, "LEAST", least)
+    monkeypatch.setattr(growing, "OUTWARDS", replace(growing.OUTWARDS, least=least))
     rng = np.random.default_rng(3)
     X = np.zeros((12, 30))
     for column in X.T:

@@ -1,9 +1,9 @@
-"""Augmented Lagrangian of the l1 part in the factor U of V = UU', minimised by L-BFGS: no eigendecomposition."""
+"""The augmented Lagrangian of the l1 part at factors of V, minimised by L-BFGS; and V as one block solved by it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
-import scipy.linalg
 
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.machine import time_budget
@@ -11,85 +11,36 @@ from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import UNIT
-from diffrac_cvx.points.linear_algebra import (
-    LARGE,
-    cholesky,
-    eigh,
-    extreme_eigenpairs,
-    inverse_of_positive,
-    inverse_or_one,
-    row_products,
-    times,
-)
-from diffrac_cvx.points.points import Poll
-from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.points.linear_algebra import LARGE, cholesky, eigh, extreme_eigenpairs, inverse_or_one, times
+from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of
 from diffrac_cvx.solvers.factored.polishing import polish
-from diffrac_cvx.solvers.factored.quasi_newton import Memory, Metric, Point, inner, take_step
+from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
+from diffrac_cvx.solvers.factored.unknowns import BlockFactors, OneFactor, suitable_factor, top_energy
 from diffrac_cvx.solvers.stopping import Iterate
 
-STIFFNESS = 60.0  # times D c_i c_j: too small costs outer rounds, too large makes the inner problem ill conditioned
-STIFFEST = 100.0  # the curvature of the rest is about one half, whatever D and c
-OUTLYING, UNEQUAL = (
-    30.0,
-    3.0,
-)  # V to what the variances suggest, as a whole and of one column to another: see `lagrangian_of`
-STEPS = 10  # L-BFGS steps before the multiplier is updated, long before the minimum is exact
-ROUNDS = 2  # of them before the point is certified, and one more for each hundred steps that were done
-STEPS_WITHOUT_L1 = 20  # before the point is certified, or a quarter of those that were done
-STALL = 8  # certificates without progress before the rank is allowed to grow again
-END = 60  # certificates without a narrower bracket before there is no more to be gained in double precision
 SIDE = 1.0 - 4.0 * UNIT  # of a box, so that rounding leaves C inside it
-WORTH = 70.0  # L-BFGS steps, times columns of U to its rows, that take four times as long as fitting a multiplier
-FEWEST = 100  # coordinates from which on that is so
-SHRINKAGE = 1e-2  # of the largest eigenvalue of U'U, added to it in the metric of the steps
-SHRINKAGE_WITHOUT_L1 = 1e-1
-CORRELATED = 3.0  # tr B^2 / tr B from which the metric takes account of B = A + Diag(c)^2; it is 1 + d/n for noise
-NEGLIGIBLE = 1e-12  # squared norm of a column of U, relative to the largest, below which it is dropped
 
 
-class Lagrangian:
-    r"""Evaluate min over U of 1 - 2 g(UU') + tr UU'A + max_C [tr C UU' - |C - C0|^2 / (2 sigma)], |C_ij| <= c_i c_j.
+class Multiplier:
+    r"""The multiplier C of one block, kept relative to c_i c_j.
 
-    The maximum is attained at C = clip(C0 + sigma UU'); sigma is taken entrywise, in proportion to c_i c_j.
-    The diagonal of the l1 part is linear on V >= 0 and is added to A.
+    It attains max over |C_ij| <= c_i c_j of tr CV - |C - C0|^2 / (2 sigma) at C = clip(C0 + sigma V); sigma is taken
+    entrywise, in proportion to c_i c_j.  The diagonal of the l1 part is linear on V >= 0 and is no part of it.  V has
+    entries of the size of the products of ``units``; where ``capped``, sigma is no stiffer than the rest asks for.
     """
 
-    def __init__(self, problem: DirectionProblem, C0: Array | None = None) -> None:
-        self.problem = problem
-        self.B = problem.A + np.diag(problem.c**2)
-        size = len(self.B)
-        self.c = problem.c[:, None]
-        self.relative = np.zeros((size, size)) if C0 is None else C0 * inverse_or_one(self.c * problem.c)
-        self.latest: Array | None = None  # the last unknown that a step led to
-        self.set_stiffness(np.ones(size))
-        # Correlated columns: steps in the metric B + 1, in which the curvature along them varies less.
-        self.left: Metric | None = None
-        if np.sum(self.B**2) > CORRELATED * np.trace(self.B):
-            self.left = inverse_of_B_and_one(problem, self.B)
+    def __init__(self, c: Array, C0: Array | None = None, units: Array | float = 1.0, *, capped: bool = True) -> None:
+        self.c, size = c[:, None], len(c)
+        self.relative = np.zeros((size, size)) if C0 is None else C0 * inverse_or_one(self.c * c)
+        units = np.broadcast_to(units, size)
+        self.inverse_units = (1.0 / units)[:, None]
+        largest = (box_of(c) * np.outer(units, units)).max(initial=0.0)
+        stiffest = ONE_BLOCK.stiffest / max(largest, 1e-300) if capped else np.inf
+        self.stiffness = min(ONE_BLOCK.stiffness * size, stiffest)
 
-    def set_stiffness(self, units: Array) -> None:
-        """Choose sigma for a V whose entries are of the size of the units' products."""
-        largest = (self.problem.box * np.outer(units, units)).max(initial=0.0)
-        self.stiffen(min(STIFFNESS * len(units), STIFFEST / max(largest, 1e-300)), units)
-
-    def stiffen(self, stiffness: float, units: Array | float = 1.0) -> None:
-        """Take this times c_i c_j, over the units' products, for sigma."""
-        self.stiffness, self.inverse_units = stiffness, (1.0 / np.broadcast_to(units, len(self.c)))[:, None]
-
-    def factor(self, unknown: Array) -> Array:
-        """Return U of the unknown in which the steps are made."""
-        return unknown
-
-    def unknown(self, U: Array) -> Array:
-        """Return the unknown at U."""
-        return U
-
-    def multiplier(self, U: Array) -> Array:
-        """Return the maximiser C at U."""
-        return self.relative_multiplier(U) * self.c * self.problem.c
-
-    def relative_multiplier(self, U: Array) -> Array:
-        """Return the maximiser at U, relative to c_i c_j: one array that is passed over a few times."""
+    def relative_at(self, U: Array) -> Array:
+        """Return the maximiser relative to c_i c_j: one array that is passed over a few times."""
         scaled = U * (self.stiffness**0.5 * self.inverse_units)
         relative = times(scaled, scaled.T)
         relative += self.relative
@@ -97,69 +48,71 @@ class Lagrangian:
         np.fill_diagonal(relative, 0.0)
         return relative
 
-    def value_and_gradient(self, U: Array) -> tuple[float, Array]:
-        """Return the value at U and its gradient 2 (A + C - M) U, M = X' Diag(1/sqrt(q)) X / n."""
-        n = len(self.problem.X)
-        total, pull = self.problem.X.roots_and_pull(U)
-        gain = total / n
-        if not self.problem.has_l1:
-            BU = times(self.B, U)
-            return float(1 - 2 * gain + np.sum(U * BU)), 2 * BU - (2 / n) * pull
-        relative = self.relative_multiplier(U)
-        KU = self.times_B(U) + self.c * times(relative, self.c * U)
-        value = 1 - 2 * gain + inner(U, KU) - self.distance(relative)
-        return float(value), 2 * KU - (2 / n) * pull
+    def matrix(self, relative: Array) -> Array:
+        """Return C, inside its box to the last bit."""
+        box = box_of(self.c.ravel())
+        return np.asarray(np.clip(relative * self.c * self.c.T, -box, box))
 
-    def times_B(self, U: Array) -> Array:
-        """Return B U; by X where there are few rows."""
-        problem, rows = self.problem, self.problem.Y
-        if not has_few_rows(problem):
-            return times(self.B, U)
-        return rows.products_with(rows @ U) + (problem.a**2 + problem.c**2)[:, None] * U
+    def times(self, relative: Array, U: Array) -> Array:
+        """Return C U."""
+        return self.c * times(relative, self.c * U)
 
     def distance(self, relative: Array) -> float:
-        """Return sum_ij (C - C0)_ij^2 / (2 sigma_ij), of multipliers relative to c_i c_j."""
+        """Return sum_ij (C - C0)_ij^2 / (2 sigma_ij)."""
         squares = relative - self.relative
         np.square(squares, out=squares)
-        weights = self.problem.c / self.inverse_units.ravel()
+        weights = (self.c / self.inverse_units).ravel()
         return float(weights @ squares @ weights) / (2.0 * self.stiffness)
 
-    def point(self, U: Array) -> Point:
-        """Return U with the value and the gradient there."""
-        return Point(U, *self.value_and_gradient(U))
+
+class Lagrangian:
+    r"""Evaluate the augmented Lagrangian of (15) at a block diagonal V; one block is a list of one.
+
+    It is 1 - 2 g(V) + tr VB, B = A + Diag(c)^2, and the sum over the blocks of the maximum of their `Multiplier`.
+    ``unknowns`` knows what V is, and the value and gradient of 1 - 2 g(V) + tr V(B + C) at the C U of a C that is held.
+    """
+
+    def __init__(self, unknowns: OneFactor | BlockFactors, multipliers: list[Multiplier]) -> None:
+        self.unknowns, self.multipliers = unknowns, multipliers
+        self.latest: Array | None = None  # the last unknown that a step led to
+
+    def at(self, unknown: Array) -> list[tuple[Multiplier, Array, Array]]:
+        """Return the multiplier, the factor and the maximiser of each block."""
+        if not self.multipliers:
+            return []
+        factors = self.unknowns.factors(unknown)
+        return [(one, U, one.relative_at(U)) for one, U in zip(self.multipliers, factors, strict=True)]
+
+    def multiplier(self, unknown: Array) -> list[Array]:
+        """Return the maximisers C."""
+        return [one.matrix(relative) for one, _, relative in self.at(unknown)]
+
+    def point(self, unknown: Array) -> Point:
+        """Return the unknown with the value and the gradient there."""
+        blocks = self.at(unknown)
+        value, gradient = self.unknowns.value_and_gradient(unknown, [one.times(C, U) for one, U, C in blocks])
+        return Point(unknown, value - sum(one.distance(C) for one, _, C in blocks), gradient)
 
     def update(self, at: Point) -> Point:
-        """Take the maximiser C at a point for the multiplier; return the point's new value and gradient.
+        """Take the maximisers at a point for the multipliers; return the point's new value and gradient.
 
         The products with X are not needed again.
         """
-        old = self.relative_multiplier(at.U)
-        before, self.relative = self.distance(old), old
-        new = self.relative_multiplier(at.U)
-        change = self.c * times(new - old, self.c * at.U)
-        value = at.value + inner(at.U, change) - self.distance(new) + before
-        return Point(at.U, value, at.gradient + 2 * change)
+        value, changes = at.value, []
+        for one, U, old in self.at(at.U):
+            before, one.relative = one.distance(old), old
+            new = one.relative_at(U)
+            changes.append(one.times(new - old, U))
+            value += inner(U, changes[-1]) - one.distance(new) + before
+        return Point(at.U, value, at.gradient + self.unknowns.slope(changes)) if changes else at
 
-    def metric(self, U: Array) -> Metric:
-        """Return the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1, the first guess of the inverse of the Hessian.
+    def minimise(self, at: Point, steps: int, memory: Memory) -> tuple[Point, int]:
+        """Return the point after at most so many L-BFGS steps, and how many there were."""
+        metric = self.unknowns.metric(at.U)
 
-        Along a direction with a small part in UU', the value depends on that part's square: scaled so, it changes as
-        fast as along the others (Tong, Ma, Chi, JMLR 2021).
-        """
-        G = times(U.T, U)
-        top = top_energy(G)
-        shrinkage = SHRINKAGE if self.problem.has_l1 else SHRINKAGE_WITHOUT_L1
-        right = inverse_of_positive(G / top + shrinkage * np.eye(len(G)))
-        left = self.left
-        return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
-
-    def minimise(self, at: Point, steps: int, memory: Memory, poll: Poll = time_budget.poll) -> tuple[Point, int]:
-        """Return the point after at most so many L-BFGS steps, and how many there were; ``poll`` may raise to leave."""
-        metric = self.metric(at.U)
-
-        def function(U: Array) -> Point:
-            poll()
-            return self.point(U)
+        def function(unknown: Array) -> Point:
+            time_budget.poll()
+            return self.point(unknown)
 
         for taken in range(steps):
             new = take_step(function, at, memory, metric)
@@ -169,110 +122,23 @@ class Lagrangian:
             at, self.latest = new, new.U
         return at, steps
 
-    def escape(self, U: Array) -> Array:
-        """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
-        M = self.problem.X.moment(self.problem.inverse_roots(self.problem.X.energies(U)))
-        S = M - self.B - self.multiplier(U)
-        _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE else np.linalg.eigh(S)
-        return np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]])
+
+def one_block(unknowns: OneFactor, C0: Array | None = None, *, capped: bool = True) -> Lagrangian:
+    """Return the Lagrangian of V = UU'."""
+    c, units = unknowns.problem.c, unknowns.units
+    return Lagrangian(unknowns, [Multiplier(c, C0, units, capped=capped)] if c.any() else [])
 
 
-def has_few_rows(problem: DirectionProblem) -> bool:
-    """Whether A is X'X/n + Diag(a)^2 of few rows in memory, so that products with X cost less than those with A."""
-    from_rows = problem.Y.in_memory and problem.root is None and problem.basis is None
-    return from_rows and 4 * len(problem.Y) <= len(problem.c)
+def with_violated_direction(unknowns: OneFactor, unknown: Array, C: Array | float) -> Array:
+    """Append the direction in which the certificate is violated most, so that a rank too small can grow."""
+    problem, U = unknowns.problem, unknowns.factor(unknown)
+    M = problem.X.moment(problem.inverse_roots(problem.X.energies(U)))
+    S = M - (problem.A + np.diag(problem.c**2)) - C
+    _, vectors = extreme_eigenpairs(S, 1, "LA", 1e-4) if len(S) > LARGE else np.linalg.eigh(S)
+    return unknowns.unknown(np.column_stack([U, 1e-2 * np.sqrt(np.sum(U**2) + 1e-12) * vectors[:, -1:]]))
 
 
-def inverse_of_B_and_one(problem: DirectionProblem, B: Array) -> Metric:
-    """Return the map Z -> (B + 1)^-1 Z, B = X'X/n + Diag(a)^2 + Diag(c)^2; by X where there are few rows (Woodbury)."""
-    if not has_few_rows(problem):
-        inverse = inverse_of_positive(B + np.eye(len(B)))
-        return lambda Z: times(inverse, Z)
-    diagonal = (problem.a**2 + problem.c**2 + 1.0)[:, None]
-    rows = problem.Y.array() / len(problem.Y) ** 0.5
-    scaled = rows / diagonal.T
-    L = cholesky(np.eye(len(rows)) + times(scaled, rows.T))
-    F = scipy.linalg.solve_triangular(L, scaled, lower=True, check_finite=False)
-    return lambda Z: Z / diagonal - times(F.T, times(F, Z))
-
-
-class ScaledLagrangian(Lagrangian):
-    """The same in the unknown T^-1 U, where the data ask for a V of other size than the columns' variances do.
-
-    A few outlying rows have nearly all of the variance.  Where V can avoid them, it is as large as the other rows ask
-    for, and nearly orthogonal to the outlying ones.  T'(B + Diag(units)^-2) T = I: in the unknown the cost is a sum of
-    squares in which nothing large cancels, and its curvature is about one in all directions.
-    """
-
-    def __init__(self, problem: DirectionProblem, units: Array, C0: Array | None = None) -> None:
-        super().__init__(problem, C0)
-        root = np.vstack([problem.R, np.diag(problem.c)])
-        time_budget.poll(40.0 * float(len(units)) ** 3 if len(units) > LARGE else 0.0)
-        _, singular, right = np.linalg.svd(np.vstack([root, np.diag(1.0 / units)]), full_matrices=False)
-        self.T, self.inverse_T = right.T / singular, singular[:, None] * right
-        self.Z, self.root = problem.X.in_basis(self.T), root @ self.T
-        self.left = None
-        self.set_stiffness(units)
-
-    def factor(self, unknown: Array) -> Array:
-        """Return U."""
-        return np.asarray(self.T @ unknown)
-
-    def unknown(self, U: Array) -> Array:
-        """Return the unknown at U."""
-        return np.asarray(self.inverse_T @ U)
-
-    def value_and_gradient(self, Y: Array) -> tuple[float, Array]:
-        """Return the value at U = TY, and its gradient in Y."""
-        n, U, RY = len(self.Z), self.T @ Y, self.root @ Y
-        total, pull = self.Z.roots_and_pull(Y)
-        relative = self.relative_multiplier(U)
-        CU = self.c * times(relative, self.c * U)
-        value = 1 - 2 * total / n + inner(RY, RY) + inner(U, CU) - self.distance(relative)
-        return float(value), 2 * (self.root.T @ RY + self.T.T @ CU) - (2 / n) * pull
-
-    def update(self, at: Point) -> Point:
-        """Take the maximiser C at a point for the multiplier; return the point's new value and gradient."""
-        new = super().update(Point(self.factor(at.U), at.value, np.zeros_like(at.U)))
-        return Point(at.U, new.value, at.gradient + self.T.T @ new.gradient)
-
-    def escape(self, Y: Array) -> Array:
-        """Append the direction in which the certificate is violated most."""
-        return self.unknown(super().escape(self.factor(Y)))
-
-
-def lagrangian_of(problem: DirectionProblem, C: Array | None) -> Lagrangian:
-    """Return the Lagrangian in the unknown that suits the data.
-
-    The size of V is judged by that of the directions of least squares for labels at random, B^-1 X'X B^-1 / n.
-    """
-    if not problem.has_l1 or problem.X.in_passes:
-        return Lagrangian(problem, C)
-    units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
-    if units.max() < OUTLYING and units.max() < UNEQUAL * units.min():
-        return Lagrangian(problem, C)
-    return ScaledLagrangian(problem, units, C)
-
-
-def sizes_of_directions(problem: DirectionProblem) -> Array:
-    """Return the diagonal of B^+ A B^+, B = A + Diag(c)^2."""
-    if problem.is_large:
-        inverse = times(problem.W, problem.W.T)
-        return np.maximum(np.diag(inverse) - np.square(inverse) @ problem.c**2, 0.0)
-    B = problem.A + np.diag(problem.c**2)
-    directions = scipy.linalg.lstsq(B, problem.R.T, check_finite=False)[0]
-    return row_products(directions, directions)
-
-
-def top_energy(G: Array) -> float:
-    """Return nearly the largest eigenvalue of G = U'U, by power steps; it is at least the largest diagonal entry."""
-    z = G[:, np.argmax(np.diag(G))]
-    for _ in range(8):
-        z = G @ (z / max(float(np.linalg.norm(z)), 1e-300))
-    return max(float(np.linalg.norm(z)), float(np.diag(G).max()), 1e-300)
-
-
-def rotation_to_fewer(U: Array, rtol: float = NEGLIGIBLE) -> Array | None:
+def rotation_to_fewer(U: Array, rtol: float = ONE_BLOCK.negligible) -> Array | None:
     """Return Q, with orthonormal columns, such that U Q has no negligible column; None if U has none."""
     G = times(U.T, U)
     limit = rtol * top_energy(G)
@@ -295,34 +161,29 @@ def spread_start(problem: DirectionProblem) -> Array:
 
 
 def iterates(
-    problem: DirectionProblem,
-    max_iter: int,
-    U: Array | None = None,
-    C: Array | None = None,
-    poll: Poll = time_budget.poll,
+    problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
 ) -> Iterator[Iterate]:
     """Yield a point and its multiplier every few rounds, until so many L-BFGS steps are done.
 
-    The memory of L-BFGS is kept when the multiplier changes.  ``poll`` is called at each function value; it may raise
-    to leave.
+    The memory of L-BFGS is kept when the multiplier changes.
     """
-    lagrangian, memory = lagrangian_of(problem, C), Memory()
-    start = dense(problem.best_scale(lagrangian.factor(spread_start(problem)) if U is None else U).U)
-    at = lagrangian.point(lagrangian.unknown(start) if start.any() else spread_start(problem))
+    unknowns, memory = suitable_factor(problem), Memory()
+    lagrangian = one_block(unknowns, C)
+    start = dense(problem.best_scale(unknowns.factor(spread_start(problem)) if U is None else U).U)
+    at = lagrangian.point(unknowns.unknown(start) if start.any() else spread_start(problem))
     lagrangian.latest = at.U
     done, best, since, saved = 0, np.inf, 0, 0.0
     progress = StallDetector()
     while done < max_iter:
+        advance, steps = lagrangian.minimise, max(ONE_BLOCK.steps_without_l1, done // 4)
+        if problem.has_l1:
+            advance = partial(follow_multiplier, lagrangian)
+            steps = (ONE_BLOCK.rounds + done // 100) * ONE_BLOCK.steps_of_a_multiplier
         try:
-            if problem.has_l1:
-                rounds = ROUNDS + done // 100
-                at, taken = follow_multiplier(lagrangian, at, min(rounds * STEPS, max_iter - done), memory, poll)
-            else:
-                steps = max(STEPS_WITHOUT_L1, done // 4)
-                at, taken = lagrangian.minimise(at, min(steps, max_iter - done), memory, poll)
+            at, taken = advance(at, min(steps, max_iter - done), memory)
         except LeaveError:
             with time_budget.spend(None):
-                last = problem.best_scale(lagrangian.factor(lagrangian.latest))
+                last = problem.best_scale(unknowns.factor(lagrangian.latest))
             yield Iterate(last.U, done, Dual(), last)  # there is no time for its certificate
             raise
         done += max(taken, 1)
@@ -331,20 +192,20 @@ def iterates(
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
         saved += taken * at.U.shape[1] / len(at.U)
-        fitted = saved >= WORTH and FEWEST <= len(at.U) <= LARGE
+        fitted = saved >= ONE_BLOCK.steps_to_fit and len(at.U) <= LARGE
         saved = 0.0 if fitted else saved
-        iterate = proposal(lagrangian, lagrangian.factor(at.U), done, fitted=fitted)
+        found = lagrangian.multiplier(at.U)
+        iterate = proposal(problem, unknowns.factor(at.U), found[0] if found else None, done, fitted=fitted)
         yield iterate
         if progress.ended(iterate, taken):
             return
-        if problem.has_l1:
-            at = lagrangian.update(at)
+        at = lagrangian.update(at)
         # The gap narrows long after the value has settled.
         missing = iterate.bounds.gap if iterate.bounds else at.value
         since = 0 if missing < best - 1e-3 * abs(best) else since + 1
         best = min(best, missing)
-        if since >= STALL and at.U.shape[1] < len(at.U):
-            at, since = lagrangian.point(lagrangian.escape(at.U)), 0
+        if since >= ONE_BLOCK.rounds_to_grow and at.U.shape[1] < len(at.U):
+            at, since = lagrangian.point(with_violated_direction(unknowns, at.U, sum(lagrangian.multiplier(at.U)))), 0
             memory = Memory()
 
 
@@ -361,28 +222,28 @@ class StallDetector:
             self.lower, self.upper = max(self.lower, iterate.bounds.lower), min(self.upper, iterate.bounds.upper)
             narrower = self.upper - self.lower < (1.0 - 1e-3) * self.gap
             self.gap, self.since = (self.upper - self.lower, 0) if narrower else (self.gap, self.since + 1)
-        return self.since >= END or self.idle >= 3 * STALL
+        return self.since >= ONE_BLOCK.rounds_to_end or self.idle >= 3 * ONE_BLOCK.rounds_to_grow
 
 
-def follow_multiplier(lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, poll: Poll) -> tuple[Point, int]:
+def follow_multiplier(
+    lagrangian: Lagrangian, at: Point, steps: int, memory: Memory, is_enough: Callable[[Array], bool] | None = None
+) -> tuple[Point, int]:
     """Return the point after at most so many steps, with the multiplier updated every few, and how many there were."""
     done = 0
     while True:
-        at, taken = lagrangian.minimise(at, min(STEPS, steps - done), memory, poll)
+        at, taken = lagrangian.minimise(at, min(ONE_BLOCK.steps_of_a_multiplier, steps - done), memory)
         done += taken
-        if done >= steps or taken == 0:
+        if done >= steps or taken == 0 or (is_enough is not None and is_enough(at.U)):
             return at, done
         at = lagrangian.update(at)
 
 
-def proposal(lagrangian: Lagrangian, U: Array, done: int, *, fitted: bool = False) -> Iterate:
+def proposal(problem: DirectionProblem, U: Array, C: Array | None, done: int, *, fitted: bool = False) -> Iterate:
     """Return what is proposed at U: where there is an l1 part, with a bracket that is narrower than U's alone."""
-    problem = lagrangian.problem
     if problem.X.in_passes:  # certified by whoever asked, in one pass
-        return Iterate(U, done, Dual(C=lagrangian.multiplier(U) if problem.has_l1 else None))
+        return Iterate(U, done, Dual(C=C))
     point = problem.best_scale(U)
-    if not problem.has_l1:
+    if C is None:
         return Iterate(U, done, Dual(), point)
-    C = lagrangian.multiplier(U)
     polished, bounds = polish(problem, point, C, fitted=fitted)
     return Iterate(U, done, Dual(u=problem.inverse_roots(point.q), C=C), polished, bounds)

@@ -1,11 +1,10 @@
 """Solve a sparse problem by components: V diagonal first, then blocks where the certificate asks for them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_bounds import (
@@ -22,30 +21,17 @@ from diffrac_cvx.certificates.block_proof import Pairs, eliminate, empty_pairs
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.screening import look_again
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
-from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket, Components, Labels
-from diffrac_cvx.solvers.factored.block_lagrangian import BlockLagrangian, Point
+from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, Multiplier, follow_multiplier
+from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.tuning import COMPONENTS
+from diffrac_cvx.solvers.factored.unknowns import BlockFactors, Point
 from diffrac_cvx.solvers.stopping import Iterate, Start
-
-FIRST = 20  # L-BFGS steps before the pairs are looked at first, where that is cheap: one component may be most of all
-STEPS = 60  # L-BFGS steps a round
-MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every block
-LEAST_PENALISED = 4  # below, one block is as quick
-CHEAP = 240  # coordinates up to which a look at all pairs costs no more than the steps between two looks
-SLOW = 500  # coordinates from which on a look at all pairs may take seconds
-MOST_NEAR = 20  # pairs a coordinate that are kept to be looked at again
-STALL = 8  # rounds without a smaller gap before the problem is left to the solver for one block, if it is not large
-MOST_DENSE = 1000  # coordinates
-FAR = 1.5  # times c_j c_k: pairs so far beyond their box will be joined
-CLOSE = 0.02  # gap of the block diagonal problem below which pairs are looked at
-TRIES = 2  # of larger t where the certificate fails
-SMALL = 0.01  # of the largest weight: what a single coordinate gets at least when blocks are joined
-REST = 0.1  # of the size of V: what the unpenalised coordinates start with
-WARM = 0.2  # the same in a warm start: from 1e-3 it took twice as many steps to grow, and more than a cold start
 
 
 @dataclass
@@ -67,38 +53,58 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     """Whether a solution by components is tried: few coordinates without an l1 weight, no start that is one block."""
     free = int(np.sum(problem.c == 0.0))
     sparse_start = first.U is None or is_sparse(first.U)
-    return sparse_start and free <= MOST_FREE and len(problem.c) - free >= LEAST_PENALISED
+    return sparse_start and free <= COMPONENTS.most_free and len(problem.c) - free >= COMPONENTS.least_penalised
 
 
-def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start, poll: Poll) -> Iterator[Iterate]:
+def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start) -> Iterator[Iterate]:
     """Yield points with their certificates, until half of the coordinates should be in one component, or a stall."""
     split = block_problem(problem)
     state = diagonal_start(split) if first.U is None else warm_start(split, first)
-    done, steps = 0, 0 if is_sparse(first.U) else STEPS if len(split.c) > CHEAP else FIRST
+    done, steps = 0, COMPONENTS.steps if len(split.c) > COMPONENTS.cheap else COMPONENTS.first_steps
+    steps = 0 if is_sparse(first.U) else steps
     best, since = np.inf, 0  # the least gap of the block diagonal problem, and the rounds since then
     while done < max_iter:
-        lagrangian = BlockLagrangian(state.blocks, state.C)
         if steps:
-            point = lagrangian.best_scale(state.point)[0]
-            state.point, taken = lagrangian.minimise(point, min(steps, max_iter - done), tol / 2, poll)
-            state.C = lagrangian.multipliers(state.point)
-            state.point = reduce_rank(state.point)
-            done += taken
-        state.point, claim = lagrangian.claim(state.point, state.C)
+            done += improve(state, min(steps, max_iter - done), tol / 2)
+        state.point, claim = BlockFactors(state.blocks, state.point).claim(state.point, state.C)
         look = Look(None, None)
         best, since = (claim.gap, 0) if claim.gap < 0.95 * best else (best, since + 1)
-        if claim.gap <= (max(CLOSE, tol) if steps else tol):
-            if len(split.c) > SLOW:
+        if claim.gap <= (max(COMPONENTS.close, tol) if steps else tol):
+            if len(split.c) > COMPONENTS.slow:
                 yield make_iterate(split, state, done, claim, look)  # the value is known before the pairs are looked at
-            look = look_at_pairs(state, claim, tol, poll)
+            look = look_at_pairs(state, claim, tol)
         yield make_iterate(split, state, done, claim, look)
         if look.joins is not None:
             if is_giant(state, look):
                 return
             state, best, since = join(state, claim.ratios, look.joins), np.inf, 0
-        if since >= STALL and len(split.c) <= MOST_DENSE:
+        if since >= COMPONENTS.rounds_to_end and len(split.c) <= COMPONENTS.most_in_one_block:
             return
-        state, steps = state if steps else revive_coordinates(state), STEPS
+        state, steps = state if steps else revive_coordinates(state), COMPONENTS.steps
+
+
+def lagrangian_of(blocks: Blocks, point: Point, C: list[Array]) -> Lagrangian:
+    """Return the Lagrangian of V block diagonal, of the shapes of a point."""
+    pairs = zip(blocks.partition.blocks, C, strict=True)
+    multipliers = [Multiplier(blocks.problem.c[block], C0, capped=False) for block, C0 in pairs]
+    return Lagrangian(BlockFactors(blocks, point), multipliers)
+
+
+def improve(state: State, steps: int, enough: float) -> int:
+    """Take at most so many L-BFGS steps, fewer where the gap is small enough, and return how many."""
+    unknowns, lagrangian = BlockFactors(state.blocks, state.point), lagrangian_of(state.blocks, state.point, state.C)
+
+    def is_enough(entries: Array) -> bool:
+        if state.blocks.partition.largest > COMPONENTS.quick:
+            return False
+        return unknowns.claim(state.point.like(entries), lagrangian.multiplier(entries))[1].gap <= enough
+
+    start = lagrangian.point(unknowns.best_scale(state.point)[0].flat())
+    at, taken = follow_multiplier(lagrangian, start, steps, Memory(), is_enough)
+    if taken == steps and not is_enough(at.U):
+        at = lagrangian.update(at)
+    state.point, state.C = reduce_rank(state.point.like(at.U)), lagrangian.multiplier(at.U)
+    return max(taken, 1)
 
 
 def reduce_rank(point: Point) -> Point:
@@ -109,18 +115,26 @@ def reduce_rank(point: Point) -> Point:
 def diagonal_start(problem: BlockProblem) -> State:
     """Return V diagonal, all coordinates with the same weight."""
     m, f = problem.X.shape[1], problem.F.shape[1]
-    point = Point(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), np.eye(f) * REST, [])
+    point = Point(np.full(m, 1.0 / max(m, 1) ** 0.5), np.zeros((m, f)), np.eye(f) * COMPONENTS.rest, [])
     return State(Blocks(problem, Partition(np.arange(m))), point, [])
 
 
 def warm_start(problem: BlockProblem, first: Start) -> State:
     """Return the state of a sparse factor and its multipliers."""
-    rows = scipy.sparse.csr_array(cast(Sparse, first.U))
+    U = as_sparse(cast(Sparse, first.U))
+    partition = problem.partition_of(U)
+    C = problem.restrict_multiplier(partition, None if first.C is None else as_sparse(first.C))
+    return State(Blocks(problem, partition), point_of(problem, partition, U), C)
+
+
+def point_of(problem: BlockProblem, partition: Partition, U: Sparse) -> Point:
+    """Return the V of a factor, which is 0 between the groups.
+
+    A single coordinate has one intercept: what is left of its free part is not needed at an optimum.
+    """
+    rows = scipy.sparse.csr_array(U)
     penalised, free = rows[problem.penalised], np.linalg.lstsq(problem.basis, dense(rows[problem.free]))[0]
-    assert first.U is not None  # else there is nothing to start from
-    partition = problem.partition_of(as_sparse(first.U))
     weights = np.sqrt(np.asarray(penalised.multiply(penalised).sum(axis=1)).ravel())
-    # One intercept for each single coordinate: what is left of the free part is not needed at an optimum.
     intercepts, factors = (penalised @ free.T) * inverse_or_one(weights)[:, None], []
     for block in partition.blocks:
         inside = penalised[block]
@@ -128,21 +142,16 @@ def warm_start(problem: BlockProblem, first: Start) -> State:
         factors.append(np.vstack([dense(inside[:, used]), free[:, used]]))
     alone = np.flatnonzero(np.asarray(abs(penalised).sum(axis=0)).ravel() == 0.0)
     rest = psd_factor(free[:, alone] @ free[:, alone].T) if len(free) else np.zeros((0, 0))
-    point = Point(weights[partition.singles], intercepts[partition.singles], rest, factors)
-    return State(
-        Blocks(problem, partition),
-        point,
-        problem.restrict_multiplier(partition, None if first.C is None else as_sparse(first.C)),
-    )
+    return Point(weights[partition.singles], intercepts[partition.singles], rest, factors)
 
 
 def revive_coordinates(state: State) -> State:
     """Return a warm start with some weight on every coordinate, and blocks of full rank, so that each can come back."""
+    weights, intercepts, rest, factors = state.point
     blocks = state.blocks.partition.blocks
-    factors = [full_rank(U, len(block)) for U, block in zip(state.point.factors, blocks, strict=True)]
-    f = state.point.intercepts.shape[1]
-    point = Point(at_least(state.point.weights, WARM), state.point.intercepts, full_rank(state.point.rest, f), factors)
-    return State(state.blocks, point, state.C, state.near, state.looked)
+    factors = [full_rank(U, len(block)) for U, block in zip(factors, blocks, strict=True)]
+    rest = full_rank(rest, intercepts.shape[1])
+    return replace(state, point=Point(at_least(weights, COMPONENTS.warm), intercepts, rest, factors))
 
 
 def at_least(weights: Array, share: float) -> Array:
@@ -169,24 +178,24 @@ class Look(NamedTuple):
     joins: Pairs | None
 
 
-def look_at_pairs(state: State, claim: BlockCertificate, tol: float, poll: Poll) -> Look:
+def look_at_pairs(state: State, claim: BlockCertificate, tol: float) -> Look:
     """Look at all pairs where that is cheap or the gap has become small; else at those near their box the last time."""
     m = len(state.blocks.problem.c)
-    close = claim.gap <= max(tol, state.looked / 4) or m <= CHEAP
-    if state.near is not None and m > CHEAP:
-        found = look_at_near(state, claim, poll)
+    close = claim.gap <= max(tol, state.looked / 4) or m <= COMPONENTS.cheap
+    if state.near is not None and m > COMPONENTS.cheap:
+        found = look_at_near(state, claim)
         t = larger_t(state.blocks, claim.ratios, claim.least_t, found.failures)
         if len(found.failing) and claim.value - claim.bound(t) > tol:
             return Look(None, strongest(found))
     if state.near is not None and not close:
         return Look(None, None)
-    found = prove(state.blocks, claim, TRIES, poll)
-    state.near, state.looked = (found.pairs if len(found.pairs.j) < MOST_NEAR * m else None), claim.gap
+    found = prove(state.blocks, claim, 3, poll)
+    state.near, state.looked = (found.pairs if len(found.pairs.j) < COMPONENTS.most_near * m else None), claim.gap
     done = found.lower is not None and claim.value - found.lower <= tol
     return Look(found, None if done or not len(found.failing) else strongest(found))
 
 
-def look_at_near(state: State, claim: BlockCertificate, poll: Poll) -> Finding:
+def look_at_near(state: State, claim: BlockCertificate) -> Finding:
     """Return where the pairs that were near their box last violate the certificate now."""
     at = eliminate(state.blocks.problem, claim.ratios.u, claim.least_t)
     if at is None or state.near is None:
@@ -208,7 +217,7 @@ def is_giant(state: State, look: Look) -> bool:
     if look.joins is not None:
         partition = partition.join(look.joins.j, look.joins.k)
     if look.bound is not None:
-        far = look.bound.pairs.take(np.flatnonzero(np.abs(look.bound.pairs.G) > FAR * look.bound.pairs.side))
+        far = look.bound.pairs.take(np.flatnonzero(np.abs(look.bound.pairs.G) > COMPONENTS.far * look.bound.pairs.side))
         partition = partition.join(far.j, far.k)
     return 2 * partition.largest > len(partition.labels)
 
@@ -218,34 +227,18 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
     problem, old = state.blocks.problem, state.blocks.partition
     partition = old.join(pairs.j, pairs.k)
     blocks = Blocks(problem, partition)
-    m, f = problem.X.shape[1], problem.F.shape[1]
-    weights, intercepts = np.zeros(m), np.zeros((m, f))
-    weights[old.singles], intercepts[old.singles] = state.point.weights, state.point.intercepts
-    weights = at_least(weights, SMALL)
-    before = {int(old.labels[block[0]]): i for i, block in enumerate(old.blocks)}
+    before = state.point._replace(weights=at_least(state.point.weights, COMPONENTS.small))
+    point = point_of(problem, partition, problem.factor(old, *before))
+    known = problem.restrict_multiplier(partition, problem.multiplier(old, state.C))
     factors, multipliers = [], []
-    for block, data in zip(partition.blocks, blocks.data, strict=True):
-        s = len(block)
-        box = problem.box_of(block)
+    for block, data, U, C in zip(partition.blocks, blocks.data, point.factors, known, strict=True):
+        s, box, labels = len(block), problem.box_of(block), old.labels[block]
         M, right = data.columns(slice(s)).moment(ratios.u), problem.right_of(block, data)[:s, :s]
-        C = np.clip(M / ratios.largest - right, -box, box)
-        pieces = []
-        for label in np.unique(old.labels[block]):
-            place = np.flatnonzero(old.labels[block] == label)
-            if int(label) in before:
-                U = state.point.factors[before[int(label)]]
-                C[np.ix_(place, place)] = state.C[before[int(label)]]
-            else:
-                j = block[place[0]]
-                U = np.concatenate([weights[[j]], intercepts[j]])[:, None]
-            piece = np.zeros((s + f, U.shape[1]))
-            piece[place], piece[s:] = U[: len(place)], U[len(place) :]
-            pieces.append(piece)
-        factors.append(full_rank(np.hstack(pieces), s))
-        multipliers.append(C)
-    point = Point(weights[partition.singles], intercepts[partition.singles], state.point.rest, factors)
+        guess = np.clip(M / ratios.largest - right, -box, box)
+        multipliers.append(np.where(labels[:, None] == labels, C, guess))
+        factors.append(full_rank(U, s))
     near = None if state.near is None else apart(state.near, partition)
-    return State(blocks, point, multipliers, near, state.looked)
+    return State(blocks, point._replace(factors=factors), multipliers, near, state.looked)
 
 
 def apart(pairs: Pairs, partition: Partition) -> Pairs:

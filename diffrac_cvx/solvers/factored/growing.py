@@ -11,7 +11,6 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.certificates.block_problem import Indices
@@ -22,42 +21,17 @@ from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, 
 from diffrac_cvx.certificates.search import closer_to_feasible
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.factors import Factor, dense, diagonal
+from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
-from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, follow_multiplier, rotation_to_fewer
+from diffrac_cvx.solvers.factored.augmented_lagrangian import follow_multiplier, one_block, rotation_to_fewer
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.tuning import OUTWARDS
+from diffrac_cvx.solvers.factored.unknowns import OneFactor
 from diffrac_cvx.solvers.stopping import Iterate, Start, Stopping
-
-LEAST = 200  # coordinates, below which the problem on all of them takes as long
-MOST_FREE = 8  # coordinates without an l1 weight, each of which is in every core
-MOST_ENTRIES = 1e8  # of the data
-IN_VAIN = 60  # steps from a diagonal V without any bound, after which few features are tried whatever they promise
-FIRST = 40  # features to start from
-LEAST_NEW, NEW = 20, 0.5  # features that join at once: so many, or a share of those there are
-RANK = 8  # columns of U beyond those that matter, so that it can grow
-NEGLIGIBLE = 1e-5  # squared norm of a column of U, to the largest, below which it is dropped when features join
-DEAD = 1e-7  # of the largest diagonal entry of V, below which a feature leaves
-FAINT = 1e-4  # the same in a warm start
-SMALL, ALONG = 3e-3, 0.02  # sizes of the new entries of U, to the others: at random, and along violated directions
-STIFFNESS = 60.0  # of the augmented Lagrangian, times the number of features and c_i c_j
-STEPS = 40  # L-BFGS steps before the first certificate, then as many as there were
-MOST_STEPS = 800  # of a round
-FIRST_GAP = 0.03  # relative gap to which the problem on the first features is solved
-TARGET = 0.8  # of the gap to be proved next, to which it is solved then
-GOAL = 0.99  # of that gap, which is tried
-FIRST_GOAL = 0.3  # relative gap that is proved first
-CLOSER = 10.0  # by how much a smaller gap is tried where one is proved
-BACK = 3.0  # by how much a larger one is tried next where more is missing than can join
-LAST = 2.0  # times the tolerance, below which it is tried itself
-WORTHWHILE = 0.6  # of the gap that is proved, above which a gap is not tried
-VIOLATED = 1.001  # what a feature gains over what it costs, from which it would enter alone
-STALL = 1e-3  # of that gap: where nothing is violated, and the core is solved so far, there is no more to be gained
-ROUGH, ENOUGH = 4, 0.1  # certified points of the problem without l1 part at most, and its relative gap
 
 
 @dataclass
@@ -85,14 +59,13 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     free = int(np.sum(problem.c == 0.0))
     if not np.any(problem.a[problem.c > 0.0]):
         return False
-    if free > MOST_FREE or len(problem.c) < LEAST or problem.X.shape[0] * problem.X.shape[1] > MOST_ENTRIES:
+    if (
+        free > OUTWARDS.most_free
+        or len(problem.c) < OUTWARDS.least
+        or problem.X.shape[0] * problem.X.shape[1] > OUTWARDS.most_entries
+    ):
         return False
-    return first.U is None or 4 * int(np.sum(used_rows(first.U))) <= len(problem.c)
-
-
-def in_memory(problem: DirectionProblem) -> DirectionProblem:
-    """Return the problem with its columns as an array."""
-    return problem if problem.X.in_memory else replace(problem, X=array_points(problem.X.array()))
+    return first.U is None or 4 * int(np.sum(diagonal(first.U) > 0.0)) <= len(problem.c)
 
 
 def iterates(
@@ -103,15 +76,17 @@ def iterates(
     No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2): where the first features do
     no better, that is left to the solver that starts there, unless it has been tried.
     """
+    if not problem.X.in_memory:
+        problem = replace(problem, X=array_points(problem.X.array()))
     size = len(problem.c)
     state = first_features(problem) if first.U is None else warm_start(problem, first)
     floor = diagonal_floor(problem)
-    done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, FIRST_GAP, TARGET
+    done, bounds, goal, target, fraction = 0, Bracket(0.0, 1.0), 1.0, OUTWARDS.first_gap, OUTWARDS.target
     while done < max_iter:
-        steps = STEPS if done == 0 and first.U is None else max_iter - done
-        found = solve_on(problem, state, target, steps, stopping.poll)
+        steps = OUTWARDS.first_steps if done == 0 and first.U is None else max_iter - done
+        found = solve_on(problem, state, target, steps)
         if done == 0:
-            start, goal = best_alone(problem), max(stopping.tol, FIRST_GOAL * found.point.value)
+            start, goal = best_alone(problem), max(stopping.tol, OUTWARDS.first_goal * found.point.value)
             left = found.point.value >= floor and first.U is None and not always
             lower = 0.0 if left and len(problem.X) >= size else bound_without_l1(problem)
             bounds = Bracket(lower, start.value)
@@ -124,7 +99,7 @@ def iterates(
         bounds = Bracket(bounds.lower, min(bounds.upper, point.value))
         yield Iterate(point.U, done, dual, point, bounds)
         new = violated_alone(problem, state.chosen, dense(found.point.U))
-        most = max(LEAST_NEW, int(NEW * len(state.chosen)))
+        most = max(OUTWARDS.least_new, int(OUTWARDS.new_share * len(state.chosen)))
         look, before, looked = empty_look(problem), goal, 2 * len(new) < most
         if looked:
             core = Core(problem, state.chosen, found.dual.C, found.dual.excess)
@@ -134,8 +109,8 @@ def iterates(
             yield Iterate(point.U, done, dual, point, bounds)
             new = np.concatenate([new, look.needed[~np.isin(look.needed, new)]])
         # Where nothing is violated, what is missing is accuracy on the core.
-        fraction = TARGET if len(new) or goal < before else fraction / 3.0
-        if fraction < STALL:
+        fraction = OUTWARDS.target if len(new) or goal < before else fraction / 3.0
+        if fraction < OUTWARDS.settled:
             return
         target = max(target / 3.0, fraction * goal)
         if not looked:
@@ -154,11 +129,6 @@ def diagonal_floor(problem: DirectionProblem) -> float:
     return float(1.0 - np.max(squares / np.maximum(costs, 1e-300))) if others == 0 else 0.0
 
 
-def used_rows(U: Factor) -> npt.NDArray[np.bool_]:
-    """Return which rows of a factor are not zero."""
-    return diagonal(U) > 0.0
-
-
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
     """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
     alone = np.where(problem.c == 0.0, np.inf, gains_alone(problem))
@@ -168,8 +138,8 @@ def most_promising(problem: DirectionProblem, size: int) -> Indices:
 
 def first_features(problem: DirectionProblem) -> Grown:
     """Return the features that split best alone, and all without an l1 weight, with a factor at random."""
-    chosen = most_promising(problem, FIRST + int(np.sum(problem.c == 0.0)))
-    w, r = len(chosen), 2 * RANK
+    chosen = most_promising(problem, OUTWARDS.first + int(np.sum(problem.c == 0.0)))
+    w, r = len(chosen), 2 * OUTWARDS.spare_rank
     return Grown(chosen, np.random.default_rng(0).standard_normal((w, r)) / (w * r) ** 0.5, np.zeros((w, w)))
 
 
@@ -177,7 +147,7 @@ def warm_start(problem: DirectionProblem, first: Start) -> Grown:
     """Return the features on which a warm start is not faint, with its factor and multiplier on them."""
     given = scipy.sparse.csr_array(first.U if first.U is not None else np.zeros((len(problem.c), 1)))
     energies = np.asarray(given.multiply(given).sum(axis=1)).ravel()
-    chosen = np.flatnonzero((energies > FAINT * energies.max()) | (problem.c == 0.0))
+    chosen = np.flatnonzero((energies > OUTWARDS.faint * energies.max()) | (problem.c == 0.0))
     U = dense(given[chosen])
     C = np.zeros((len(chosen), len(chosen)))
     if first.C is not None:
@@ -191,30 +161,33 @@ def bound_without_l1(problem: DirectionProblem) -> float:
     """Return the lower bound of the problem with the l1 part's diagonal as ridge: |V|_1 >= tr V; O(n^2 D)."""
     ridge = without_l1(problem)
     lower, r = max(bound_at_equal_weights(ridge), 0.0), ridge.X.shape[1]
-    start = np.random.default_rng(0).standard_normal((r, min(r, RANK))) / max(r, 1)
-    for iterate in islice(augmented_lagrangian.iterates(ridge, ROUGH * 100, start), ROUGH):
+    start = np.random.default_rng(0).standard_normal((r, min(r, OUTWARDS.spare_rank))) / max(r, 1)
+    for iterate in islice(
+        augmented_lagrangian.iterates(ridge, OUTWARDS.rough_points * 100, start), OUTWARDS.rough_points
+    ):
         found = bracket(ridge, iterate.scaled or ridge.best_scale(iterate.U))
         lower = max(lower, found.lower)
-        if found.gap <= ENOUGH * found.upper:
+        if found.gap <= OUTWARDS.rough_gap * found.upper:
             break
     return lower
 
 
-def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: int, poll: Poll) -> Solved:
+def solve_on(problem: DirectionProblem, state: Grown, target: float, max_iter: int) -> Solved:
     """Return the solution on the core up to a gap, or what there is after the most steps of a round."""
     small = problem.restrict(state.chosen)
-    lagrangian, memory = Lagrangian(small, state.C), Memory()
-    lagrangian.stiffen(STIFFNESS * len(state.chosen))
+    lagrangian, memory = one_block(OneFactor(small), state.C, capped=False), Memory()
     start = dense(small.best_scale(state.U).U)
     at, done = lagrangian.point(start if start.any() else state.U), 0
     while True:
-        at, taken = follow_multiplier(lagrangian, at, min(max(STEPS, done // 2), max_iter - done), memory, poll)
+        at, taken = follow_multiplier(
+            lagrangian, at, min(max(OUTWARDS.first_steps, done // 2), max_iter - done), memory
+        )
         done += max(taken, 1)
-        found = judge(problem, small, at.U, lagrangian.multiplier(at.U), done)
-        if found.gap <= target or done >= min(max_iter, MOST_STEPS):
+        found = judge(problem, small, at.U, lagrangian.multiplier(at.U)[0], done)
+        if found.gap <= target or done >= min(max_iter, OUTWARDS.most_steps):
             return found
         at = lagrangian.update(at)
-        Q = rotation_to_fewer(at.U, NEGLIGIBLE)
+        Q = rotation_to_fewer(at.U, OUTWARDS.negligible)
         if Q is not None:
             memory.rotate(Q)
             at = lagrangian.point(at.U @ Q)
@@ -245,7 +218,7 @@ def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indi
     excess = pull.max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
     excess[chosen] = 0.0
     order = np.argsort(-excess, kind="stable")
-    return order[: int(np.sum(excess > VIOLATED))]
+    return order[: int(np.sum(excess > OUTWARDS.violated))]
 
 
 def look_closer(core: Core, found: Solved, bounds: Bracket, goal: float, tol: float) -> tuple[Look, float]:
@@ -256,24 +229,26 @@ def look_closer(core: Core, found: Solved, bounds: Bracket, goal: float, tol: fl
     """
     look, lower = empty_look(core.problem), bounds.lower
     while True:
-        goal = min(goal, max(tol, (bounds.upper - lower) / CLOSER))
-        tried = max(goal, found.gap / TARGET)
-        if tried > WORTHWHILE * (bounds.upper - lower) and tried > goal:
+        goal = min(goal, max(tol, (bounds.upper - lower) / OUTWARDS.closer))
+        tried = max(goal, found.gap / OUTWARDS.target)
+        if tried > OUTWARDS.worthwhile * (bounds.upper - lower) and tried > goal:
             return look._replace(lower=lower), goal
-        look = look_outside(core, *found.dual.at(bounds.upper - GOAL * tried))
+        look = look_outside(core, *found.dual.at(bounds.upper - OUTWARDS.tried * tried))
         if look.lower is None:
-            few = len(look.needed) <= NEW * len(core.chosen)
-            return look._replace(lower=lower), goal if few else min(BACK * tried, WORTHWHILE * (bounds.upper - lower))
+            few = len(look.needed) <= OUTWARDS.new_share * len(core.chosen)
+            return look._replace(lower=lower), goal if few else min(
+                OUTWARDS.back * tried, OUTWARDS.worthwhile * (bounds.upper - lower)
+            )
         lower = max(lower, look.lower)
         if tried <= tol:
             return look, goal
-        goal = tried / CLOSER if tried > LAST * CLOSER * tol else tol
+        goal = max(tol, tried / OUTWARDS.closer)
 
 
 def without_dead(problem: DirectionProblem, state: Grown) -> Grown:
     """Return the state without the features that are dead: later on, their multipliers matter."""
     energies = np.sum(state.U**2, axis=1)
-    keep = (energies > DEAD * energies.max(initial=0.0)) | (problem.c[state.chosen] == 0.0)
+    keep = (energies > OUTWARDS.dead * energies.max(initial=0.0)) | (problem.c[state.chosen] == 0.0)
     return Grown(state.chosen[keep], state.U[keep], state.C[np.ix_(keep, keep)])
 
 
@@ -281,12 +256,12 @@ def grow(problem: DirectionProblem, state: Grown, new: Indices, u: Array, look: 
     """Return the state with new features, with small entries of V."""
     chosen, C, order = join(problem, state.chosen, state.C, new, u, look)
     w, kept = len(chosen), len(state.chosen)
-    U = principal_columns(state.U, rtol=NEGLIGIBLE)
+    U = principal_columns(state.U, rtol=OUTWARDS.negligible)
     size = float(np.linalg.norm(U))
     along = look.directions[np.append(state.chosen, new)]
-    along *= ALONG * size / np.maximum(np.linalg.norm(along, axis=0), 1e-300)
-    r = U.shape[1] + along.shape[1] + RANK
-    wide = np.random.default_rng(0).standard_normal((w, r)) * (SMALL * size / (w * r) ** 0.5)
+    along *= OUTWARDS.along * size / np.maximum(np.linalg.norm(along, axis=0), 1e-300)
+    r = U.shape[1] + along.shape[1] + OUTWARDS.spare_rank
+    wide = np.random.default_rng(0).standard_normal((w, r)) * (OUTWARDS.small * size / (w * r) ** 0.5)
     wide[:kept, : U.shape[1]] += U
     wide[:, U.shape[1] : U.shape[1] + along.shape[1]] += along
     return Grown(chosen, wide[order], C)

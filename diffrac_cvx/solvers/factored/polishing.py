@@ -13,8 +13,7 @@ from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, psd_factor, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
-
-FITTED = 10  # steps in which a multiplier is fitted
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
 
 def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool = False) -> tuple[Scaled, Bracket]:
@@ -35,7 +34,7 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool =
             closer = closer_to_feasible(problem, M, C)
             lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
             if fitted:
-                closer = fit_from(problem, M, times(U, U.T), C, FITTED)
+                closer = fit_from(problem, M, times(U, U.T), C, ONE_BLOCK.fitting_steps)
                 lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
     return better, Bracket(float(lower), float(better.value))
 

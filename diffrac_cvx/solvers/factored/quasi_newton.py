@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 
-PAIRS = 10
-BACKTRACKS = 12
 NOISE = 1e-13  # of a function value, relative to 1 + |value|: below it, slopes decide
 FLAT = 1e-23  # decrease that a step promises, relative to 1 + |value|, below which gradients are rounding
 
@@ -28,7 +27,7 @@ class Memory:
     """Hold the last steps and the changes of the gradient along them, as matrices of the shape of the unknown."""
 
     def __init__(self) -> None:
-        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=PAIRS)
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=ONE_BLOCK.pairs)
 
     def add(self, step: Array, change: Array) -> None:
         """Keep a pair where the curvature along it is positive."""
@@ -79,7 +78,7 @@ def take_step(function: Callable[[Array], Point], at: Point, memory: Memory, met
     if not slope < -FLAT * (1.0 + abs(at.value)):
         return None
     length = 1.0 if memory.pairs else min(1.0, 0.3 * (inner(at.U, at.U) / inner(D, D)) ** 0.5)
-    for _ in range(BACKTRACKS):
+    for _ in range(ONE_BLOCK.backtracks):
         new = function(at.U + length * D)
         change = new.value - at.value
         hidden = change <= NOISE * (1.0 + abs(at.value)) and inner(D, new.gradient) <= -0.8 * slope

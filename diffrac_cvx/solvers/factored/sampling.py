@@ -24,49 +24,35 @@ from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.proof import clip_to_box
 from diffrac_cvx.certificates.row_bounds import Pass, certify_in_one_pass
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, top_eigenvalue
-from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
-from diffrac_cvx.points.points import Columns, Poll
+from diffrac_cvx.points.points import Columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian, spread_start
+from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start
 from diffrac_cvx.solvers.factored.polishing import without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
+from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
+from diffrac_cvx.solvers.factored.unknowns import OneFactor
 from diffrac_cvx.solvers.stopping import Iterate
-
-FROM = 40_000  # rows; below, all rows at once are as quick
-FEWEST = 2000  # rows of the first sample
-ROWS_PER_SQUARE = 8  # of the first sample, over D^2
-ROWS_PER_SQUARE_L1 = 3  # the same with an l1 part, where many entries of V are 0; more where they are cheap
-CHEAP = 0.02  # share of the rows that is cheap beside a pass over all of them
-LARGEST_SHARE = 0.5  # of all rows, in a sample
-MOST_ENTRIES = 2**25  # of a sample, 256 MB
-PERMUTED = 10_000_000  # rows up to which samples are taken from one permutation
-GROWTH = 2.5  # of the sample
-PROGRESS = 3.0  # factor by which a pass should shrink the gap; the sample is enlarged where it does not
-FIRST_TARGET = 1e-3  # gap on the first sample, whose own error is larger
-INNER = 0.1  # gap of a surrogate, over that of the last pass
-ROUNDS = 12  # of the augmented Lagrangian on one surrogate
-STEPS = 10  # of L-BFGS in a round
-SMALLEST_EIGENVALUE = 0.1  # of the surrogate's A + Diag(c)^2, in units of that of all rows
-SMALL = 1e-2  # size of columns by which a factor grows, over its own
 
 
 def many_rows(n: int, d: int) -> bool:
     """Whether a sample is so much smaller than the data that the surrogates pay."""
-    return n >= FROM and GROWTH * ROWS_PER_SQUARE * d**2 <= LARGEST_SHARE * n
+    return n >= SAMPLES.many and SAMPLES.growth * SAMPLES.rows_per_square * d**2 <= SAMPLES.largest_share * n
 
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
     """Yield the numbers of rows of the samples, in proportion to the entries of V; none is a large part of all rows."""
-    most = ROWS_PER_SQUARE * D**2
-    m = max(FEWEST, min(most, max(ROWS_PER_SQUARE_L1 * D**2, int(CHEAP * n))) if has_l1 else most)
-    while m <= min(LARGEST_SHARE * n, MOST_ENTRIES / D):
+    most = SAMPLES.rows_per_square * D**2
+    m = max(
+        SAMPLES.fewest, min(most, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap * n))) if has_l1 else most
+    )
+    while m <= min(SAMPLES.largest_share * n, SAMPLES.most_entries / D):
         yield m
-        m = int(GROWTH * m)
+        m = int(SAMPLES.growth * m)
 
 
 def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> DirectionProblem | None:
@@ -81,7 +67,7 @@ def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> 
         A = problem.A + sample.moment(1.0 / np.sqrt(np.maximum(q, last.floor))) - last.M
     W = problem.W
     B = W.T @ (A + np.diag(problem.c**2)) @ W
-    if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < SMALLEST_EIGENVALUE:
+    if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < SAMPLES.smallest_eigenvalue:
         return None
     values, Q = np.linalg.eigh(symmetric(A))
     root, zero = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T, np.zeros(len(A))
@@ -108,16 +94,16 @@ class Solved(NamedTuple):
     reached: bool
 
 
-def solve(small: DirectionProblem, U: Array, C: Array | None, target: float, poll: Poll) -> Solved:
+def solve(small: DirectionProblem, U: Array, C: Array | None, target: float) -> Solved:
     """Solve a surrogate to about a gap."""
-    lagrangian, memory = Lagrangian(small, C), Memory()
+    lagrangian, memory = one_block(OneFactor(small), C), Memory()
     at, done, reached = lagrangian.point(U), 0, False
-    for _ in range(ROUNDS):
-        at, taken = lagrangian.minimise(at, STEPS, memory, poll)
+    for _ in range(SAMPLES.rounds):
+        at, taken = lagrangian.minimise(at, ONE_BLOCK.steps_of_a_multiplier, memory)
         done += max(taken, 1)
-        C = lagrangian.multiplier(at.U) if small.has_l1 else None
+        C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
         reached = gap_of(small, small.best_scale(at.U), C) <= target
-        if reached or (taken < STEPS and C is None):
+        if reached or (taken < ONE_BLOCK.steps_of_a_multiplier and C is None):
             break
         at = lagrangian.update(at)
     if C is None:
@@ -135,14 +121,14 @@ def grow(problem: DirectionProblem, last: Pass) -> Array:
     violation = last.M - problem.A - np.diag(problem.c**2) - (0.0 if last.C is None else last.C)
     values, vectors = np.linalg.eigh(symmetric(violation))
     new = vectors[:, values > 0.0][:, -free:]
-    return np.column_stack([U, SMALL * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
+    return np.column_stack([U, SAMPLES.small * np.sqrt(np.sum(U**2) / max(new.shape[1], 1)) * new])
 
 
-def take_sample(problem: DirectionProblem, m: int, poll: Poll = time_budget.poll) -> Columns:
+def take_sample(problem: DirectionProblem, m: int) -> Columns:
     """Return m rows; a larger sample contains the smaller ones, unless there are very many rows."""
     n, rng = len(problem.X), np.random.default_rng(0)
-    chosen = rng.permutation(n)[:m] if n <= PERMUTED else rng.choice(n, m, replace=False, shuffle=False)
-    return array_points(problem.X.take(np.sort(chosen), poll))
+    chosen = rng.permutation(n)[:m] if n <= SAMPLES.permuted else rng.choice(n, m, replace=False, shuffle=False)
+    return array_points(problem.X.take(np.sort(chosen)))
 
 
 def iterates(
@@ -151,58 +137,39 @@ def iterates(
     max_iter: int,
     U: Array | None = None,
     C: Array | None = None,
-    poll: Poll = time_budget.poll,
     to_the_end: bool = False,
 ) -> Iterator[Iterate]:
     """Yield a point, its multiplier and its proved bracket after every pass over all rows.
 
     With an l1 part they end where larger samples do not help, or would be nearly all rows, unless V is not to be
-    looked for otherwise.
-
-    Parameters
-    ----------
-    problem : DirectionProblem
-        Its rows are read in passes.
-    tol : float
-        Gap that is wanted; no surrogate is solved more accurately than it asks for.
-    max_iter : int
-        L-BFGS steps in all.
-    U, C : arrays, optional
-        Start.
-    poll : callable
-        Called once per block of rows and evaluation; it may raise to leave.
-    to_the_end : bool
-        Whether steps on all rows, a pass each, follow where samples do not suffice and there is an l1 part.
+    looked for otherwise: then, ``to_the_end``, steps on all rows follow, a pass each.  No surrogate is solved more
+    accurately than the tolerance asks for.
     """
     n, D = problem.X.shape
     done, best = 0, None
+    if U is not None:
+        best = certify_in_one_pass(problem, U, C)
+        yield propose(best, 0)
     for m in sample_sizes(n, D, problem.has_l1):
-        sample = take_sample(problem, m, poll)
-        if best is None and U is not None:
-            best = certify_in_one_pass(problem, U, C, poll)
-            yield propose(best, 0)
-        shrinks = True
+        sample, shrinks = take_sample(problem, m), True
         while shrinks and done < max_iter:
             small = surrogate(problem, sample, best)
             if small is None:
                 break
-            solved = solve(small, *start_from(problem, best), wanted(best, tol), poll)
+            solved = solve(small, *start_from(problem, best), wanted(best, tol))
             done += solved.steps
-            found = certify_in_one_pass(problem, solved.U, solved.C, poll)
+            found = certify_in_one_pass(problem, solved.U, solved.C)
             yield propose(found, done)
-            shrinks = best is None or PROGRESS * found.bounds.gap <= best.bounds.gap
+            shrinks = best is None or SAMPLES.progress * found.bounds.gap <= best.bounds.gap
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
             if not (shrinks or solved.reached or to_the_end) and is_split(problem, best.point.U):
                 return  # more rows would not help
     if problem.has_l1 and not to_the_end:
         return
-    if best is None and U is not None:
-        best = certify_in_one_pass(problem, U, C, poll)
-        yield propose(best, 0)
     progress = augmented_lagrangian.StallDetector()
-    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best), poll):
+    for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best)):
         C = None if iterate.dual is None or iterate.dual.C is None else dense(iterate.dual.C)
-        seen = certify_in_one_pass(problem, dense(iterate.U), C, poll)
+        seen = certify_in_one_pass(problem, dense(iterate.U), C)
         proposed = propose(seen, iterate.n_iter + done)
         yield proposed
         if progress.ended(proposed, taken=1):
@@ -224,7 +191,7 @@ def is_split(problem: DirectionProblem, U: Factor) -> bool:
 
 def wanted(last: Pass | None, tol: float) -> float:
     """Return the gap to which a surrogate is solved: no smaller than the next pass can show."""
-    return FIRST_TARGET if last is None else max(INNER * last.bounds.gap, tol / 4)
+    return SAMPLES.first_target if last is None else max(SAMPLES.inner * last.bounds.gap, tol / 4)
 
 
 def start_from(problem: DirectionProblem, last: Pass | None) -> tuple[Array, Array | None]:

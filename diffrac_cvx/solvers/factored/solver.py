@@ -19,6 +19,7 @@ from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, prob
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.solvers.factored import augmented_lagrangian, components, growing, sampling
+from diffrac_cvx.solvers.factored.tuning import OUTWARDS
 from diffrac_cvx.solvers.stopping import Callback, Iterate, Start, Stopping, solve_by_iterates
 
 MATRICES = 16  # of the size of V, that the solver holds where V is one block
@@ -119,7 +120,7 @@ def low_rank(
         shape = getattr(X, "shape", ())
         many = len(shape) == 2 and sampling.many_rows(*shape)
         by_columns = penalty.has_l1 and not many
-        return as_points(X, by_rows=many, by_columns=by_columns, depth=6, poll=stopping.poll)
+        return as_points(X, by_rows=many, by_columns=by_columns, depth=6)
 
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
         return take_turns(Turn(problem, first, stopping, working_set))
@@ -131,30 +132,14 @@ def low_rank(
 
 
 class Turn(NamedTuple):
-    """What a way of solving starts from.
-
-    Attributes
-    ----------
-    problem : DirectionProblem
-        The problem, in the form that the way before left it.
-    first : Start
-        Where to start.
-    stopping : Stopping
-        The limits.
-    by_parts : bool
-        Whether a few coordinates, or components, may be solved for first.
-    done : int
-        Iterations of the ways before.
-    end : Iterate, optional
-        The last point of the way before.
-    """
+    """What a way of solving starts from; the problem is in the form that the way before left it."""
 
     problem: DirectionProblem
     first: Start
     stopping: Stopping
-    by_parts: bool
-    done: int = 0
-    end: Iterate | None = None
+    by_parts: bool  # whether a few coordinates, or components, may be solved for first
+    done: int = 0  # iterations of the ways before
+    end: Iterate | None = None  # the last point of the way before
 
     @property
     def steps(self) -> int:
@@ -189,7 +174,7 @@ def by_samples(turn: Turn) -> Way:
         return turn
     to_the_end = not problem.X.fits(2.0 * COPIES, available_memory())
     U, C = turn.first.as_dense
-    points = sampling.iterates(problem, stopping.tol, turn.steps, U, C, stopping.poll, to_the_end)
+    points = sampling.iterates(problem, stopping.tol, turn.steps, U, C, to_the_end)
     after = yield from follow(turn, points)
     if not problem.has_l1 or to_the_end:
         return None
@@ -203,8 +188,8 @@ def outwards(turn: Turn, *, always: bool = False) -> Way:
     """Solve from a few features outwards, unless a diagonal V may be better."""
     if not may_grow(turn):
         return turn
-    whole = growing.in_memory(turn.problem)
-    after = yield from follow(turn, growing.iterates(whole, turn.stopping, turn.steps, turn.first, always=always))
+    points = growing.iterates(turn.problem, turn.stopping, turn.steps, turn.first, always=always)
+    after = yield from follow(turn, points)
     return None if always or after.done > turn.done else turn
 
 
@@ -219,9 +204,9 @@ def by_components(turn: Turn) -> Way:
     if not (turn.by_parts and problem.has_l1 and components.is_worth_trying(problem, turn.first)):
         return turn
     grows = may_grow(turn)
-    points = components.iterates(problem, stopping.tol, turn.steps, turn.first, stopping.poll)
+    points = components.iterates(problem, stopping.tol, turn.steps, turn.first)
     after = yield from follow(turn, until_in_vain(points) if grows else points)
-    if grows and after.end is not None and is_in_vain(after.end, after.end.n_iter):
+    if grows and after.end is not None and is_in_vain(after.end):
         return (yield from outwards(turn._replace(done=after.done), always=True))
     return after
 
@@ -230,13 +215,13 @@ def until_in_vain(points: Iterator[Iterate]) -> Iterator[Iterate]:
     """Yield points up to the first that proves nothing after many steps."""
     for point in points:
         yield point
-        if is_in_vain(point, point.n_iter):
+        if is_in_vain(point):
             return
 
 
-def is_in_vain(point: Iterate, steps: int) -> bool:
+def is_in_vain(point: Iterate) -> bool:
     """Whether nothing is proved after many steps."""
-    return steps >= growing.IN_VAIN and point.bounds is not None and point.bounds.lower <= 0.0
+    return point.n_iter >= OUTWARDS.steps_in_vain and point.bounds is not None and point.bounds.lower <= 0.0
 
 
 def as_one_block(turn: Turn) -> Way:
@@ -254,7 +239,7 @@ def as_one_block(turn: Turn) -> Way:
     if not problem.X.in_memory:
         U, C = (first if end is None else Start(end.U)).as_dense
         rows = problem_by_rows(problem)
-        points = sampling.iterates(rows, stopping.tol, turn.steps, U, C, stopping.poll, to_the_end=True)
+        points = sampling.iterates(rows, stopping.tol, turn.steps, U, C, to_the_end=True)
     elif end is not None and end.scaled is not None:
         points = iterates_on_all(problem, Start(end.U, multiplier_at(problem, end.scaled.q)), turn)
     else:
@@ -267,7 +252,7 @@ def iterates_on_all(problem: DirectionProblem, first: Start, turn: Turn) -> Iter
     """Yield points of the problem on all coordinates."""
     given, C = first.as_dense
     U = None if given is None else with_small_entries(given)
-    return augmented_lagrangian.iterates(problem, turn.steps, U, C, turn.stopping.poll)
+    return augmented_lagrangian.iterates(problem, turn.steps, U, C)
 
 
 def multiplier_at(problem: DirectionProblem, q: Array) -> Array:

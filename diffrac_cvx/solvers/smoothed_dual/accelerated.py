@@ -8,20 +8,30 @@ import numpy as np
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.direction_bounds import Dual
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
-from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import first_point, theta
 from diffrac_cvx.solvers.stopping import Iterate
 
-FIRST_EPS = (1e-3, 1e-2)  # eps of the first stage is the tolerance on the gap, within these
-SHRINK = 0.3  # eps from one stage to the next
-STAGE_END = 0.3  # a stage ends when its smoothed gap is below this times eps
-LAST_EPS = 1e-9
-CHECK_EVERY = 20
-MOST_DOUBLINGS = 100
+
+@dataclass(frozen=True)
+class Stages:
+    """The numbers that steer the stages; none of them can make a bracket false."""
+
+    least_first_eps: float = 1e-3  # eps of the first stage is the tolerance on the gap, within these
+    most_first_eps: float = 1e-2
+    last_eps: float = 1e-9
+    shrink: float = 0.3  # eps from one stage to the next
+    end: float = 0.3  # a stage ends when its smoothed gap is below this times eps
+    steps: int = 20  # between certificates
+    most_doublings: int = 100  # of the curvatures, in a step
+    easing: float = 0.85  # of the curvatures after a step
+
+
+STAGES = Stages()
 
 
 class DualPoint(NamedTuple):
@@ -65,7 +75,7 @@ class Stage:
     def step(self, ahead: DualPoint, here: Smoothed, factor: float) -> tuple[DualPoint, float, float]:
         """Return the proximal step from an extrapolated point, its smooth value, and the factor that it took."""
         grad_C = self.scale * here.grad_C
-        for _ in range(MOST_DOUBLINGS):
+        for _ in range(STAGES.most_doublings):
             step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
             u = prox_inverse(ahead.u - step_u * here.grad_u, step_u, len(ahead.u))
             C = np.clip(ahead.C - step_C * grad_C, -self.dual.box, self.dual.box)
@@ -106,23 +116,20 @@ class StageState(NamedTuple):
 
 
 def iterates(
-    problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float, poll: Poll
+    problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
 ) -> Iterator[Iterate]:
-    """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0.
-
-    ``poll`` is called at every iteration; it may raise to leave.
-    """
+    """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0."""
     dual = SmoothedDual(problem.X, problem.W, problem.box)
     u, scale = first_point(problem, dual, U)
-    eps = float(np.clip(tol, *FIRST_EPS))
+    eps = float(np.clip(tol, STAGES.least_first_eps, STAGES.most_first_eps))
     if U is not None:
-        eps = float(np.clip(bracket_any(problem, problem.best_scale(U)).gap, 1e-5, FIRST_EPS[1]))
+        eps = float(np.clip(bracket_any(problem, problem.best_scale(U)).gap, 1e-5, STAGES.most_first_eps))
     stage = Stage.at(dual, eps, scale, u)
     start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
     end = StageState(eps=eps, dual=start, U=dual.W, factor=0.1 / eps, n_iter=0, finished=False)
     ends: list[StageState] = []
-    while eps > LAST_EPS and end.n_iter < max_iter:
-        for step in run_stage(stage, end, max_iter, poll):
+    while eps > STAGES.last_eps and end.n_iter < max_iter:
+        for step in run_stage(stage, end, max_iter):
             yield step.iterate()
         end = step
         ends.append(end)
@@ -130,12 +137,12 @@ def iterates(
             if end.finished and len(ends) >= order:
                 yield extrapolate(ends[-order:], dual.box)
         scale = theta(problem, dual, end.U, scale) if problem.has_l1 else scale
-        eps *= SHRINK
+        eps *= STAGES.shrink
         stage = Stage.at(dual, eps, scale, end.dual.u)
-        end = end._replace(eps=eps, factor=end.factor / SHRINK, dual=stage.point(end.dual.u, end.dual.C))
+        end = end._replace(eps=eps, factor=end.factor / STAGES.shrink, dual=stage.point(end.dual.u, end.dual.C))
 
 
-def run_stage(stage: Stage, start: StageState, max_iter: int, poll: Poll) -> Iterator[StageState]:
+def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageState]:
     """Yield the state of the stage every few iterations, and its last one."""
     last = ahead = start.dual
     done, factor, t = start.n_iter, start.factor, 1.0
@@ -144,8 +151,8 @@ def run_stage(stage: Stage, start: StageState, max_iter: int, poll: Poll) -> Ite
         here = stage.dual.smooth_part(ahead.D, stage.eps)
         new, value, factor = stage.step(ahead, here, factor)
         done += 1
-        finished = stage.gap(new, value, here) < STAGE_END * stage.eps
-        if finished or done >= max_iter or done % CHECK_EVERY == 0:
+        finished = stage.gap(new, value, here) < STAGES.end * stage.eps
+        if finished or done >= max_iter or done % STAGES.steps == 0:
             yield StageState(eps=stage.eps, dual=new, U=here.U, factor=factor, n_iter=done, finished=finished)
         if finished or done >= max_iter:
             return
@@ -153,7 +160,7 @@ def run_stage(stage: Stage, start: StageState, max_iter: int, poll: Poll) -> Ite
             t = 1.0  # a restart: the momentum would increase the objective
         t, weight = momentum(t)
         ahead = DualPoint(*(a + weight * (a - b) for a, b in zip(new, last, strict=True)))  # D is linear in (u, C)
-        last, factor = new, factor * 0.85
+        last, factor = new, factor * STAGES.easing
 
 
 def extrapolate(ends: Sequence[StageState], box: Array) -> Iterate:

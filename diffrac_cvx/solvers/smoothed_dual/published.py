@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import Dual
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE, momentum, whitener, whitener_of_gram
-from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse
 from diffrac_cvx.solvers.stopping import Iterate
@@ -58,19 +58,11 @@ def relaxed_gap(
 
 
 def iterates(
-    problem: DirectionProblem,
-    eps: float,
-    U: Array | None,
-    C: Array | None,
-    max_iter: int,
-    *,
-    own_rule: bool,
-    poll: Poll,
+    problem: DirectionProblem, eps: float, U: Array | None, C: Array | None, max_iter: int, *, own_rule: bool
 ) -> Iterator[Iterate]:
     """Yield a point every few iterations; once (21) is solved to eps log d, rescale its l1 part and continue.
 
     With own_rule, it ends by the paper's rule: (21) solved to eps log d, with its l1 part at the right scale.
-    ``poll`` is called at every iteration; it may raise to leave.
     """
     dual = published_dual(problem)
     n, r = dual.Z.shape

@@ -94,17 +94,14 @@ def fista(
     def iterates(problem: DirectionProblem, start: Start) -> Iterator[Iterate]:
         size = problem.X.shape[1]
         require_memory(MATRICES * 8.0 * size**2, f"fista in {size} features", "use low_rank")
-        first = start.as_dense
-        if first.U is not None and is_sparse(start.U):
-            yield Iterate(first.U, 0, Dual(C=first.C))
+        U, C = start.as_dense
+        if U is not None and is_sparse(start.U):
+            yield Iterate(U, 0, Dual(C=C))
         if variant == "accelerated":
-            yield from accelerated.iterates(problem, first.U, first.C, stopping.max_iter, tol, stopping.poll)
+            yield from accelerated.iterates(problem, U, C, stopping.max_iter, tol)
             return
         eps = tol / (2 * max(np.log(problem.W.shape[1]), 1.0)) if epsilon is None else epsilon
-        own = epsilon is not None
-        yield from published.iterates(
-            problem, eps, first.U, first.C, stopping.max_iter, own_rule=own, poll=stopping.poll
-        )
+        yield from published.iterates(problem, eps, U, C, stopping.max_iter, own_rule=epsilon is not None)
 
     exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
     with in_range():

@@ -13,7 +13,8 @@ from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.weights import mean_of, shares_within, weigh_rows
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.weights import as_weighted_data, every_point, mean_of, shares_within, weigh_rows
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
@@ -60,7 +61,7 @@ class Split:
     cut: float
     result: Result
 
-    def label(self, X: Array) -> Array:
+    def label(self, X: Array | Points) -> Array:
         """Return labels in {-1, 1} of points, (n,)."""
         return np.where(X @ self.v > self.cut, 1.0, -1.0)
 
@@ -113,56 +114,20 @@ def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[
 
 
 def split_points(
-    X: Array,
-    setting: Setting,
-    *,
-    start: Result | None = None,
-    tol: float = 1e-3,
-    time_limit: float | None = None,
-    shares: Array | None = None,
+    X: Points, setting: Setting, *, start: Result | None = None, tol: float = 1e-3, time_limit: float | None = None
 ) -> Split:
-    """Solve the relaxation, round it, and split along the direction of the labels found, as `DiffracClustering` does.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data, not necessarily centred.
-    setting : Setting
-        Weights.
-    start : Result, optional
-        Solution of a near problem.
-    tol, time_limit : float
-        As for `low_rank`.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
-    """
-    points = array_points(X - mean_of(X, shares), shares)
-    limits: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
-    if X.shape[1] > X.shape[0] and setting.lam > 0.0:
-        limits["rtol"] = WIDE_GAP
-    result = low_rank(X, setting.nu, setting.penalty, start=start, sample_weight=shares, **limits)
-    y = kmeans_centered(result.F, shares)
-    v = best_direction(points, y - points.mean_of(y), *setting.penalty.weights(X.shape[1]))
-    return Split(setting, v, threshold(X @ v, shares), result)
+    """Solve the relaxation, round it, and split along the direction of the labels, as `DiffracClustering` does."""
+    rtol = WIDE_GAP if X.shape[1] > X.shape[0] and setting.lam > 0.0 else 0.0
+    result = low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit, rtol=rtol)
+    y = kmeans_centered(result.F, X.shares)
+    v = best_direction(X, y - X.mean_of(y), *setting.penalty.weights(X.shape[1]))
+    return Split(setting, v, threshold(X @ v, X.shares), result)
 
 
-def follow_path(
-    X: Array, settings: Sequence[Setting], *, tol: float, clock: Clock, shares: Array | None = None
-) -> list[PathEntry]:
-    """Split all points at each setting, each solved from the one before; fewer entries where the time is over.
+def follow_path(X: Points, settings: Sequence[Setting], *, tol: float, clock: Clock) -> list[PathEntry]:
+    """Split all points at each setting, in the order of `list_settings`, each solved from the one before.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data, centred.
-    settings : sequence of Setting
-        In the order of `list_settings`.
-    tol : float
-        Proved gap of each.
-    clock : Clock
-        Time for all; the first setting is always solved.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+    Where the time is over there are fewer entries, but always one.
     """
     entries: list[PathEntry] = []
     start = None
@@ -170,22 +135,22 @@ def follow_path(
         if entries and clock.is_over:
             break
         with spend(clock.budget):
-            split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left, shares=shares)
-            entries.append(judge_split(X, split, shares))
+            split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left)
+            entries.append(judge_split(X, split))
         start = split.result if split.result.G is not None else start
     return entries
 
 
-def judge_split(X: Array, split: Split, shares: Array | None = None) -> PathEntry:
+def judge_split(X: Points, split: Split) -> PathEntry:
     """Return what is known of a split of all points."""
     setting, labels = split.setting, split.label(X)
     known: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
     return PathEntry(
         split,
         labels,
-        certify_labels(X, labels, split.result, **known, sample_weight=shares).gap,
-        eigenvalue_ratio(weigh_rows(split.result.F, shares)),
-        find_reservations(X, labels, split.result, **known, shares=shares),
+        certify_labels(X, labels, split.result, **known).gap,
+        eigenvalue_ratio(weigh_rows(split.result.F, X.shares)),
+        find_reservations(X, labels, split.result, **known, shares=X.shares),
     )
 
 
@@ -203,29 +168,25 @@ def draw_halves(n: int, n_resamples: int, rng: np.random.Generator) -> list[tupl
 
 
 def judge_half(
-    X: Array,
-    half: tuple[Indices, Indices],
-    entries: Sequence[PathEntry],
-    *,
-    tol: float,
-    clock: Clock,
-    shares: Array | None = None,
+    X: Points, half: tuple[Indices, Indices], entries: Sequence[PathEntry], *, tol: float, clock: Clock
 ) -> list[HeldOut]:
     """Split half of the points at each setting and predict the others; fewer entries where the time is over."""
-    kept, left_out = half
-    inside, outside = (shares_within(shares, part) for part in half)
+    kept, left_out = (X.array()[part] for part in half)
+    inside, outside = (shares_within(X.shares, part) for part in half)
+    points = array_points(as_weighted_data(kept, every_point(inside), warn=False), inside)
+    left_out = left_out - mean_of(kept, inside)
     found = []
     for entry in entries:
         if clock.is_over:
             break
         limits: dict[str, Any] = {"tol": tol, "time_limit": clock.left}
         with spend(clock.budget):
-            split = split_points(X[kept], entry.split.setting, start=entry.split.result, shares=inside, **limits)
-        predicted = split.label(X[left_out])
+            split = split_points(points, entry.split.setting, start=entry.split.result, **limits)
+        predicted = split.label(left_out)
         found.append(
             HeldOut(
-                float(agreements(np.stack([predicted, entry.labels[left_out]]), outside)[0, 1]),
-                squared_correlation(X[left_out] @ split.v, predicted, outside),
+                float(agreements(np.stack([predicted, entry.labels[half[1]]]), outside)[0, 1]),
+                squared_correlation(left_out @ split.v, predicted, outside),
                 split.v != 0.0,
             )
         )

@@ -42,19 +42,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A split of points in two by an affine function.
-
-    Attributes
-    ----------
-    setting : Setting
-        Where on the grid.
-    v : (d,) array
-        The direction.
-    cut : float
-        The threshold on the projections X v.
-    result : Result
-        The relaxation's solution.
-    """
+    """A split of centred points in two by a threshold on the projections X v, and the relaxation's solution."""
 
     setting: Setting
     v: Array
@@ -68,43 +56,21 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class PathEntry:
-    """What is known of one setting from all points.
-
-    Attributes
-    ----------
-    split : Split
-        The split.
-    labels : (n,) array
-        In {-1, 1}.
-    label_gap, eigenvalue_ratio : float
-        Proved distance of the labels from the optimum of Eq. (9); second eigenvalue of Y over the first.
-    reservations : tuple of Reservation
-        Why the split may be no answer.
-    """
+    """What is known of one setting from all points."""
 
     split: Split
-    labels: Array
-    label_gap: float
-    eigenvalue_ratio: float
+    labels: Array  # (n,), in {-1, 1}
+    label_gap: float  # their proved distance from the optimum of Eq. (9)
+    eigenvalue_ratio: float  # second eigenvalue of Y over the first
     reservations: tuple[Reservation, ...]
 
 
 class HeldOut(NamedTuple):
-    """What one half of the points says about the other at one setting.
+    """What one half of the points says about the other at one setting."""
 
-    Attributes
-    ----------
-    agreement : float
-        Of the labels predicted with those of the split of all points: their adjusted Rand index.
-    separation : float
-        Squared correlation of the labels predicted and the projections.
-    selected : (d,) array of bool
-        Features with a nonzero coefficient.
-    """
-
-    agreement: float
-    separation: float
-    selected: npt.NDArray[np.bool_]
+    agreement: float  # of the labels predicted with those of the split of all points: their adjusted Rand index
+    separation: float  # squared correlation of the labels predicted and the projections
+    selected: npt.NDArray[np.bool_]  # features with a nonzero coefficient
 
 
 def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[Setting]:
@@ -205,26 +171,15 @@ def agreements(labels: Array, shares: Array | None = None) -> Array:
 
     With :math:`\binom{\cdot}{2}` the pairs of points, it is the number of pairs together in both, minus its mean under
     random labels with the same sizes, over what two equal splits would give.  Where the points have shares of the
-    weight, pairs are drawn by these, with replacement, so that only the proportions count.
-
-    Parameters
-    ----------
-    labels : (m, n) array
-        Splits, in {-1, 1}.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
-
-    Returns
-    -------
-    (m, m) array
-        Symmetric; 1 for equal splits, about 0 for independent ones.
+    weight, pairs are drawn by these, with replacement, so that only the proportions count.  Labels are (m, n), in
+    {-1, 1}; the result is (m, m), 1 for equal splits and about 0 for independent ones.
     """
     m, n = labels.shape
     above = (labels > 0).astype(float)
     weighed, total = (above, float(n)) if shares is None else (above * shares, 1.0)
     both = weighed @ above.T
     sizes = weighed.sum(axis=1)
-    pairs: Callable[[Any], Any] = pairs_of_points if shares is None else np.square
+    pairs: Callable[[Any], Any] = (lambda count: count * (count - 1.0) / 2.0) if shares is None else np.square
     first = np.broadcast_to(sizes[:, None], (m, m))
     second = first.T
     cells = np.stack([both, first - both, second - both, total - first - second + both])
@@ -235,11 +190,6 @@ def agreements(labels: Array, shares: Array | None = None) -> Array:
     single = np.asarray(~above.any(axis=1) | above.all(axis=1))
     usable = (spread > 0.0) & ~single[:, None] & ~single[None, :]
     return np.where(usable, (together - expected) / np.where(usable, spread, 1.0), 0.0)
-
-
-def pairs_of_points(count: Array | float) -> Array:
-    """Return the number of pairs among points."""
-    return np.asarray(count) * (np.asarray(count) - 1.0) / 2.0
 
 
 CRITERIA = {  # each an entry of the table; the largest is best
@@ -261,27 +211,14 @@ def tabulate(
 
     Where no half was solved at a setting, its "stability" and "separation" are NaN; where that holds for all settings
     and one of these is asked for, the consensus chooses.
-
-    Parameters
-    ----------
-    entries : sequence of PathEntry
-        The settings.
-    halves : sequence of sequences of HeldOut
-        What each half says of the first settings.
-    criterion : str
-        One of `CRITERIA`.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
     settings = [entry.split.setting for entry in entries]
     labels = np.stack([entry.labels for entry in entries])
-    table: dict[str, Any] = {
-        f"param_{name}": column for name, column in zip(Setting._fields, np.array(settings).T, strict=True)
-    }
-    table["params"] = [setting._asdict() for setting in settings]
-    table |= table_of_halves(entries, halves)
     usable = np.array([not entry.reservations for entry in entries])
-    table |= {
+    table: dict[str, Any] = {
+        **{f"param_{name}": np.array([getattr(setting, name) for setting in settings]) for name in Setting._fields},
+        "params": [setting._asdict() for setting in settings],
+        **table_of_halves(entries, halves),
         "consensus": mean_agreement(labels, usable, shares),
         "eigenvalue_ratio": np.array([-entry.eigenvalue_ratio for entry in entries]),
         "label_gap": np.array([-entry.label_gap for entry in entries]),
@@ -299,32 +236,26 @@ def tabulate(
 
 
 def table_of_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]]) -> dict[str, Array]:
-    """Return what the halves say of each setting: means over those that were solved there."""
+    """Return what the halves say of each setting: means over those that were solved there, NaN where none was."""
     m, d = len(entries), len(entries[0].split.v)
-    agreement = np.full((len(halves), m), np.nan)
-    apart = np.full((len(halves), m), np.nan)
-    used = np.zeros((m, d))
-    for i, half in enumerate(halves):
-        for j, found in enumerate(half):
-            agreement[i, j], apart[i, j] = found.agreement, found.separation
-            used[j] += found.selected
-    count = np.isfinite(agreement).sum(axis=0)
-    some = np.maximum(count, 1)
-    mean = np.where(count > 0, np.nansum(agreement, axis=0) / some, np.nan)
+    means, spread = np.full((m, 2 + d), np.nan), np.full(m, np.nan)
+    solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
+    for j, found in enumerate(solved):
+        if found:
+            values = np.array([[one.agreement, one.separation, *one.selected] for one in found])
+            means[j], spread[j] = values.mean(axis=0), values[:, 0].std()
     return {
-        "stability": mean,
-        "std_stability": np.where(count > 0, np.sqrt(np.nansum((agreement - mean) ** 2, axis=0) / some), np.nan),
-        "separation": np.where(count > 0, np.nansum(apart, axis=0) / some, np.nan),
-        "n_resamples": count,
-        "selection_frequencies": np.where(count[:, None] > 0, used / some[:, None], np.nan),
+        "stability": means[:, 0],
+        "std_stability": spread,
+        "separation": means[:, 1],
+        "n_resamples": np.array([len(found) for found in solved]),
+        "selection_frequencies": means[:, 2:],
     }
 
 
 def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_], shares: Array | None = None) -> Array:
     """Return the mean adjusted Rand index of each split with the usable ones, itself left out."""
-    weights = np.where(usable, 1.0, 0.0) if usable.any() else np.ones(len(labels))
-    weights = np.tile(weights, (len(labels), 1))
-    np.fill_diagonal(weights, 0.0)
+    weights = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) * (1.0 - np.eye(len(labels)))
     total = weights.sum(axis=1)
     means = (agreements(labels, shares) * weights).sum(axis=1) / np.maximum(total, 1.0)
     return np.asarray(np.where(total > 0.0, means, 1.0))
@@ -333,10 +264,7 @@ def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_], shares: Array |
 def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.NDArray[np.int64]:
     """Return ranks from 1: usable settings first, the larger score first; of equal ones the more stable, the first."""
     keys = [-np.nan_to_num(np.round(values, TIE), nan=-np.inf) for values in (stability, score)]
-    order = np.lexsort((np.arange(len(score)), *keys, ~usable))
-    ranks = np.empty(len(score), dtype=np.int64)
-    ranks[order] = np.arange(1, len(score) + 1)
-    return ranks
+    return np.argsort(np.lexsort((*keys, ~usable))) + 1
 
 
 def find_best(table: dict[str, Any]) -> int:

@@ -106,11 +106,9 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tells = bool(self.verbose) and not callable(self.verbose)
         if tells:
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
+        if SOLVERS[name].function is None and not X.in_memory:
+            raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
         if SOLVERS[name].function is None:
-            if not X.in_memory:
-                raise ParameterError(
-                    f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one"
-                )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DegenerateDataWarning)  # constant columns are warned of by `_scale`
                 relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.shares)
@@ -147,7 +145,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self._decide(self._read_table(X, reset=False))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return labels in {0, 1} of points, shape (n,) or (n, n_labels)."""
+        """Return labels of points as those in ``labels_``, shape (n,) or (n, n_labels)."""
         return self._label(self.decision_function(X))
 
     def transform(self, X: npt.ArrayLike) -> Array:

@@ -242,12 +242,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             self.result_ = with_all_points(self.result_, problem, array_points(every), weights)
         return self
 
-    def fit_predict(
-        self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Find the clusters, and return them as in ``labels_``; parameters, errors and warnings are those of `fit`."""
-        return np.asarray(self.fit(X, sample_weight=sample_weight).labels_)
-
     def _cluster_together(self, data: ScaledTable, result: Result, K: int) -> None:
         """Keep the scores of more than two clusters, found together."""
         a, c = self._penalty.weights(data.X.shape[1])
@@ -293,10 +287,6 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         with the sign that leads there.
         """
         return super().decision_function(X)
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the clusters of points, shape (n,)."""
-        return super().predict(X)
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
         """Return how well the clusters are separated: the share of their variance that the projections explain.

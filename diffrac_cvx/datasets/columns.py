@@ -177,11 +177,11 @@ def find_categories(name: str, column: "pd.Series") -> Categories:
     texts = [f"{entry:g}" if numeric else str(entry).strip() for entry in entries[~missing]]
     different = sorted(set(texts), key=float if numeric else str)
     if not 2 <= len(different) <= MOST_CATEGORIES:
-        raise DataError(
+        raise drop_error(
             f"column {name!r} has {len(different)} different values, and from 2 to {MOST_CATEGORIES} can become "
             "columns of 0 and 1: drop it",
-            column=name, remedies=("drop",), columns=((name, "drop"),),
-        )  # fmt: skip
+            [name],
+        )
     kept = different[1:] if len(different) == 2 else different
     places = np.full(len(entries), -1)
     places[~missing] = pandas.Index(kept).get_indexer(texts)
@@ -209,6 +209,12 @@ def unusable_error(wrong: Sequence[Unusable]) -> DataError:
         f"{said}: {'; '.join(ways)}; or drop {'it' if len(wrong) == 1 else 'them'}",
         column=first.name, row=first.row, remedies=("label", "one_hot", "drop"), columns=columns,
     )  # fmt: skip
+
+
+def drop_error(message: str, names: Sequence[str], row: int | None = None) -> DataError:
+    """Return the error about columns that have to be dropped, the first of them wrong in a row."""
+    columns = tuple((name, "drop") for name in names)
+    return DataError(message, column=names[0], row=row, remedies=("drop",), columns=columns)
 
 
 def tell_row(row: int) -> str:

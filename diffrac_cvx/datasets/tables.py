@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import list_texts, numeric_columns, tell_row
+from diffrac_cvx.datasets.columns import drop_error, list_texts, numeric_columns, tell_row
 from diffrac_cvx.datasets.headers import MARKS, NAMELESS, find_header, name_columns
 from diffrac_cvx.datasets.optional import pandas_or_error, require_openpyxl
 from diffrac_cvx.datasets.real import SCALINGS
@@ -171,10 +171,7 @@ def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
     wrong = [names[j] for j in np.flatnonzero(infinite.any(axis=0))]
     row = int(np.flatnonzero(infinite[:, names.index(wrong[0])])[0])
     more = f", and so are {list_texts(map(repr, wrong[1:]))}" if len(wrong) > 1 else ""
-    raise DataError(
-        f"column {wrong[0]!r} is infinite in {tell_row(row)}{more}",
-        column=wrong[0], row=row, remedies=("drop",), columns=tuple((name, "drop") for name in wrong),
-    )  # fmt: skip
+    raise drop_error(f"column {wrong[0]!r} is infinite in {tell_row(row)}{more}", wrong, row)
 
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
@@ -205,13 +202,8 @@ def clean_missing(
     if lacking.any():
         if lacking.all(axis=0).any():
             empty = [names[j] for j in np.flatnonzero(lacking.all(axis=0))]
-            them = (
-                "column {} has no value at all: drop it" if len(empty) == 1 else "columns {} have no value: drop them"
-            )
-            raise DataError(
-                them.format(list_texts(map(repr, empty))),
-                column=empty[0], remedies=("drop",), columns=tuple((name, "drop") for name in empty),
-            )  # fmt: skip
+            says = "columns {} have no value: drop them" if len(empty) > 1 else "column {} has no value at all: drop it"
+            raise drop_error(says.format(list_texts(map(repr, empty))), empty)
         X = np.where(lacking, np.nanmean(X, axis=0), X)
         changes.append(f"{int(lacking.sum())} missing values were replaced by the means of their columns")
     return X, keep, changes

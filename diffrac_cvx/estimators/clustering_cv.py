@@ -157,17 +157,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             Weights of the points, as for `DiffracClustering`.  The halves are of points, each with its weight: a point
             of weight 2 is in one of the two, while of two equal rows each half may have one.
 
-        Raises
-        ------
-        DataError, ParameterError
-            Both are ValueErrors; the message names the value and the remedy.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the solver stopped before the proved gap was at most tol, at the setting chosen.
-        DegenerateDataWarning
-            For each of ``reservations_``.
+        Errors and warnings are those of `DiffracClustering.fit`, of a gap at the setting chosen.
         """
         self._settings((2, 1))  # what is wrong with the grid is said before the table is read
         one_of(self.criterion, "criterion", tuple(CRITERIA))

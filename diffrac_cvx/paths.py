@@ -144,7 +144,7 @@ class PathRecorder:
     def __init__(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered, warn: bool = True
     ) -> None:
-        self.X = as_points(X, by_columns=True, warn=warn, depth=5)
+        self.X: Any = as_points(X, by_columns=True, warn=warn, depth=5)  # `Points`, which the solvers take too
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding = rounding
         self.columns = unit_columns(self.X)
@@ -194,7 +194,7 @@ class PathRecorder:
         def solve_at(parameter: float, start: Result | None, **limits: Any) -> Result:
             return low_rank(self.X, *problem_at(parameter), start=start, **{**options, **limits})
 
-        rows = []
+        rows: list[dict[str, Any]] = []
         for result in solve_along(grid[::-1], solve_at, progress, total_time):
             nu, penalty = problem_at(grid[-1 - len(rows)])
             rows.append(self.row(result, partial(find_reservations, nu=nu, penalty=penalty)))
@@ -395,21 +395,8 @@ def solve_along(
 ) -> Iterator[Result]:
     """Solve at one parameter after the other, each started from the last one that was not answered in closed form.
 
-    Parameters
-    ----------
-    grid : (m,) array
-        The parameters.
-    solve_at : callable
-        Called as ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
-    progress : callable, optional
-        Called before each solve; a true value ends the path.  At least one parameter is solved.
-    total_time : float, optional
-        Seconds for all solves together.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At Ctrl-C, where there is no ``progress`` or nothing is solved yet.
+    At least one is solved, by ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
+    ``progress`` is called before each; a true value ends the path, and where there is one so does Ctrl-C.
     """
     start, clock = None, Clock(total_time)
     for k, parameter in enumerate(grid):

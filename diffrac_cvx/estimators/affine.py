@@ -20,7 +20,6 @@ from diffrac_cvx.points.changes import require_file
 from diffrac_cvx.points.checks import Array, one_of, positive, positive_int
 from diffrac_cvx.points.chunks import is_chunked, with_known_shape
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_points, table_times, weighted_points
 from diffrac_cvx.points.weights import PointWeights, as_weighted_data, mean_of, points_with_weight
 from diffrac_cvx.problem.penalty import Penalty
@@ -39,7 +38,7 @@ FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
 class ScaledTable(NamedTuple):
     """Centred points and what was done to the columns: X = (what was given - mean) * unit."""
 
-    X: Points
+    X: Any  # `Points`, which the functions for users take too
     mean: Array
     unit: Array
 
@@ -87,18 +86,18 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         weights |= {"lam": self.lam} if self.c is None else {}
         return Penalty(**roots, **weights)
 
-    def _solve(self, X: Points, automatic: str) -> Result:
+    def _solve(self, X: Any, automatic: str) -> Result:
         """Solve the relaxation by the user's solver, and keep what is proved about it."""
-        result = self._relax(X, automatic)
+        result = self._relax(X, automatic, seconds_left())
         self._keep((result,))
         return result
 
-    def _relax(self, X: Points, automatic: str) -> Result:
+    def _relax(self, X: Any, automatic: str, time_limit: float | None) -> Result:
         """Solve the relaxation by the user's solver."""
         name = one_of(self.solver, "solver", ("auto", *SOLVERS))
         name = automatic if name == "auto" else name
         penalty = self._penalty
-        limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": seconds_left()}
+        limits: dict[str, Any] = {"tol": positive(self.tol, "tol"), "time_limit": time_limit}
         if self.max_iter is not None:
             limits["max_iter"] = positive_int(self.max_iter, "max_iter")
         if not callable(self.verbose):

@@ -80,7 +80,7 @@ def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[
 
 
 def split_points(
-    X: Points, setting: Setting, *, start: Result | None = None, tol: float = 1e-3, time_limit: float | None = None
+    X: Any, setting: Setting, *, start: Result | None = None, tol: float = 1e-3, time_limit: float | None = None
 ) -> Split:
     """Solve the relaxation, round it, and split along the direction of the labels, as `DiffracClustering` does."""
     rtol = WIDE_GAP if X.shape[1] > X.shape[0] and setting.lam > 0.0 else 0.0
@@ -107,7 +107,7 @@ def follow_path(X: Points, settings: Sequence[Setting], *, tol: float, clock: Cl
     return entries
 
 
-def judge_split(X: Points, split: Split) -> PathEntry:
+def judge_split(X: Any, split: Split) -> PathEntry:
     """Return what is known of a split of all points."""
     setting, labels = split.setting, split.label(X)
     known: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}

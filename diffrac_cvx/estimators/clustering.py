@@ -13,7 +13,7 @@ from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, as_seconds, choose_seed, require_flag
-from diffrac_cvx.machine.time_budget import is_late, spend, within
+from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
 from diffrac_cvx.points.checks import Array, one_of, positive_int
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.dense import array_points
@@ -229,11 +229,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         labels: Any = points_with_weight(self.labels_, weights)
         known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = certify_clusters(data.X, labels, self.result_, max(K, 2), **known).gap
-        self.reservations_ = ()
-        if K > 1:
-            self.reservations_ = find_reservations(
-                data.X, labels, self.result_, **known, n_clusters=K, shares=data.X.shares
-            )
+        known |= {"n_clusters": K, "shares": data.X.shares}
+        self.reservations_ = find_reservations(data.X, labels, self.result_, **known) if K > 1 else ()
         for reservation in self.reservations_:
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=4)
         if weights is not None and weights.has_zeros:  # the result's F has a row for these points too
@@ -261,7 +258,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             with warnings.catch_warnings():
                 if results:  # features may be constant in a part
                     warnings.simplefilter("ignore", DegenerateDataWarning)
-                results.append(self._relax(data.X, "low_rank"))
+                results.append(self._relax(data.X, "low_rank", seconds_left()))
                 coef, intercept = self._function(data, results[-1])
                 labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
                 found = Halves(

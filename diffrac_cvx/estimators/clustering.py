@@ -261,10 +261,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
                 results.append(self._relax(data.X, "low_rank", seconds_left()))
                 coef, intercept = self._function(data, results[-1])
                 labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
-                found = Halves(
-                    coef, intercept, certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty).objective
-                )
-            return found if 0 < np.sum(part @ found.coef + found.intercept > 0.0) < len(part) else None
+                cost = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty).objective
+            return Halves(coef, intercept, cost) if np.ptp(labels) > 0.0 else None
 
         self.splits_ = split_repeatedly(points, K, halve, float(self.nu), whole.X.shares)
         self._keep(results)

@@ -395,8 +395,21 @@ def solve_along(
 ) -> Iterator[Result]:
     """Solve at one parameter after the other, each started from the last one that was not answered in closed form.
 
-    At least one is solved, by ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
-    ``progress`` is called before each; a true value ends the path, and where there is one so does Ctrl-C.
+    Parameters
+    ----------
+    grid : (m,) array
+        The parameters.
+    solve_at : callable
+        Called as ``solve_at(parameter, start)``, with ``time_limit=`` where there is a limit of time.
+    progress : callable, optional
+        Called before each solve; a true value ends the path.  At least one parameter is solved.
+    total_time : float, optional
+        Seconds for all solves together.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At Ctrl-C, where there is no ``progress`` or nothing is solved yet.
     """
     start, clock = None, Clock(total_time)
     for k, parameter in enumerate(grid):

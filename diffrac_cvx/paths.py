@@ -1,19 +1,22 @@
 """Solve along a grid of nu, lambda or alpha, each solution with its proved bracket; and the duality of alpha and nu."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates import certify_y
+from diffrac_cvx.certificates.contradictions import require_consistent
+from diffrac_cvx.certificates.label_bounds import Projection, bracket_alpha, projection_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
 from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.proved_numbers import width_of
@@ -135,52 +138,67 @@ class Duality:
         return np.maximum(lines.max(axis=1), 0.0), np.interp(grid, at, upper[order][first])
 
 
-class Row(NamedTuple):
-    """One entry of a Path, without its parameter."""
-
-    value: float
-    lower: float
-    upper: float
-    eigenvalue_ratio: float
-    imbalance: float
-    directions: Array
-    error: float
-    seconds: float
-    reservations: tuple[Reservation, ...] = ()
-
-
 class PathRecorder:
-    """Make the entries of a path from results on X, with the clustering error where labels are given."""
+    """Read X once, and make the entries of a path from results, with the clustering error where labels are given."""
 
-    def __init__(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered) -> None:
-        self.X = as_points(X, by_columns=True, warn=False)  # the solvers warn
+    def __init__(
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered, warn: bool = True
+    ) -> None:
+        self.X: Any = as_points(X, by_columns=True, warn=warn, depth=5)  # `Points`, which the solvers take too
         self.y = None if y is None else as_labels(y, len(self.X))
         self.rounding = rounding
         self.columns = UnitColumns(self.X)
 
-    def row(self, result: Result, reserve: Reserve | None = None) -> Row:
+    def row(self, result: Result, reserve: Reserve | None = None) -> dict[str, Any]:
         """Return the entry of a path; ``reserve`` says of the data, labels and a result why they are no answer."""
         labels = None if self.y is None and reserve is None else self.rounding(result.factor)
-        return Row(
-            value=result.value,
-            lower=result.lower,
-            upper=result.upper,
-            eigenvalue_ratio=eigenvalue_ratio(result.factor),
-            imbalance=factor_imbalance(result.factor),
-            directions=self.columns.leading_direction(self.columns.factor_of(result)),
-            error=np.nan if self.y is None or labels is None else clustering_error(self.y, labels),
-            seconds=result.seconds,
-            reservations=() if reserve is None or labels is None else reserve(self.X, labels, result),
-        )
+        return {
+            "value": result.value,
+            "lower": result.lower,
+            "upper": result.upper,
+            "eigenvalue_ratio": eigenvalue_ratio(result.factor),
+            "imbalance": factor_imbalance(result.factor),
+            "directions": self.columns.leading_direction(self.columns.factor_of(result)),
+            "error": np.nan if self.y is None or labels is None else clustering_error(self.y, labels),
+            "seconds": result.seconds,
+            "reservations": () if reserve is None or labels is None else reserve(self.X, labels, result),
+        }
 
-    def path(self, name: str, grid: Array, rows: Iterable[Row]) -> Path:
+    def path(self, name: str, grid: Array, rows: Sequence[dict[str, Any]]) -> Path:
         """Put rows into arrays."""
-        lists = dict(zip(Row._fields, zip(*rows, strict=True), strict=True))
-        reservations = lists.pop("reservations")
-        columns: dict[str, Any] = {name: np.array(column) for name, column in lists.items()}
+        lists = {key: [row[key] for row in rows] for key in rows[0]}
+        reservations = tuple(lists.pop("reservations"))
+        columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.columns.units)
         columns["error"] = None if self.y is None else columns["error"]
         return Path(name, grid, **columns, reservations=reservations, deviations=np.sqrt(self.X.mean_squares()))
+
+    def low_rank_path(
+        self,
+        name: str,
+        grid: Array,
+        problem_at: Callable[[float], tuple[float, Penalty]],
+        progress: Ask | None,
+        total_time: float | None,
+        options: dict[str, Any],
+    ) -> Path:
+        """Solve (15) by `low_rank` along an increasing grid, from its largest parameter, which gives nu and a penalty.
+
+        Weights of the points are refused, for directions and labels are read without.
+        """
+        if options.get("sample_weight") is not None:
+            raise ParameterError(
+                "a path takes no sample_weight; call low_rank at each parameter, with start= the last result"
+            )
+
+        def solve_at(parameter: float, start: Result | None, **limits: Any) -> Result:
+            return low_rank(self.X, *problem_at(parameter), start=start, **{**options, **limits})
+
+        rows: list[dict[str, Any]] = []
+        for result in solve_along(grid[::-1], solve_at, progress, total_time):
+            nu, penalty = problem_at(grid[-1 - len(rows)])
+            rows.append(self.row(result, partial(find_reservations, nu=nu, penalty=penalty)))
+        return self.path(name, grid[len(grid) - len(rows) :], rows[::-1])
 
 
 def nu_path(
@@ -225,15 +243,7 @@ def nu_path(
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
     recorder = PathRecorder(X, y, rounding)
-
-    def solve_at(nu: float, start: Result | None, **limits: Any) -> Result:
-        return low_rank(X, nu, penalty, start=start, **without_weights({**options, **limits}))
-
-    rows = [
-        recorder.row(result, partial(find_reservations, nu=nu, penalty=penalty))
-        for nu, result in zip(grid[::-1], solve_along(grid[::-1], solve_at, progress, total_time), strict=False)
-    ]
-    return recorder.path("nu", grid[len(grid) - len(rows) :], rows[::-1])
+    return recorder.low_rank_path("nu", grid, lambda nu: (nu, penalty), progress, total_time, options)
 
 
 def lambda_path(
@@ -254,10 +264,10 @@ def lambda_path(
     Source: Eq. (15), (20), section 3; lambda is c_i^2 for all i.  From large to small lambda the components of V join
     as a rule, so that those of one solution are a start for the next.
 
+    Parameters that are not here, and errors, are those of `nu_path`.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred here.  The l1 norm depends on the units of the columns.
     lams : (m,) array
         Weights of the squared l1 norm, not negative; they come back increasing.
     nu : float
@@ -266,34 +276,12 @@ def lambda_path(
         Weight of the ridge.
     a : float or (d,) array
         Its root, instead.
-    y : (n,) array, optional
-        Labels in {-1, +1}, with which the rounded solutions are compared.
-    rounding : callable
-        From a factor F to labels, used when y is given.
-    progress : callable, optional
-        Called as ``progress(parameter)`` before each solve; a true value ends the path there, and what was solved so
-        far is returned; so does Ctrl-C where there is a ``progress``.
-    total_time : float, optional
-        Seconds for the whole path; what one solve leaves is for the others.
-    **options
-        Passed to `low_rank`: tol, max_iter, time_limit.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
     """
     grid = np.sort(as_grid(lams, "lams", nonnegative))
     recorder = PathRecorder(X, y, rounding)
-
-    def solve_at(lam: float, start: Result | None, **limits: Any) -> Result:
-        return low_rank(X, nu, Penalty(a, lam=lam, ridge=ridge), start=start, **without_weights({**options, **limits}))
-
-    rows = [
-        recorder.row(result, partial(find_reservations, nu=nu, penalty=Penalty(a, lam=lam, ridge=ridge)))
-        for lam, result in zip(grid[::-1], solve_along(grid[::-1], solve_at, progress, total_time), strict=False)
-    ]
-    return recorder.path("lambda", grid[len(grid) - len(rows) :], rows[::-1])
+    return recorder.low_rank_path(
+        "lambda", grid, lambda lam: (nu, Penalty(a, lam=lam, ridge=ridge)), progress, total_time, options
+    )
 
 
 def alpha_path(
@@ -313,56 +301,34 @@ def alpha_path(
 
     Source: Eq. (7), section 2.2; Figure 2.
 
+    Parameters that are not here, and errors, are those of `nu_path`.
+
     Parameters
     ----------
-    X : (n, d) array
-        Data; centred here.
     alphas : (m,) array
         Imbalances (1'y/n)^2, in [0, 1]; they come back increasing.
-    y : (n,) array, optional
-        Labels in {-1, +1}, with which the rounded solutions are compared.
-    rounding : callable
-        From a factor F to labels, used when y is given.
     solver : str, optional
         "CLARABEL", "SCS" or another, as for `solve`.
-    progress : callable, optional
-        Called as ``progress(parameter)`` before each solve; a true value ends the path there, and what was solved so
-        far is returned; so does Ctrl-C where there is a ``progress``.
-    total_time : float, optional
-        Seconds for the whole path; what one solve leaves is for the others.
     **options
         Passed to `solve`: tol, max_iter, time_limit.
 
     Raises
     ------
-    DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
     ResourceError
         If an n x n matrix would not fit in memory.
     """
     grid = np.sort(as_grid(alphas, "alphas", in_unit_interval))
-    recorder = PathRecorder(X, y, rounding)
+    recorder = PathRecorder(X, y, rounding, warn=False)  # the relaxation warns
     relaxation = constrained_alpha(X, grid[0])
 
     def solve_at(alpha: float, _start: Result | None, **limits: Any) -> Result:
         return solve(relaxation.at(alpha=alpha), solver, **{**options, **limits})
 
-    rows = [recorder.row(result, reserve_on_labels) for result in solve_along(grid, solve_at, progress, total_time)]
+    def reserve(_X: Points, labels: Array, _result: Result) -> tuple[Reservation, ...]:
+        return find_reservations_on_labels(labels, NO_PENALTY)
+
+    rows = [recorder.row(result, reserve) for result in solve_along(grid, solve_at, progress, total_time)]
     return recorder.path("alpha", grid[: len(rows)], rows)
-
-
-def without_weights(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of `low_rank`; weights of the points are refused, for directions and labels are read without."""
-    if options.get("sample_weight") is not None:
-        raise ParameterError(
-            "a path takes no sample_weight; call low_rank at each parameter, with start= the last result"
-        )
-    return options
-
-
-def reserve_on_labels(_X: Array, labels: Array, _result: Result) -> tuple[Reservation, ...]:
-    """Return the reasons that can be seen in the labels alone."""
-    return find_reservations_on_labels(labels, NO_PENALTY)
 
 
 def duality(
@@ -400,24 +366,26 @@ def duality(
     recorder = PathRecorder(X)
     if solver is None and solver_options:
         raise ParameterError(f"{', '.join(solver_options)} are options of a solver of (7); name it, as solver='SCS'")
+    projection = projection_of(recorder.X.array()) if solver is None else None
     pairs = []
-    for result in solve_along(grid[::-1], lambda nu, start, **_: low_rank(X, nu, start=start, tol=tol)):
-        if solver is None:
-            other = certify_at_own_imbalance(X, result)
-        else:
-            alpha = factor_imbalance(result.factor)
+    for result in solve_along(grid[::-1], lambda nu, start, **_: low_rank(recorder.X, nu, start=start, tol=tol)):
+        alpha = factor_imbalance(result.factor)
+        if projection is None:
             other = solve(constrained_alpha(X, alpha), solver, tol=tol, **solver_options)
+        else:
+            other = bracket_at_own_imbalance(projection, result, alpha)
         pairs.append((recorder.row(result), recorder.row(other)))
     penalised, constrained = zip(*pairs[::-1], strict=True)
     first = recorder.path("nu", grid, penalised)
     return Duality(penalised=first, constrained=recorder.path("alpha", first.imbalance, constrained))
 
 
-def certify_at_own_imbalance(X: npt.ArrayLike, penalised: Result) -> Result:
+def bracket_at_own_imbalance(projection: Projection, penalised: Result, alpha: float) -> Result:
     """Return a solution of (8) as one of (7) at its own imbalance, with the bracket that it proves there."""
-    alpha = factor_imbalance(penalised.F)
     started = time.perf_counter()
-    lower, upper = certify_y(X, penalised.F, alpha=alpha)
+    with in_range():
+        lower, upper = bracket_alpha(projection, penalised.F, alpha)
+    require_consistent(lower, upper, "the labels' matrix")
     seconds = time.perf_counter() - started
     return replace(penalised, value=upper, lower=lower, upper=upper, seconds=seconds, solver="certify_y")
 

@@ -143,13 +143,9 @@ class RelaxationRecord:
         """Whether its matrix has a row for each point."""
         return self.rows != "d + 1"
 
-    def arguments(self, parameters: Parameters) -> dict[str, Any]:
-        """Return what the builder takes of the parameters, by name."""
-        return {name: getattr(parameters, name) for name in self.takes}
-
     def build(self, X: Array, parameters: Parameters) -> Relaxation:
         """Build it."""
-        return self.builder(X, **self.arguments(parameters))
+        return self.builder(X, **{name: getattr(parameters, name) for name in self.takes})
 
     def side(self, n: int, d: int) -> int:
         """Return the rows of its matrix at a size."""

@@ -229,10 +229,9 @@ def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, M
     unknown = [name for name in wanted if name not in available]
     if unknown:
         raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(available)}")
-    reasons = {}
-    for name in wanted:
-        method = available[name]
-        reasons[name] = method.refuses(task.penalty) or ("" if names is not None else method.too_large(*task.X.shape))
+    reasons = {name: available[name].refuses(task.penalty) for name in wanted}
+    if names is None:
+        reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
     chosen = {name: available[name] for name in wanted if not reasons[name]}
     return chosen, {name: reason for name, reason in reasons.items() if reason}
 
@@ -331,9 +330,10 @@ def row_of(name: str, found: Found, task: Task, truth: npt.NDArray[Any] | None, 
     """Return one row of the table."""
     result = found.result
     row: dict[str, Any] = {"method": name, "problem": found.problem}
-    row |= dict.fromkeys(("value", "lower", "upper", "gap"), np.nan) if result is None else proved_cells(result)
-    row["rank"] = metrics.numerical_rank(result.F) if result is not None else np.nan
-    row["eigenvalue_ratio"] = metrics.eigenvalue_ratio(result.F) if result is not None else np.nan
+    row |= dict.fromkeys(("value", "lower", "upper", "gap", "rank", "eigenvalue_ratio"), np.nan)
+    if result is not None:
+        row |= proved_cells(result)
+        row |= {"rank": metrics.numerical_rank(result.F), "eigenvalue_ratio": metrics.eigenvalue_ratio(result.F)}
     label_gap = max(width_of(lower, found.objective), 0.0) if lower > -np.inf else np.nan
     row["label_gap"] = proved_upper(label_gap)
     if truth is not None:

@@ -22,6 +22,20 @@ class Claim(NamedTuple):
     value: Bracket
     bounds: Bracket
 
+    # Signed amounts: a contradiction where positive, beyond rounding.
+
+    def bracket_above(self, other: "Claim") -> float:
+        """Return by how much its bracket lies above another."""
+        return self.bounds.lower - other.bounds.upper
+
+    def value_below(self, judge: "Claim") -> float:
+        """Return by how much its value lies below the bracket of another method."""
+        return judge.bounds.lower - self.value.upper
+
+    def value_above(self, judge: "Claim") -> float:
+        """Return by how much its value lies above the bracket of another method, minus its own gap."""
+        return self.value.lower - self.bounds.gap - judge.bounds.upper
+
 
 def own_claim(name: str, result: Result | None) -> Claim | None:
     """Return what a method claims of its own problem."""
@@ -33,24 +47,6 @@ def own_claim(name: str, result: Result | None) -> Claim | None:
 def common_claim(name: str, found: Found) -> Claim | None:
     """Return what that implies for (15)."""
     return None if found.value is None or found.bounds is None else Claim(name, found.value, found.bounds)
-
-
-# Signed amounts: a contradiction where positive, beyond rounding.
-
-
-def bracket_above(claim: Claim, other: Claim) -> float:
-    """Return by how much a bracket lies above another."""
-    return claim.bounds.lower - other.bounds.upper
-
-
-def value_below(claim: Claim, judge: Claim) -> float:
-    """Return by how much a value lies below the bracket of another method."""
-    return judge.bounds.lower - claim.value.upper
-
-
-def value_above(claim: Claim, judge: Claim) -> float:
-    """Return by how much a value lies above the bracket of another method, minus its own gap."""
-    return claim.value.lower - claim.bounds.gap - judge.bounds.upper
 
 
 def worst_disagreement(found: Mapping[str, Result | Found], judges: Collection[str] | None = None) -> tuple[float, str]:
@@ -67,16 +63,14 @@ def worst_disagreement(found: Mapping[str, Result | Found], judges: Collection[s
     judges : collection of str, optional
         The methods with whose brackets the values of the others are compared; by default all with all.
     """
-    claims = [
-        claim
-        for name, one in found.items()
-        if (claim := common_claim(name, one) if isinstance(one, Found) else own_claim(name, one)) is not None
-    ]
+    made = [common_claim(name, one) if isinstance(one, Found) else own_claim(name, one) for name, one in found.items()]
+    claims = [claim for claim in made if claim is not None]
     amounts = [
-        (max(bracket_above(a, b), bracket_above(b, a)), f"{a.name} | {b.name}") for a, b in combinations(claims, 2)
+        (max(one.bracket_above(other), other.bracket_above(one)), f"{one.name} | {other.name}")
+        for one, other in combinations(claims, 2)
     ]
     amounts += [
-        (max(value_below(claim, judge), value_above(claim, judge)), f"{claim.name} outside {judge.name}")
+        (max(claim.value_below(judge), claim.value_above(judge)), f"{claim.name} outside {judge.name}")
         for judge, claim in permutations(claims, 2)
         if judges is None or (judge.name in judges and claim.name not in judges)
     ]
@@ -87,18 +81,17 @@ def worst_disagreement(found: Mapping[str, Result | Found], judges: Collection[s
 def find_disagreements(found: Mapping[str, Found]) -> Iterator[str]:
     """Name every contradiction beyond the proved gaps; there can be none if all brackets are right."""
     for name, one in found.items():
-        yield from contradictions_within(own_claim(name, one.result))
+        if one.result is not None:
+            yield from contradictions_within(name, one.result)
     for first, second in combinations(found, 2):
         yield from contradictions_between(first, found[first], second, found[second])
     for name, other in permutations(found, 2):
         yield from contradictions_of_labels(name, found[name], other, found[other])
 
 
-def contradictions_within(claim: Claim | None) -> Iterator[str]:
+def contradictions_within(name: str, result: Result) -> Iterator[str]:
     """Say where a method contradicts itself."""
-    if claim is None:
-        return
-    name, (value, _), (lower, upper) = claim
+    value, lower, upper = result.value, result.lower, result.upper
     slack = rounding_of(value, lower, upper)
     if np.any(np.isnan((value, lower, upper))):
         yield f"{name} returns a value or a bound that is not a number"
@@ -128,7 +121,7 @@ def contradictions_between(first: str, one: Found, second: str, other: Found) ->
 
 def describe_apart(claim: Claim, other: Claim, scale: str) -> Iterator[str]:
     """Say that a bracket lies above another."""
-    if bracket_above(claim, other) > rounding_of(*claim.bounds, *other.bounds):
+    if claim.bracket_above(other) > rounding_of(*claim.bounds, *other.bounds):
         apart = claim.bounds.lower, other.bounds.upper
         lower, upper = format_ends(*apart)
         yield (
@@ -139,8 +132,8 @@ def describe_apart(claim: Claim, other: Claim, scale: str) -> Iterator[str]:
 
 def describe_outside(claim: Claim, judge: Claim, scale: str) -> Iterator[str]:
     """Say that a value lies outside the bracket of another method; above it, by more than its own gap."""
-    slack, above = rounding_of(*judge.bounds, *claim.value), value_above(claim, judge)
-    if value_below(claim, judge) > slack:
+    slack, above = rounding_of(*judge.bounds, *claim.value), claim.value_above(judge)
+    if claim.value_below(judge) > slack:
         lower, value = format_ends(judge.bounds.lower, claim.value.upper)
         yield f"{claim.name} returns a value{scale} of {value}, {judge.name} proves that there is none below {lower}"
     elif above > slack:
@@ -172,12 +165,10 @@ def label_differences(found: Mapping[str, Found], tol: float) -> Iterator[str]:
     """Say that solutions of (15), in whatever form, are of rank one at small proved gaps and not the same labels."""
     groups: list[list[str]] = []
     for name, one in found.items():
-        if not is_sharp(one, tol):
-            continue
-        same = next((group for group in groups if same_labels(found[group[0]], one)), None)
-        if same is None:
-            groups.append([name])
-        else:
+        if is_sharp(one, tol):
+            same = next((group for group in groups if same_labels(found[group[0]], one)), [])
+            if not same:
+                groups.append(same)
             same.append(name)
     if len(groups) > 1:
         yield f"of rank one at small gaps, but their labels differ: {' | '.join(', '.join(group) for group in groups)}"

@@ -59,30 +59,14 @@ def never(_n: int, _d: int) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """A relaxation with a solver, or a baseline.
+    """A relaxation with a solver, or a baseline."""
 
-    Attributes
-    ----------
-    problem : str
-        The paper's equation.
-    run : callable
-        From a `Task` to a `Result`, or to labels for a baseline.
-    penalty : tuple of str
-        What it can take of "ridge" and "l1".
-    bounds_15 : callable
-        From its bracket and the task to bounds on the optimum of (15), or None if it bounds nothing of it.
-    needs_alpha : bool
-        Whether it takes the imbalance alpha.
-    too_large : callable
-        From n and d to why it is not run without being asked for by name, or nothing.
-    """
-
-    problem: str
-    run: Callable[[Task], Result | Array]
-    penalty: tuple[str, ...] = BOTH
-    bounds_15: Callable[[Bracket, Task], Bracket | None] = same_value
+    problem: str  # the paper's equation
+    run: Callable[[Task], Result | Array]  # labels for a baseline
+    penalty: tuple[str, ...] = BOTH  # what it can take of "ridge" and "l1"
+    bounds_15: Callable[[Bracket, Task], Bracket | None] = same_value  # what its bracket proves about (15), if anything
     needs_alpha: bool = False
-    too_large: Callable[[int, int], str] = never
+    too_large: Callable[[int, int], str] = never  # from n and d to why it is not run unless asked for, or nothing
 
     def refuses(self, penalty: Penalty) -> str:
         """Return why the method cannot take a penalty, or nothing."""
@@ -107,14 +91,8 @@ def solver_method(name: str, **options: Any) -> Method:
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     """Return a relaxation solved through CVXPY; options come before those of the task."""
     record = RELAXATIONS[name]
-    return Method(
-        record.equation,
-        partial(run_relaxation, record, solver, options),
-        record.penalty,
-        record.bounds_15,
-        "alpha" in record.takes,
-        partial(reason_to_leave_out, record, solver),
-    )
+    run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_leave_out, record, solver)
+    return Method(record.equation, run, record.penalty, record.bounds_15, "alpha" in record.takes, too_large)
 
 
 def baseline_method(name: str) -> Method:
@@ -149,38 +127,19 @@ def reason_to_leave_out(record: RelaxationRecord, solver: str, n: int, d: int) -
 class Found:
     """What one method found.
 
-    Attributes
-    ----------
-    problem : str
-        The paper's equation.
-    result : Result or None
-        None for a baseline, or where the method failed.
-    labels : (n,) array or None
-        Labels in {-1, +1}, by the paper's rounding.
-    bounds : Bracket or None
-        What its bracket proves about the optimum of (15), infinite where it proves nothing; None if it is not a
-        bracket of anything related.
-    value : Bracket or None
-        The same of the value it reached.
-    objective : float
-        Eq. (9) at its labels, with the best direction; NaN where there are none.
-    seconds, memory : float
-        Time, building and compiling included; growth of the peak in MB, NaN where it was not measured.
-    reason : str
-        Why there is no result.
-    warned : tuple of str
-        What it warned of.
+    Its bounds are what its bracket proves about the optimum of (15), infinite where it proves nothing, and None if it
+    is not a bracket of anything related; its value is the same of the value that it reached.
     """
 
-    problem: str
-    result: Result | None = None
-    labels: Array | None = None
+    problem: str  # the paper's equation
+    result: Result | None = None  # None for a baseline, or where the method failed
+    labels: Array | None = None  # (n,), in {-1, +1}, by the paper's rounding
     bounds: Bracket | None = None
     value: Bracket | None = None
-    objective: float = np.nan
-    seconds: float = np.nan
-    memory: float = np.nan
-    reason: str = ""
+    objective: float = np.nan  # Eq. (9) at its labels, with the best direction
+    seconds: float = np.nan  # building and compiling included
+    memory: float = np.nan  # growth of the peak in MB, where it was measured
+    reason: str = ""  # why there is no result
     warned: tuple[str, ...] = ()
 
 

@@ -12,29 +12,16 @@ from diffrac_cvx.problem.proved_numbers import Proved
 
 @dataclass(frozen=True)
 class Table:
-    """A table of values.
-
-    Attributes
-    ----------
-    head : tuple of str
-        Titles of the columns.
-    rows : tuple of tuple
-        The values, of any type; `format_cell` writes them, and nothing for None and NaN.
-    """
+    """A table: the titles of its columns, and rows of values of any type, which `format_cell` writes."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
     @classmethod
     def from_records(cls, records: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None) -> Self:
-        """Return the table of some records.
+        """Return the table of some records, from column to value; one that a record does not have is left empty.
 
-        Parameters
-        ----------
-        records : sequence of mappings
-            From column to value; a column that a record does not have is left empty.
-        columns : mapping of str to str, optional
-            The columns that are taken, in order, and their titles; by default all, under their own names.
+        The columns that are taken, in order, have titles; by default all are, under their own names.
         """
         titles = columns if columns is not None else {key: key for record in records for key in record}
         return cls(tuple(titles.values()), tuple(tuple(record.get(key) for key in titles) for record in records))
@@ -82,13 +69,7 @@ class Table:
 
 
 def rich_group(tables: Sequence[Table], sentences: Sequence[str]) -> Any:
-    """Return tables, an empty line after each, and sentences for a terminal.
-
-    Raises
-    ------
-    ImportError
-        If rich is not installed.
-    """
+    """Return tables, an empty line after each, and sentences for a terminal."""
     try:
         from rich.console import Group
         from rich.text import Text

@@ -1,9 +1,9 @@
 """Columns of a table as numbers: marks of thousands, categories as columns of 0 and 1, and what cannot be one."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,28 +33,13 @@ PLAIN = {
 
 @dataclass(frozen=True)
 class Unusable:
-    """A column that holds no numbers.
-
-    Attributes
-    ----------
-    name : str
-        Of the column.
-    kind : str
-        "dates", "durations", "complex numbers", "categories" (text that repeats), "names" (text that does not) or
-        "some text" (and numbers).
-    values : tuple of str
-        The first different texts.
-    count : int
-        How many entries are text.
-    row : int
-        The first of them.
-    """
+    """A column that holds no numbers."""
 
     name: str
-    kind: str
-    values: tuple[str, ...]
-    count: int
-    row: int
+    kind: str  # one of `TYPES`, or "categories", text that repeats, "names", text that does not, or "some text"
+    values: tuple[str, ...]  # the first different texts
+    count: int  # how many entries are text
+    row: int  # the first of them
 
     @property
     def remedy(self) -> str:
@@ -74,23 +59,11 @@ def numeric_columns(
 ) -> tuple["pd.DataFrame", tuple[str, ...]]:
     """Return a table with every column as numbers, NaN where a value is missing, and what was done.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns of numbers, or of text.
-    decimal : {".", ","}
-        The decimal mark of the text.
-    one_hot : sequence of str, or "all"
-        Columns of categories, which become a column of 0 and 1 for each category, or one column where there are two.
-
-    Raises
-    ------
-    DataError
-        If a column holds text or dates; the message names all such columns.
+    Columns of categories that ``one_hot`` names become a column of 0 and 1 for each category, or one where there are
+    two.  An error names all other columns that hold text or dates.
     """
     pandas = pandas_or_error()
-    parts: list[Array | Categories] = []
-    names: list[str] = []
+    parts: dict[str, Array | Categories] = {}
     wrong: list[Unusable] = []
     chosen = frozenset() if one_hot == ALL else frozenset(one_hot)
     for position, name in enumerate(map(str, frame.columns)):
@@ -98,80 +71,43 @@ def numeric_columns(
         numbers, text = split_numbers(column, decimal)
         found = judge(name, column, numbers, text) if text.any() else None
         if name in chosen or (found is not None and found.kind == "categories" and one_hot == ALL):
-            made = find_categories(name, column)
-            parts.append(made)
-            names += made.names
+            parts[name] = find_categories(name, column)
         elif found is not None:
             wrong.append(found)
         else:
-            parts.append(numbers)
-            names.append(name)
+            parts[name] = numbers
     if wrong:
         raise unusable_error(wrong)
-    made_of = [part for part in parts if isinstance(part, Categories)]
-    require_moderate_number(made_of, len(frame))
-    X = np.column_stack([part.columns() if isinstance(part, Categories) else part for part in parts])
-    return pandas.DataFrame(X, columns=names, index=frame.index), describe_categories(made_of)
+    made = {name: part for name, part in parts.items() if isinstance(part, Categories)}
+    count = sum(len(part.values) for part in made.values())
+    if count > MOST_MADE:
+        raise DataError(
+            f"{len(made)} columns of categories would become {count} columns of 0 and 1, and at most {MOST_MADE} can "
+            "be clustered on: drop some, or turn only those into columns of 0 and 1 that matter"
+        )
+    require_memory(2.0 * 8.0 * len(frame) * count, f"{count} columns of 0 and 1", "turn fewer columns into such")
+    X = np.column_stack([part.columns() if isinstance(part, Categories) else part for part in parts.values()])
+    names: list[str] = []
+    for name, part in parts.items():
+        names += [f"{name}={value}" for value in part.values] if isinstance(part, Categories) else [name]
+    done = [f"the categories of {name!r} became {len(part.values)} columns of 0 and 1" for name, part in made.items()]
+    if len(made) > MOST_NAMES:
+        done = [f"the categories of {len(made)} columns became {count} columns of 0 and 1"]
+    return pandas.DataFrame(X, columns=names, index=frame.index), tuple(done)
 
 
-@dataclass(frozen=True)
-class Categories:
-    """A column of categories, and the columns of 0 and 1 that it becomes.
+class Categories(NamedTuple):
+    """A column of categories, and the columns of 0 and 1 that it becomes."""
 
-    Attributes
-    ----------
-    name : str
-        Of the column.
-    values : tuple of str
-        The categories that get a column: all, or the second of two.
-    places : (n,) array of int
-        Where the category of each row is among the values; -1 where it has no column.
-    missing : (n,) array of bool
-        Where there is none.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    places: np.ndarray
-    missing: np.ndarray
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return [f"{self.name}={value}" for value in self.values]
+    values: list[str]  # the categories that get a column: all, or the second of two
+    places: np.ndarray  # where the category of each row is among them; -1 where it has no column
+    missing: np.ndarray  # where there is none
 
     def columns(self) -> Array:
         """Return the columns of 0 and 1, shape (n, number of values); NaN where the category is missing."""
         made = (self.places[:, None] == np.arange(len(self.values))).astype(float)
         made[self.missing] = np.nan
         return np.asarray(made)
-
-
-def require_moderate_number(made: Sequence[Categories], n: int) -> None:
-    """Raise unless the columns of 0 and 1 are not absurdly many, and fit in memory.
-
-    Raises
-    ------
-    DataError
-        If they are more than 10 000.
-    ResourceError
-        If they would not fit in memory.
-    """
-    count = sum(len(one.values) for one in made)
-    if count > MOST_MADE:
-        raise DataError(
-            f"{len(made)} columns of categories would become {count} columns of 0 and 1, and at most {MOST_MADE} can "
-            "be clustered on: drop some, or turn only those into columns of 0 and 1 that matter"
-        )
-    require_memory(2.0 * 8.0 * n * count, f"{count} columns of 0 and 1", "turn fewer columns into such")
-
-
-def describe_categories(made: Sequence[Categories]) -> tuple[str, ...]:
-    """Return what became of the columns of categories, in a sentence for each, or in one where they are many."""
-    if len(made) > MOST_NAMES:
-        total = sum(len(one.values) for one in made)
-        return (f"the categories of {len(made)} columns became {total} columns of 0 and 1",)
-    return tuple(f"the categories of {one.name!r} became {len(one.values)} columns of 0 and 1" for one in made)
 
 
 def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]:
@@ -194,7 +130,8 @@ def objects_of(column: "pd.Series") -> np.ndarray:
 
 def missing_values(values: np.ndarray) -> np.ndarray:
     """Return which entries are missing, or are texts that stand for a missing one."""
-    return np.asarray(pandas_or_error().isna(values) | missing_texts(values))
+    marks = np.array([isinstance(value, str) and value.strip() in MARKS for value in values], dtype=bool)
+    return np.asarray(pandas_or_error().isna(values) | marks)
 
 
 def number_reader(decimal: str) -> Callable[[Any], float]:
@@ -212,11 +149,6 @@ def number_reader(decimal: str) -> Callable[[Any], float]:
         return float(text.replace(",", ".")) if PLAIN[decimal].fullmatch(text) else np.nan
 
     return read
-
-
-def missing_texts(values: np.ndarray) -> np.ndarray:
-    """Return which entries are texts that stand for a missing one."""
-    return np.array([isinstance(value, str) and value.strip() in MARKS for value in values], dtype=bool)
 
 
 def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> Unusable:
@@ -237,13 +169,7 @@ def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> U
 
 
 def find_categories(name: str, column: "pd.Series") -> Categories:
-    """Return the categories of a column, one of which is left out where there are two.
-
-    Raises
-    ------
-    DataError
-        If there are more than 50 categories, or fewer than two.
-    """
+    """Return the categories of a column, at most 50, one of which is left out where there are two."""
     pandas = pandas_or_error()
     numeric = pandas.api.types.is_numeric_dtype(column)
     entries = objects_of(column)
@@ -251,15 +177,15 @@ def find_categories(name: str, column: "pd.Series") -> Categories:
     texts = [f"{entry:g}" if numeric else str(entry).strip() for entry in entries[~missing]]
     different = sorted(set(texts), key=float if numeric else str)
     if not 2 <= len(different) <= MOST_CATEGORIES:
-        raise DataError(
+        raise drop_error(
             f"column {name!r} has {len(different)} different values, and from 2 to {MOST_CATEGORIES} can become "
             "columns of 0 and 1: drop it",
-            column=name, remedies=("drop",), columns=((name, "drop"),),
-        )  # fmt: skip
+            [name],
+        )
     kept = different[1:] if len(different) == 2 else different
-    known, places = {value: place for place, value in enumerate(kept)}, np.full(len(entries), -1)
-    places[~missing] = [known.get(text, -1) for text in texts]
-    return Categories(name, tuple(kept), places, missing)
+    places = np.full(len(entries), -1)
+    places[~missing] = pandas.Index(kept).get_indexer(texts)
+    return Categories(kept, places, missing)
 
 
 def unusable_error(wrong: Sequence[Unusable]) -> DataError:
@@ -270,7 +196,7 @@ def unusable_error(wrong: Sequence[Unusable]) -> DataError:
         more = f" and {first.count - 1} more" if first.count > 1 else ""
         said = f"column {first.name!r} holds {what}, {first.values[0]!r} in {tell_row(first.row)}{more}"
     else:
-        said = f"{len(wrong)} columns do not hold numbers: {list_texts(map(str, wrong))}"
+        said = f"{len(wrong)} columns do not hold numbers: {list_texts(wrong)}"
     kinds = {one.kind for one in wrong}
     ways = ["if it is the label, name it as the label" if len(wrong) == 1 else "name the label, if one is the label"]
     ways += ["turn categories into columns of 0 and 1"] if kinds & {"categories", "names"} else []
@@ -285,13 +211,19 @@ def unusable_error(wrong: Sequence[Unusable]) -> DataError:
     )  # fmt: skip
 
 
+def drop_error(message: str, names: Sequence[str], row: int | None = None) -> DataError:
+    """Return the error about columns that have to be dropped, the first of them wrong in a row."""
+    columns = tuple((name, "drop") for name in names)
+    return DataError(message, column=names[0], row=row, remedies=("drop",), columns=columns)
+
+
 def tell_row(row: int) -> str:
     """Return a row as messages name it."""
     return f"row {row} of the data (the first is row 0)"
 
 
-def list_texts(texts: Any) -> str:
-    """Return the first of some texts, and how many there are more."""
-    every = list(texts)
+def list_texts(texts: Iterable[object]) -> str:
+    """Return the first of some things as text, and how many there are more."""
+    every = list(map(str, texts))
     more = f" and {len(every) - MOST_NAMES} more" if len(every) > MOST_NAMES else ""
     return ", ".join(every[:MOST_NAMES]) + more

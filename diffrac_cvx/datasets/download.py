@@ -75,13 +75,7 @@ def fetch(name: str, *, url: str | None = None) -> Path:
 
 
 def check_address(address: str, name: str) -> None:
-    """Refuse an address that a file may not be taken from.
-
-    Raises
-    ------
-    DataError
-        If its protocol is not https; on this machine alone it may be http.
-    """
+    """Refuse an address that a file may not be taken from: not by https; on this machine alone it may be http."""
     parts = urlsplit(address)
     allowed = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
     if not (allowed and parts.hostname):
@@ -89,13 +83,7 @@ def check_address(address: str, name: str) -> None:
 
 
 def download(address: str, file: str | IO[bytes], _: object) -> None:
-    """Write what is at an address to a file, as `pooch.retrieve` asks for it.
-
-    Raises
-    ------
-    DataError
-        If another host is to be asked, or there is more than a data set has.
-    """
+    """Write what is at an address to a file, as `pooch.retrieve` asks for it, from this host alone."""
     import requests
 
     asked = address

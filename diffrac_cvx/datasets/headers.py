@@ -22,12 +22,8 @@ def find_header(rows: Sequence[Sequence[str]]) -> tuple[bool, str]:
     Text above numbers is a name.  A line of numbers may be one too, as where a table was written with the default
     names 0, 1, 2, ...: it is taken for one where it is unlike the lines below, because it alone has whole numbers or
     alone counts up by one; where one of its texts is not among the repeated texts below; or where it has an empty entry
-    above entries that never are, as above the index that pandas writes.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of str
-        The first lines of the table, as text; those of another length than the first are not looked at.
+    above entries that never are, as above the index that pandas writes.  Lines of another length than the first are not
+    looked at.
     """
     first = [entry.strip() for entry in rows[0]]
     columns = list(zip(*(row for row in rows[1:] if len(row) == len(first)), strict=True))

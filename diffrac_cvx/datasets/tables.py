@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import list_texts, numeric_columns, tell_row
+from diffrac_cvx.datasets.columns import drop_error, list_texts, numeric_columns, tell_row
 from diffrac_cvx.datasets.headers import MARKS, NAMELESS, find_header, name_columns
 from diffrac_cvx.datasets.optional import pandas_or_error, require_openpyxl
 from diffrac_cvx.datasets.real import SCALINGS
@@ -129,7 +129,10 @@ def read_table(
     frame = read_frame(source, name or str(source), reading)
     said, mark = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")
     labels, frame = split_label(frame, label)
-    frame = leave_out(frame, drop)
+    require_columns(frame, drop, "to drop")
+    frame = frame.drop(columns=list(drop))
+    if frame.shape[1] == 0:
+        raise DataError("no column is left to cluster on")
     if one_hot != "all":
         require_columns(frame, one_hot, "to turn into columns of 0 and 1")
     frame, encoded = numeric_columns(frame, mark, one_hot)
@@ -150,22 +153,13 @@ def read_table(
     return Table(X, names, text, classes, np.flatnonzero(keep), (*said, *encoded, *changes, *notes))
 
 
-def leave_out(frame: "pd.DataFrame", drop: Sequence[str]) -> "pd.DataFrame":
-    """Return the columns without those to drop; raise an error where there is no such column or none is left."""
-    require_columns(frame, drop, "to drop")
-    frame = frame.drop(columns=list(drop))
-    if frame.shape[1] == 0:
-        raise DataError("no column is left to cluster on")
-    return frame
-
-
 def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str) -> None:
     """Raise an error that names all columns that are not there."""
     unknown = [repr(name) for name in names if name not in frame.columns]
     if unknown:
         are = "column" if len(unknown) == 1 else "columns"
         raise DataError(
-            f"there is no {are} {list_names(unknown)} {purpose}; the columns are {list_names(frame.columns)}"
+            f"there is no {are} {list_texts(unknown)} {purpose}; the columns are {list_texts(frame.columns)}"
         )
 
 
@@ -177,10 +171,7 @@ def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
     wrong = [names[j] for j in np.flatnonzero(infinite.any(axis=0))]
     row = int(np.flatnonzero(infinite[:, names.index(wrong[0])])[0])
     more = f", and so are {list_texts(map(repr, wrong[1:]))}" if len(wrong) > 1 else ""
-    raise DataError(
-        f"column {wrong[0]!r} is infinite in {tell_row(row)}{more}",
-        column=wrong[0], row=row, remedies=("drop",), columns=tuple((name, "drop") for name in wrong),
-    )  # fmt: skip
+    raise drop_error(f"column {wrong[0]!r} is infinite in {tell_row(row)}{more}", wrong, row)
 
 
 def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | None", "pd.DataFrame"]:
@@ -192,7 +183,7 @@ def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | 
     if label is None:
         return None, frame
     if label not in frame.columns:
-        raise DataError(f"there is no column {label!r}; the columns are {list_names(frame.columns)}")
+        raise DataError(f"there is no column {label!r}; the columns are {list_texts(frame.columns)}")
     return frame[label], frame.drop(columns=[label])
 
 
@@ -211,13 +202,8 @@ def clean_missing(
     if lacking.any():
         if lacking.all(axis=0).any():
             empty = [names[j] for j in np.flatnonzero(lacking.all(axis=0))]
-            them = (
-                "column {} has no value at all: drop it" if len(empty) == 1 else "columns {} have no value: drop them"
-            )
-            raise DataError(
-                them.format(list_texts(map(repr, empty))),
-                column=empty[0], remedies=("drop",), columns=tuple((name, "drop") for name in empty),
-            )  # fmt: skip
+            says = "columns {} have no value: drop them" if len(empty) > 1 else "column {} has no value at all: drop it"
+            raise drop_error(says.format(list_texts(map(repr, empty))), empty)
         X = np.where(lacking, np.nanmean(X, axis=0), X)
         changes.append(f"{int(lacking.sum())} missing values were replaced by the means of their columns")
     return X, keep, changes
@@ -282,7 +268,7 @@ def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
         sheets = list(map(str, book.sheet_names))
         chosen = sheets[0] if reading.sheet is None else reading.sheet
         if chosen not in sheets:
-            raise DataError(f"{name} has no sheet {chosen!r}; the sheets are {list_names(sheets)}")
+            raise DataError(f"{name} has no sheet {chosen!r}; the sheets are {list_texts(sheets)}")
         options = {"header": None, "dtype": object, "na_values": MARKS, "keep_default_na": False}
         cells = pandas.read_excel(book, sheet_name=chosen, **options).dropna(how="all").dropna(how="all", axis=1)
     if cells.empty:
@@ -292,10 +278,9 @@ def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
     names, notes = name_columns(rows[0]) if found else ([f"x{j + 1}" for j in range(cells.shape[1])], [])
     frame = cells.iloc[int(found) :].reset_index(drop=True).infer_objects()
     frame.columns = pandas.Index(names)
-    others = [f"{name} has {len(sheets)} sheets, and {chosen!r} was read"] if len(sheets) > 1 else []
-    if reading.sheet is not None:
-        others = []
-    frame.attrs.update(notes=(*others, *([note] if note else []), *notes), decimal=reading.decimal or ".")
+    several = len(sheets) > 1 and reading.sheet is None
+    other = f"{name} has {len(sheets)} sheets, and {chosen!r} was read" if several else ""
+    frame.attrs.update(notes=tuple(filter(None, (other, note, *notes))), decimal=reading.decimal or ".")
     return frame
 
 
@@ -326,7 +311,7 @@ def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":
     arrays = {"X": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     X = arrays.get("X")
     if not isinstance(X, np.ndarray) or X.ndim != 2:
-        raise DataError(f"{name} must hold a two-dimensional array X; it holds {list_names(arrays)}")
+        raise DataError(f"{name} must hold a two-dimensional array X; it holds {list_texts(arrays)}")
     names = [str(found) for found in arrays.get("feature_names", [f"x{j + 1}" for j in range(X.shape[1])])]
     if len(names) != X.shape[1]:
         raise DataError(f"{name} holds {len(names)} feature names for {X.shape[1]} features")
@@ -356,12 +341,8 @@ def parquet_frame(content: bytes, name: str) -> "pd.DataFrame":
 def require_book(content: bytes, name: str) -> None:
     """Refuse an Excel file, before it is unpacked, of which a few kilobytes stand for more than a table.
 
-    Raises
-    ------
-    DataError
-        If it is packed as no program packs one: more than 64 MB to less than a two hundredth.
-    ResourceError
-        If the cells would not fit in memory, or the rectangle of all up to the last one.
+    No program packs more than 64 MB to less than a two hundredth.  What is unpacked has to fit in memory as cells, and
+    as the rectangle of all up to the last one.
     """
     with zipfile.ZipFile(BytesIO(content)) as archive:
         unpacked = sum(member.file_size for member in archive.infolist())  # what is read of a member is no more
@@ -390,16 +371,5 @@ def extent_of_sheet(text: bytes) -> tuple[int, int]:
 
 
 def require_room(unpacked: float, name: str) -> None:
-    """Refuse a file of which a few kilobytes may stand for more than the memory holds.
-
-    Raises
-    ------
-    ResourceError
-        If its columns, the frame of them, the matrix and its scaled copy would not fit.
-    """
+    """Refuse a file whose columns, the frame of them, the matrix and its scaled copy would not fit in memory."""
     require_memory(COPIES * unpacked, f"{name}, unpacked,", "take a part of it")
-
-
-def list_names(names: Iterable[object]) -> str:
-    """Return the first names as text."""
-    return list_texts(map(str, names))

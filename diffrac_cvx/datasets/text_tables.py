@@ -4,10 +4,10 @@ import csv
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from io import StringIO
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,17 +33,7 @@ EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234: a decimal comma, or a 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is to be read; what is None is found out.
-
-    Attributes
-    ----------
-    header : bool, optional
-        Whether the first line holds the names of the columns.
-    separator, decimal, encoding : str, optional
-        What is between the values; the decimal mark, "." or ","; the encoding, such as "utf-8" or "cp1252".
-    sheet : str, optional
-        The sheet of an Excel file, by default the first.
-    """
+    """How a file is to be read, in the words of `read_table`; what is None is found out."""
 
     header: bool | None = None
     separator: str | None = None
@@ -52,26 +42,13 @@ class Reading:
     sheet: str | None = None
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What was found out about a text.
-
-    Attributes
-    ----------
-    separator : str
-        What is between the values.
-    names : tuple of str or None
-        The names of the columns, None where they have none.
-    skip : int
-        Lines before the data.
-    notes : tuple of str
-        What was assumed, in sentences.
-    """
+class Layout(NamedTuple):
+    """What was found out about a text."""
 
     separator: str
-    names: tuple[str, ...] | None = None
-    skip: int = 0
-    notes: tuple[str, ...] = field(default=())
+    names: list[str] | None  # of the columns
+    skip: int  # lines before the data
+    notes: list[str]  # what was assumed, in sentences
 
 
 def text_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
@@ -84,16 +61,15 @@ def text_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
     decimal, said = (reading.decimal, "") if reading.decimal else find_decimal(frame, layout.separator)
     if decimal == "," and reading.decimal is None:
         frame = parse(text, layout, ",")
-    frame.attrs.update(notes=(*notes, *layout.notes, *([said] if said else [])), decimal=decimal)
+    frame.attrs.update(notes=tuple(filter(None, (*notes, *layout.notes, said))), decimal=decimal)
     return frame
 
 
 def parse(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
     """Return the columns as pandas reads them."""
     pandas = pandas_or_error()
-    space = layout.separator == " "
     options: dict[str, Any] = {"na_values": MARKS, "keep_default_na": False, "skipinitialspace": True}
-    options |= {"sep": SPACE if space else layout.separator, "header": None, "index_col": False}
+    options |= {"sep": SPACE if layout.separator == " " else layout.separator, "header": None, "index_col": False}
     stream = StringIO(text, newline="")
     for _ in range(layout.skip):
         next(stream)
@@ -109,14 +85,8 @@ def parse(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
     return name_frame(frame, layout.names)
 
 
-def name_frame(frame: "pd.DataFrame", names: tuple[str, ...]) -> "pd.DataFrame":
-    """Return a frame with the names of a header; empty columns that have no name are left out.
-
-    Raises
-    ------
-    DataError
-        If there are not as many names as columns.
-    """
+def name_frame(frame: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":
+    """Return a frame with the names of a header, one for each column; empty columns without a name are left out."""
     pandas = pandas_or_error()
     width = frame.shape[1]
     extra = [j for j in range(len(names), width) if frame[j].notna().any()]
@@ -130,48 +100,39 @@ def name_frame(frame: "pd.DataFrame", names: tuple[str, ...]) -> "pd.DataFrame":
 
 
 def decode(content: bytes, encoding: str | None, name: str) -> tuple[str, list[str]]:
-    """Return bytes as text, and what was assumed of their encoding; no character is ever replaced.
-
-    Raises
-    ------
-    DataError
-        If they are no text, or not in the encoding that was named.
-    """
+    """Return bytes as text, and what was assumed of their encoding; no character is ever replaced."""
     if encoding is not None:
         try:
             return content.decode(encoding).removeprefix("\ufeff"), []
         except (LookupError, UnicodeError) as error:
             raise DataError(f"{name} cannot be read with the encoding {encoding!r}: {error}") from None
-    for start, coding in ((BOM_UTF8, "utf-8-sig"), (BOM_UTF16_LE, "utf-16"), (BOM_UTF16_BE, "utf-16")):
-        if content.startswith(start):
-            return strictly(content, coding, name), []
-    half = content[: 2 * SAMPLE]
-    if half[1::2].count(0) > len(half) / 4 or half[::2].count(0) > len(half) / 4:
-        coding = "utf-16-le" if half[1::2].count(0) > half[::2].count(0) else "utf-16-be"
-        return strictly(content, coding, name), []
+    if (coding := declared_encoding(content)) is not None:
+        try:
+            return content.decode(coding), []
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name} begins like a text in {coding} and is none: {error}") from None
     if b"\0" in content:
         raise DataError(f"{name} is not a text: it holds zero bytes")
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-    for coding in ("cp1252", "latin-1"):
-        try:
-            text = content.decode(coding)
-        except UnicodeDecodeError:
-            continue
-        return text, [
-            f"the file is not UTF-8 (line {line}) and was read as {coding}: name its encoding if letters are wrong"
-        ]
-    raise AssertionError("latin-1 decodes all bytes")
-
-
-def strictly(content: bytes, coding: str, name: str) -> str:
-    """Return bytes in an encoding as text, or raise an error."""
     try:
-        return content.decode(coding)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name} begins like a text in {coding} and is none: {error}") from None
+        text, coding = content.decode("cp1252"), "cp1252"
+    except UnicodeDecodeError:
+        text, coding = content.decode("latin-1"), "latin-1"  # which decodes all bytes
+    note = f"the file is not UTF-8 (line {line}) and was read as {coding}: name its encoding if letters are wrong"
+    return text, [note]
+
+
+def declared_encoding(content: bytes) -> str | None:
+    """Return the encoding that the first bytes of a text show, by a mark or by zeros in every other place."""
+    for start, coding in ((BOM_UTF8, "utf-8-sig"), (BOM_UTF16_LE, "utf-16"), (BOM_UTF16_BE, "utf-16")):
+        if content.startswith(start):
+            return coding
+    first = content[: 2 * SAMPLE]
+    even, odd = first[::2].count(0), first[1::2].count(0)
+    return None if max(even, odd) <= len(first) / 4 else "utf-16-le" if odd > even else "utf-16-be"
 
 
 def find_layout(text: str, reading: Reading, name: str) -> Layout:
@@ -194,8 +155,8 @@ def find_layout(text: str, reading: Reading, name: str) -> Layout:
     layout = comment_header(lines[skip - 1], rows, separator, skip) if named else None
     if layout is None:
         layout = header_layout(body, rows, separator, skip, reading)
-        said = f"{skip - comments} lines that begin with # were left out"
-        layout = replace(layout, notes=(said, *layout.notes)) if comments < skip else layout
+        if comments < skip:
+            layout.notes.insert(0, f"{skip - comments} lines that begin with # were left out")
     return layout
 
 
@@ -205,36 +166,25 @@ def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: 
     if reading.header is None and not found and quoted_alone(body, len(rows[0])):
         found, note = True, ""
     if not found:
-        return Layout(separator, None, skip, (note,) if note else ())
+        return Layout(separator, None, skip, [note])
     names, notes = name_columns(rows[0])
     width = max((len(row) for row in rows[1:]), default=len(names))
     longer = [row for row in rows[1:] if len(row) == width]
     if width == 2 and len(names) == 1:
         row_names(names)
     if width == len(names) + 1 and all(row[-1].strip() for row in longer):
-        require_row_names([row[0] for row in longer])
-        names, notes = row_names(names), [*notes, *([note] if note else [])]
-        note = ""
+        firsts = [row[0] for row in longer]
+        if len(set(firsts)) < len(firsts) or (any(map(is_number, firsts)) and not counts_up(firsts)):
+            raise DataError("the rows have more values than the header has names")
+        names, notes, note = row_names(names), [*notes, note], ""
     first = next(i for i, line in enumerate(body) if line.strip())
     lines = csv.reader(body[first:], delimiter=separator)
     next(lines)
-    return Layout(separator, tuple(names), skip + first + lines.line_num, (*([note] if note else []), *notes))
-
-
-def require_row_names(first: list[str]) -> None:
-    """Raise an error unless the first values name or number the rows, so that the header may lack a name for them."""
-    if len(set(first)) < len(first) or (any(map(is_number, first)) and not counts_up(first)):
-        raise DataError("the rows have more values than the header has names")
+    return Layout(separator, names, skip + first + lines.line_num, [note, *notes])
 
 
 def row_names(names: list[str]) -> list[str]:
-    """Return the names with one for the first column, which R writes without.
-
-    Raises
-    ------
-    DataError
-        If there is one name for two columns: these may be one number with a decimal comma.
-    """
+    """Return the names with one for the first column, that of the names or numbers of rows, which R writes without."""
     if len(names) == 1:
         raise DataError(
             "the header has one name and the rows have two values: if these are one number with a decimal comma, name "
@@ -250,7 +200,7 @@ def comment_header(comment: str, rows: list[list[str]], separator: str, skip: in
         return None
     names, notes = name_columns(last)
     notes.append(f"the names of the columns are those of line {skip}, which begins with #")
-    return Layout(separator, tuple(names), skip, tuple(notes))
+    return Layout(separator, names, skip, notes)
 
 
 def find_separator(lines: list[str], decimal: str | None = None) -> str:

@@ -19,21 +19,14 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.changes import require_file
 from diffrac_cvx.points.checks import Array, one_of, positive, positive_int
 from diffrac_cvx.points.chunks import is_chunked, with_known_shape
-from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, standardise
-from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import as_points, centred_points, table_array, table_times
-from diffrac_cvx.points.weights import (
-    as_weighted_data,
-    every_point,
-    mean_of,
-)
+from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one
+from diffrac_cvx.points.reading import as_points, table_times, weighted_points
+from diffrac_cvx.points.weights import PointWeights, as_weighted_data, mean_of, points_with_weight
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.proved_numbers import format_upper
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
-from diffrac_cvx.rounding.caveats import find_reservations
-from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.solvers import solve
 from diffrac_cvx.solvers.factored.sampling import many_rows
 from diffrac_cvx.solvers.stopping import WIDE_GAP
@@ -45,7 +38,7 @@ FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
 class ScaledTable(NamedTuple):
     """Centred points and what was done to the columns: X = (what was given - mean) * unit."""
 
-    X: Any  # an array, or `Points` where they are read by parts
+    X: Any  # `Points`, which the functions for users take too
     mean: Array
     unit: Array
 
@@ -58,12 +51,6 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags.input_tags.sparse = True
         return tags
 
-    def _read(self, X: Any, **options: Any) -> Array:
-        """Return checked data, dense."""
-        X = table_array(with_known_shape(X)) if is_chunked(X) else X
-        checked: Any = validate_data(self, X, **INPUT, **options)
-        return np.asarray(checked.toarray() if hasattr(checked, "toarray") else checked)
-
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
         if not is_chunked(X) and not isinstance(X, np.memmap):
@@ -74,20 +61,22 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             _check_feature_names(self, X, reset=True)
         return X
 
-    def _scale(self, X: Array, shares: Array | None = None) -> ScaledTable:
-        """Return centred data, of unit variance where ``standardize`` asks for it."""
-        require_flag(self.standardize, "standardize")
-        centred = as_weighted_data(X, every_point(shares), warn=False)  # the solver warns
-        unit = standardise(centred, shares).unit if self.standardize else np.ones(X.shape[1])
-        return ScaledTable(centred * unit, mean_of(X, shares), unit)
+    def _scale(self, X: Any, weights: PointWeights | None = None, *, warn: bool = True, depth: int = 5) -> ScaledTable:
+        """Return the points of positive weight, checked and centred here alone, of unit variance if ``standardize``.
 
-    def _scale_by_parts(self, X: Any) -> ScaledTable:
-        """Return the same of a table that is read by parts."""
+        A memory map, a sparse matrix and a dask array are read by parts.  Constant columns are warned of at the user's
+        line, so many calls up.
+        """
         require_flag(self.standardize, "standardize")
-        by_columns = self._penalty.has_l1 and not many_rows(*X.shape)
-        points = as_points(X, by_rows=True, by_columns=by_columns, warn=False)
+        if weights is None:
+            by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
+            by_rows = isinstance(X, np.memmap)
+            points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=warn, depth=depth + 1)
+        else:
+            points = weighted_points(as_weighted_data(X, weights, warn=warn, depth=depth + 1), weights)
         unit = inverse_or_one(np.sqrt(points.mean_squares())) if self.standardize else np.ones(X.shape[1])
-        return ScaledTable(points.scaled(unit), points.taken, unit)
+        mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.taken
+        return ScaledTable(points.scaled(unit), mean, unit)
 
     @property
     def _penalty(self) -> Penalty:
@@ -97,13 +86,13 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         weights |= {"lam": self.lam} if self.c is None else {}
         return Penalty(**roots, **weights)
 
-    def _solve(self, X: Array, automatic: str, shares: Array | None = None) -> Result:
+    def _solve(self, X: Any, automatic: str) -> Result:
         """Solve the relaxation by the user's solver, and keep what is proved about it."""
-        result = self._relax(X, automatic, seconds_left(), shares)
+        result = self._relax(X, automatic, seconds_left())
         self._keep((result,))
         return result
 
-    def _relax(self, X: Array, automatic: str, time_limit: float | None, shares: Array | None = None) -> Result:
+    def _relax(self, X: Any, automatic: str, time_limit: float | None) -> Result:
         """Solve the relaxation by the user's solver."""
         name = one_of(self.solver, "solver", ("auto", *SOLVERS))
         name = automatic if name == "auto" else name
@@ -116,19 +105,20 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tells = bool(self.verbose) and not callable(self.verbose)
         if tells:
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
-        if SOLVERS[name].function is None and isinstance(X, Points):
+        if SOLVERS[name].function is None and not X.in_memory:
             raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
-        weights: dict[str, Any] = {} if shares is None else {"sample_weight": shares}
-        if SOLVERS[name].function is not None:
-            if weights and not SOLVERS[name].takes_weights:
+        if SOLVERS[name].function is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DegenerateDataWarning)  # constant columns are warned of by `_scale`
+                relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.shares)
+            result = solve(relaxation, name, **limits)
+        else:
+            if X.shares is not None and not SOLVERS[name].takes_weights:
                 raise ParameterError(f"solver = {name!r} takes no sample_weight; use 'low_rank', which does")
             callback = Teller() if tells else self.verbose or None
-            limits |= weights
             if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(penalty.c):
                 limits["rtol"] = WIDE_GAP
             result = SOLVERS[name].run(X, self.nu, penalty, callback=callback, **limits)
-        else:
-            result = solve(v_space(X, self.nu, penalty, **weights), name, **limits)
         if tells:
             say(f"{sentence_of(result.lower, result.upper)} after {result.seconds:.1f} s: {result.status}")
         return result
@@ -141,20 +131,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         for result in results:
             if result.status not in FINE:
                 message = f"{result.status}; the proved gap is {format_upper(result.gap)}, tol is {self.tol:g}"
-                warnings.warn(message, ConvergenceWarning, stacklevel=4)
+                warnings.warn(message, ConvergenceWarning, stacklevel=5)
                 return
-
-    def _reserve(self, X: Array, labels: Array, shares: Array | None) -> None:
-        """Keep and say why the split may be no answer."""
-        known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "n_clusters": self.n_clusters}
-        self.reservations_ = find_reservations(X, labels, self.result_, shares=shares, **known)
-        for reservation in self.reservations_:
-            warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)
-
-    def _direction(self, X: Array | Points, labels: Array, shares: Array | None = None) -> Array:
-        """Return the penalised least-squares direction of labels."""
-        points = centred_points(X, shares)
-        return best_direction(points, labels - points.mean_of(labels), *self._penalty.weights(X.shape[1]))
 
     @property
     def _n_features_out(self) -> int:
@@ -162,15 +140,17 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``, shape (n,) or (n, n_labels): positive where the label is 1."""
-        return np.asarray(self._project(X) + self.intercept_)
+        check_is_fitted(self)
+        return self._decide(self._read_table(X, reset=False))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return labels in {0, 1} of points, shape (n,) or (n, n_labels)."""
-        return np.asarray(self.decision_function(X) > 0).astype(np.int64)
+        """Return labels of points as those in ``labels_``, shape (n,) or (n, n_labels)."""
+        return self._label(self.decision_function(X))
 
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the projections on the directions, shape (n, 1) or (n, n_labels)."""
-        projected = self._project(X)
+        check_is_fitted(self)
+        projected = table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
         return projected[:, None] if projected.ndim == 1 else projected
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
@@ -183,9 +163,13 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         pairs = zip((projected - projected.mean(axis=0)).T, labels.reshape(projected.shape).T, strict=True)
         return float(np.mean([min(separation(column_basis(values[:, None]), y), 1.0) for values, y in pairs]))
 
-    def _project(self, X: npt.ArrayLike) -> Array:
-        check_is_fitted(self)
-        return table_times(self._read_table(X, reset=False), np.transpose(self.coef_))
+    def _decide(self, table: Any) -> Array:
+        """Return the values of the affine functions at the points of a checked table."""
+        return np.asarray(table_times(table, np.transpose(self.coef_)) + self.intercept_)
+
+    def _label(self, values: Array) -> npt.NDArray[np.int64]:
+        """Return labels from these values."""
+        return np.asarray(values > 0).astype(np.int64)
 
 
 def as_seconds(time_limit: float | None) -> float | None:

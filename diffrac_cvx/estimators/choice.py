@@ -13,7 +13,8 @@ from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.weights import mean_of, shares_within, weigh_rows
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.weights import as_weighted_data, every_point, mean_of, shares_within, weigh_rows
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
@@ -41,69 +42,35 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A split of points in two by an affine function.
-
-    Attributes
-    ----------
-    setting : Setting
-        Where on the grid.
-    v : (d,) array
-        The direction.
-    cut : float
-        The threshold on the projections X v.
-    result : Result
-        The relaxation's solution.
-    """
+    """A split of centred points in two by a threshold on the projections X v, and the relaxation's solution."""
 
     setting: Setting
     v: Array
     cut: float
     result: Result
 
-    def label(self, X: Array) -> Array:
+    def label(self, X: Array | Points) -> Array:
         """Return labels in {-1, 1} of points, (n,)."""
         return np.where(X @ self.v > self.cut, 1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class PathEntry:
-    """What is known of one setting from all points.
-
-    Attributes
-    ----------
-    split : Split
-        The split.
-    labels : (n,) array
-        In {-1, 1}.
-    label_gap, eigenvalue_ratio : float
-        Proved distance of the labels from the optimum of Eq. (9); second eigenvalue of Y over the first.
-    reservations : tuple of Reservation
-        Why the split may be no answer.
-    """
+    """What is known of one setting from all points."""
 
     split: Split
-    labels: Array
-    label_gap: float
-    eigenvalue_ratio: float
+    labels: Array  # (n,), in {-1, 1}
+    label_gap: float  # their proved distance from the optimum of Eq. (9)
+    eigenvalue_ratio: float  # second eigenvalue of Y over the first
     reservations: tuple[Reservation, ...]
 
 
 class HeldOut(NamedTuple):
-    """What one half of the points says about the other at one setting.
+    """What one half of the points says about the other at one setting."""
 
-    Attributes
-    ----------
-    agreement : float
-        Of the labels predicted with those of the split of all points: their adjusted Rand index.
-    separation : float
-        Squared correlation of the labels predicted and the projections.
-    selected : (d,) array of bool
-        Features with a nonzero coefficient.
-    """
-
-    agreement: float
-    separation: float
-    selected: npt.NDArray[np.bool_]
+    agreement: float  # of the labels predicted with those of the split of all points: their adjusted Rand index
+    separation: float  # squared correlation of the labels predicted and the projections
+    selected: npt.NDArray[np.bool_]  # features with a nonzero coefficient
 
 
 def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[Setting]:
@@ -113,56 +80,20 @@ def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[
 
 
 def split_points(
-    X: Array,
-    setting: Setting,
-    *,
-    start: Result | None = None,
-    tol: float = 1e-3,
-    time_limit: float | None = None,
-    shares: Array | None = None,
+    X: Any, setting: Setting, *, start: Result | None = None, tol: float = 1e-3, time_limit: float | None = None
 ) -> Split:
-    """Solve the relaxation, round it, and split along the direction of the labels found, as `DiffracClustering` does.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data, not necessarily centred.
-    setting : Setting
-        Weights.
-    start : Result, optional
-        Solution of a near problem.
-    tol, time_limit : float
-        As for `low_rank`.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
-    """
-    points = array_points(X - mean_of(X, shares), shares)
-    limits: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
-    if X.shape[1] > X.shape[0] and setting.lam > 0.0:
-        limits["rtol"] = WIDE_GAP
-    result = low_rank(X, setting.nu, setting.penalty, start=start, sample_weight=shares, **limits)
-    y = kmeans_centered(result.F, shares)
-    v = best_direction(points, y - points.mean_of(y), *setting.penalty.weights(X.shape[1]))
-    return Split(setting, v, threshold(X @ v, shares), result)
+    """Solve the relaxation, round it, and split along the direction of the labels, as `DiffracClustering` does."""
+    rtol = WIDE_GAP if X.shape[1] > X.shape[0] and setting.lam > 0.0 else 0.0
+    result = low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit, rtol=rtol)
+    y = kmeans_centered(result.F, X.shares)
+    v = best_direction(X, y - X.mean_of(y), *setting.penalty.weights(X.shape[1]))
+    return Split(setting, v, threshold(X @ v, X.shares), result)
 
 
-def follow_path(
-    X: Array, settings: Sequence[Setting], *, tol: float, clock: Clock, shares: Array | None = None
-) -> list[PathEntry]:
-    """Split all points at each setting, each solved from the one before; fewer entries where the time is over.
+def follow_path(X: Points, settings: Sequence[Setting], *, tol: float, clock: Clock) -> list[PathEntry]:
+    """Split all points at each setting, in the order of `list_settings`, each solved from the one before.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Data, centred.
-    settings : sequence of Setting
-        In the order of `list_settings`.
-    tol : float
-        Proved gap of each.
-    clock : Clock
-        Time for all; the first setting is always solved.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+    Where the time is over there are fewer entries, but always one.
     """
     entries: list[PathEntry] = []
     start = None
@@ -170,22 +101,22 @@ def follow_path(
         if entries and clock.is_over:
             break
         with spend(clock.budget):
-            split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left, shares=shares)
-            entries.append(judge_split(X, split, shares))
+            split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left)
+            entries.append(judge_split(X, split))
         start = split.result if split.result.G is not None else start
     return entries
 
 
-def judge_split(X: Array, split: Split, shares: Array | None = None) -> PathEntry:
+def judge_split(X: Any, split: Split) -> PathEntry:
     """Return what is known of a split of all points."""
     setting, labels = split.setting, split.label(X)
     known: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
     return PathEntry(
         split,
         labels,
-        certify_labels(X, labels, split.result, **known, sample_weight=shares).gap,
-        eigenvalue_ratio(weigh_rows(split.result.F, shares)),
-        find_reservations(X, labels, split.result, **known, shares=shares),
+        certify_labels(X, labels, split.result, **known).gap,
+        eigenvalue_ratio(weigh_rows(split.result.F, X.shares)),
+        find_reservations(X, labels, split.result, **known, shares=X.shares),
     )
 
 
@@ -203,29 +134,25 @@ def draw_halves(n: int, n_resamples: int, rng: np.random.Generator) -> list[tupl
 
 
 def judge_half(
-    X: Array,
-    half: tuple[Indices, Indices],
-    entries: Sequence[PathEntry],
-    *,
-    tol: float,
-    clock: Clock,
-    shares: Array | None = None,
+    X: Points, half: tuple[Indices, Indices], entries: Sequence[PathEntry], *, tol: float, clock: Clock
 ) -> list[HeldOut]:
     """Split half of the points at each setting and predict the others; fewer entries where the time is over."""
-    kept, left_out = half
-    inside, outside = (shares_within(shares, part) for part in half)
+    kept, left_out = (X.array()[part] for part in half)
+    inside, outside = (shares_within(X.shares, part) for part in half)
+    points = array_points(as_weighted_data(kept, every_point(inside), warn=False), inside)
+    left_out = left_out - mean_of(kept, inside)
     found = []
     for entry in entries:
         if clock.is_over:
             break
         limits: dict[str, Any] = {"tol": tol, "time_limit": clock.left}
         with spend(clock.budget):
-            split = split_points(X[kept], entry.split.setting, start=entry.split.result, shares=inside, **limits)
-        predicted = split.label(X[left_out])
+            split = split_points(points, entry.split.setting, start=entry.split.result, **limits)
+        predicted = split.label(left_out)
         found.append(
             HeldOut(
-                float(agreements(np.stack([predicted, entry.labels[left_out]]), outside)[0, 1]),
-                squared_correlation(X[left_out] @ split.v, predicted, outside),
+                float(agreements(np.stack([predicted, entry.labels[half[1]]]), outside)[0, 1]),
+                squared_correlation(left_out @ split.v, predicted, outside),
                 split.v != 0.0,
             )
         )
@@ -244,26 +171,15 @@ def agreements(labels: Array, shares: Array | None = None) -> Array:
 
     With :math:`\binom{\cdot}{2}` the pairs of points, it is the number of pairs together in both, minus its mean under
     random labels with the same sizes, over what two equal splits would give.  Where the points have shares of the
-    weight, pairs are drawn by these, with replacement, so that only the proportions count.
-
-    Parameters
-    ----------
-    labels : (m, n) array
-        Splits, in {-1, 1}.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
-
-    Returns
-    -------
-    (m, m) array
-        Symmetric; 1 for equal splits, about 0 for independent ones.
+    weight, pairs are drawn by these, with replacement, so that only the proportions count.  Labels are (m, n), in
+    {-1, 1}; the result is (m, m), 1 for equal splits and about 0 for independent ones.
     """
     m, n = labels.shape
     above = (labels > 0).astype(float)
     weighed, total = (above, float(n)) if shares is None else (above * shares, 1.0)
     both = weighed @ above.T
     sizes = weighed.sum(axis=1)
-    pairs: Callable[[Any], Any] = pairs_of_points if shares is None else np.square
+    pairs: Callable[[Any], Any] = (lambda count: count * (count - 1.0) / 2.0) if shares is None else np.square
     first = np.broadcast_to(sizes[:, None], (m, m))
     second = first.T
     cells = np.stack([both, first - both, second - both, total - first - second + both])
@@ -274,11 +190,6 @@ def agreements(labels: Array, shares: Array | None = None) -> Array:
     single = np.asarray(~above.any(axis=1) | above.all(axis=1))
     usable = (spread > 0.0) & ~single[:, None] & ~single[None, :]
     return np.where(usable, (together - expected) / np.where(usable, spread, 1.0), 0.0)
-
-
-def pairs_of_points(count: Array | float) -> Array:
-    """Return the number of pairs among points."""
-    return np.asarray(count) * (np.asarray(count) - 1.0) / 2.0
 
 
 CRITERIA = {  # each an entry of the table; the largest is best
@@ -300,27 +211,14 @@ def tabulate(
 
     Where no half was solved at a setting, its "stability" and "separation" are NaN; where that holds for all settings
     and one of these is asked for, the consensus chooses.
-
-    Parameters
-    ----------
-    entries : sequence of PathEntry
-        The settings.
-    halves : sequence of sequences of HeldOut
-        What each half says of the first settings.
-    criterion : str
-        One of `CRITERIA`.
-    shares : (n,) array, optional
-        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
     """
     settings = [entry.split.setting for entry in entries]
     labels = np.stack([entry.labels for entry in entries])
-    table: dict[str, Any] = {
-        f"param_{name}": column for name, column in zip(Setting._fields, np.array(settings).T, strict=True)
-    }
-    table["params"] = [setting._asdict() for setting in settings]
-    table |= table_of_halves(entries, halves)
     usable = np.array([not entry.reservations for entry in entries])
-    table |= {
+    table: dict[str, Any] = {
+        **{f"param_{name}": np.array([getattr(setting, name) for setting in settings]) for name in Setting._fields},
+        "params": [setting._asdict() for setting in settings],
+        **table_of_halves(entries, halves),
         "consensus": mean_agreement(labels, usable, shares),
         "eigenvalue_ratio": np.array([-entry.eigenvalue_ratio for entry in entries]),
         "label_gap": np.array([-entry.label_gap for entry in entries]),
@@ -338,32 +236,26 @@ def tabulate(
 
 
 def table_of_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]]) -> dict[str, Array]:
-    """Return what the halves say of each setting: means over those that were solved there."""
+    """Return what the halves say of each setting: means over those that were solved there, NaN where none was."""
     m, d = len(entries), len(entries[0].split.v)
-    agreement = np.full((len(halves), m), np.nan)
-    apart = np.full((len(halves), m), np.nan)
-    used = np.zeros((m, d))
-    for i, half in enumerate(halves):
-        for j, found in enumerate(half):
-            agreement[i, j], apart[i, j] = found.agreement, found.separation
-            used[j] += found.selected
-    count = np.isfinite(agreement).sum(axis=0)
-    some = np.maximum(count, 1)
-    mean = np.where(count > 0, np.nansum(agreement, axis=0) / some, np.nan)
+    means, spread = np.full((m, 2 + d), np.nan), np.full(m, np.nan)
+    solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
+    for j, found in enumerate(solved):
+        if found:
+            values = np.array([[one.agreement, one.separation, *one.selected] for one in found])
+            means[j], spread[j] = values.mean(axis=0), values[:, 0].std()
     return {
-        "stability": mean,
-        "std_stability": np.where(count > 0, np.sqrt(np.nansum((agreement - mean) ** 2, axis=0) / some), np.nan),
-        "separation": np.where(count > 0, np.nansum(apart, axis=0) / some, np.nan),
-        "n_resamples": count,
-        "selection_frequencies": np.where(count[:, None] > 0, used / some[:, None], np.nan),
+        "stability": means[:, 0],
+        "std_stability": spread,
+        "separation": means[:, 1],
+        "n_resamples": np.array([len(found) for found in solved]),
+        "selection_frequencies": means[:, 2:],
     }
 
 
 def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_], shares: Array | None = None) -> Array:
     """Return the mean adjusted Rand index of each split with the usable ones, itself left out."""
-    weights = np.where(usable, 1.0, 0.0) if usable.any() else np.ones(len(labels))
-    weights = np.tile(weights, (len(labels), 1))
-    np.fill_diagonal(weights, 0.0)
+    weights = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) * (1.0 - np.eye(len(labels)))
     total = weights.sum(axis=1)
     means = (agreements(labels, shares) * weights).sum(axis=1) / np.maximum(total, 1.0)
     return np.asarray(np.where(total > 0.0, means, 1.0))
@@ -372,10 +264,7 @@ def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_], shares: Array |
 def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.NDArray[np.int64]:
     """Return ranks from 1: usable settings first, the larger score first; of equal ones the more stable, the first."""
     keys = [-np.nan_to_num(np.round(values, TIE), nan=-np.inf) for values in (stability, score)]
-    order = np.lexsort((np.arange(len(score)), *keys, ~usable))
-    ranks = np.empty(len(score), dtype=np.int64)
-    ranks[order] = np.arange(1, len(score) + 1)
-    return ranks
+    return np.argsort(np.lexsort((*keys, ~usable))) + 1
 
 
 def find_best(table: dict[str, Any]) -> int:

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClusterMixin
-from sklearn.utils.validation import check_is_fitted
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
@@ -18,16 +17,13 @@ from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
 from diffrac_cvx.points.checks import Array, one_of, positive_int
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.dense import array_points
-from diffrac_cvx.points.reading import centred_points, table_array
-from diffrac_cvx.points.weights import (
-    PointWeights,
-    as_weights,
-    points_with_weight,
-    shares_of,
-)
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.weights import PointWeights, as_weights, every_point, points_with_weight
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.rounding.directions import threshold
+from diffrac_cvx.rounding.caveats import find_reservations
+from diffrac_cvx.rounding.directions import best_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
     Halves,
     cluster_together,
@@ -143,6 +139,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     0.0
     """
 
+    coef_: Array
     intercept_: float | Array
 
     def __init__(
@@ -210,93 +207,73 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             n = table.shape[0]
             raise ParameterError(f"n_clusters = {K} is more than the {n} points: ask for fewer clusters")
         weights = as_weights(sample_weight, table.shape[0], least=max(K, 2))
-        shares = shares_of(weights)
-        if K == 2 and weights is None and self._by_parts(table):
-            given = points = table
-            data = self._scale_by_parts(table)
+        given = table if K == 2 and weights is None and self._by_parts(table) else table_array(table)
+        return self._fit_points(table, given, self._scale(given, weights), weights)
+
+    def _fit_points(self, table: Any, given: Any, data: ScaledTable, weights: PointWeights | None) -> Self:
+        """Find the directions and the clusters of a checked table, given as an array unless it is read by parts."""
+        K = int(self.n_clusters)
+        if K > 2 and self.strategy == "splits":
+            self._split_repeatedly(points_with_weight(given, weights), data, K)
         else:
-            given = table_array(table)
-            points = points_with_weight(given, weights)
-            data = self._scale(points, shares)
-        if K == 1:
-            self._solve(data.X, "low_rank", shares)
-            self.coef_: Array = np.zeros(points.shape[1])
-            self.intercept_: float | Array = 0.0
-        elif K > 2 and self.strategy == "splits":
-            self._split_repeatedly(points, K, shares)
-        elif K > 2:
-            self._cluster_together(data, K, shares)
-        else:
-            result = self._solve(data.X, "low_rank", shares)
-            self.coef_, self.intercept_ = self._function(data, result, shares)
-        self.scaled_coef_ = self.coef_ * np.sqrt(centred_points(data.X, shares).mean_squares()) / data.unit
+            result = self._solve(data.X, "low_rank")
+            if K == 1:
+                self.coef_, self.intercept_ = np.zeros(given.shape[1]), 0.0
+            elif K == 2:
+                self.coef_, self.intercept_ = self._function(data, result)
+            else:
+                self._cluster_together(data, result, K)
+        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
-        self.labels_ = self.predict(X)
+        self.labels_ = self._label(self._decide(table))
         labels: Any = points_with_weight(self.labels_, weights)
-        self.label_gap_ = certify_clusters(
-            data.X, labels, self.result_, max(K, 2), nu=self.nu, penalty=self._penalty, sample_weight=shares
-        ).gap
-        self.reservations_ = ()
-        if K > 1:
-            self._reserve(data.X, labels, shares)
-        self._add_points_without_weight(given, data, weights)
+        known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
+        self.label_gap_ = certify_clusters(data.X, labels, self.result_, max(K, 2), **known).gap
+        known |= {"n_clusters": K, "shares": data.X.shares}
+        self.reservations_ = find_reservations(data.X, labels, self.result_, **known) if K > 1 else ()
+        for reservation in self.reservations_:
+            warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=4)
+        if weights is not None and weights.has_zeros:  # the result's F has a row for these points too
+            problem = direction_problem(data.X, float(self.nu), self._penalty)
+            every = np.where(data.X.used_columns(), (given - data.mean) * data.unit, 0.0)
+            self.result_ = with_all_points(self.result_, problem, array_points(every), weights)
         return self
 
-    def fit_predict(
-        self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Find the clusters, and return them as in ``labels_``; parameters, errors and warnings are those of `fit`."""
-        return np.asarray(self.fit(X, sample_weight=sample_weight).labels_)
-
-    def _add_points_without_weight(self, given: Array, data: ScaledTable, weights: PointWeights | None) -> None:
-        """Give the points of weight 0 a row in the result's F."""
-        if weights is None or not weights.has_zeros:
-            return
-        problem = direction_problem(centred_points(data.X, weights.shares), float(self.nu), self._penalty)
-        every = np.where(data.X.any(axis=0), (given - data.mean) * data.unit, 0.0)
-        self.result_ = with_all_points(self.result_, problem, array_points(every), weights)
-
-    def _cluster_together(self, data: ScaledTable, K: int, shares: Array | None) -> None:
+    def _cluster_together(self, data: ScaledTable, result: Result, K: int) -> None:
         """Keep the scores of more than two clusters, found together."""
-        result = self._solve(data.X, "low_rank", shares)
         a, c = self._penalty.weights(data.X.shape[1])
-        seed = choose_seed(self.random_state)
-        found = cluster_together(data.X, result, K, a=a, c=c, restarts=STARTS, seed=seed, shares=shares)
+        known: dict[str, Any] = {"restarts": STARTS, "seed": choose_seed(self.random_state), "shares": data.X.shares}
+        found = cluster_together(data.X.array(), result, K, a=a, c=c, **known)
         self.coef_ = found.coef * data.unit
         self.intercept_ = found.intercept - self.coef_ @ data.mean
 
-    def _split_repeatedly(self, points: Array, K: int, shares: Array | None) -> None:
+    def _split_repeatedly(self, points: Array, whole: ScaledTable, K: int) -> None:
         """Keep the splits that lead to more than two clusters."""
         results: list[Result] = []
 
         def halve(part: Array, shares: Array | None) -> Halves | None:
             if results and not np.ptp(part, axis=0).any():
                 return None
-            data = self._scale(part, shares)
+            data = self._scale(part, every_point(shares), warn=False) if results else whole
             with warnings.catch_warnings():
                 if results:  # features may be constant in a part
                     warnings.simplefilter("ignore", DegenerateDataWarning)
-                results.append(self._relax(data.X, "low_rank", seconds_left(), shares))
-                found = self._halves(data, part, results[-1], shares)
-            return found if 0 < np.sum(part @ found.coef + found.intercept > 0.0) < len(part) else None
+                results.append(self._relax(data.X, "low_rank", seconds_left()))
+                coef, intercept = self._function(data, results[-1])
+                labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
+                cost = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty).objective
+            return Halves(coef, intercept, cost) if np.ptp(labels) > 0.0 else None
 
-        self.splits_ = split_repeatedly(points, K, halve, float(self.nu), shares)
+        self.splits_ = split_repeatedly(points, K, halve, float(self.nu), whole.X.shares)
         self._keep(results)
         self.coef_, self.intercept_ = last_directions(self.splits_, points.shape[1])
 
-    def _function(self, data: ScaledTable, result: Result, shares: Array | None) -> tuple[Array, float]:
+    def _function(self, data: ScaledTable, result: Result) -> tuple[Array, float]:
         """Return the function x'coef + intercept that splits points in two."""
-        v = self._find_direction(data.X, self._round(result.factor, shares), shares)
-        v = v if v[np.argmax(np.abs(v) * np.sqrt(centred_points(data.X, shares).mean_squares()))] >= 0 else -v
+        v = self._find_direction(data.X, self._round(result.factor, data.X.shares))
+        v = v if v[np.argmax(np.abs(v) * np.sqrt(data.X.mean_squares()))] >= 0 else -v
         coef = v * data.unit
-        return coef, -float(np.dot(coef, data.mean)) - threshold(data.X @ v, shares)
-
-    def _halves(self, data: ScaledTable, part: Array, result: Result, shares: Array | None) -> Halves:
-        """Return the function that splits some points in two, and the cost of its split."""
-        coef, intercept = self._function(data, result, shares)
-        labels = np.where(part @ coef + intercept > 0.0, 1.0, -1.0)
-        proof = certify_labels(data.X, labels, 0.0, nu=self.nu, penalty=self._penalty, sample_weight=shares)
-        return Halves(coef, intercept, proof.objective)
+        return coef, -float(np.dot(coef, data.mean)) - threshold(data.X @ v, data.X.shares)
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``: (n,), positive where the label is 1, or (n, K), largest at the label.
@@ -304,15 +281,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         For more than two clusters by "splits" it is the least of the values of the splits on the way to each cluster,
         with the sign that leads there.
         """
-        if self._by_splits:
-            check_is_fitted(self)
-            return scores_of_splits(table_array(self._read_table(X, reset=False)), self.splits_)
         return super().decision_function(X)
-
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the clusters of points, shape (n,)."""
-        values = self.decision_function(X)
-        return np.asarray(values > 0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:
         """Return how well the clusters are separated: the share of their variance that the projections explain.
@@ -327,9 +296,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         large = isinstance(X, np.memmap) and many_rows(*X.shape)
         return is_chunked(X) or ((large or hasattr(X, "toarray")) and self.solver in ("auto", "low_rank", "fista"))
 
-    @property
-    def _by_splits(self) -> bool:
-        return self.n_clusters > 2 and self.strategy == "splits"
+    def _decide(self, table: Any) -> Array:
+        if self.n_clusters > 2 and self.strategy == "splits":
+            return scores_of_splits(table_array(table), self.splits_)
+        return super()._decide(table)
+
+    def _label(self, values: Array) -> npt.NDArray[np.int64]:
+        return np.asarray(values > 0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
 
     def _round(self, F: Array, shares: Array | None) -> Array:
         """Return labels in {-1, +1}."""
@@ -340,14 +313,15 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             return known(F) if shares is None else known(F, shares)
         return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), shares=shares)
 
-    def _find_direction(self, X: Array, labels: Array, shares: Array | None) -> Array:
+    def _find_direction(self, X: Points, labels: Array) -> Array:
         """Return the direction of labels; with ``refine``, of the labels at which the alternation with splits ends."""
-        v = self._direction(X, labels, shares)
+        a, c = self._penalty.weights(X.shape[1])
+        v = best_direction(X, labels - X.mean_of(labels), a, c)
         for _ in range(MOST_ROUNDS if self.refine else 0):
             if is_late():
                 break
-            split = roundings.two_means(X @ v, shares)
+            split = roundings.two_means(X @ v, X.shares)
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
-            labels, v = split, self._direction(X, split, shares)
+            labels, v = split, best_direction(X, split - X.mean_of(split), a, c)
         return v

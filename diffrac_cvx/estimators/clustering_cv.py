@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.base import ClusterMixin
 
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, choose_seed
+from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, choose_seed
 from diffrac_cvx.estimators.choice import (
     CRITERIA,
     HeldOut,
@@ -24,9 +24,11 @@ from diffrac_cvx.estimators.choice import (
     tabulate,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
-from diffrac_cvx.machine.time_budget import Clock
+from diffrac_cvx.machine.time_budget import Clock, spend, within
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, one_of, positive, positive_int
-from diffrac_cvx.points.weights import as_weights, points_with_weight, shares_of
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.points.weights import PointWeights, as_weights
 from diffrac_cvx.problem.penalty import suggested_lam
 
 LAMS, RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
@@ -155,38 +157,26 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             Weights of the points, as for `DiffracClustering`.  The halves are of points, each with its weight: a point
             of weight 2 is in one of the two, while of two equal rows each half may have one.
 
-        Raises
-        ------
-        DataError, ParameterError
-            Both are ValueErrors; the message names the value and the remedy.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the solver stopped before the proved gap was at most tol, at the setting chosen.
-        DegenerateDataWarning
-            For each of ``reservations_``.
+        Errors and warnings are those of `DiffracClustering.fit`, of a gap at the setting chosen.
         """
         self._settings((2, 1))  # what is wrong with the grid is said before the table is read
         one_of(self.criterion, "criterion", tuple(CRITERIA))
         tol, limit = positive(self.tol, "tol"), self.time_limit
         clock = Clock(None if limit is None else (1.0 - REFIT) * positive(limit, "time_limit"))
-        given = self._read(X, ensure_min_samples=2)
+        given = table_array(self._read_table(X, ensure_min_samples=2))
         weights = as_weights(sample_weight, len(given))
-        shares = shares_of(weights)
-        data = self._scale(points_with_weight(given, weights), shares)
-        entries = follow_path(data.X, self._settings(data.X.shape), tol=tol, clock=clock, shares=shares)
-        halves = self._judge_halves(data.X, entries, tol, clock, shares)
-        self.cv_results_ = tabulate(entries, halves, self.criterion, shares)
+        data = self._scale(given, weights, depth=4)
+        entries = follow_path(data.X, self._settings(data.X.shape), tol=tol, clock=clock)
+        halves = self._judge_halves(data.X, entries, tol, clock)
+        self.cv_results_ = tabulate(entries, halves, self.criterion, data.X.shares)
         if weights is not None and weights.has_zeros:
             every = (given - data.mean) * data.unit
-            self.cv_results_["labels"] = np.stack([entry.split.label(every) > 0.0 for entry in entries]).astype(
-                np.int64
-            )
+            labels = np.stack([entry.split.label(every) > 0.0 for entry in entries])
+            self.cv_results_["labels"] = labels.astype(np.int64)
         self.best_index_ = find_best(self.cv_results_)
         self._keep_choice(entries[self.best_index_].split.setting)
         rest = None if limit is None else (clock.left or 0.0) + REFIT * limit
-        self._refit(X, rest, sample_weight)
+        self._refit(given, data, weights, rest)
         return self
 
     def _settings(self, shape: tuple[int, ...]) -> list[Setting]:
@@ -203,16 +193,13 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             grid.append([check(value, name) for value in values])
         return list_settings(*grid)
 
-    def _judge_halves(
-        self, X: Array, entries: list[PathEntry], tol: float, clock: Clock, shares: Array | None
-    ) -> list[list[HeldOut]]:
+    def _judge_halves(self, X: Points, entries: list[PathEntry], tol: float, clock: Clock) -> list[list[HeldOut]]:
         """Return what each half says; none where a half would be a single point."""
         rng = np.random.default_rng(choose_seed(self.random_state))
         count = positive_int(self.n_resamples, "n_resamples") if len(X) >= 4 else 0
         halves = draw_halves(len(X), count, rng)
         work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
-        known: dict[str, Any] = {"tol": tol, "clock": clock, "shares": shares}
-        return list(work(delayed(judge_half)(X, half, entries, **known) for half in halves))
+        return list(work(delayed(judge_half)(X, half, entries, tol=tol, clock=clock) for half in halves))
 
     def _keep_choice(self, chosen: Setting) -> None:
         """Keep the setting chosen, and how often each feature is used there."""
@@ -225,16 +212,19 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             i = int(np.argmax(np.where(sparse, np.nan_to_num(table["mean_score"], nan=-np.inf), -np.inf)))
         self.selection_frequencies_ = table["selection_frequencies"][i]
 
-    def _refit(self, X: npt.ArrayLike, seconds: float | None, sample_weight: npt.ArrayLike | None) -> None:
+    def _refit(self, given: Array, data: ScaledTable, weights: PointWeights | None, seconds: float | None) -> None:
         """Fit the setting chosen, and take its attributes for this estimator's."""
-        self.best_estimator_ = DiffracClustering(
+        best = self.best_estimator_ = DiffracClustering(
             **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=seconds,
             standardize=self.standardize,
         )  # fmt: skip
-        with warnings.catch_warnings():
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(best, name, getattr(self, name))
+        with warnings.catch_warnings(), spend(within(seconds)):
             warnings.simplefilter("ignore", DegenerateDataWarning)
-            self.best_estimator_.fit(X, sample_weight=sample_weight)
+            best._fit_points(given, given, data, weights)
         for name in FROM_BEST:
-            setattr(self, name, getattr(self.best_estimator_, name))
+            setattr(self, name, getattr(best, name))
         for reservation in self.reservations_:
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)

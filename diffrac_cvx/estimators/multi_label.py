@@ -9,6 +9,7 @@ import numpy.typing as npt
 from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, choose_seed
 from diffrac_cvx.machine.time_budget import spend, within
 from diffrac_cvx.points.checks import Array, positive_int
+from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding.directions import affine_functions
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
@@ -109,15 +110,16 @@ class MultiLabelDiffrac(AffineClusterer):
     def _fit(self, X: npt.ArrayLike) -> Self:
         """Find the labels and their directions; after the time limit only what is needed is computed, and is short."""
         k = positive_int(self.n_labels, "n_labels")
-        data = self._scale(self._read(X, ensure_min_samples=2))
+        table = self._read_table(X, ensure_min_samples=2)
+        data = self._scale(table_array(table))
         result = self._solve(data.X, "fista")
         found = fit_label_mixture(result.F, k, restarts=self.restarts, rng=choose_seed(self.random_state))
         self.weights_, self.objective_ = found.weights, found.objective
-        V, offsets = affine_functions(data.X, result, found.scores)
+        V, offsets = affine_functions(data.X.array(), result, found.scores)
         self.coef_ = V * data.unit
-        self.scaled_coef_ = self.coef_ * data.X.std(axis=0) / data.unit
+        self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.unit
         self.intercept_ = offsets - self.coef_ @ data.mean
-        self.labels_ = self.predict(X)
+        self.labels_ = self._label(self._decide(table))
         self.signs_ = 2.0 * self.labels_ - 1.0
         return self
 

@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -48,18 +48,11 @@ class OutOfTimeError(Exception):
 
 
 class WorkerDiedError(Exception):
-    """The process ended during a call, as it may when memory does not suffice.
-
-    Attributes
-    ----------
-    exit_code : int
-        Its exit status, negative where a signal ended it.
-    signal : str
-        The name of that signal, or "".
-    """
+    """The process ended during a call, as it may when memory does not suffice."""
 
     def __init__(self, exit_code: int) -> None:
-        self.exit_code, self.signal = exit_code, ""
+        self.exit_code = exit_code  # negative where a signal ended it,
+        self.signal = ""  # which has this name
         with contextlib.suppress(ValueError):
             self.signal = signal.Signals(-exit_code).name
         super().__init__(f"the process died: {self.signal or f'exit code {exit_code}'}")
@@ -85,20 +78,17 @@ class Answer:
     peak: float = np.nan
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """Says that a call begins."""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What a call's callback was passed."""
 
     progress: Any
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(NamedTuple):
     """Asks the running call to stop by its callback."""
 
 
@@ -113,10 +103,7 @@ def never() -> bool:
 class Worker:
     """One process for calls, one after the other; it starts when first needed, and again after it has ended.
 
-    Parameters
-    ----------
-    memory_limit : float, optional
-        Bytes of address space that the process may take, its libraries included.
+    It may take ``memory_limit`` bytes of address space, its libraries included.
     """
 
     def __init__(self, memory_limit: float | None = None) -> None:
@@ -167,12 +154,8 @@ class Worker:
 
         Raises
         ------
-        StoppedError
-            If it was stopped and has no answer to give.
-        OutOfTimeError
-            If it took too long; the process is killed.
-        WorkerDiedError
-            If the process ended.
+        StoppedError, OutOfTimeError, WorkerDiedError
+            If it was stopped and has no answer to give, took too long, or ended its process.
         """
         try:
             content = pickle.dumps(call)
@@ -183,7 +166,7 @@ class Worker:
                 raise StoppedError
             self.start()
             try:
-                self.send(content)
+                self.outbox.put(content)  # without waiting for the process to read: it may still be starting
                 return self.wait(GRACE if call.reports else PATIENCE, stopped, tell, seconds)
             except BaseException:  # a late answer must not be taken for that of the next call
                 self.close()
@@ -214,11 +197,7 @@ class Worker:
                 raise OutOfTimeError(seconds)
             if last == np.inf and stopped():
                 last = now + grace
-                self.send(pickle.dumps(Stop()))
-
-    def send(self, content: bytes) -> None:
-        """Send a pickled message to the process, without waiting for it to read: it may still be starting."""
-        self.outbox.put(content)
+                self.outbox.put(pickle.dumps(Stop()))
 
     def close(self) -> None:
         """Kill the process, whatever it does."""

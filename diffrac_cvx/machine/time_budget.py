@@ -27,22 +27,11 @@ class LeaveError(Exception):
 
 
 class Budget(NamedTuple):
-    """What a computation has left.
+    """What a computation has left; without ``look`` nothing is raised, and what can end early does, with an answer."""
 
-    Attributes
-    ----------
-    left : callable
-        Seconds left, infinite without a limit.
-    look : callable, optional
-        Raises LeaveError where the computation has to leave.  Without it nothing is raised, and what can end early
-        with a valid answer does.
-    leave : callable, optional
-        Raises LeaveError because the time does not suffice.
-    """
-
-    left: Callable[[], float]
-    look: Callable[[], None] | None = None
-    leave: Callable[[], None] | None = None
+    left: Callable[[], float]  # seconds, infinite without a limit
+    look: Callable[[], None] | None = None  # raises LeaveError where the computation has to leave
+    leave: Callable[[], None] | None = None  # raises LeaveError because the time does not suffice
 
 
 current: ContextVar[Budget | None] = ContextVar("time budget", default=None)

@@ -22,12 +22,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     """Give the path of a new file in the same folder, which takes the place of `path` if nothing is raised.
 
     A reader sees the old file or the new one, also where the disk is full or the process is killed.  What is not a
-    regular file, such as /dev/stdout, is written to directly.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written; its ``filename`` is `path`.
+    regular file, such as /dev/stdout, is written to directly.  An OSError has `path` for its ``filename``.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():

@@ -57,6 +57,8 @@ def as_points(
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
+    if isinstance(X, DensePoints) and by_rows and X.shares is None:  # its array is read as a table of many rows
+        X, warn = X.array(), False
     if isinstance(X, Points):
         return X
     if by_columns and hasattr(X, "toarray"):

@@ -1,6 +1,7 @@
 """Paths along nu, lambda and alpha, and the duality of alpha and nu."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import oracles
@@ -8,6 +9,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import paths
+from diffrac_cvx.points import reading
 
 ROUNDING = 1e-9
 TOL = 1e-5
@@ -174,9 +176,24 @@ def test_signs_follow_through_a_turn_of_the_direction():
     rows = [columns.leading_direction(columns.factor_of(np.outer(v, v))) for v in spun]
     assert any(row @ v < 0.0 for row, v in zip(rows, spun, strict=True))
     spun, rows = spun * np.arange(1, 8)[:, None], [row * k for k, row in enumerate(rows, start=1)]
-    entry = paths.Row(0.0, 0.0, 0.0, 0.0, 0.0, rows[0], np.nan, 0.0)
-    path = recorder.path("nu", angles, [entry._replace(directions=row) for row in rows])
+    entry = dict.fromkeys(("value", "lower", "upper", "eigenvalue_ratio", "imbalance", "error", "seconds"), 0.0)
+    path = recorder.path("nu", angles, [{**entry, "directions": row, "reservations": ()} for row in rows])
     np.testing.assert_allclose(path.directions, -spun, atol=1e-12)  # the last is the largest, and points down
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        partial(paths.nu_path, nus=[0.2, 1.0]),
+        partial(paths.lambda_path, lams=[0.01, 0.1]),
+        partial(paths.duality, nus=[0.2, 1.0]),
+    ],
+)
+def test_a_path_checks_and_centres_its_table_once(noisy, monkeypatch, path):
+    tables, as_data = [], reading.as_data
+    monkeypatch.setattr(reading, "as_data", lambda X, **options: tables.append(X) or as_data(X, **options))
+    path(noisy)
+    assert len(tables) == 1
 
 
 # Duality

@@ -18,6 +18,7 @@ from diffrac_cvx.estimators.choice import (
 )
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.plotting import ChoiceDisplay
+from diffrac_cvx.points.reading import as_points
 from experiments.choice import sets
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -213,8 +214,8 @@ def test_wrong_parameters_are_named(planted, parameters, says):
 
 def test_a_start_does_not_change_what_is_proved(planted):
     setting = list_settings([0.01], [0.3], [1.0])[0]
-    first = split_points(planted.X, setting, tol=1e-5)
-    half = planted.X[::2]
+    first = split_points(as_points(planted.X), setting, tol=1e-5)
+    half = as_points(planted.X[::2])
     cold, warm = (split_points(half, setting, start=start, tol=1e-5).result for start in (None, first.result))
     assert warm.lower <= cold.upper + 1e-12
     assert cold.lower <= warm.upper + 1e-12

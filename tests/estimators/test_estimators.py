@@ -1,6 +1,7 @@
 """The scikit-learn estimators: scikit-learn's own checks, the functions they wrap, and what users do with them."""
 
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import diffrac_cvx as dc
+from diffrac_cvx.points import checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -173,7 +175,6 @@ def test_a_penalty_that_leaves_no_direction_gives_one_cluster(planted):
 
 def test_importing_the_package_does_not_import_scikit_learn():
     import subprocess
-    import sys
 
     code = (
         "import sys, diffrac_cvx; assert 'sklearn' not in sys.modules; assert 'DiffracClustering' in dir(diffrac_cvx)"
@@ -182,8 +183,6 @@ def test_importing_the_package_does_not_import_scikit_learn():
 
 
 def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "sklearn", None)
     for name in [name for name in sys.modules if name.startswith(("sklearn.", "diffrac_cvx.estimator"))]:
         monkeypatch.delitem(sys.modules, name)
@@ -194,7 +193,6 @@ def test_without_scikit_learn_the_message_says_how_to_get_it(monkeypatch):
 def test_nothing_of_scikit_learns_whole_check_is_skipped_or_expected_to_fail():
     import os
     import subprocess
-    import sys
 
     code = (
         "import warnings; warnings.simplefilter('ignore')\n"
@@ -206,6 +204,49 @@ def test_nothing_of_scikit_learns_whole_check_is_skipped_or_expected_to_fail():
     )
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}  # without it scikit-learn skips a check
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """How many tables were checked, and how many were centred, of how many rows."""
+    found = {"checked": [], "centred": []}
+
+    def counted(function, kind):
+        def call(table, *args, **options):
+            found[kind].append(len(table))
+            return function(table, *args, **options)
+
+        return call
+
+    for name, kind in (("as_matrix", "checked"), ("find_constant", "centred")):  # what is centred is looked at once
+        wrapped = counted(getattr(checks, name), kind)
+        for module in list(sys.modules.values()):
+            if getattr(module, "__name__", "").startswith("diffrac_cvx.points") and hasattr(module, name):
+                monkeypatch.setattr(module, name, wrapped)
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "model",
+    [
+        dc.DiffracClustering(),
+        dc.DiffracClustering(standardize=False, refine=True, lam=0.05),
+        dc.DiffracClustering(solver="fista", tol=1e-2),
+        dc.DiffracClustering(n_clusters=3, random_state=0),
+        dc.DiffracClusteringCV(lams=(0.0, 0.1), ridges=(0.1, 0.3), n_resamples=2, random_state=0),
+        dc.MultiLabelDiffrac(2, random_state=0),
+    ],
+    ids=repr,
+)
+def test_a_fit_checks_and_centres_a_table_once(planted, counts, model, weighted):
+    if weighted and (isinstance(model, dc.MultiLabelDiffrac) or model.get_params().get("solver") == "fista"):
+        pytest.skip("it takes no weights")
+    n = len(planted.X)
+    model.fit(planted.X, **({"sample_weight": np.arange(1.0, n + 1.0)} if weighted else {}))
+    halves = [n // 2] * 2 if isinstance(model, dc.DiffracClusteringCV) else []  # each is another table
+    assert counts["checked"] == [n, *halves]
+    assert len(counts["centred"]) == 1 + len(halves)
 
 
 def test_a_column_that_is_constant_up_to_rounding_is_not_blown_up_to_a_feature(planted):

@@ -27,7 +27,7 @@ from diffrac_cvx.estimators.choice import (
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.reading import read_points
+from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.points.weights import as_weights
 from diffrac_cvx.problem.result import Components
@@ -632,8 +632,8 @@ def test_merged_duplicates_with_their_counts_are_the_points_themselves():
 def test_splits_of_a_setting_are_those_of_repeated_rows(seed):
     X, w = np.random.default_rng(seed).standard_normal((30, 3)), drawn(30, 3, seed)[1]
     X, w = X[w > 0], w[w > 0]
-    found = split_points(X, Setting(0.0, 0.5, 1.0), shares=w / w.sum())
-    other = split_points(repeated(X, w), Setting(0.0, 0.5, 1.0))
+    found = split_points(read_points(X, w).X, Setting(0.0, 0.5, 1.0))
+    other = split_points(as_points(repeated(X, w)), Setting(0.0, 0.5, 1.0))
     np.testing.assert_allclose(found.v, other.v, atol=1e-9)
     assert found.cut == pytest.approx(other.cut)
 
@@ -643,11 +643,11 @@ def test_what_a_half_says_is_what_it_says_with_repeated_rows():
     for seed in range(6):
         X, w = np.random.default_rng(seed).standard_normal((30, 2)), drawn(30, 2, seed)[1]
         X, w = X[w > 0], w[w > 0]
-        p, halves = w / w.sum(), np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
+        points, halves = read_points(X, w).X, np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
         places = np.split(np.arange(int(w.sum())), np.cumsum(w).astype(int)[:-1])
-        entries = follow_path(X - p @ X, [Setting(0.0, 0.5, 1.0)], **known, shares=p)
-        (found,) = judge_half(X - p @ X, tuple(halves), entries, **known, shares=p)
-        rows = repeated(X - p @ X, w)
+        entries = follow_path(points, [Setting(0.0, 0.5, 1.0)], **known)
+        (found,) = judge_half(points, tuple(halves), entries, **known)
+        rows = as_points(repeated(X, w))
         same = tuple(np.concatenate([places[i] for i in half]) for half in halves)
         (other,) = judge_half(rows, same, follow_path(rows, [Setting(0.0, 0.5, 1.0)], **known), **known)
         assert found.separation == pytest.approx(other.separation, abs=1e-6)
@@ -657,9 +657,9 @@ def test_what_a_half_says_is_what_it_says_with_repeated_rows():
 def test_a_light_cluster_is_no_choice():
     X = np.concatenate([np.random.default_rng(0).normal(0.0, 0.1, 30), [5.0] * 3])[:, None]
     w = np.append(np.ones(30), np.full(3, 0.01))
-    for weights, kinds in ((None, ()), (w / w.sum(), ("few points",))):
-        data = X - (X.mean(axis=0) if weights is None else weights @ X)
-        (entry,) = follow_path(data, [Setting(0.0, 0.0, 1.0)], tol=1e-3, clock=Clock(None), shares=weights)
+    for weights, kinds in ((None, ()), (w, ("few points",))):
+        points = read_points(X, weights).X
+        (entry,) = follow_path(points, [Setting(0.0, 0.0, 1.0)], tol=1e-3, clock=Clock(None))
         np.testing.assert_array_equal(entry.labels == entry.labels[-1], X[:, 0] == 5.0)
         assert tuple(found.kind for found in entry.reservations) == kinds
 

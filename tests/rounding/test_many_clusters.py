@@ -279,9 +279,9 @@ def test_the_splits_share_the_time_limit(three, monkeypatch):
     limits = []
     relax = dc.DiffracClustering._relax
 
-    def record(self, X, automatic, time_limit, shares):
+    def record(self, X, automatic, time_limit):
         limits.append(time_limit)
-        return relax(self, X, automatic, 60.0, shares)
+        return relax(self, X, automatic, 60.0)
 
     monkeypatch.setattr(dc.DiffracClustering, "_relax", record)
     dc.DiffracClustering(n_clusters=4, strategy="splits", time_limit=0.02).fit(three[0])

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.contradictions import require_consistent
-from diffrac_cvx.certificates.label_bounds import Projection, bracket_alpha, projection_of
+from diffrac_cvx.certificates.label_bounds import bracket_alpha
+from diffrac_cvx.certificates.label_proof import Projection, projection_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance

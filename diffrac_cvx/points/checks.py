@@ -76,10 +76,14 @@ def require_finite(matrix: Array, name: str) -> None:
     """Raise DataError naming the first entry that is NaN or infinite."""
     bad = np.argwhere(~np.isfinite(matrix))
     if len(bad):
-        where = "row {}, column {}".format(*bad[0]) if matrix.ndim == 2 else f"entry {bad[0][0]}"
-        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        value = matrix[tuple(bad[0])]
-        raise DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
+        raise not_finite(name, matrix[tuple(bad[0])], tuple(bad[0]), len(bad))
+
+
+def not_finite(name: str, value: float, place: tuple[int, ...], count: int) -> DataError:
+    """Return the error that names the first of so many entries that are NaN or infinite."""
+    where = ("row {}, column {}" if len(place) == 2 else "entry {}").format(*place)
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    return DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
 
 
 def as_data(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Array:

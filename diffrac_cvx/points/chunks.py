@@ -246,7 +246,9 @@ def pick(table: Any, common: None, own: tuple[Indices]) -> Any:  # noqa: ARG001 
 
 
 def join_rows(parts: list[Any]) -> Any:
-    """Return parts one below the other."""
+    """Return parts one below the other; a single one as it is."""
+    if len(parts) == 1:
+        return parts[0]
     if any(scipy.sparse.issparse(part) for part in parts):
         return scipy.sparse.csr_array(scipy.sparse.vstack(parts))
     return np.concatenate(parts)

@@ -9,7 +9,14 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, as_sparse_table, find_constant, require_moderate, warn_constant
+from diffrac_cvx.points.checks import (
+    Array,
+    as_sparse_table,
+    find_constant,
+    not_finite,
+    require_moderate,
+    warn_constant,
+)
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, Sparse, is_sparse, order_columns
 from diffrac_cvx.points.floating_point import sum_error
@@ -269,11 +276,7 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     if bad.any():
         place = int(np.argmax(bad))
         column = int(np.searchsorted(table.indptr, place, side="right")) - 1
-        more = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
-        raise DataError(
-            f"X is {table.data[place]} at row {table.indices[place]}, column {column}{more}, counting from 0; "
-            "drop or impute such entries"
-        )
+        raise not_finite("X", table.data[place], (table.indices[place], column), int(bad.sum()))
     counts = np.diff(table.indptr)
     columns = np.repeat(np.arange(d), counts)
     largest = np.zeros(d)

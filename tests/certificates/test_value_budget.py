@@ -29,8 +29,8 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks
+from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.sparse import as_sparse_columns
-from diffrac_cvx.points.streamed import as_rows
 from diffrac_cvx.solvers.stopping import Stopping
 from experiments.stress.exact import direction_value, labels_value
 

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.streamed import as_rows
+from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.solvers.factored import sampling
 
 N, D = 60, 4

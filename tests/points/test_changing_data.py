@@ -13,7 +13,7 @@ import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.changes import mark, mark_chunk
-from diffrac_cvx.points.streamed import as_rows
+from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.solvers.factored import sampling
 
 N, D = 2400, 4

@@ -15,7 +15,8 @@ from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.linear_algebra import moment
-from diffrac_cvx.points.streamed import StreamedRows, as_rows
+from diffrac_cvx.points.reading import as_rows
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import Lagrangian
 

@@ -36,12 +36,7 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
         raise DataError(f"{name} is not a table, its rows differ in length ({error}); pass a 2-d array") from None
     if raw.dtype.kind == "c":
         raise DataError(f"{name} is complex; pass its real part, or real and imaginary parts as columns")
-    if raw.dtype.kind not in "biufO":
-        raise DataError(f"{name} has entries of type {raw.dtype}; encode them as numbers first")
-    if raw.ndim != 2:
-        raise DataError(f"{name} has shape {raw.shape}; pass a 2-d array (one feature: {name}.reshape(-1, 1))")
-    if raw.size == 0:
-        raise DataError(f"{name} is empty, its shape is {raw.shape}; at least two rows and one column are needed")
+    require_table(raw, name, "biufO", f" (one feature: {name}.reshape(-1, 1))")
     try:
         return raw.astype(np.float64) if raw.dtype.kind == "O" else raw
     except (TypeError, ValueError, OverflowError) as error:
@@ -51,25 +46,24 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
 
 
 def as_sparse_table(X: Any, name: str = "X") -> Any:
-    """Return a sparse matrix of real numbers by rows, without duplicates or explicit zeros; the user's is not changed.
-
-    Raises
-    ------
-    DataError
-        If it is not a table of real numbers.
-    """
-    if X.ndim != 2:
-        raise DataError(f"{name} has shape {X.shape}; pass a 2-d array")
-    if X.dtype.kind not in "biuf":
-        raise DataError(f"{name} has entries of type {X.dtype}; encode them as numbers first")
-    if 0 in X.shape:
-        raise DataError(f"{name} is empty, its shape is {X.shape}; at least two rows and one column are needed")
+    """Return a sparse matrix by rows, without duplicates or explicit zeros; the user's is not changed."""
+    require_table(X, name)
     table = scipy.sparse.csr_array(X)
     if not table.has_canonical_format or (table.data == 0).any():
         table = table.copy()
         table.sum_duplicates()
         table.eliminate_zeros()
     return table
+
+
+def require_table(X: Any, name: str = "X", kinds: str = "biuf", remedy: str = "") -> None:
+    """Raise DataError where something is no table of real numbers, or has no entries."""
+    if X.dtype.kind not in kinds:
+        raise DataError(f"{name} has entries of type {X.dtype}; encode them as numbers first")
+    if X.ndim != 2:
+        raise DataError(f"{name} has shape {X.shape}; pass a 2-d array{remedy}")
+    if 0 in X.shape:
+        raise DataError(f"{name} is empty, its shape is {X.shape}; at least two rows and one column are needed")
 
 
 def require_finite(matrix: Array, name: str) -> None:

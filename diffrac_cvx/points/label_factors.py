@@ -18,7 +18,10 @@ FEWER = "the roundings take F without making it: pass them the result's `factor`
 
 
 class FactorTable(ABC):
-    """A factor F, shape (n, r), of which sums over the rows and products with small matrices can be asked for."""
+    """A factor F, shape (n, r), of which sums over the rows and products with small matrices can be asked for.
+
+    What its methods give is said here, for all forms of it.
+    """
 
     shape: tuple[int, int]
 
@@ -41,13 +44,7 @@ class FactorTable(ABC):
         """Return F'y, shape (r,)."""
 
     def __call__(self) -> Array:
-        """Return F as an array.
-
-        Raises
-        ------
-        ResourceError
-            If it does not fit in memory.
-        """
+        """Return F as an array, where it fits in memory."""
         require_memory(8.0 * 2 * len(self) * self.shape[1], f"a factor of {self.shape[1]} columns", FEWER)
         return self.times(np.eye(self.shape[1]))
 
@@ -75,29 +72,19 @@ class StoredFactor(FactorTable):
         self.rows, self.taken, self.shape = rows, rows.taken, rows.shape
 
     def sums(self) -> tuple[Array, Array]:
-        """Return the mean of the rows, shape (r,), and F'F/n."""
         return self.taken, self.rows.second_moment() + np.outer(self.taken, self.taken)
 
     def times(self, W: Array) -> Array:
-        """Return F W, shape (n,) or (n, k)."""
         return np.asarray(self.rows @ W + self.taken @ W)
 
     def products_with(self, y: Array) -> Array:
-        """Return F'y, shape (r,)."""
         return self.rows.products_with(y) * len(y) + self.taken * float(y.sum())
 
 
 class LabelsFactor(FactorTable):
     """The rows of X U at unit norm: the optimal labels' factor for V = UU' (appendix C.2).
 
-    The table must not have changed since the point was found.  One thread reads it: the solver has returned.
-
-    Parameters
-    ----------
-    X : Points
-        The data, in the coordinates of U.
-    U : (D, r) array
-        Factor of V.
+    X has the coordinates of U.  One thread reads it again, after the solver has returned: it must not have changed.
     """
 
     def __init__(self, X: Points, U: Factor) -> None:
@@ -105,18 +92,15 @@ class LabelsFactor(FactorTable):
         self.shape = (len(X), int(self.U.shape[1]))
 
     def sums(self) -> tuple[Array, Array]:
-        """Return the mean of the rows, shape (r,), and F'F/n."""
         with one_thread():
             total, gram = self.X.add_products(sums_of_unit_rows, self.U)
         return total / len(self), gram / len(self)
 
     def times(self, W: Array) -> Array:
-        """Return F W, shape (n,) or (n, k)."""
         with one_thread():
             return self.X.stack_products(partial(unit_rows_times, W), self.U)
 
     def products_with(self, y: Array) -> Array:
-        """Return F'y, shape (r,)."""
         with one_thread():
             (total,) = self.X.add_products(products_of_unit_rows, self.U, y)
         return np.asarray(total)
@@ -132,22 +116,18 @@ class SparseLabelsFactor(FactorTable):
         self.inverse = np.where(self.zero, 0.0, inverse_or_one(norms))
 
     def __call__(self) -> Array:
-        """Return F as an array."""
         return unit_rows(super().__call__())
 
     def times(self, W: Array) -> Array:
-        """Return F W, shape (n,) or (n, k)."""
         inverse = self.inverse if W.ndim == 1 else self.inverse[:, None]
         return np.asarray(inverse * (self.XU @ W) + np.multiply.outer(self.zero.astype(np.float64), W[0]))
 
     def products_with(self, y: Array) -> Array:
-        """Return F'y, shape (r,)."""
         found = self.XU.products_with(self.inverse * y) * len(self)
         found[0] += float(y[self.zero].sum())
         return np.asarray(found)
 
     def sums(self) -> tuple[Array, Array]:
-        """Return the mean of the rows, shape (r,), and F'F/n."""
         gram = self.XU.gram(self.inverse**2)
         gram[0, 0] += float(self.zero.sum())
         return self.products_with(np.ones(len(self))) / len(self), gram / len(self)

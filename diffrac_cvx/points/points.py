@@ -1,6 +1,7 @@
 """What a matrix of points is, however it is stored: its sums, and what rounding may change of them.
 
-Nothing outside this folder asks how a table is stored.  A form of storage is one file with one class.
+Nothing outside this folder asks how a table is stored.  A form of storage is one file with one class; what its methods
+give is said here, and there only what is particular to it.
 """
 
 from abc import ABC, abstractmethod
@@ -34,27 +35,13 @@ LabelsFactor = Array | Callable[[], Array]  # a factor of the labels' matrix, or
 
 
 class Points(ABC):
-    """Hold an (n, D) matrix X of points, its columns centred, and sum over its rows.
+    """Hold an (n, D) matrix X of points, its columns centred, and sum over its rows."""
 
-    Attributes
-    ----------
-    in_memory : bool
-        Whether `array` costs nothing.
-    in_passes : bool
-        Whether each sum reads a table again, so that what has n numbers is neither kept nor sent.
-    is_here : bool
-        Whether this process can hold it: not where the rows are in the chunks of a dask array.
-    rows_read : int
-        How many rows were read until now, where each sum reads a table again.
-    shares : (n,) array, or None
-        Shares p_i of the points in all means, of sum 1; None where all are equal.
-    """
-
-    in_memory = False
-    in_passes = False
-    is_here = True
-    shares: Array | None = None
-    rows_read: int = 0
+    in_memory = False  # whether `array` costs nothing
+    in_passes = False  # whether each sum reads a table again, so that what has n numbers is neither kept nor sent
+    is_here = True  # whether this process can hold it: not where the rows are in the chunks of a dask array
+    shares: Array | None = None  # p_i of the points in all means, (n,), of sum 1; None where all are equal
+    rows_read: int = 0  # until now, where each sum reads a table again
 
     @property
     def taken(self) -> Array:
@@ -279,10 +266,5 @@ class Columns(Points):
     def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:
         """Return a bound on the sums of the absolute values of what is added in sum_i weights_i x_ij^2.
 
-        Parameters
-        ----------
-        squares : array
-            These sums, of the columns chosen.
-        weight : float
-            The sum of the weights.
+        Given are these sums of the columns chosen, and the sum of the weights.
         """

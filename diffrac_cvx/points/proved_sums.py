@@ -15,27 +15,13 @@ from diffrac_cvx.points.floating_point import UNIT, sum_error
 
 
 class RoundedFactor(NamedTuple):
-    """A factor of V in the user's units, and what the rounding of its products with rows depends on.
+    """A factor of V in the user's units, and what the rounding of its products with rows depends on."""
 
-    Attributes
-    ----------
-    features : (d, r) array or sparse array
-        Its rows of the features.
-    offset : (r,) array
-        That of the offset.
-    units : (d,) array
-        Of the columns, that make them comparable.
-    norm : float
-        Norm of the factor in these units.
-    n : int
-        Number of points.
-    """
-
-    features: Factor
-    offset: Array
-    units: Array
-    norm: float
-    n: int
+    features: Factor  # its rows of the features, (d, r)
+    offset: Array  # that of the offset, (r,)
+    units: Array  # of the columns, (d,), that make them comparable
+    norm: float  # of the factor in these units
+    n: int  # number of points
 
     @property
     def centring(self) -> float:

@@ -49,23 +49,10 @@ def as_points(
 ) -> Points:
     """Return data, checked and centred: an array as a copy, others as `StreamedRows` or, sparse, as `SparseColumns`.
 
-    Parameters
-    ----------
-    X : (n, d) array, memory map, sparse matrix or dask array, or what this function returned
-        Data.
-    by_rows : bool
-        Whether an array or a memory map is read by parts too, and not copied.
-    by_columns : bool
-        Whether a sparse matrix is kept by columns.
-    warn, depth : bool, int
-        Whether constant columns are warned of, at the user's line, so many calls up.
-    poll : callable
-        Called while a table is read by parts; it may raise to leave.
-
-    Raises
-    ------
-    DataError
-        If the table is not usable; the message names the value and the remedy.
+    X is an (n, d) array, memory map, sparse matrix or dask array, or what this function returned.  With `by_rows` an
+    array or a memory map is read by parts too, and not copied; with `by_columns` a sparse matrix is kept by columns.
+    Constant columns are warned of at the user's line, ``depth`` calls up.  While a table is read by parts, `poll` may
+    raise to leave.
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
@@ -155,11 +142,6 @@ def as_rows(
 
     A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.  What is
     read later is compared with what was read first.
-
-    Raises
-    ------
-    DataError
-        If the table is not usable; the message names the value and the remedy.
     """
     if is_chunked(X):
         table: Any = as_chunks(X)
@@ -210,21 +192,11 @@ def first_not_finite(rows: StreamedRows, poll: Poll) -> DataError:
 
 
 class Sample(NamedTuple):
-    """Points of positive weight.
+    """Points of positive weight."""
 
-    Attributes
-    ----------
-    X : Points
-        (m, d), centred by their weighted mean, with their shares.
-    weights : PointWeights or None
-        The weights of all points.
-    given : int
-        How many points there are with those of weight 0.
-    """
-
-    X: Points
-    weights: PointWeights | None
-    given: int
+    X: Points  # (m, d), centred by their weighted mean, with their shares
+    weights: PointWeights | None  # of all points
+    given: int  # how many points there are with those of weight 0
 
     def of_points(self, values: Table) -> Table:
         """Return the values of the points of positive weight, from those of all."""
@@ -263,13 +235,7 @@ def stored_factor(F: Any) -> FactorTable | None:
 
 
 def table_array(X: Any) -> Array:
-    """Return a table as an array of doubles, where it fits in memory.
-
-    Raises
-    ------
-    ResourceError
-        If it does not.
-    """
+    """Return a table as an array of doubles, where it fits in memory."""
     n, d = X.shape
     require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "take two clusters, or fewer points")
     if is_chunked(X):

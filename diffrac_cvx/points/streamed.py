@@ -25,7 +25,7 @@ from diffrac_cvx.points.blocks import (
     stack_blocks,
     weighted_squares,
 )
-from diffrac_cvx.points.changes import changed_rows, map_of, mark, require_file, require_length
+from diffrac_cvx.points.changes import changed_rows, mark, require_file
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.chunks import Chunks, add, join_rows
 from diffrac_cvx.points.dense import DensePoints
@@ -68,50 +68,28 @@ class StreamedRows(Points):
 
     What is computed of all rows is computed by parts, `map_parts` and `sum_parts`: by threads where the table is an
     array, a memory map or a sparse matrix, by dask where it is a dask array, on the workers of a cluster where there is
-    one.
-
-    Attributes
-    ----------
-    table : (n, d) array, memory map, sparse array (by rows), or Chunks
-        As the user gave it; whoever reads it after it has changed gets an error.
-    mean, rest : (d,) arrays
-        The mean of the columns, and the mean of what is left after it is subtracted.
-    units : (d,) array
-        Factors of the centred columns; 0 for constant columns.
-    offset : float
-        Entry of a last column of constants; 0 where there is no such column.
-    basis : (d or d + 1, D) array, optional
-        Change of coordinates; None for the identity.
-    gram: (d, d) array, optional
-        Mean of the squares and products of the centred columns, where it is known.
-    threads : int
-        How many may read the rows at the same time.
-    meter : Meter
-        How many rows were read.
-    marks : dict
-        From the first rows of the blocks to what `mark` gave of them when they were read first; empty where it is not
-        known, and for chunks, which know it themselves.
-    first : int
-        Where the first row is in the whole, of which this may be a part.
+    one.  The table is an (n, d) array, memory map, sparse array (by rows), or `Chunks`, as the user gave it; whoever
+    reads it after it has changed gets an error.
     """
 
     table: Any
-    mean: Array
-    rest: Array
-    units: Array
-    offset: float = 0.0
-    basis: Array | None = None
-    gram: Array | None = None
-    threads: int = 1
-    meter: Meter = field(default_factory=Meter)
+    mean: Array  # of the columns, (d,)
+    rest: Array  # the mean of what is left after it is subtracted
+    units: Array  # factors of the centred columns, (d,); 0 for constant columns
+    offset: float = 0.0  # entry of a last column of constants; 0 where there is no such column
+    basis: Array | None = None  # (d or d + 1, D), change of coordinates; None for the identity
+    gram: Array | None = None  # (d, d), mean of the squares and products of the centred columns, where it is known
+    threads: int = 1  # how many may read the rows at the same time
+    meter: Meter = field(default_factory=Meter)  # how many rows were read
+    # From the first rows of the blocks to what `mark` gave of them when they were read first; empty where it is not
+    # known, and for chunks, which know it themselves.
     marks: dict[int, int] = field(default_factory=dict)
-    first: int = 0
+    first: int = 0  # where the first row is in the whole, of which this may be a part
 
     in_passes = True
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, D)."""
         columns = self.table.shape[1] + int(self.offset > 0.0) if self.basis is None else self.basis.shape[1]
         return int(self.table.shape[0]), columns
 
@@ -125,7 +103,6 @@ class StreamedRows(Points):
 
     @property
     def taken(self) -> Array:
-        """What was taken off the user's columns."""
         return self.mean + self.rest
 
     @property
@@ -143,23 +120,18 @@ class StreamedRows(Points):
     def map_parts(self, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll) -> list[Any]:
         """Return ``function(part, poll, *aligned)`` for all parts of the rows, in their order.
 
-        Parameters
-        ----------
-        function : callable
-            Of a part, which is `StreamedRows` of a table in memory; importable by the workers of a cluster.
-        aligned : arrays
-            With an entry for each row; those of the part are passed.
-        poll : callable
-            Called once per block of rows where the table is here; it may raise to leave.
+        The function is importable by the workers of a cluster; a part is `StreamedRows` of a table in memory.  Arrays
+        that are aligned have an entry for each row; those of the part are passed.  Where the table is here, `poll` is
+        called once per block of rows; it may raise to leave.
         """
+        slices = self.cut(aligned)
         if isinstance(self.table, Chunks):
-            found = self.table.map_parts(run_part, (function, self.without_table), aligned, poll)
+            found = self.table.map_parts(run_part, (function, self.without_table), slices, poll)
             self.meter.add(len(self))
             return found
-        parts, bounds = self.parts(), self.bounds()
-        slices = [tuple(values[i:j] for values in aligned) for i, j in bounds]
+        parts = self.parts()
         if len(parts) == 1:
-            return [function(parts[0], poll, *slices[0])]
+            return [function(self, poll, *aligned)]
         with ThreadPoolExecutor(len(parts)) as pool:
             tasks = [  # each with the caller's budget of time
                 pool.submit(copy_context().run, function, part, poll, *own)
@@ -172,7 +144,7 @@ class StreamedRows(Points):
     def sum_parts(self, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll) -> Any:
         """Return the sum of the tuples of numbers or arrays that `map_parts` gives; it is made where the rows are."""
         if isinstance(self.table, Chunks):
-            found = self.table.sum_parts(run_part, (function, self.without_table), aligned, poll)
+            found = self.table.sum_parts(run_part, (function, self.without_table), self.cut(aligned), poll)
             self.meter.add(len(self))
             return found
         found, *others = self.map_parts(function, *aligned, poll=poll)
@@ -205,6 +177,10 @@ class StreamedRows(Points):
         size = -(-len(self) // (self.threads * self.block)) * self.block
         return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
+    def cut(self, aligned: tuple[Array, ...]) -> list[tuple[Array, ...]]:
+        """Return the entries for the rows of each part."""
+        return [tuple(values[i:j] for values in aligned) for i, j in self.bounds()]
+
     def parts(self) -> list["StreamedRows"]:
         """Return the rows in as many parts as there are threads."""
         if len(self.bounds()) == 1:
@@ -217,17 +193,12 @@ class StreamedRows(Points):
         """Yield the blocks of rows as they are in the table, copied, after the first row of each; one is overwritten.
 
         What is copied is compared with what was read first, so that all that is computed is of the same data.
-
-        Raises
-        ------
-        DataError
-            If the block is not what it was when it was read first, or the file of a memory map was cut off.
         """
         n, d = self.table.shape
-        size, file = self.block, map_of(self.table)
+        size = self.block
         buffer = None if hasattr(self.table, "toarray") else np.empty((min(size, n), d), dtype=self.table.dtype)
         for start in range(0, max(n, 1), size):  # a chunk without rows is one block
-            require_length(file)
+            require_file(self.table)
             given = self.table[start : start + size]
             if buffer is None:
                 block = given.toarray()
@@ -283,13 +254,11 @@ class StreamedRows(Points):
             yield scaled if self.basis is None else scaled @ self.basis
 
     def row_blocks(self) -> Iterator[Array]:
-        """Yield the rows, a block at a time, where the table is here."""
         return self.blocks()
 
     # What is computed of all rows
 
     def take(self, chosen: Indices, poll: Poll = time_budget.poll) -> Array:
-        """Return the rows chosen, in increasing order, as an array."""
         if isinstance(self.table, Chunks):
             picked = self.table.take(chosen, poll)
             self.meter.add(len(self))
@@ -299,7 +268,6 @@ class StreamedRows(Points):
         return np.concatenate(list(part.blocks()))
 
     def in_columns(self) -> Columns:
-        """Return it as an array."""
         return DensePoints(self.array())
 
     def scaled(self, factors: Array) -> Self:
@@ -310,11 +278,9 @@ class StreamedRows(Points):
         return replace(self, units=units, offset=offset * float(factors[-1]) if offset > 0.0 else offset)
 
     def with_offset(self) -> Self:
-        """Return it with a last column of ones."""
         return replace(self, offset=1.0)
 
     def in_basis(self, basis: Array) -> Self:
-        """Return the matrix times another basis, without computing it."""
         return replace(self, basis=basis if self.basis is None else self.basis @ basis)
 
     @property
@@ -323,11 +289,9 @@ class StreamedRows(Points):
         return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
 
     def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
-        """Return ``function(block, *aligned)`` of the blocks of rows of X U, one below the other."""
         return self.in_centred.stack(partial(centred_products, self.transform @ dense(U)), function, *aligned)
 
     def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
-        """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of rows of X U."""
         return self.in_centred.add(partial(centred_products, self.transform @ dense(U)), function, *aligned)
 
     def add_centred(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
@@ -335,7 +299,6 @@ class StreamedRows(Points):
         return self.in_centred.add(StreamedRows.centred_blocks, function, *aligned)
 
     def __matmul__(self, U: Factor) -> Array:
-        """Return the matrix times U, shape (n,) or (n, r)."""
         found = self.stack_products(np.asarray, dense(U)[:, None] if U.ndim == 1 else U)
         return found[:, 0] if U.ndim == 1 else found
 
@@ -345,13 +308,11 @@ class StreamedRows(Points):
         return float(roots) / len(self), float(squares) / len(self)
 
     def moment(self, u: Array) -> Array:
-        """Return X' Diag(u) X / n, shape (D, D)."""
         T = self.transform
         (total,) = self.add_centred(weighted_squares, u)
         return np.asarray(T.T @ total @ T) / len(self)
 
     def second_moment(self) -> Array:
-        """Return X'X/n, shape (D, D)."""
         gram = self.gram
         if gram is None:
             total, _ = replace(self, offset=0.0).add_centred(squares_and_sum)
@@ -363,7 +324,6 @@ class StreamedRows(Points):
         return np.asarray(T.T @ gram @ T)
 
     def products_with(self, Y: Array) -> Array:
-        """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
         (total,) = self.add_centred(products_of_rows, Y)
         return np.asarray(self.transform.T @ total) / len(self)
 
@@ -385,20 +345,16 @@ class StreamedRows(Points):
         return sums._replace(moments=np.stack([T.T @ M @ T for M in sums.moments]))
 
     def mean_squares(self) -> Array:
-        """Return the means of the squared entries of the columns, shape (D,)."""
         return np.maximum(np.diag(self.second_moment()), 0.0)
 
     def labels_factor(self, U: Factor) -> MadeFactor:
-        """Return what makes the rows of X U at unit norm."""
         return LabelsFactor(self, U)
 
     def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return bounds of the sums of sqrt(q_i) and of q_i."""
         gain, energy = self.add(StreamedRows.blocks, partial(bounds_of_block, factor))
         return gain, energy
 
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        """Return an upper bound of the mean of (target_i - x_i'v)^2."""
         (total,) = self.add(StreamedRows.blocks, partial(misfit_of_block, direction), target)
         return float(total) / len(self)
 
@@ -418,7 +374,6 @@ class StreamedRows(Points):
         return replace(self, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), offset=0.0, basis=None).array()
 
     def array(self) -> Array:
-        """Return the matrix as an array, where a copy of its size is needed."""
         return self.stack(StreamedRows.blocks, np.asarray)
 
 

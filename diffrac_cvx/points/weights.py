@@ -27,18 +27,10 @@ SMALLEST = 1e-100  # of the largest weight: squares of what is smaller leave the
 
 @dataclass(frozen=True, eq=False)
 class PointWeights:
-    """Weights of n points, of which m have a positive one.
+    """Weights of n points, of which m have a positive one."""
 
-    Attributes
-    ----------
-    kept : (n,) array of bool
-        The points of positive weight.
-    shares : (m,) array, or None
-        p_i = w_i / sum w of these points; None where all are equal.
-    """
-
-    kept: npt.NDArray[np.bool_]
-    shares: Array | None
+    kept: npt.NDArray[np.bool_]  # the points of positive weight, (n,)
+    shares: Array | None  # p_i = w_i / sum w of these points, (m,); None where all are equal
 
     @property
     def has_zeros(self) -> bool:
@@ -47,13 +39,7 @@ class PointWeights:
 
 
 def as_weights(sample_weight: npt.ArrayLike | None, n: int, least: int = 2) -> PointWeights | None:
-    """Return checked weights of n points, at least so many positive; None where there are none, or all are equal.
-
-    Raises
-    ------
-    DataError
-        If they are not n finite numbers >= 0, enough of them positive; the message names the first that is wrong.
-    """
+    """Return checked weights of n points, at least so many positive; None where there are none, or all are equal."""
     if sample_weight is None:
         return None
     w = as_numbers(sample_weight)
@@ -136,16 +122,11 @@ def sum_of_weights(mask: npt.NDArray[np.bool_], shares: Array | None) -> float:
     return float(mask.sum() if shares is None else len(mask) * (shares @ mask))
 
 
-def root_weights(shares: Array | None) -> Array | None:
-    """Return s_i = sqrt(m p_i): means over rows s_i x_i are weighted means over points x_i; None for equal shares."""
-    return None if shares is None else np.sqrt(len(shares) * shares)
-
-
 def weigh_rows(X: Array, shares: Array | None) -> Array:
-    """Return the rows times s_i = sqrt(m p_i); X itself where the shares are None."""
-    s = root_weights(shares)
-    if s is None:
+    """Return the rows times s_i = sqrt(m p_i), in whose squares means are weighted; X where the shares are None."""
+    if shares is None:
         return X
+    s = np.sqrt(len(shares) * shares)
     return np.asarray(X * (s if X.ndim == 1 else s[:, None]))
 
 

@@ -14,6 +14,7 @@ from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.factors import squared
 from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows
@@ -60,7 +61,7 @@ def factor(problem, seed=0):
 def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     dense, rows = both_problems(nu, penalty)
     assert isinstance(rows.X, StreamedRows)
-    V = dense.directions(factor(dense))
+    V = squared(dense.user_factor(factor(dense)))
     one, other = (problem.best_scale(problem.from_user(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)
     q = rows.X.energies(other.U)

@@ -84,10 +84,10 @@ def require_file(table: Any, name: str = "X") -> Any:
     To read it would give zeros, or end the process.  So would a file that is cut off between this look and the reading,
     which therefore follows at once, a block of rows at a time.
     """
-    file = table
+    file: Any = table
     while isinstance(file, np.ndarray) and getattr(file, "_mmap", None) is None:
         file = file.base
-    if not isinstance(file, np.memmap):
+    if not hasattr(file, "_mmap"):
         return table
     needed = file.offset - file.offset % mmap.ALLOCATIONGRANULARITY + len(file._mmap)
     try:

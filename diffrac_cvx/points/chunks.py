@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -110,11 +110,7 @@ class Chunks:
                 tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
             (found,) = wait_for(client, client.compute(tasks), poll)
             return tuple(found)
-        sums: tuple[Any, ...] | None = None
-        for value in self.read_here(function, common, own, poll):
-            sums = value if sums is None else add(sums, value)
-        assert sums is not None  # there is at least one chunk
-        return sums
+        return reduce(add, self.read_here(function, common, own, poll))
 
     def take(self, chosen: Indices, poll: Poll) -> Any:
         """Return the chosen rows, which increase, as an array."""

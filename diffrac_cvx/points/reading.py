@@ -29,13 +29,8 @@ from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.points import Points, Poll
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
-from diffrac_cvx.points.streamed import StreamedRows
+from diffrac_cvx.points.streamed import StreamedRows, uncentred
 from diffrac_cvx.points.weights import PointWeights, Table, as_weighted_data, points_with_weight, shares_of, weights_for
-
-
-def read_by_parts(X: Any) -> bool:
-    """Whether a table is kept as it is, whatever its size: a dask array, or a sparse matrix."""
-    return is_chunked(X) or hasattr(X, "toarray")
 
 
 def as_points(
@@ -60,7 +55,7 @@ def as_points(
         return X
     if by_columns and hasattr(X, "toarray"):
         return as_sparse_columns(X, warn=warn, depth=depth + 1)
-    if not by_rows and not read_by_parts(X):
+    if not (by_rows or is_chunked(X) or hasattr(X, "toarray")):
         return DensePoints(as_data(X, warn=warn, depth=depth + 1))
     threads = allowed_threads()
     with one_thread():
@@ -151,10 +146,10 @@ def as_rows(
         table = as_table(X)
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
             table = X  # which knows its file
-    n, d = table.shape
+    n = table.shape[0]
     if n < 2:
         raise DataError("X has one row; clustering needs at least two points")
-    rows = StreamedRows(table, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), threads=threads)
+    rows = uncentred(table, threads)
     summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary, poll=poll)
     smallest = np.min([found.smallest for found in summaries], axis=0)
     largest = np.max([found.largest for found in summaries], axis=0)
@@ -239,16 +234,14 @@ def table_array(X: Any) -> Array:
     n, d = X.shape
     require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "take two clusters, or fewer points")
     if is_chunked(X):
-        return np.asarray(as_rows(X, warn=False).raw())
+        return uncentred(as_rows(X, warn=False).table).array()
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
 def table_times(X: Any, W: Array) -> Array:
     """Return X W of a table that may be read by parts, shape (n,) or (n, k)."""
     if is_chunked(X):
-        table = as_chunks(X)
-        frame = StreamedRows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
-        return np.asarray(frame @ W)
+        return uncentred(as_chunks(X)) @ W
     if isinstance(X, np.memmap):
         return np.concatenate([np.asarray(require_file(block), dtype=np.float64) @ W for block in row_blocks(X)])
     return np.asarray(X @ W)

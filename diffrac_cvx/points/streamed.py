@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Self
+from functools import partial, reduce
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse
@@ -93,9 +93,6 @@ class StreamedRows(Points):
         columns = self.table.shape[1] + int(self.offset > 0.0) if self.basis is None else self.basis.shape[1]
         return int(self.table.shape[0]), columns
 
-    def __len__(self) -> int:
-        return int(self.table.shape[0])
-
     @property
     def is_here(self) -> bool:  # type: ignore[override]
         """Whether the rows are not in the chunks of a dask array."""
@@ -147,14 +144,11 @@ class StreamedRows(Points):
             found = self.table.sum_parts(run_part, (function, self.without_table), self.cut(aligned), poll)
             self.meter.add(len(self))
             return found
-        found, *others = self.map_parts(function, *aligned, poll=poll)
-        for other in others:
-            found = add(found, other)
-        return found
+        return reduce(add, self.map_parts(function, *aligned, poll=poll))
 
     def stack(self, rows: Rows, function: Callable[..., Values], *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the blocks of all parts, one below the other."""
-        return join_rows(self.map_parts(partial(stack_part, rows, function), *aligned))
+        return cast(Values, join_rows(self.map_parts(partial(stack_part, rows, function), *aligned)))
 
     def add(
         self, rows: Rows, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll
@@ -246,15 +240,11 @@ class StreamedRows(Points):
         factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
         return np.diag(factors) if self.basis is None else factors[:, None] * self.basis
 
-    def blocks(self, poll: Poll = time_budget.poll) -> Iterator[Array]:
-        """Yield the matrix by blocks of rows."""
+    def row_blocks(self, poll: Poll = time_budget.poll) -> Iterator[Array]:
         factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
         for block in self.centred_blocks(poll):
             scaled = block * factors
             yield scaled if self.basis is None else scaled @ self.basis
-
-    def row_blocks(self) -> Iterator[Array]:
-        return self.blocks()
 
     # What is computed of all rows
 
@@ -264,8 +254,7 @@ class StreamedRows(Points):
             self.meter.add(len(self))
         else:
             picked = pick_rows(self.table, chosen)
-        part = replace(self, table=picked, meter=Meter(), marks={})
-        return np.concatenate(list(part.blocks()))
+        return replace(self, table=picked, meter=Meter(), marks={}, threads=1).array()
 
     def in_columns(self) -> Columns:
         return DensePoints(self.array())
@@ -351,11 +340,11 @@ class StreamedRows(Points):
         return LabelsFactor(self, U)
 
     def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
-        gain, energy = self.add(StreamedRows.blocks, partial(bounds_of_block, factor))
+        gain, energy = self.add(StreamedRows.row_blocks, partial(bounds_of_block, factor))
         return gain, energy
 
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        (total,) = self.add(StreamedRows.blocks, partial(misfit_of_block, direction), target)
+        (total,) = self.add(StreamedRows.row_blocks, partial(misfit_of_block, direction), target)
         return float(total) / len(self)
 
     def zero_rows(self) -> Mask:
@@ -368,13 +357,14 @@ class StreamedRows(Points):
         """Return which columns are not constant."""
         return np.asarray(self.units > 0.0)
 
-    def raw(self) -> Array:
-        """Return the table as it was given, as an array."""
-        d = self.table.shape[1]
-        return replace(self, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), offset=0.0, basis=None).array()
-
     def array(self) -> Array:
-        return self.stack(StreamedRows.blocks, np.asarray)
+        return self.stack(StreamedRows.row_blocks, np.asarray)
+
+
+def uncentred(table: Any, threads: int = 1) -> StreamedRows:
+    """Return the rows of a table as they are."""
+    d = table.shape[1]
+    return StreamedRows(table, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), threads=threads)
 
 
 # Of a part; the functions are importable by the workers of a cluster

@@ -265,5 +265,5 @@ def test_one_row_is_refused_and_the_second_moment_needs_no_gram_matrix_made_befo
     np.testing.assert_allclose(rows.moment(u), as_data(X).T @ (u[:, None] * as_data(X)) / 3000, rtol=1e-9, atol=1e-12)
     for offset in (0.0, 2.0):
         given = replace(rows, offset=offset, gram=None)
-        points = np.concatenate(list(given.blocks()))
+        points = np.concatenate(list(given.row_blocks()))
         np.testing.assert_allclose(given.second_moment(), points.T @ points / 3000, rtol=1e-10, atol=1e-12)

@@ -45,9 +45,9 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
         ) from None
 
 
-def as_sparse_table(X: Any, name: str = "X") -> Any:
+def as_sparse_table(X: Any) -> Any:
     """Return a sparse matrix by rows, without duplicates or explicit zeros; the user's is not changed."""
-    require_table(X, name)
+    require_table(X)
     table = scipy.sparse.csr_array(X)
     if not table.has_canonical_format or (table.data == 0).any():
         table = table.copy()
@@ -80,20 +80,29 @@ def not_finite(name: str, value: float, place: tuple[int, ...], count: int) -> D
     return DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
 
 
-def as_data(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Array:
+def as_data(
+    X: npt.ArrayLike,
+    *,
+    kept: npt.NDArray[np.bool_] | None = None,
+    shares: Array | None = None,
+    warn: bool = True,
+    depth: int = 4,
+) -> Array:
     """Return the (n, d) data matrix, centred, n >= 2; columns constant up to rounding become exactly zero.
 
-    Warnings point at the user's line, ``depth`` calls up.
+    Where points have weights, the mean is that of those kept, with their shares.  Warnings point at the user's line,
+    ``depth`` calls up.
     """
     data = as_matrix(X)
-    n = len(data)
-    if n < 2:
+    if len(data) < 2:
         raise DataError("X has one row; clustering needs at least two points")
-    largest = np.abs(data).max(axis=0)
-    require_moderate(largest)
-    data -= data.mean(axis=0)
-    data -= data.mean(axis=0)
-    constant = find_constant(np.abs(data).max(axis=0), largest, n)
+    require_moderate(np.abs(data).max(axis=0))
+    used = data if kept is None else data[kept]
+    largest = np.abs(used).max(axis=0)
+    for _ in range(2):
+        data -= used.mean(axis=0) if shares is None else shares @ used
+        used = data if kept is None else data[kept]
+    constant = find_constant(np.abs(used).max(axis=0), largest, len(used))
     data[:, constant] = 0.0
     warn_constant(constant, warn, depth + 1)
     return data

@@ -70,24 +70,20 @@ class Chunks:
 
         A chunk that workers hold is read there: else the scheduler would send it to whoever is idle.
         """
+        import distributed
         from dask.base import annotate
         from dask.delayed import delayed
 
         shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
-        found, holders = [], self.holders()
+        held = distributed.futures_of(self.array)  # by a cluster that keeps the array
+        holders = dict(in_words(lambda: current_client().who_has(held))) if held else {}
+        found = []
         for number, block in enumerate(self.blocks):
             there = holders.get(block.key, ())
             pinned = {"workers": list(there), "allow_other_workers": True} if there else {}
             with annotate(**pinned):
                 found.append(run(block, self.place(number), function, shared, own[number]))
         return found
-
-    def holders(self) -> dict[Any, Any]:
-        """Return which workers hold each chunk, by its key, where the array is kept by a cluster."""
-        import distributed
-
-        futures = distributed.futures_of(self.array)
-        return dict(in_words(lambda: current_client().who_has(futures))) if futures else {}
 
     def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll) -> list[Any]:
         """Return ``function(chunk, common, own)`` for all chunks, in their order."""

@@ -80,9 +80,7 @@ class DensePoints(Columns):
         return np.asarray(self.table.T @ Y) / len(self)
 
     def mean_squares(self) -> Array:
-        if self.shares is not None:
-            return np.asarray(self.shares @ self.table**2)
-        return np.asarray(np.mean(self.table**2, axis=0))
+        return self.mean_of(self.table**2)
 
     def mean_sizes(self) -> Array:
         return np.asarray(np.mean(np.abs(self.table), axis=0))

@@ -52,11 +52,8 @@ class Meter:
         with self.lock:
             self.rows += rows
 
-    def __getstate__(self) -> dict[str, int]:
-        return {"rows": 0}
-
-    def __setstate__(self, state: dict[str, int]) -> None:
-        self.__init__()  # type: ignore[misc]
+    def __reduce__(self) -> tuple[type["Meter"], tuple[()]]:
+        return Meter, ()  # whoever gets a copy counts its own
 
 
 Rows = Callable[["StreamedRows", Poll], Iterator[Array]]  # which rows of a part, by blocks

@@ -8,17 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import (
-    Array,
-    as_data,
-    as_matrix,
-    as_table,
-    find_constant,
-    list_some,
-    require_finite,
-    require_moderate,
-    warn_constant,
-)
+from diffrac_cvx.points.checks import Array, as_data, as_table, list_some, require_finite
 
 Table = TypeVar("Table", bound=npt.NDArray[Any])
 
@@ -90,16 +80,7 @@ def as_weighted_data(X: npt.ArrayLike, weights: PointWeights | None, *, warn: bo
     """Return the (n, d) data matrix, points of weight 0 included, centred by the weighted mean; else as `as_data`."""
     if weights is None:
         return as_data(X, warn=warn, depth=depth + 1)
-    data = as_matrix(X)
-    require_moderate(np.abs(data).max(axis=0))
-    largest = np.abs(points_with_weight(data, weights)).max(axis=0)
-    for _ in range(2):
-        data -= mean_of(points_with_weight(data, weights), weights.shares)
-    used = points_with_weight(data, weights)
-    constant = find_constant(np.abs(used).max(axis=0), largest, len(used))
-    data[:, constant] = 0.0
-    warn_constant(constant, warn, depth + 1)
-    return data
+    return as_data(X, kept=weights.kept, shares=weights.shares, warn=warn, depth=depth + 1)
 
 
 def points_with_weight(X: Table, weights: PointWeights | None) -> Table:

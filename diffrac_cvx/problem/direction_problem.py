@@ -238,12 +238,8 @@ class DirectionProblem:
         """Return G with V = GG' in the user's coordinates."""
         return scale_rows(U, self.scale) if self.basis is None else np.asarray(self.basis @ U)
 
-    def labels_factor(self, U: Factor) -> LabelsFactor:
-        """Return F, shape (n, r), with Y = FF' optimal for V = UU' (appendix C.2), or what makes it."""
-        return self.X.labels_factor(U)
-
     def labels_factor_of_points(self, U: Factor, points: Array) -> LabelsFactor:
-        """Return `labels_factor` for points in the user's units, centred; some may be none of the problem's."""
+        """Return the factor of labels for points in the user's units, centred; some may be none of the problem's."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.scale if self.basis is None else points @ self.basis
         return array_points(rows).labels_factor(U)

@@ -73,7 +73,7 @@ def v_space_normalized(
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, dual_of(problem, coordinates, terms.l1))
         return Reading(
-            F=np.asarray(problem.labels_factor(U)),
+            F=np.asarray(problem.X.labels_factor(U)),
             G=problem.user_factor(U),
             value=bounds.upper,
             bracket=bounds,

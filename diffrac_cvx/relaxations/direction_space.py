@@ -186,7 +186,7 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     upper = min(1.0, proved_value(posed.X, posed.nu, posed.penalty, G))  # 1 for NaN
     lower = bracket(problem, point, dual).lower
     every = len(posed.X) == len(posed.points)
-    F = problem.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, posed.points)
+    F = problem.X.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, posed.points)
     judged = Judged(posed.X, posed.nu, posed.penalty)
     return Reading(np.asarray(F), upper, Bracket(lower, upper), G, problem.left_out, judged)
 

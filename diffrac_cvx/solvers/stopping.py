@@ -391,7 +391,7 @@ def certify_until_stopped(
             value=best.value,
             lower=lower,
             upper=best.value,
-            F=problem.labels_factor(best.U),
+            F=problem.X.labels_factor(best.U),
             status=status,
             n_iter=history[-1].iteration if history else 0,
             seconds=stopping.seconds,

@@ -199,6 +199,6 @@ def test_the_labels_factor_is_the_scores_at_unit_norm_and_its_zero_rows_a_unit_v
     problem = direction_problem(X, 1.0, PENALTIES["l1"])
     V = directions(problem, factor_of(problem))
     q = np.einsum("ij,jk,ik->i", X, V, X)[:-3]
-    F = problem.labels_factor(factor_of(problem))
+    F = problem.X.labels_factor(factor_of(problem))
     np.testing.assert_allclose((F @ F.T)[:-3, :-3], (X @ V @ X.T)[:-3, :-3] / np.sqrt(np.outer(q, q)), atol=1e-12)
     np.testing.assert_allclose(np.sum(F**2, axis=1), 1.0, atol=1e-14)

@@ -32,20 +32,11 @@ class ChunkMark(NamedTuple):
 
     A chunk is computed whenever it is read, perhaps on another machine: it is the same where the sums differ by no more
     than rounding in the type of its entries.
-
-    Attributes
-    ----------
-    sums : (d,) array
-        Over its rows, with weights that alternate.
-    norms : (d,) array
-        To which the rounding of the sums is in proportion.
-    eps : float
-        The distance of 1 to the next number of the type.
     """
 
-    sums: npt.NDArray[np.float64]
-    norms: npt.NDArray[np.float64]
-    eps: float
+    sums: npt.NDArray[np.float64]  # over its rows, with weights that alternate, (d,)
+    norms: npt.NDArray[np.float64]  # (d,), to which the rounding of the sums is in proportion
+    eps: float  # the distance of 1 to the next number of the type
 
     def agrees_with(self, table: Any) -> bool:
         """Whether a chunk that was read again is the same."""
@@ -88,34 +79,23 @@ def changed_rows(first: int, stop: int) -> DataError:
 
 
 def require_file(table: Any, name: str = "X") -> Any:
-    """Return a table; raise DataError where it is, or views, a memory map longer than its file."""
-    require_length(map_of(table), name)
-    return table
-
-
-def require_length(table: Any, name: str = "X") -> None:
-    """Raise DataError where a memory map, if there is one, is longer than its file.
+    """Return a table; raise DataError where it is, or views, a memory map longer than its file.
 
     To read it would give zeros, or end the process.  So would a file that is cut off between this look and the reading,
     which therefore follows at once, a block of rows at a time.
     """
-    if table is None:
-        return
-    needed = table.offset - table.offset % mmap.ALLOCATIONGRANULARITY + len(table._mmap)
+    file: Any = table
+    while isinstance(file, np.ndarray) and getattr(file, "_mmap", None) is None:
+        file = file.base
+    if not hasattr(file, "_mmap"):
+        return table
+    needed = file.offset - file.offset % mmap.ALLOCATIONGRANULARITY + len(file._mmap)
     try:
-        size = table._mmap.size()  # of the file itself, whatever its name stands for now
+        size = file._mmap.size()  # of the file itself, whatever its name stands for now
     except (OSError, ValueError):
-        return
+        return table
     if size < needed:
         raise DataError(
-            f"{name} is a map of {table.filename}, which has {size} bytes where {needed} are needed: it was cut off"
+            f"{name} is a map of {file.filename}, which has {size} bytes where {needed} are needed: it was cut off"
         )
-
-
-def map_of(table: Any) -> Any:
-    """Return the memory map that an array is, or views, or None."""
-    while isinstance(table, np.ndarray):
-        if getattr(table, "_mmap", None) is not None:
-            return table
-        table = table.base
-    return None
+    return table

@@ -36,12 +36,7 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
         raise DataError(f"{name} is not a table, its rows differ in length ({error}); pass a 2-d array") from None
     if raw.dtype.kind == "c":
         raise DataError(f"{name} is complex; pass its real part, or real and imaginary parts as columns")
-    if raw.dtype.kind not in "biufO":
-        raise DataError(f"{name} has entries of type {raw.dtype}; encode them as numbers first")
-    if raw.ndim != 2:
-        raise DataError(f"{name} has shape {raw.shape}; pass a 2-d array (one feature: {name}.reshape(-1, 1))")
-    if raw.size == 0:
-        raise DataError(f"{name} is empty, its shape is {raw.shape}; at least two rows and one column are needed")
+    require_table(raw, name, "biufO", f" (one feature: {name}.reshape(-1, 1))")
     try:
         return raw.astype(np.float64) if raw.dtype.kind == "O" else raw
     except (TypeError, ValueError, OverflowError) as error:
@@ -50,20 +45,9 @@ def as_table(X: npt.ArrayLike, name: str = "X") -> npt.NDArray[np.number]:
         ) from None
 
 
-def as_sparse_table(X: Any, name: str = "X") -> Any:
-    """Return a sparse matrix of real numbers by rows, without duplicates or explicit zeros; the user's is not changed.
-
-    Raises
-    ------
-    DataError
-        If it is not a table of real numbers.
-    """
-    if X.ndim != 2:
-        raise DataError(f"{name} has shape {X.shape}; pass a 2-d array")
-    if X.dtype.kind not in "biuf":
-        raise DataError(f"{name} has entries of type {X.dtype}; encode them as numbers first")
-    if 0 in X.shape:
-        raise DataError(f"{name} is empty, its shape is {X.shape}; at least two rows and one column are needed")
+def as_sparse_table(X: Any) -> Any:
+    """Return a sparse matrix by rows, without duplicates or explicit zeros; the user's is not changed."""
+    require_table(X)
     table = scipy.sparse.csr_array(X)
     if not table.has_canonical_format or (table.data == 0).any():
         table = table.copy()
@@ -72,30 +56,53 @@ def as_sparse_table(X: Any, name: str = "X") -> Any:
     return table
 
 
+def require_table(X: Any, name: str = "X", kinds: str = "biuf", remedy: str = "") -> None:
+    """Raise DataError where something is no table of real numbers, or has no entries."""
+    if X.dtype.kind not in kinds:
+        raise DataError(f"{name} has entries of type {X.dtype}; encode them as numbers first")
+    if X.ndim != 2:
+        raise DataError(f"{name} has shape {X.shape}; pass a 2-d array{remedy}")
+    if 0 in X.shape:
+        raise DataError(f"{name} is empty, its shape is {X.shape}; at least two rows and one column are needed")
+
+
 def require_finite(matrix: Array, name: str) -> None:
     """Raise DataError naming the first entry that is NaN or infinite."""
     bad = np.argwhere(~np.isfinite(matrix))
     if len(bad):
-        where = "row {}, column {}".format(*bad[0]) if matrix.ndim == 2 else f"entry {bad[0][0]}"
-        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        value = matrix[tuple(bad[0])]
-        raise DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
+        raise not_finite(name, matrix[tuple(bad[0])], tuple(bad[0]), len(bad))
 
 
-def as_data(X: npt.ArrayLike, *, warn: bool = True, depth: int = 4) -> Array:
+def not_finite(name: str, value: float, place: tuple[int, ...], count: int) -> DataError:
+    """Return the error that names the first of so many entries that are NaN or infinite."""
+    where = ("row {}, column {}" if len(place) == 2 else "entry {}").format(*place)
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    return DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
+
+
+def as_data(
+    X: npt.ArrayLike,
+    *,
+    kept: npt.NDArray[np.bool_] | None = None,
+    shares: Array | None = None,
+    warn: bool = True,
+    depth: int = 4,
+) -> Array:
     """Return the (n, d) data matrix, centred, n >= 2; columns constant up to rounding become exactly zero.
 
-    Warnings point at the user's line, ``depth`` calls up.
+    Where points have weights, the mean is that of those kept, with their shares.  Warnings point at the user's line,
+    ``depth`` calls up.
     """
     data = as_matrix(X)
-    n = len(data)
-    if n < 2:
+    if len(data) < 2:
         raise DataError("X has one row; clustering needs at least two points")
-    largest = np.abs(data).max(axis=0)
-    require_moderate(largest)
-    data -= data.mean(axis=0)
-    data -= data.mean(axis=0)
-    constant = find_constant(np.abs(data).max(axis=0), largest, n)
+    require_moderate(np.abs(data).max(axis=0))
+    used = data if kept is None else data[kept]
+    largest = np.abs(used).max(axis=0)
+    for _ in range(2):
+        data -= used.mean(axis=0) if shares is None else shares @ used
+        used = data if kept is None else data[kept]
+    constant = find_constant(np.abs(used).max(axis=0), largest, len(used))
     data[:, constant] = 0.0
     warn_constant(constant, warn, depth + 1)
     return data

@@ -1,10 +1,11 @@
 """Tables in chunks: dask arrays, read chunk by chunk here, or by the workers of a cluster, which send sums."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import scipy.sparse
 
 from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
 from diffrac_cvx.points.changes import ChunkMark, changed_rows
+from diffrac_cvx.points.checks import require_table
 
 PATIENCE = 0.2  # seconds between looks at the cluster
 SILENCE = 20.0  # seconds for which the scheduler may be out of reach
@@ -42,32 +44,16 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """A dask array in chunks of whole rows.
+    """A dask array in chunks of whole rows."""
 
-    Attributes
-    ----------
-    array : dask array, (n, d)
-        It must give the same entries, up to rounding, whenever it is computed.
-    bounds : list of (int, int)
-        Where the chunks begin and end.
-    marks : tuple of ChunkMark
-        What the chunks were when they were read first; empty until they are.
-    """
-
-    array: Any
-    bounds: list[tuple[int, int]]
-    marks: tuple[ChunkMark, ...] = ()
+    array: Any  # (n, d); it must give the same entries, up to rounding, whenever it is computed
+    bounds: list[tuple[int, int]]  # where the chunks begin and end
+    marks: tuple[ChunkMark, ...] = ()  # what the chunks were when they were read first; empty until they are
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n, d)."""
         return int(self.array.shape[0]), int(self.array.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the entries."""
-        found: np.dtype[Any] = np.dtype(self.array.dtype)
-        return found
 
     @cached_property
     def blocks(self) -> list[Any]:
@@ -84,11 +70,14 @@ class Chunks:
 
         A chunk that workers hold is read there: else the scheduler would send it to whoever is idle.
         """
+        import distributed
         from dask.base import annotate
         from dask.delayed import delayed
 
         shared, run = delayed(common, traverse=False), delayed(run_on_chunk, pure=False)
-        found, holders = [], self.holders()
+        held = distributed.futures_of(self.array)  # by a cluster that keeps the array
+        holders = dict(in_words(lambda: current_client().who_has(held))) if held else {}
+        found = []
         for number, block in enumerate(self.blocks):
             there = holders.get(block.key, ())
             pinned = {"workers": list(there), "allow_other_workers": True} if there else {}
@@ -96,33 +85,18 @@ class Chunks:
                 found.append(run(block, self.place(number), function, shared, own[number]))
         return found
 
-    def holders(self) -> dict[Any, Any]:
-        """Return which workers hold each chunk, by its key, where the array is kept by a cluster."""
-        import distributed
-
-        futures = distributed.futures_of(self.array)
-        return dict(in_words(lambda: self.client.who_has(futures))) if futures else {}
-
-    def map_parts(self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll) -> list[Any]:
-        """Return ``function(chunk, common, aligned)`` for all chunks, in their order."""
-        return self.map_own(function, common, self.cut(aligned), poll)
-
-    def map_own(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll) -> list[Any]:
+    def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll) -> list[Any]:
         """Return ``function(chunk, common, own)`` for all chunks, in their order."""
-        client = self.client
+        client = current_client()
         if client is not None:
             return wait_for(client, client.compute(self.tasks(function, common, own)), poll)
         return list(self.read_here(function, common, own, poll))
 
-    def cut(self, aligned: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """Return the entries for the rows of each chunk."""
-        return [tuple(values[i:j] for values in aligned) for i, j in self.bounds]
-
     def sum_parts(
-        self, function: Callable[..., Any], common: Any, aligned: tuple[Any, ...], poll: Poll
+        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
     ) -> tuple[Any, ...]:
         """Return the sum of the tuples that `map_parts` gives; on a cluster the workers add, in pairs of pairs."""
-        own, client = self.cut(aligned), self.client
+        client = current_client()
         if client is not None:
             from dask.delayed import delayed
 
@@ -132,23 +106,14 @@ class Chunks:
                 tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
             (found,) = wait_for(client, client.compute(tasks), poll)
             return tuple(found)
-        sums: tuple[Any, ...] | None = None
-        for value in self.read_here(function, common, own, poll):
-            sums = value if sums is None else add(sums, value)
-        assert sums is not None  # there is at least one chunk
-        return sums
+        return reduce(add, self.read_here(function, common, own, poll))
 
     def take(self, chosen: Indices, poll: Poll) -> Any:
         """Return the chosen rows, which increase, as an array."""
         ends = np.searchsorted(chosen, [j for _, j in self.bounds])
         starts = np.concatenate([[0], ends[:-1]])
         own = [(chosen[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
-        return join_rows(self.map_own(pick, None, own, poll))
-
-    @property
-    def client(self) -> Any:
-        """The client of the cluster that is in use, or None."""
-        return current_client()
+        return join_rows(self.map_parts(pick, None, own, poll))
 
     def read_here(
         self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
@@ -166,7 +131,7 @@ class Chunks:
         waiting = [pool.submit(run, number) for number in range(len(own))]
         try:
             for task in waiting:
-                while not task.done() and not wait_a_little(task):
+                while not wait([task], timeout=PATIENCE).done:
                     poll()
                 poll()
                 yield task.result()
@@ -175,21 +140,8 @@ class Chunks:
             pool.shutdown(wait=False, cancel_futures=True)  # a chunk that takes long does not hold who leaves
 
 
-def wait_a_little(task: Any) -> bool:
-    """Return whether a task is done within a moment."""
-    from concurrent.futures import wait
-
-    return bool(wait([task], timeout=PATIENCE).done)
-
-
 def with_known_shape(X: Any) -> Any:
-    """Return a dask array or data frame as an array whose shape is known, reading it where it has to be.
-
-    Raises
-    ------
-    DataError
-        If it is not a table of real numbers, or cannot be read; the message says what is wrong.
-    """
+    """Return a dask array or data frame as an array whose shape is known, reading it where it has to be."""
     try:
         import dask.array as da
     except ImportError:
@@ -197,21 +149,17 @@ def with_known_shape(X: Any) -> Any:
     if not isinstance(X, da.Array) and not hasattr(type(X), "to_dask_array"):
         raise DataError(f"X is a dask {type(X).__name__}; pass a dask array, such as dask.array.from_delayed gives")
     array = X if isinstance(X, da.Array) else X.to_dask_array()
-    if array.ndim != 2:
-        raise DataError(f"X has shape {array.shape}; pass a 2-d array")
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"X has entries of type {array.dtype}; encode them as numbers first")
+    require_table(array)
     if np.isnan(array.shape[1]):
         raise DataError("X has an unknown number of columns; give the chunks their width")
     if np.isnan(array.shape[0]):
         array = in_words(array.compute_chunk_sizes)
-    if 0 in array.shape:
-        raise DataError(f"X is empty, its shape is {array.shape}; at least two rows and one column are needed")
+        require_table(array)
     return array
 
 
 def as_chunks(X: Any) -> Chunks:
-    """Return a dask array or data frame as chunks of whole rows; it raises what `with_known_shape` does."""
+    """Return a dask array or data frame as chunks of whole rows."""
     array = with_known_shape(X)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
@@ -246,7 +194,9 @@ def pick(table: Any, common: None, own: tuple[Indices]) -> Any:  # noqa: ARG001 
 
 
 def join_rows(parts: list[Any]) -> Any:
-    """Return parts one below the other."""
+    """Return parts one below the other; a single one as it is."""
+    if len(parts) == 1:
+        return parts[0]
     if any(scipy.sparse.issparse(part) for part in parts):
         return scipy.sparse.csr_array(scipy.sparse.vstack(parts))
     return np.concatenate(parts)
@@ -262,8 +212,6 @@ def add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def current_client() -> Any:
     """Return the client of dask's cluster that is in use, or None where there is none."""
-    import sys
-
     if "distributed" not in sys.modules:
         return None
     from distributed import get_client
@@ -275,22 +223,17 @@ def current_client() -> Any:
 
 
 def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
-    """Return the results of futures; look at the limits and at the cluster while they are made.
-
-    Raises
-    ------
-    LostError
-        If the scheduler is lost or no worker is left.
-    DataError
-        If the data cannot be read.
-    """
+    """Return the results of futures; look at the limits and at the cluster while they are made."""
     try:
         silent = 0.0
         while not finished(futures):
             poll()
-            silent = silent + PATIENCE if client.status != "running" or not has_workers(client) else 0.0
+            # The client asks for news of the workers in the background.
+            there = client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]
+            silent = 0.0 if there else silent + PATIENCE
             if silent > SILENCE or client.status == "closed":
-                raise LostError(f"the scheduler at {address_of(client)}, or all of its workers, are lost")
+                address = getattr(client.scheduler, "address", "an unknown address")
+                raise LostError(f"the scheduler at {address}, or all of its workers, are lost")
         return list(in_words(lambda: client.gather(futures)))
     finally:
         for future in futures:
@@ -310,16 +253,6 @@ def finished(futures: list[Any]) -> bool:
     return True
 
 
-def has_workers(client: Any) -> bool:
-    """Whether the scheduler, as far as the client knows, has workers: it asks for news in the background."""
-    return bool(client.scheduler_info(n_workers=-1)["workers"])
-
-
-def address_of(client: Any) -> str:
-    """Return where the scheduler is, or was."""
-    return str(getattr(client.scheduler, "address", "an unknown address"))
-
-
 def in_words(function: Callable[[], Any]) -> Any:
     """Return what a function gives; errors of dask, of files and of users' functions become those of this package."""
     try:
@@ -333,15 +266,11 @@ def in_words(function: Callable[[], Any]) -> Any:
 def own_error(error: Exception) -> Exception:
     """Return the error of this package that says what an error in reading data does."""
     names = {kind.__name__ for kind in type(error).__mro__}
+    words = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if names & LOST:
-        return LostError(f"the cluster did not finish: {sentence_of(error)}")
+        return LostError(f"the cluster did not finish: {words}")
     if isinstance(error, MemoryError):
-        return ResourceError(f"a chunk of X does not fit in memory: {sentence_of(error)}; make the chunks smaller")
+        return ResourceError(f"a chunk of X does not fit in memory: {words}; make the chunks smaller")
     if isinstance(error, OSError | EOFError):
-        return DataError(f"X cannot be read: {sentence_of(error)}")
-    return DataError(f"X cannot be read: {type(error).__name__}: {sentence_of(error)}")
-
-
-def sentence_of(error: BaseException) -> str:
-    """Return the first line of an error, or its name."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return DataError(f"X cannot be read: {words}")
+    return DataError(f"X cannot be read: {type(error).__name__}: {words}")

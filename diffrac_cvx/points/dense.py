@@ -12,15 +12,7 @@ from diffrac_cvx.points.points import Chosen, Columns, Indices, Points
 
 
 class DensePoints(Columns):
-    """The rows of an array, as they are.
-
-    Parameters
-    ----------
-    table : (n, D) array
-        Not copied.
-    shares : (n,) array, optional
-        Shares of the points in all means.
-    """
+    """The rows of an (n, D) array, as they are, not copied; they may have shares, (n,), in all means."""
 
     in_memory = True
 
@@ -29,34 +21,27 @@ class DensePoints(Columns):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, D)."""
         n, D = self.table.shape
         return n, D
 
     def row_blocks(self) -> Iterator[Array]:
-        """Yield the rows, a block at a time: views."""
         return row_blocks(self.table)
 
     # Other forms of it
 
     def array(self) -> Array:
-        """Return the array."""
         return self.table
 
     def in_columns(self) -> Self:
-        """Return it."""
         return self
 
     def scaled(self, factors: Array) -> Self:
-        """Return the columns times factors, shape (D,)."""
         return self.like(self.table * factors)
 
     def with_offset(self) -> Self:
-        """Return it with a last column of ones."""
         return self.like(np.column_stack([self.table, np.ones(len(self))]))
 
     def in_basis(self, basis: Array) -> Self:
-        """Return the matrix times a basis, shape (D, r)."""
         return self.like(times(self.table, basis))
 
     def columns(self, chosen: Chosen) -> Self:
@@ -64,7 +49,6 @@ class DensePoints(Columns):
         return self.like(self.table[:, chosen])
 
     def dense_columns(self, chosen: Chosen) -> Array:
-        """Return some of the columns as an array."""
         return np.asarray(self.table[:, chosen])
 
     def rows(self, chosen: Chosen) -> Self:
@@ -72,11 +56,9 @@ class DensePoints(Columns):
         return type(self)(self.table[chosen])
 
     def beside(self, F: Array) -> Self:
-        """Return it with the columns of an array to the right."""
         return self.like(np.hstack([self.table, F]))
 
     def squares(self) -> Self:
-        """Return the squared entries."""
         return self.like(np.square(self.table))
 
     def like(self, table: Array) -> Self:
@@ -84,11 +66,9 @@ class DensePoints(Columns):
         return type(self)(table, self.shares)
 
     def weighed(self) -> Points:
-        """Return the points times roots of their counts."""
         return self if self.counts is None else DensePoints(self.table * np.sqrt(self.counts)[:, None])
 
     def counted(self) -> Points:
-        """Return the points times their counts."""
         return self if self.counts is None else DensePoints(self.table * self.counts[:, None])
 
     # Sums over rows
@@ -97,25 +77,18 @@ class DensePoints(Columns):
         return np.asarray(self.table @ U) if U.ndim == 1 else products(self.table, U)
 
     def products_with(self, Y: Array) -> Array:
-        """Return X'Y/n."""
         return np.asarray(self.table.T @ Y) / len(self)
 
     def mean_squares(self) -> Array:
-        """Return the means of the squared entries, weighted where points have shares."""
-        if self.shares is not None:
-            return np.asarray(self.shares @ self.table**2)
-        return np.asarray(np.mean(self.table**2, axis=0))
+        return self.mean_of(self.table**2)
 
     def mean_sizes(self) -> Array:
-        """Return the means of the absolute values."""
         return np.asarray(np.mean(np.abs(self.table), axis=0))
 
     def row_sums(self, weights: Array) -> Array:
-        """Return sum_i weights_i x_i."""
         return np.asarray(weights @ self.table)
 
     def gram(self, weights: Array, first: Chosen = slice(None), rest: Chosen = slice(None)) -> Array:
-        """Return sum_i weights_i x_i x_i' between two sets of columns."""
         return np.asarray((self.table[:, first] * weights[:, None]).T @ self.table[:, rest])
 
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:

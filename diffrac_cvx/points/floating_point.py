@@ -17,18 +17,10 @@ UNIT = 2.0**-53
 
 
 class Whitening(NamedTuple):
-    """How exact whitened coordinates are.
+    """How exact whitened coordinates are."""
 
-    Attributes
-    ----------
-    data_error : float
-        Bound on the Frobenius norm of what the computed data are off, over sqrt(n).
-    right_error : float
-        Bound on the spectral norm of W'(A + Diag(c)^2)W - I.
-    """
-
-    data_error: float
-    right_error: float
+    data_error: float  # bound on the Frobenius norm of what the computed data are off, over sqrt(n)
+    right_error: float  # bound on the spectral norm of W'(A + Diag(c)^2)W - I
 
 
 def sum_error(k: float) -> float:
@@ -49,19 +41,13 @@ def rounding_of_whitening(X: Array, W: Array, Z: Array, diagonal: Array, outside
     in whose metric it is measured.
     """
     n, D = X.shape
-    data_error = data_rounding(X, W, outside)
+    size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
+    data_error = round_up(sum_error(D + n + 16) * size + outside)
     residual = moment(Z, np.ones(n)) + times(W.T * diagonal, W) - np.eye(len(W.T))
     trace = float(np.sum(np.square(Z)) / n + np.sum(diagonal @ np.square(W)))
     formed = sum_error(summands(n) + D + 8) * trace
     right_error = round_up(float(np.linalg.norm(residual)) + formed + (2.0 * trace**0.5 + data_error) * data_error)
     return Whitening(data_error, right_error)
-
-
-def data_rounding(X: Array, W: Array, outside: float = 0.0) -> float:
-    """Return how far computed products X W may be from those of exactly centred data, over sqrt(n)."""
-    n, D = X.shape
-    size = float(np.sqrt(np.sum(np.square(X)) / n) * np.linalg.norm(W))
-    return round_up(sum_error(D + n + 16) * size + outside)
 
 
 def outside_of(found: RidgeWhitener, n: int) -> float:

@@ -154,13 +154,7 @@ def lanczos(product: Callable[[Array], Array], size: int, k: int, which: End, to
 
 
 def cholesky(M: Array) -> Array:
-    """Return lower triangular L with L L' = M, by blocks where it takes long.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If M is not positive definite.
-    """
+    """Return lower triangular L with L L' = M, by blocks where it takes long; LinAlgError if M is not definite."""
     poll()
     if len(M) <= 2 * LARGE:
         return np.asarray(np.linalg.cholesky(M))
@@ -316,25 +310,16 @@ def constant_directions(F: Array) -> int:
 
 
 class RidgeWhitener(NamedTuple):
-    """W with W'(X'X + Diag(a)^2)W = I.
+    """W, shape (D, r), with W'(X'X + Diag(a)^2)W = I.
 
-    Attributes
-    ----------
-    W : (D, r) array
-        The whitener.
-    left_out : int
-        How many directions without a ridge are outside its span: the data hardly vary along them.
-    outside : float
-        Norm of what the data, as computed, have outside its span along directions with a ridge, in the metric of the
-        ridge; infinite where nothing is known of it.
-    size : float
-        Norm of the data in this metric, where it was used, else 0: what is outside is known up to a rounding of this.
+    What the data, as computed, have outside its span along directions with a ridge is measured in the metric of the
+    ridge; it is infinite where nothing is known of it, and known up to a rounding of the data's own norm there.
     """
 
     W: Array
-    left_out: int = 0
-    outside: float = 0.0
-    size: float = 0.0
+    left_out: int = 0  # directions without a ridge that are outside the span: the data hardly vary along them
+    outside: float = 0.0  # norm of what is outside
+    size: float = 0.0  # norm of the data in this metric, where it was used
 
 
 def whitener_with_ridge(X: Array, a: Array) -> RidgeWhitener:

@@ -1,20 +1,31 @@
 """What a matrix of points is, however it is stored: its sums, and what rounding may change of them.
 
-Nothing outside this folder asks how a table is stored.  A form of storage is one file with one class.
+Nothing outside this folder asks how a table is stored.  A form of storage is one file with one class; what its methods
+give is said here, and there only what is particular to it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.machine import time_budget
+from diffrac_cvx.points.blocks import (
+    add_blocks,
+    products_of_rows,
+    roots_and_pull,
+    squared_norms,
+    stack_blocks,
+    weighted_squares,
+)
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, order_columns, products
-from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two, row_products, times, unit_rows
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks, misfits, row_norms
+from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two, unit_rows
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block, misfits, row_norms
+from diffrac_cvx.points.weights import mean_of
 
 Poll = Callable[[], None]
 Mask = npt.NDArray[np.bool_]
@@ -24,27 +35,13 @@ LabelsFactor = Array | Callable[[], Array]  # a factor of the labels' matrix, or
 
 
 class Points(ABC):
-    """Hold an (n, D) matrix X of points, its columns centred, and sum over its rows.
+    """Hold an (n, D) matrix X of points, its columns centred, and sum over its rows."""
 
-    Attributes
-    ----------
-    in_memory : bool
-        Whether `array` costs nothing.
-    in_passes : bool
-        Whether each sum reads a table again, so that what has n numbers is neither kept nor sent.
-    is_here : bool
-        Whether this process can hold it: not where the rows are in the chunks of a dask array.
-    rows_read : int
-        How many rows were read until now, where each sum reads a table again.
-    shares : (n,) array, or None
-        Shares p_i of the points in all means, of sum 1; None where all are equal.
-    """
-
-    in_memory = False
-    in_passes = False
-    is_here = True
-    shares: Array | None = None
-    rows_read: int = 0
+    in_memory = False  # whether `array` costs nothing
+    in_passes = False  # whether each sum reads a table again, so that what has n numbers is neither kept nor sent
+    is_here = True  # whether this process can hold it: not where the rows are in the chunks of a dask array
+    shares: Array | None = None  # p_i of the points in all means, (n,), of sum 1; None where all are equal
+    rows_read: int = 0  # until now, where each sum reads a table again
 
     @property
     def taken(self) -> Array:
@@ -108,21 +105,26 @@ class Points(ABC):
 
     # Sums over rows, with equal weights
 
+    def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
+        """Return ``function(block, *aligned)`` of the blocks of rows of X U, one below the other."""
+        return stack_blocks((products(block, U) for block in self.row_blocks()), len(self), function, *aligned)
+
+    def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
+        """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of rows of X U."""
+        return add_blocks((products(block, U) for block in self.row_blocks()), function, *aligned)
+
     def __matmul__(self, U: Factor) -> Array:
         """Return X U, shape (n,) or (n, r)."""
-        return np.concatenate([np.asarray(block @ U) for block in self.row_blocks()])
+        return stack_blocks(self.row_blocks(), len(self), lambda block: np.asarray(block @ U))
 
     def products_with(self, Y: Array) -> Array:
         """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
-        total, start = np.zeros((self.shape[1], *Y.shape[1:])), 0
-        for block in self.row_blocks():
-            total += block.T @ Y[start : start + len(block)]
-            start += len(block)
-        return total / len(self)
+        (total,) = add_blocks(self.row_blocks(), products_of_rows, Y)
+        return np.asarray(total / len(self))
 
     def energies(self, U: Factor) -> Array:
         """Return q_i = x_i'UU'x_i, shape (n,), without a matrix of n rows and columns."""
-        return np.concatenate([row_products(XU, XU) for XU in (products(block, U) for block in self.row_blocks())])
+        return self.stack_products(squared_norms, U)
 
     def gain_and_energy(self, U: Factor) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i."""
@@ -131,15 +133,13 @@ class Points(ABC):
 
     def roots_and_pull(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U, in one pass."""
-        return roots_and_pull_of(self.row_blocks(), U)
+        total, pull = add_blocks(self.row_blocks(), partial(roots_and_pull, U))
+        return total, pull
 
     def moment(self, u: Array) -> Array:
         """Return M(u) = X' Diag(u) X / n, shape (D, D)."""
-        total, start = np.zeros((self.shape[1],) * 2), 0
-        for block in self.row_blocks():
-            total += times(block.T, u[start : start + len(block), None] * block)
-            start += len(block)
-        return total / len(self)
+        (total,) = add_blocks(self.row_blocks(), weighted_squares, u)
+        return np.asarray(total / len(self))
 
     def second_moment(self) -> Array:
         """Return X'X/n, shape (D, D)."""
@@ -147,14 +147,12 @@ class Points(ABC):
 
     def mean_squares(self) -> Array:
         """Return the means of the squared entries of the columns, weighted where points have shares, shape (D,)."""
-        total = np.zeros(self.shape[1])
-        for block in self.row_blocks():
-            total += np.sum(block**2, axis=0)
-        return total / len(self)
+        (total,) = add_blocks(self.row_blocks(), lambda block: (np.sum(block**2, axis=0),))
+        return np.asarray(total / len(self))
 
     def zero_rows(self) -> Mask:
         """Return which rows are zero, shape (n,): they count in the means and nowhere else."""
-        return np.concatenate([~block.any(axis=1) for block in self.row_blocks()])
+        return stack_blocks(self.row_blocks(), len(self), lambda block: ~block.any(axis=1))
 
     def used_columns(self) -> Mask:
         """Return which columns have an entry that is not zero, shape (D,)."""
@@ -175,7 +173,7 @@ class Points(ABC):
 
     def mean_of(self, values: Array) -> Array:
         """Return the mean of values of the points over the first axis, weighted where points have shares."""
-        return np.asarray(values.mean(axis=0) if self.shares is None else self.shares @ values)
+        return mean_of(values, self.shares)
 
     def sums_at(self, U: Array, floors: Array, poll: Poll = time_budget.poll) -> "SumsAt":
         """Return what a pass over all rows gives at a factor, for u = 1/sqrt(max(q, floor)) at several floors."""
@@ -199,11 +197,13 @@ class Points(ABC):
 
         What `summands` additions round is not in it.
         """
-        return bounds_of_blocks(self.row_blocks(), factor, self.counts)
+        counts = () if self.counts is None else (self.counts,)
+        gain, energy = add_blocks(self.row_blocks(), partial(bounds_of_block, factor), *counts)
+        return gain, energy
 
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
         """Return an upper bound of the mean of (target_i - x_i'v)^2, but for what `summands` additions round."""
-        norms = np.concatenate([row_norms(block, direction.units) for block in self.row_blocks()])
+        norms = stack_blocks(self.row_blocks(), len(self), partial(row_norms, units=direction.units))
         return float(self.mean_of(misfits(self @ direction.v, norms, target, direction)))
 
     def equal_units(self) -> Array:
@@ -266,23 +266,5 @@ class Columns(Points):
     def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:
         """Return a bound on the sums of the absolute values of what is added in sum_i weights_i x_ij^2.
 
-        Parameters
-        ----------
-        squares : array
-            These sums, of the columns chosen.
-        weight : float
-            The sum of the weights.
+        Given are these sums of the columns chosen, and the sum of the weights.
         """
-
-
-def roots_and_pull_of(blocks: Iterable[Array], U: Array) -> tuple[float, Array]:
-    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U over blocks of rows."""
-    total, pull = 0.0, np.zeros_like(U)
-    for block in blocks:
-        XU = times(block, U)
-        roots = np.sqrt(row_products(XU, XU))
-        # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
-        XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
-        total += float(roots.sum())
-        pull += times(block.T, XU)
-    return total, pull

@@ -5,7 +5,6 @@ that of the means: both are bounded by the norm of the row, columns in units tha
 the factor.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,27 +15,13 @@ from diffrac_cvx.points.floating_point import UNIT, sum_error
 
 
 class RoundedFactor(NamedTuple):
-    """A factor of V in the user's units, and what the rounding of its products with rows depends on.
+    """A factor of V in the user's units, and what the rounding of its products with rows depends on."""
 
-    Attributes
-    ----------
-    features : (d, r) array or sparse array
-        Its rows of the features.
-    offset : (r,) array
-        That of the offset.
-    units : (d,) array
-        Of the columns, that make them comparable.
-    norm : float
-        Norm of the factor in these units.
-    n : int
-        Number of points.
-    """
-
-    features: Factor
-    offset: Array
-    units: Array
-    norm: float
-    n: int
+    features: Factor  # its rows of the features, (d, r)
+    offset: Array  # that of the offset, (r,)
+    units: Array  # of the columns, (d,), that make them comparable
+    norm: float  # of the factor in these units
+    n: int  # number of points
 
     @property
     def centring(self) -> float:
@@ -71,23 +56,10 @@ def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, A
     return roots, (length * (1.0 + sum_error(r + 8)) + off) ** 2
 
 
-def bounds_of_blocks(
-    blocks: Iterable[Array], factor: RoundedFactor, counts: Array | None = None
-) -> tuple[float, float]:
-    """Return a lower bound of the sum of sqrt(q), and an upper bound of that of q, over all rows of some blocks.
-
-    Rows may have counts, which weigh them.
-    """
-    gain = energy = 0.0
-    done = 0
-    for block in blocks:
-        roots, energies = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
-        if counts is not None:
-            roots, energies = (part * counts[done : done + len(block)] for part in (roots, energies))
-        done += len(block)
-        gain += float(np.sum(roots))
-        energy += float(np.sum(energies))
-    return gain, energy
+def bounds_of_block(factor: RoundedFactor, block: Array, counts: Array | float = 1.0) -> tuple[float, float]:
+    """Return a lower bound of the sum of sqrt(q), and an upper bound of that of q, over rows that may have counts."""
+    roots, energies = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
+    return float(np.sum(roots * counts)), float(np.sum(energies * counts))
 
 
 def misfits(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:
@@ -96,3 +68,9 @@ def misfits(products: Array, norms: Array, target: Array, direction: RoundedDire
     off = (sum_error(d + 16) * norms + 4.0 * sum_error(direction.n) * d**0.5) * direction.norm
     residual = np.abs(target - products)
     return np.asarray((residual + off + direction.rounded * UNIT * (1.0 + residual)) ** 2)
+
+
+def misfit_of_block(direction: RoundedDirection, block: Array, target: Array) -> tuple[float]:
+    """Return the sum of `misfits` of rows."""
+    found = misfits(block @ direction.v, row_norms(block, direction.units), target, direction)
+    return (float(np.sum(found)),)

@@ -1,29 +1,36 @@
 """From what users pass to points: checked, centred, with the weights they have."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
-from diffrac_cvx.points.changes import require_file
-from diffrac_cvx.points.checks import Array, as_data
-from diffrac_cvx.points.chunks import as_chunks, is_chunked, with_known_shape
+from diffrac_cvx.points.blocks import squares_and_sum
+from diffrac_cvx.points.changes import changed_rows, mark, mark_chunk, require_file
+from diffrac_cvx.points.checks import (
+    Array,
+    as_data,
+    as_sparse_table,
+    as_table,
+    find_constant,
+    not_finite,
+    require_moderate,
+    warn_constant,
+)
+from diffrac_cvx.points.chunks import Chunks, as_chunks, is_chunked, with_known_shape
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.points import Points, Poll
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
-from diffrac_cvx.points.streamed import StreamedRows, as_rows
+from diffrac_cvx.points.streamed import StreamedRows, uncentred
 from diffrac_cvx.points.weights import PointWeights, Table, as_weighted_data, points_with_weight, shares_of, weights_for
-
-
-def read_by_parts(X: Any) -> bool:
-    """Whether a table is kept as it is, whatever its size: a dask array, or a sparse matrix."""
-    return is_chunked(X) or hasattr(X, "toarray")
 
 
 def as_points(
@@ -37,23 +44,10 @@ def as_points(
 ) -> Points:
     """Return data, checked and centred: an array as a copy, others as `StreamedRows` or, sparse, as `SparseColumns`.
 
-    Parameters
-    ----------
-    X : (n, d) array, memory map, sparse matrix or dask array, or what this function returned
-        Data.
-    by_rows : bool
-        Whether an array or a memory map is read by parts too, and not copied.
-    by_columns : bool
-        Whether a sparse matrix is kept by columns.
-    warn, depth : bool, int
-        Whether constant columns are warned of, at the user's line, so many calls up.
-    poll : callable
-        Called while a table is read by parts; it may raise to leave.
-
-    Raises
-    ------
-    DataError
-        If the table is not usable; the message names the value and the remedy.
+    X is an (n, d) array, memory map, sparse matrix or dask array, or what this function returned.  With `by_rows` an
+    array or a memory map is read by parts too, and not copied; with `by_columns` a sparse matrix is kept by columns.
+    Constant columns are warned of at the user's line, ``depth`` calls up.  While a table is read by parts, `poll` may
+    raise to leave.
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
@@ -63,7 +57,7 @@ def as_points(
         return X
     if by_columns and hasattr(X, "toarray"):
         return as_sparse_columns(X, warn=warn, depth=depth + 1)
-    if not by_rows and not read_by_parts(X):
+    if not (by_rows or is_chunked(X) or hasattr(X, "toarray")):
         return DensePoints(as_data(X, warn=warn, depth=depth + 1))
     threads = allowed_threads()
     with one_thread():
@@ -97,25 +91,109 @@ def rank_of(X: Points) -> int:
     return int(np.sum(values > max(len(X), len(values)) * EPS * max(values[-1], 0.0)))
 
 
+# Tables that are read by parts
+
+
+class Summary(NamedTuple):
+    """The smallest and largest entries of columns, their sums, and what the table was: marks of its blocks or chunk."""
+
+    smallest: Array
+    largest: Array
+    total: Array
+    marks: Any
+
+
+def part_summary(part: StreamedRows, poll: Poll) -> Summary:
+    """Return what the first reading of a part gives."""
+    d = part.table.shape[1]
+    found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {})
+    for start, block in part.given_blocks(poll) if len(part) else ():
+        np.minimum(found.smallest, block.min(axis=0), out=found.smallest)
+        np.maximum(found.largest, block.max(axis=0), out=found.largest)
+        np.add(found.total, block.sum(axis=0, dtype=np.float64), out=found.total)
+        found.marks[part.first + start] = mark(block)
+    return found
+
+
+def chunk_summary(part: StreamedRows, poll: Poll) -> Summary:
+    """Return what the first reading of a chunk gives."""
+    return part_summary(part, poll)._replace(marks=mark_chunk(part.table))
+
+
+def part_not_finite(part: StreamedRows, poll: Poll) -> tuple[int, tuple[float, int, int] | None]:
+    """Return how many entries are not finite, and value, row and column of the first."""
+    count, first = 0, None
+    for start, block in part.given_blocks(poll):
+        bad = np.argwhere(~np.isfinite(block))
+        count += len(bad)
+        if len(bad) and first is None:
+            row, column = map(int, bad[0])
+            first = (float(block[row, column]), start + row, column)
+    return count, first
+
+
+def as_rows(
+    X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = time_budget.poll
+) -> StreamedRows:
+    """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
+
+    A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.  What is
+    read later is compared with what was read first.
+    """
+    if is_chunked(X):
+        table: Any = as_chunks(X)
+    elif hasattr(X, "toarray"):
+        table = as_sparse_table(X)
+    else:
+        table = as_table(X)
+        if isinstance(X, np.memmap) and table.dtype == X.dtype:
+            table = X  # which knows its file
+    n = table.shape[0]
+    if n < 2:
+        raise DataError("X has one row; clustering needs at least two points")
+    rows = uncentred(table, threads)
+    summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary, poll=poll)
+    smallest = np.min([found.smallest for found in summaries], axis=0)
+    largest = np.max([found.largest for found in summaries], axis=0)
+    total = np.sum([found.total for found in summaries], axis=0)
+    if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
+        raise first_not_finite(rows, poll)
+    size = np.maximum(np.abs(smallest), np.abs(largest))
+    require_moderate(size)
+    marks = [found.marks for found in summaries]
+    if isinstance(table, Chunks):
+        rows = replace(rows, table=replace(table, marks=tuple(marks)), mean=total / n)
+    else:
+        rows = replace(rows, marks={start: known for part in marks for start, known in part.items()}, mean=total / n)
+    gram, rest = (found / n for found in rows.add(StreamedRows.centred_blocks, squares_and_sum, poll=poll))
+    gram = gram - np.outer(rest, rest)
+    # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
+    rest = np.where(np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, rest)
+    mean = rows.mean + rest
+    constant = find_constant(np.maximum(largest - mean, mean - smallest), size, n)
+    warn_constant(constant, warn, depth + 1)
+    return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
+
+
+def first_not_finite(rows: StreamedRows, poll: Poll) -> DataError:
+    """Return the error that names the first entry that is NaN or infinite."""
+    found = rows.map_parts(part_not_finite, poll=poll)
+    for (start, _), (_, first) in zip(rows.bounds(), found, strict=True):
+        if first is not None:
+            value, row, column = first
+            return not_finite("X", value, (start + row, column), sum(count for count, _ in found))
+    return changed_rows(0, len(rows))
+
+
 # Points with weights
 
 
 class Sample(NamedTuple):
-    """Points of positive weight.
+    """Points of positive weight."""
 
-    Attributes
-    ----------
-    X : Points
-        (m, d), centred by their weighted mean, with their shares.
-    weights : PointWeights or None
-        The weights of all points.
-    given : int
-        How many points there are with those of weight 0.
-    """
-
-    X: Points
-    weights: PointWeights | None
-    given: int
+    X: Points  # (m, d), centred by their weighted mean, with their shares
+    weights: PointWeights | None  # of all points
+    given: int  # how many points there are with those of weight 0
 
     def of_points(self, values: Table) -> Table:
         """Return the values of the points of positive weight, from those of all."""
@@ -154,26 +232,18 @@ def stored_factor(F: Any) -> FactorTable | None:
 
 
 def table_array(X: Any) -> Array:
-    """Return a table as an array of doubles, where it fits in memory.
-
-    Raises
-    ------
-    ResourceError
-        If it does not.
-    """
+    """Return a table as an array of doubles, where it fits in memory."""
     n, d = X.shape
     require_memory(8.0 * 2 * n * d, f"a table of {n} points and {d} features", "take two clusters, or fewer points")
     if is_chunked(X):
-        return np.asarray(as_rows(X, warn=False).raw())
+        return uncentred(as_rows(X, warn=False).table).array()
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
 def table_times(X: Any, W: Array) -> Array:
     """Return X W of a table that may be read by parts, shape (n,) or (n, k)."""
     if is_chunked(X):
-        table = as_chunks(X)
-        frame = StreamedRows(table, mean=np.zeros(X.shape[1]), rest=np.zeros(X.shape[1]), units=np.ones(X.shape[1]))
-        return np.asarray(frame @ W)
+        return uncentred(as_chunks(X)) @ W
     if isinstance(X, np.memmap):
         return np.concatenate([np.asarray(require_file(block), dtype=np.float64) @ W for block in row_blocks(X)])
     return np.asarray(X @ W)

@@ -9,7 +9,14 @@ import numpy as np
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array, as_sparse_table, find_constant, require_moderate, warn_constant
+from diffrac_cvx.points.checks import (
+    Array,
+    as_sparse_table,
+    find_constant,
+    not_finite,
+    require_moderate,
+    warn_constant,
+)
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, Sparse, is_sparse, order_columns
 from diffrac_cvx.points.floating_point import sum_error
@@ -25,16 +32,8 @@ PAIRS = 4000  # of columns that are multiplied at a time
 class SparseColumns(Columns):
     """The (n, d) matrix S + 1 r': a sparse matrix, and a row that is added to each of its rows.
 
-    Centred columns, their powers, and columns of constants have this form.
-
-    Parameters
-    ----------
-    S : (n, d) sparse array
-        Kept by columns.
-    r : (d,) array
-        The row.
-    mean : (d,) array, optional
-        What was subtracted from the user's columns; -r by default.
+    Centred columns, their powers, and columns of constants have this form.  S is kept by columns; `mean` is what was
+    subtracted from the user's columns, -r by default.
     """
 
     def __init__(self, S: Sparse, r: Array, mean: Array | None = None) -> None:
@@ -43,12 +42,10 @@ class SparseColumns(Columns):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, d)."""
         return int(self.S.shape[0]), int(self.S.shape[1])
 
     @property
     def taken(self) -> Array:
-        """What was taken off the user's columns."""
         return self.mean
 
     @cached_property
@@ -64,7 +61,6 @@ class SparseColumns(Columns):
     # Other forms of it
 
     def array(self) -> Array:
-        """Return it as a dense array."""
         return np.asarray(self.S.toarray() + self.r)
 
     def by_rows(self) -> Points:
@@ -72,11 +68,9 @@ class SparseColumns(Columns):
         return rows_of(self, np.ones(self.shape[1]))
 
     def in_columns(self) -> Self:
-        """Return it."""
         return self
 
     def scaled(self, factors: Array) -> Self:
-        """Return the columns times factors, shape (d,)."""
         return type(self)(self.S @ scipy.sparse.diags_array(factors), self.r * factors)
 
     def with_offset(self) -> Self:
@@ -85,19 +79,15 @@ class SparseColumns(Columns):
         return type(self)(S, np.append(self.r, 1.0))
 
     def in_basis(self, basis: Array) -> Points:
-        """Return the matrix times a basis, an array."""
         return DensePoints(self @ basis)
 
     def columns(self, chosen: Chosen) -> Self:
-        """Return some of the columns."""
         return type(self)(self.S[:, chosen], self.r[chosen])
 
     def dense_columns(self, chosen: Chosen) -> Array:
-        """Return some of the columns as an array."""
         return self.columns(chosen).array()
 
     def rows(self, chosen: Chosen) -> Self:
-        """Return some of the rows."""
         return type(self)(self.sparse_rows[chosen], self.r)
 
     def beside(self, F: Array) -> Self:
@@ -107,7 +97,6 @@ class SparseColumns(Columns):
         return type(self)(S, np.append(self.r, np.where(constant, F[0], 0.0)))
 
     def squares(self) -> Self:
-        """Return the squared entries."""
         squares, at = self.S.copy(), self.row_at_entries
         squares.data = (self.S.data + at) ** 2 - at**2
         return type(self)(squares, self.r**2)
@@ -120,7 +109,6 @@ class SparseColumns(Columns):
         return np.asarray(self.S @ U + self.r @ U)
 
     def products_with(self, Y: Array) -> Array:
-        """Return X'Y/n."""
         return np.asarray(self.S.T @ Y + np.multiply.outer(self.r, Y.sum(axis=0))) / len(self)
 
     def energies(self, U: Factor) -> Array:
@@ -134,7 +122,6 @@ class SparseColumns(Columns):
         return SparseColumns(self.S @ U, self.r @ U + offset)
 
     def row_blocks(self) -> Iterator[Array]:
-        """Yield the rows, a block at a time, as arrays."""
         return (block.array() for block in self.sparse_blocks())
 
     def sparse_blocks(self) -> list[Self]:
@@ -142,11 +129,9 @@ class SparseColumns(Columns):
         return [self.rows(slice(start, start + BLOCK)) for start in range(0, len(self), BLOCK)]
 
     def roots_and_pull(self, U: Array) -> tuple[float, Array]:
-        """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U."""
         return self.by_rows().roots_and_pull(U)
 
     def moment(self, u: Array) -> Array:
-        """Return X' Diag(u) X / n."""
         return self.gram(u) / len(self)
 
     def mean_squares(self) -> Array:
@@ -154,7 +139,6 @@ class SparseColumns(Columns):
         return self.mean_of_entries(np.square)
 
     def mean_sizes(self) -> Array:
-        """Return the means of the absolute values."""
         return self.mean_of_entries(np.abs)
 
     def mean_of_entries(self, function: Callable[[Array], Array]) -> Array:
@@ -164,7 +148,6 @@ class SparseColumns(Columns):
         return np.asarray((sums + (len(self) - counts) * function(self.r)) / len(self))
 
     def zero_rows(self) -> Mask:
-        """Return which rows are zero."""
         at, values, stored = self.row_at_entries, self.S.copy(), self.S.copy()
         values.data = (self.S.data + at != 0.0).astype(np.float64)
         stored.data = (at != 0.0).astype(np.float64)
@@ -172,22 +155,18 @@ class SparseColumns(Columns):
         return np.asarray(~(missing | (values.sum(axis=1) > 0.0)))
 
     def used_columns(self) -> Mask:
-        """Return which columns have an entry that is not zero."""
         values = self.S.copy()
         values.data = (self.S.data + self.row_at_entries != 0.0).astype(np.float64)
         elsewhere = (np.diff(self.S.indptr) < len(self)) & (self.r != 0.0)
         return np.asarray(elsewhere | (values.sum(axis=0) > 0.0))
 
     def labels_factor(self, U: Factor) -> LabelsFactor:
-        """Return what makes the rows of X U at unit norm."""
         return SparseLabelsFactor(self.times_sparse(order_columns(scipy.sparse.csc_array(U), rtol=1e-16)))
 
     def row_sums(self, weights: Array) -> Array:
-        """Return sum_i weights_i x_i."""
         return np.asarray(weights @ self.S + weights.sum() * self.r)
 
     def gram(self, weights: Array, first: Chosen = slice(None), rest: Chosen = slice(None)) -> Array:
-        """Return sum_i weights_i x_i x_i' between two sets of columns."""
         weighted = scipy.sparse.csc_array(scipy.sparse.diags_array(weights) @ self.S[:, first])
         sums = weights @ self.S[:, rest]
         found = (weighted.T @ self.S[:, rest]).toarray()
@@ -196,7 +175,6 @@ class SparseColumns(Columns):
         return np.asarray(found)
 
     def pair_sums(self, weights: Array, j: Indices, k: Indices) -> Array:
-        """Return sum_i weights_i x_ij x_ik for pairs of columns, a few at a time."""
         sums, parts = weights @ self.S, [np.zeros(0)]
         for at in range(0, len(j), PAIRS):
             first, second = j[at : at + PAIRS], k[at : at + PAIRS]
@@ -221,7 +199,6 @@ class SparseColumns(Columns):
         return np.asarray(np.sqrt(squares) + 3.0 * np.linalg.norm(self.r * units))  # |s| + |r| <= |s + r| + 2 |r|
 
     def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return bounds of the sums of sqrt(q_i) and of q_i."""
         gain = energy = 0.0
         for block in self.sparse_blocks():
             if is_sparse(factor.features):
@@ -249,18 +226,11 @@ class SparseColumns(Columns):
         return np.maximum(q - off, 0.0), q + off
 
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        """Return an upper bound of the mean of (target_i - x_i'v)^2."""
         return float(np.mean(misfits(self @ direction.v, self.row_norms(direction.units), target, direction)))
 
 
 def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseColumns:
-    """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense.
-
-    Raises
-    ------
-    DataError
-        If the table is not usable; the message names the value and the remedy.
-    """
+    """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
     if n < 2:
@@ -269,11 +239,7 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     if bad.any():
         place = int(np.argmax(bad))
         column = int(np.searchsorted(table.indptr, place, side="right")) - 1
-        more = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
-        raise DataError(
-            f"X is {table.data[place]} at row {table.indices[place]}, column {column}{more}, counting from 0; "
-            "drop or impute such entries"
-        )
+        raise not_finite("X", table.data[place], (table.indices[place], column), int(bad.sum()))
     counts = np.diff(table.indptr)
     columns = np.repeat(np.arange(d), counts)
     largest = np.zeros(d)

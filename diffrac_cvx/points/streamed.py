@@ -6,32 +6,35 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from functools import partial, reduce
+from typing import Any, Self, cast
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.changes import changed_rows, map_of, mark, mark_chunk, require_file, require_length
-from diffrac_cvx.points.checks import (
-    Array,
-    as_sparse_table,
-    as_table,
-    find_constant,
-    require_moderate,
-    warn_constant,
+from diffrac_cvx.points.blocks import (
+    Values,
+    add_blocks,
+    are_zero,
+    norms_and_squares,
+    products_of_rows,
+    roots_and_pull,
+    squares_and_sum,
+    stack_blocks,
+    weighted_squares,
 )
-from diffrac_cvx.points.chunks import Chunks, add, as_chunks, is_chunked
+from diffrac_cvx.points.changes import changed_rows, mark, require_file
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.chunks import Chunks, add, join_rows
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.label_factors import LabelsFactor
 from diffrac_cvx.points.linear_algebra import BLOCK, row_products
-from diffrac_cvx.points.points import Columns, Indices, Mask, Points, Poll, SumsAt, roots_and_pull_of
+from diffrac_cvx.points.points import Columns, Indices, Mask, Points, Poll, SumsAt
 from diffrac_cvx.points.points import LabelsFactor as MadeFactor
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks, misfits, row_norms
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block, misfit_of_block
 
 PATIENCE = 0.2  # seconds between looks at the clock while other threads read
 PICKED = 1000  # rows of a memory map that are picked at a time: each brings some pages of its own
@@ -49,11 +52,11 @@ class Meter:
         with self.lock:
             self.rows += rows
 
-    def __getstate__(self) -> dict[str, int]:
-        return {"rows": 0}
+    def __reduce__(self) -> tuple[type["Meter"], tuple[()]]:
+        return Meter, ()  # whoever gets a copy counts its own
 
-    def __setstate__(self, state: dict[str, int]) -> None:
-        self.__init__()  # type: ignore[misc]
+
+Rows = Callable[["StreamedRows", Poll], Iterator[Array]]  # which rows of a part, by blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,55 +65,30 @@ class StreamedRows(Points):
 
     What is computed of all rows is computed by parts, `map_parts` and `sum_parts`: by threads where the table is an
     array, a memory map or a sparse matrix, by dask where it is a dask array, on the workers of a cluster where there is
-    one.
-
-    Attributes
-    ----------
-    table : (n, d) array, memory map, sparse array (by rows), or Chunks
-        As the user gave it; whoever reads it after it has changed gets an error.
-    mean, rest : (d,) arrays
-        The mean of the columns, and the mean of what is left after it is subtracted.
-    units : (d,) array
-        Factors of the centred columns; 0 for constant columns.
-    offset : float
-        Entry of a last column of constants; 0 where there is no such column.
-    basis : (d or d + 1, D) array, optional
-        Change of coordinates; None for the identity.
-    gram: (d, d) array, optional
-        Mean of the squares and products of the centred columns, where it is known.
-    threads : int
-        How many may read the rows at the same time.
-    meter : Meter
-        How many rows were read.
-    marks : dict
-        From the first rows of the blocks to what `mark` gave of them when they were read first; empty where it is not
-        known, and for chunks, which know it themselves.
-    first : int
-        Where the first row is in the whole, of which this may be a part.
+    one.  The table is an (n, d) array, memory map, sparse array (by rows), or `Chunks`, as the user gave it; whoever
+    reads it after it has changed gets an error.
     """
 
     table: Any
-    mean: Array
-    rest: Array
-    units: Array
-    offset: float = 0.0
-    basis: Array | None = None
-    gram: Array | None = None
-    threads: int = 1
-    meter: Meter = field(default_factory=Meter)
+    mean: Array  # of the columns, (d,)
+    rest: Array  # the mean of what is left after it is subtracted
+    units: Array  # factors of the centred columns, (d,); 0 for constant columns
+    offset: float = 0.0  # entry of a last column of constants; 0 where there is no such column
+    basis: Array | None = None  # (d or d + 1, D), change of coordinates; None for the identity
+    gram: Array | None = None  # (d, d), mean of the squares and products of the centred columns, where it is known
+    threads: int = 1  # how many may read the rows at the same time
+    meter: Meter = field(default_factory=Meter)  # how many rows were read
+    # From the first rows of the blocks to what `mark` gave of them when they were read first; empty where it is not
+    # known, and for chunks, which know it themselves.
     marks: dict[int, int] = field(default_factory=dict)
-    first: int = 0
+    first: int = 0  # where the first row is in the whole, of which this may be a part
 
     in_passes = True
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, D)."""
         columns = self.table.shape[1] + int(self.offset > 0.0) if self.basis is None else self.basis.shape[1]
         return int(self.table.shape[0]), columns
-
-    def __len__(self) -> int:
-        return int(self.table.shape[0])
 
     @property
     def is_here(self) -> bool:  # type: ignore[override]
@@ -119,7 +97,6 @@ class StreamedRows(Points):
 
     @property
     def taken(self) -> Array:
-        """What was taken off the user's columns."""
         return self.mean + self.rest
 
     @property
@@ -134,51 +111,47 @@ class StreamedRows(Points):
 
     # Parts
 
-    def map_parts(
-        self, function: Callable[..., Any], *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll
-    ) -> list[Any]:
-        """Return ``function(part, poll, *arguments, *aligned)`` for all parts of the rows, in their order.
+    def map_parts(self, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll) -> list[Any]:
+        """Return ``function(part, poll, *aligned)`` for all parts of the rows, in their order.
 
-        Parameters
-        ----------
-        function : callable
-            Of a part, which is `StreamedRows` of a table in memory; importable by the workers of a cluster.
-        arguments
-            Passed on.
-        aligned : arrays
-            With an entry for each row; those of the part are passed.
-        poll : callable
-            Called once per block of rows where the table is here; it may raise to leave.
+        The function is importable by the workers of a cluster; a part is `StreamedRows` of a table in memory.  Arrays
+        that are aligned have an entry for each row; those of the part are passed.  Where the table is here, `poll` is
+        called once per block of rows; it may raise to leave.
         """
+        slices = self.cut(aligned)
         if isinstance(self.table, Chunks):
-            found = self.table.map_parts(run_part, (function, self.without_table, arguments), aligned, poll)
+            found = self.table.map_parts(run_part, (function, self.without_table), slices, poll)
             self.meter.add(len(self))
             return found
-        parts, bounds = self.parts(), self.bounds()
-        slices = [tuple(values[i:j] for values in aligned) for i, j in bounds]
+        parts = self.parts()
         if len(parts) == 1:
-            return [function(parts[0], poll, *arguments, *slices[0])]
+            return [function(self, poll, *aligned)]
         with ThreadPoolExecutor(len(parts)) as pool:
             tasks = [  # each with the caller's budget of time
-                pool.submit(copy_context().run, function, part, poll, *arguments, *own)
+                pool.submit(copy_context().run, function, part, poll, *own)
                 for part, own in zip(parts, slices, strict=True)
             ]
             while wait(tasks, timeout=PATIENCE).not_done:
                 poll()
             return [task.result() for task in tasks]
 
-    def sum_parts(
-        self, function: Callable[..., Any], *arguments: Any, aligned: tuple[Array, ...] = (), poll: Poll
-    ) -> Any:
+    def sum_parts(self, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll) -> Any:
         """Return the sum of the tuples of numbers or arrays that `map_parts` gives; it is made where the rows are."""
         if isinstance(self.table, Chunks):
-            found = self.table.sum_parts(run_part, (function, self.without_table, arguments), aligned, poll)
+            found = self.table.sum_parts(run_part, (function, self.without_table), self.cut(aligned), poll)
             self.meter.add(len(self))
             return found
-        found, *others = self.map_parts(function, *arguments, aligned=aligned, poll=poll)
-        for other in others:
-            found = add(found, other)
-        return found
+        return reduce(add, self.map_parts(function, *aligned, poll=poll))
+
+    def stack(self, rows: Rows, function: Callable[..., Values], *aligned: Array) -> Values:
+        """Return ``function(block, *aligned)`` of the blocks of all parts, one below the other."""
+        return cast(Values, join_rows(self.map_parts(partial(stack_part, rows, function), *aligned)))
+
+    def add(
+        self, rows: Rows, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll
+    ) -> tuple[Any, ...]:
+        """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of all parts."""
+        return tuple(self.sum_parts(partial(add_part, rows, function), *aligned, poll=poll))
 
     @property
     def without_table(self) -> "StreamedRows":
@@ -195,6 +168,10 @@ class StreamedRows(Points):
         size = -(-len(self) // (self.threads * self.block)) * self.block
         return [(i, min(i + size, len(self))) for i in range(0, len(self), size)]
 
+    def cut(self, aligned: tuple[Array, ...]) -> list[tuple[Array, ...]]:
+        """Return the entries for the rows of each part."""
+        return [tuple(values[i:j] for values in aligned) for i, j in self.bounds()]
+
     def parts(self) -> list["StreamedRows"]:
         """Return the rows in as many parts as there are threads."""
         if len(self.bounds()) == 1:
@@ -203,21 +180,16 @@ class StreamedRows(Points):
 
     # Blocks of a part, whose table is in memory or a memory map
 
-    def given_blocks(self) -> Iterator[tuple[int, Any]]:
+    def given_blocks(self, poll: Poll = time_budget.poll) -> Iterator[tuple[int, Any]]:
         """Yield the blocks of rows as they are in the table, copied, after the first row of each; one is overwritten.
 
         What is copied is compared with what was read first, so that all that is computed is of the same data.
-
-        Raises
-        ------
-        DataError
-            If the block is not what it was when it was read first, or the file of a memory map was cut off.
         """
         n, d = self.table.shape
-        size, file = self.block, map_of(self.table)
+        size = self.block
         buffer = None if hasattr(self.table, "toarray") else np.empty((min(size, n), d), dtype=self.table.dtype)
-        for start in range(0, n, size):
-            require_length(file)
+        for start in range(0, max(n, 1), size):  # a chunk without rows is one block
+            require_file(self.table)
             given = self.table[start : start + size]
             if buffer is None:
                 block = given.toarray()
@@ -228,10 +200,11 @@ class StreamedRows(Points):
             if expected is not None and mark(block) != expected:
                 raise changed_rows(self.first + start, self.first + start + len(block))
             self.meter.add(len(block))
+            poll()
             yield start, block
             release(self.table, start, start + len(block))
 
-    def centred_blocks(self) -> Iterator[Array]:
+    def centred_blocks(self, poll: Poll = time_budget.poll) -> Iterator[Array]:
         """Yield the centred columns and, where there is an offset, ones, by blocks of rows; a block is overwritten.
 
         The matrix is these times ``transform``.
@@ -239,7 +212,7 @@ class StreamedRows(Points):
         n, d = self.table.shape
         buffer = np.ones((min(self.block, n), d + int(self.offset > 0.0)))
         again = bool(self.rest.any())
-        for _, given in self.given_blocks():
+        for _, given in self.given_blocks(poll):
             block = buffer[: len(given)]
             features = block[:, :d]
             features[...] = given  # nearly twice as quick, of single precision, as the difference of two types
@@ -264,31 +237,23 @@ class StreamedRows(Points):
         factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
         return np.diag(factors) if self.basis is None else factors[:, None] * self.basis
 
-    def blocks(self) -> Iterator[Array]:
-        """Yield the matrix by blocks of rows."""
+    def row_blocks(self, poll: Poll = time_budget.poll) -> Iterator[Array]:
         factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
-        for block in self.centred_blocks():
+        for block in self.centred_blocks(poll):
             scaled = block * factors
             yield scaled if self.basis is None else scaled @ self.basis
-
-    def row_blocks(self) -> Iterator[Array]:
-        """Yield the rows, a block at a time, where the table is here."""
-        return self.blocks()
 
     # What is computed of all rows
 
     def take(self, chosen: Indices, poll: Poll = time_budget.poll) -> Array:
-        """Return the rows chosen, in increasing order, as an array."""
         if isinstance(self.table, Chunks):
             picked = self.table.take(chosen, poll)
             self.meter.add(len(self))
         else:
             picked = pick_rows(self.table, chosen)
-        part = replace(self, table=picked, meter=Meter(), marks={})
-        return np.concatenate(list(part.blocks()))
+        return replace(self, table=picked, meter=Meter(), marks={}, threads=1).array()
 
     def in_columns(self) -> Columns:
-        """Return it as an array."""
         return DensePoints(self.array())
 
     def scaled(self, factors: Array) -> Self:
@@ -299,45 +264,44 @@ class StreamedRows(Points):
         return replace(self, units=units, offset=offset * float(factors[-1]) if offset > 0.0 else offset)
 
     def with_offset(self) -> Self:
-        """Return it with a last column of ones."""
         return replace(self, offset=1.0)
 
     def in_basis(self, basis: Array) -> Self:
-        """Return the matrix times another basis, without computing it."""
         return replace(self, basis=basis if self.basis is None else self.basis @ basis)
-
-    def __matmul__(self, U: Factor) -> Array:
-        """Return the matrix times U, shape (n, r)."""
-        U, vector = dense(U), U.ndim == 1
-        T = self.transform @ (U[:, None] if vector else U)
-        found = np.concatenate(self.in_centred.map_parts(part_products, T, poll=time_budget.poll))
-        return found[:, 0] if vector else found
 
     @property
     def in_centred(self) -> "StreamedRows":
         """The rows in their centred columns, and ones."""
         return replace(self, basis=None, units=np.ones_like(self.units), gram=None)
 
-    def energies(self, U: Factor, poll: Poll = time_budget.poll) -> Array:
-        """Return q_i = x_i'UU'x_i, shape (n,)."""
-        return np.concatenate(self.in_centred.map_parts(part_energies, self.transform @ dense(U), poll=poll))
+    def stack_products(self, function: Callable[..., Array], U: Factor, *aligned: Array) -> Array:
+        return self.in_centred.stack(partial(centred_products, self.transform @ dense(U)), function, *aligned)
 
-    def gain_and_energy(self, U: Factor, poll: Poll = time_budget.poll) -> tuple[float, float]:
+    def add_products(self, function: Callable[..., Any], U: Factor, *aligned: Array) -> tuple[Any, ...]:
+        return self.in_centred.add(partial(centred_products, self.transform @ dense(U)), function, *aligned)
+
+    def add_centred(self, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
+        """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of centred rows."""
+        return self.in_centred.add(StreamedRows.centred_blocks, function, *aligned)
+
+    def __matmul__(self, U: Factor) -> Array:
+        found = self.stack_products(np.asarray, dense(U)[:, None] if U.ndim == 1 else U)
+        return found[:, 0] if U.ndim == 1 else found
+
+    def gain_and_energy(self, U: Factor) -> tuple[float, float]:
         """Return the means of sqrt(q_i) and of q_i, q_i = x_i'UU'x_i: what travels does not depend on n."""
-        roots, squares = self.in_centred.sum_parts(part_gain, self.transform @ dense(U), poll=poll)
+        roots, squares = self.add_products(norms_and_squares, U)
         return float(roots) / len(self), float(squares) / len(self)
 
-    def moment(self, u: Array, poll: Poll = time_budget.poll) -> Array:
-        """Return X' Diag(u) X / n, shape (D, D)."""
+    def moment(self, u: Array) -> Array:
         T = self.transform
-        (total,) = self.in_centred.sum_parts(part_moment, aligned=(u,), poll=poll)
+        (total,) = self.add_centred(weighted_squares, u)
         return np.asarray(T.T @ total @ T) / len(self)
 
     def second_moment(self) -> Array:
-        """Return X'X/n, shape (D, D)."""
         gram = self.gram
         if gram is None:
-            (total,) = replace(self.in_centred, offset=0.0).sum_parts(part_second_moment, poll=time_budget.poll)
+            total, _ = replace(self, offset=0.0).add_centred(squares_and_sum)
             gram = total / len(self)
         if self.offset > 0.0:
             gram = np.pad(gram, (0, 1))
@@ -345,15 +309,14 @@ class StreamedRows(Points):
         T = self.transform
         return np.asarray(T.T @ gram @ T)
 
-    def products_with(self, Y: Array, poll: Poll = time_budget.poll) -> Array:
-        """Return X'Y/n for Y with an entry or a row for each row, shape (D,) or (D, k)."""
-        (total,) = self.in_centred.sum_parts(part_products_with, aligned=(Y,), poll=poll)
+    def products_with(self, Y: Array) -> Array:
+        (total,) = self.add_centred(products_of_rows, Y)
         return np.asarray(self.transform.T @ total) / len(self)
 
     def roots_and_pull(self, U: Array) -> tuple[float, Array]:
         """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U; a change of coordinates is cheaper for U than for X."""
         T = self.transform
-        total, pull = self.in_centred.sum_parts(part_roots_and_pull, T @ U, poll=time_budget.poll)
+        total, pull = self.add_centred(partial(roots_and_pull, T @ U))
         return total, np.asarray(T.T @ pull)
 
     def sums_at(self, U: Array, floors: Array, poll: Poll = time_budget.poll) -> SumsAt:
@@ -364,144 +327,66 @@ class StreamedRows(Points):
         much where another process has the core.
         """
         T = self.transform
-        sums = SumsAt(*self.in_centred.sum_parts(part_sums_at, T @ U, floors, poll=poll))
+        sums = SumsAt(*self.in_centred.sum_parts(partial(part_sums_at, TU=T @ U, floors=floors), poll=poll))
         return sums._replace(moments=np.stack([T.T @ M @ T for M in sums.moments]))
 
     def mean_squares(self) -> Array:
-        """Return the means of the squared entries of the columns, shape (D,)."""
         return np.maximum(np.diag(self.second_moment()), 0.0)
 
     def labels_factor(self, U: Factor) -> MadeFactor:
-        """Return what makes the rows of X U at unit norm."""
         return LabelsFactor(self, U)
 
     def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
-        """Return bounds of the sums of sqrt(q_i) and of q_i."""
-        gain, energy = self.sum_parts(part_energy_sums, factor, poll=time_budget.poll)
+        gain, energy = self.add(StreamedRows.row_blocks, partial(bounds_of_block, factor))
         return gain, energy
 
     def misfit(self, target: Array, direction: RoundedDirection) -> float:
-        """Return an upper bound of the mean of (target_i - x_i'v)^2."""
-        (total,) = self.sum_parts(part_misfit, direction, aligned=(target,), poll=time_budget.poll)
+        (total,) = self.add(StreamedRows.row_blocks, partial(misfit_of_block, direction), target)
         return float(total) / len(self)
 
     def zero_rows(self) -> Mask:
-        """Return which rows are zero, shape (n,)."""
+        """Return which rows are zero, shape (n,), in the columns that are not constant."""
         if self.offset > 0.0:
             return np.zeros(len(self), dtype=bool)
-        return np.concatenate(self.map_parts(part_zero_rows, poll=time_budget.poll))
+        return self.in_centred.stack(StreamedRows.centred_blocks, partial(are_zero, self.units > 0.0))
 
     def used_columns(self) -> Mask:
         """Return which columns are not constant."""
         return np.asarray(self.units > 0.0)
 
-    def raw(self) -> Array:
-        """Return the table as it was given, as an array."""
-        d = self.table.shape[1]
-        return replace(self, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), offset=0.0, basis=None).array()
-
     def array(self) -> Array:
-        """Return the matrix as an array, where a copy of its size is needed."""
-        return np.concatenate(self.map_parts(part_array, poll=time_budget.poll))
+        return self.stack(StreamedRows.row_blocks, np.asarray)
 
 
-# Of a part
+def uncentred(table: Any, threads: int = 1) -> StreamedRows:
+    """Return the rows of a table as they are."""
+    d = table.shape[1]
+    return StreamedRows(table, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), threads=threads)
 
 
-def run_part(
-    table: Any, task: tuple[Callable[..., Any], StreamedRows, tuple[Any, ...]], aligned: tuple[Array, ...]
-) -> Any:
+# Of a part; the functions are importable by the workers of a cluster
+
+
+def run_part(table: Any, task: tuple[Callable[..., Any], StreamedRows], aligned: tuple[Array, ...]) -> Any:
     """Return what a function gives of a part, on a worker; the linear algebra has one thread."""
-    function, frame, arguments = task
+    function, frame = task
     with one_thread():
-        return function(replace(frame, table=table), time_budget.poll, *arguments, *aligned)
+        return function(replace(frame, table=table), time_budget.poll, *aligned)
 
 
-def part_products(part: StreamedRows, poll: Poll, T: Array) -> Array:
-    """Return the centred columns times T."""
-    found, start = np.empty((len(part), T.shape[1])), 0
-    for block in part.centred_blocks():
-        poll()
-        np.matmul(block, T, out=found[start : start + len(block)])
-        start += len(block)
-    return found
+def centred_products(T: Array, part: StreamedRows, poll: Poll) -> Iterator[Array]:
+    """Yield the centred rows times T, by blocks."""
+    return (block @ T for block in part.centred_blocks(poll))
 
 
-def part_energies(part: StreamedRows, poll: Poll, T: Array) -> Array:
-    """Return the squared norms of the centred rows times T."""
-    found, start = np.empty(len(part)), 0
-    for block in part.centred_blocks():
-        poll()
-        XT = block @ T
-        np.einsum("ij,ij->i", XT, XT, out=found[start : start + len(block)])
-        start += len(block)
-    return found
+def stack_part(rows: Rows, function: Callable[..., Values], part: StreamedRows, poll: Poll, *aligned: Array) -> Values:
+    """Return `stack_blocks` of a part."""
+    return stack_blocks(rows(part, poll), len(part), function, *aligned)
 
 
-def part_gain(part: StreamedRows, poll: Poll, T: Array) -> tuple[float, float]:
-    """Return the sums of the norms of the centred rows times T, and of their squares."""
-    roots = squares = 0.0
-    for block in part.centred_blocks():
-        poll()
-        XT = block @ T
-        q = np.einsum("ij,ij->i", XT, XT)
-        roots += float(np.sqrt(q).sum())
-        squares += float(q.sum())
-    return roots, squares
-
-
-def part_moment(part: StreamedRows, poll: Poll, u: Array) -> tuple[Array]:
-    """Return the sum of u_i x_i x_i' over the centred rows."""
-    size = part.table.shape[1] + int(part.offset > 0.0)
-    total, start = np.zeros((size, size)), 0
-    for block in part.centred_blocks():
-        poll()
-        total += block.T @ (u[start : start + len(block), None] * block)
-        start += len(block)
-    return (total,)
-
-
-def part_second_moment(part: StreamedRows, poll: Poll) -> tuple[Array]:
-    """Return the sum of x_i x_i' over the centred rows."""
-    total = np.zeros((part.table.shape[1],) * 2)
-    for block in part.centred_blocks():
-        poll()
-        total += block.T @ block
-    return (total,)
-
-
-def part_products_with(part: StreamedRows, poll: Poll, Y: Array) -> tuple[Array]:
-    """Return the sum of x_i y_i' over the centred rows."""
-    total, start = np.zeros((part.table.shape[1] + int(part.offset > 0.0), *Y.shape[1:])), 0
-    for block in part.centred_blocks():
-        poll()
-        total += block.T @ Y[start : start + len(block)]
-        start += len(block)
-    return (total,)
-
-
-def part_zero_rows(part: StreamedRows, poll: Poll) -> Mask:
-    """Return which rows are zero in the columns that are not constant."""
-    used, found = part.units > 0.0, []
-    for block in part.centred_blocks():
-        poll()
-        found.append(~block[:, used].any(axis=1))
-    return np.concatenate(found)
-
-
-def part_array(part: StreamedRows, poll: Poll) -> Array:
-    """Return the rows."""
-    found, start = np.empty(part.shape), 0
-    for block in part.blocks():
-        poll()
-        found[start : start + len(block)] = block
-        start += len(block)
-    return found
-
-
-def part_roots_and_pull(part: StreamedRows, poll: Poll, U: Array) -> tuple[float, Array]:  # noqa: ARG001  # steps poll
-    """Return the sums of `roots_and_pull` over the centred rows of a part."""
-    return roots_and_pull_of(part.centred_blocks(), U)
+def add_part(rows: Rows, function: Callable[..., Any], part: StreamedRows, poll: Poll, *aligned: Array) -> Any:
+    """Return `add_blocks` of a part."""
+    return add_blocks(rows(part, poll), function, *aligned)
 
 
 def part_sums_at(part: StreamedRows, poll: Poll, TU: Array, floors: Array) -> SumsAt:
@@ -511,8 +396,7 @@ def part_sums_at(part: StreamedRows, poll: Poll, TU: Array, floors: Array) -> Su
     """
     size, small_at = len(TU), floors[-1]
     moments, inverses, every_root, every_square = np.zeros((len(floors), size, size)), np.zeros(len(floors)), 0.0, 0.0
-    for block in part.centred_blocks():
-        poll()
+    for block in part.centred_blocks(poll):
         XU = block @ TU
         q = row_products(XU, XU)
         small = q < small_at
@@ -531,79 +415,6 @@ def part_sums_at(part: StreamedRows, poll: Poll, TU: Array, floors: Array) -> Su
             moments[i] += few.T @ (few / roots[:, None])
             inverses[i] += np.sum(roots[nonzero])
     return SumsAt(moments, inverses, every_root, every_square)
-
-
-def part_energy_sums(part: StreamedRows, poll: Poll, factor: RoundedFactor) -> tuple[float, float]:
-    """Return `bounds_of_blocks` of a part."""
-
-    def blocks() -> Iterator[Array]:
-        for block in part.blocks():
-            poll()
-            yield block
-
-    return bounds_of_blocks(blocks(), factor)
-
-
-def part_misfit(part: StreamedRows, poll: Poll, direction: RoundedDirection, target: Array) -> tuple[float]:
-    """Return the sum of `misfits` over a part."""
-    total, start = 0.0, 0
-    for block in part.blocks():
-        poll()
-        norms = row_norms(block, direction.units)
-        found = misfits(block @ direction.v, norms, target[start : start + len(block)], direction)
-        total += float(np.sum(found))
-        start += len(block)
-    return (total,)
-
-
-class Summary(NamedTuple):
-    """The smallest and largest entries of columns, their sums, and what the table was: marks of its blocks or chunk."""
-
-    smallest: Array
-    largest: Array
-    total: Array
-    marks: Any
-
-
-def part_summary(part: StreamedRows, poll: Poll) -> Summary:
-    """Return what the first reading of a part gives."""
-    d = part.table.shape[1]
-    found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {})
-    for start, block in part.given_blocks():
-        poll()
-        np.minimum(found.smallest, block.min(axis=0), out=found.smallest)
-        np.maximum(found.largest, block.max(axis=0), out=found.largest)
-        np.add(found.total, block.sum(axis=0, dtype=np.float64), out=found.total)
-        found.marks[part.first + start] = mark(block)
-    return found
-
-
-def chunk_summary(part: StreamedRows, poll: Poll) -> Summary:
-    """Return what the first reading of a chunk gives."""
-    return part_summary(part, poll)._replace(marks=mark_chunk(part.table))
-
-
-def part_not_finite(part: StreamedRows, poll: Poll) -> tuple[int, tuple[int, int, float] | None]:
-    """Return how many entries are not finite, and row, column and value of the first."""
-    count, first = 0, None
-    for start, block in part.given_blocks():
-        poll()
-        bad = np.argwhere(~np.isfinite(block))
-        count += len(bad)
-        if len(bad) and first is None:
-            first = (start + int(bad[0, 0]), int(bad[0, 1]), float(block[tuple(bad[0])]))
-    return count, first
-
-
-def part_centred_sums(part: StreamedRows, poll: Poll) -> tuple[Array, Array]:
-    """Return the sums of the products and of the entries of the centred columns."""
-    d = part.table.shape[1]
-    gram, rest = np.zeros((d, d)), np.zeros(d)
-    for block in part.centred_blocks():
-        poll()
-        gram += block.T @ block
-        rest += block.sum(axis=0)
-    return gram, rest
 
 
 def pick_rows(table: Any, chosen: Indices) -> Any:
@@ -633,71 +444,3 @@ def release(table: Any, start: int, stop: int) -> None:
     first, last = -(-(low - base) // mmap.PAGESIZE), (high - base) // mmap.PAGESIZE
     if last > first:
         pages.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE)
-
-
-# From what users pass
-
-
-def as_rows(
-    X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = time_budget.poll
-) -> StreamedRows:
-    """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
-
-    A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.  What is
-    read later is compared with what was read first.
-
-    Raises
-    ------
-    DataError
-        If the table is not usable; the message names the value and the remedy.
-    """
-    if is_chunked(X):
-        table: Any = as_chunks(X)
-    elif hasattr(X, "toarray"):
-        table = as_sparse_table(X)
-    else:
-        table = as_table(X)
-        if isinstance(X, np.memmap) and table.dtype == X.dtype:
-            table = X  # which knows its file
-    n, d = table.shape
-    if n < 2:
-        raise DataError("X has one row; clustering needs at least two points")
-    rows = StreamedRows(table, mean=np.zeros(d), rest=np.zeros(d), units=np.ones(d), threads=threads)
-    summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary, poll=poll)
-    smallest = np.min([found.smallest for found in summaries], axis=0)
-    largest = np.max([found.largest for found in summaries], axis=0)
-    total = np.sum([found.total for found in summaries], axis=0)
-    if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
-        raise_not_finite(rows, poll)
-    size = np.maximum(np.abs(smallest), np.abs(largest))
-    require_moderate(size)
-    rows = replace(with_marks(rows, [found.marks for found in summaries]), mean=total / n)
-    gram, rest = (found / n for found in rows.sum_parts(part_centred_sums, poll=poll))
-    gram = gram - np.outer(rest, rest)
-    # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
-    rest = np.where(np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, rest)
-    mean = rows.mean + rest
-    constant = find_constant(np.maximum(largest - mean, mean - smallest), size, n)
-    warn_constant(constant, warn, depth + 1)
-    return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
-
-
-def with_marks(rows: StreamedRows, marks: list[Any]) -> StreamedRows:
-    """Return rows that know what their parts were when they were read first."""
-    if isinstance(rows.table, Chunks):
-        return replace(rows, table=replace(rows.table, marks=tuple(marks)))
-    return replace(rows, marks={start: found for part in marks for start, found in part.items()})
-
-
-def raise_not_finite(rows: StreamedRows, poll: Poll) -> None:
-    """Raise DataError naming the first entry that is NaN or infinite."""
-    found = rows.map_parts(part_not_finite, poll=poll)
-    starts = [start for start, _ in rows.bounds()]
-    count = sum(number for number, _ in found)
-    if count == 0:
-        raise changed_rows(0, len(rows))
-    start, (row, column, value) = next((i, first) for i, (_, first) in zip(starts, found, strict=True) if first)
-    more = f" (and {count - 1} more)" if count > 1 else ""
-    raise DataError(
-        f"X is {value} at row {start + row}, column {column}{more}, counting from 0; drop or impute such entries"
-    )

@@ -8,17 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import (
-    Array,
-    as_data,
-    as_matrix,
-    as_table,
-    find_constant,
-    list_some,
-    require_finite,
-    require_moderate,
-    warn_constant,
-)
+from diffrac_cvx.points.checks import Array, as_data, as_table, list_some, require_finite
 
 Table = TypeVar("Table", bound=npt.NDArray[Any])
 
@@ -27,18 +17,10 @@ SMALLEST = 1e-100  # of the largest weight: squares of what is smaller leave the
 
 @dataclass(frozen=True, eq=False)
 class PointWeights:
-    """Weights of n points, of which m have a positive one.
+    """Weights of n points, of which m have a positive one."""
 
-    Attributes
-    ----------
-    kept : (n,) array of bool
-        The points of positive weight.
-    shares : (m,) array, or None
-        p_i = w_i / sum w of these points; None where all are equal.
-    """
-
-    kept: npt.NDArray[np.bool_]
-    shares: Array | None
+    kept: npt.NDArray[np.bool_]  # the points of positive weight, (n,)
+    shares: Array | None  # p_i = w_i / sum w of these points, (m,); None where all are equal
 
     @property
     def has_zeros(self) -> bool:
@@ -47,13 +29,7 @@ class PointWeights:
 
 
 def as_weights(sample_weight: npt.ArrayLike | None, n: int, least: int = 2) -> PointWeights | None:
-    """Return checked weights of n points, at least so many positive; None where there are none, or all are equal.
-
-    Raises
-    ------
-    DataError
-        If they are not n finite numbers >= 0, enough of them positive; the message names the first that is wrong.
-    """
+    """Return checked weights of n points, at least so many positive; None where there are none, or all are equal."""
     if sample_weight is None:
         return None
     w = as_numbers(sample_weight)
@@ -104,16 +80,7 @@ def as_weighted_data(X: npt.ArrayLike, weights: PointWeights | None, *, warn: bo
     """Return the (n, d) data matrix, points of weight 0 included, centred by the weighted mean; else as `as_data`."""
     if weights is None:
         return as_data(X, warn=warn, depth=depth + 1)
-    data = as_matrix(X)
-    require_moderate(np.abs(data).max(axis=0))
-    largest = np.abs(points_with_weight(data, weights)).max(axis=0)
-    for _ in range(2):
-        data -= mean_of(points_with_weight(data, weights), weights.shares)
-    used = points_with_weight(data, weights)
-    constant = find_constant(np.abs(used).max(axis=0), largest, len(used))
-    data[:, constant] = 0.0
-    warn_constant(constant, warn, depth + 1)
-    return data
+    return as_data(X, kept=weights.kept, shares=weights.shares, warn=warn, depth=depth + 1)
 
 
 def points_with_weight(X: Table, weights: PointWeights | None) -> Table:
@@ -136,16 +103,11 @@ def sum_of_weights(mask: npt.NDArray[np.bool_], shares: Array | None) -> float:
     return float(mask.sum() if shares is None else len(mask) * (shares @ mask))
 
 
-def root_weights(shares: Array | None) -> Array | None:
-    """Return s_i = sqrt(m p_i): means over rows s_i x_i are weighted means over points x_i; None for equal shares."""
-    return None if shares is None else np.sqrt(len(shares) * shares)
-
-
 def weigh_rows(X: Array, shares: Array | None) -> Array:
-    """Return the rows times s_i = sqrt(m p_i); X itself where the shares are None."""
-    s = root_weights(shares)
-    if s is None:
+    """Return the rows times s_i = sqrt(m p_i), in whose squares means are weighted; X where the shares are None."""
+    if shares is None:
         return X
+    s = np.sqrt(len(shares) * shares)
     return np.asarray(X * (s if X.ndim == 1 else s[:, None]))
 
 

@@ -18,7 +18,6 @@ from diffrac_cvx.points.factors import (
     as_sparse,
     dense,
     scale_rows,
-    squared,
     squared_norm,
     sum_of_absolute_products,
 )
@@ -47,8 +46,6 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
 LARGEST_CONDITION = 1e6  # of the Gram matrix in unit columns, up to which nothing more accurate is needed
-
-
 COPIES = 6  # of the data, that a solver holds
 
 
@@ -71,44 +68,21 @@ class DirectionProblem:
     whitens them when c = 0 (where only the range of A matters, and A becomes the identity).  Where c > 0, nothing of
     size D x D is computed before it is asked for.
 
-    Attributes
-    ----------
-    X : Points
-        (n, D), in these coordinates, the offset's column included when nu < 1.  Where the points have weights, row i is
-        n p_i times point i, p_i its share, so that no sum over rows knows of weights.
-    a : (D,) array
-        Ridge in these coordinates; 0 when whitened, where it is part of the identity.
-    c : (D,) array
-        Weights of the l1 part; with them A_jj + c_j^2 is between 1/2 and 2, but for columns of zeros.
-    scale : (d or d + 1,) array
-        Units that give the user's columns norm about one: powers of two, which round nothing.
-    has_offset : bool
-        Whether the last column is the offset's, that is nu < 1.
-    basis : (d or d + 1, D) array, optional
-        L, where the coordinates are whitened; None where L = Diag(scale).
-    root : (k, D) array, optional
-        Any root of A, where it is known.
-    whitened : Whitening, optional
-        How exact the coordinates are, where they are whitened.
-    dropped : int
-        How many directions the whitened coordinates leave out.
-    gram : Points, optional
-        (k, D), A = its mean of squares and products, plus Diag(a)^2; None where that is X.
-    counts : (n,) array, optional
-        What the points were multiplied by to make the rows of X; None where that is 1.
+    X is in these coordinates, (n, D), the offset's column included when nu < 1.  Where the points have weights, row i
+    is n p_i times point i, p_i its share, so that no sum over rows knows of weights.
     """
 
     X: Points
-    a: Array
-    c: Array
-    scale: Array
-    has_offset: bool
-    basis: Array | None = None
-    root: Array | None = None
-    whitened: Whitening | None = None
-    dropped: int = 0
-    gram: Points | None = None
-    counts: Array | None = None
+    a: Array  # ridge in these coordinates, (D,); 0 when whitened, where it is part of the identity
+    c: Array  # weights of the l1 part, (D,): with them A_jj + c_j^2 is in [1/2, 2], but for columns of zeros
+    scale: Array  # (d or d + 1,), gives the user's columns norm about one: powers of two, which round nothing
+    has_offset: bool  # whether the last column is the offset's, that is nu < 1
+    basis: Array | None = None  # L, (d or d + 1, D), where the coordinates are whitened; None where L = Diag(scale)
+    root: Array | None = None  # any root of A, (k, D), where it is known
+    whitened: Whitening | None = None  # how exact the coordinates are, where they are whitened
+    dropped: int = 0  # how many directions the whitened coordinates leave out
+    gram: Points | None = None  # (k, D), A = its mean of squares and products, plus Diag(a)^2; None where that is X
+    counts: Array | None = None  # what the points were multiplied by to make the rows of X, (n,); None where that is 1
 
     @property
     def Y(self) -> Points:
@@ -130,14 +104,8 @@ class DirectionProblem:
     def moment_error(self, Mz: Array, top: float, mass: float | None = None) -> float:
         """Return how far a computed moment of the whitened data may be from the exact one, in the spectral norm.
 
-        Parameters
-        ----------
-        Mz : (r, r) array
-            The moment.
-        top : float
-            The largest weight of a row, as `largest_weight` has it.
-        mass : float, optional
-            The trace of the moment before it was whitened, where the data are whitened after they are summed.
+        The largest weight of a row is `top`, as `largest_weight` has it.  Where the data are whitened after they are
+        summed, `mass` is the trace of the moment before it was whitened.
         """
         n = len(self.X)
         if self.X.in_passes:
@@ -247,9 +215,9 @@ class DirectionProblem:
         return total + sum_of_absolute_products(scale_rows(U, self.c)) if self.has_l1 else total
 
     def best_scale(self, U: Factor, q: Array | None = None) -> Scaled:
-        """Return the best multiple of a factor; its objective is 1 - g^2/T, and there g = T = 1 - objective.
+        """Return the best multiple of a factor, of energies q where they are known.
 
-        q are its energies, where they are known.
+        Its objective is 1 - g^2/T, and there g = T = 1 - objective.
         """
         if self.X.in_passes:
             gain, energy = self.X.gain_and_energy(U)
@@ -270,16 +238,8 @@ class DirectionProblem:
         """Return G with V = GG' in the user's coordinates."""
         return scale_rows(U, self.scale) if self.basis is None else np.asarray(self.basis @ U)
 
-    def directions(self, U: Factor) -> Array:
-        """Return V in the user's coordinates."""
-        return squared(self.user_factor(U))
-
-    def labels_factor(self, U: Factor) -> LabelsFactor:
-        """Return F, shape (n, r), with Y = FF' optimal for V = UU' (appendix C.2), or what makes it."""
-        return self.X.labels_factor(U)
-
     def labels_factor_of_points(self, U: Factor, points: Array) -> LabelsFactor:
-        """Return `labels_factor` for points in the user's units, centred; some may be none of the problem's."""
+        """Return the factor of labels for points in the user's units, centred; some may be none of the problem's."""
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.scale if self.basis is None else points @ self.basis
         return array_points(rows).labels_factor(U)
@@ -386,16 +346,20 @@ def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProble
     return whitened(problem, problem.a)
 
 
+def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, Array, Array]:
+    """Return the points and the weights a and c; with the offset's column and its weights where nu < 1."""
+    a, c = weights_of(penalty, X.shape[1])
+    if nu == 1.0:
+        return X, a, c
+    return X.with_offset(), np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)  # the paper: nu / (1 - nu)
+
+
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) in unit columns: nothing of size d x d is computed, whatever the penalty."""
     n, d = X.shape
-    a, c = weights_of(penalty, d)
     if X.in_memory:
         require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
-    if nu < 1.0:
-        X = X.with_offset()
-        a = np.append(a, (nu / (1.0 - nu)) ** 0.5)  # the paper prints nu / (1 - nu)
-        c = np.append(c, 0.0)
+    X, a, c = augmented(X, nu, penalty)
     scale = power_of_two(inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2)))
     X, counts = X.scaled(scale), X.counts
     gram = None if counts is None else X.weighed()
@@ -411,22 +375,20 @@ def without_l1(problem: DirectionProblem) -> DirectionProblem:
 
 def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     """Return the problem of these unit columns and this ridge, without an l1 part, in whitened coordinates."""
-    rows, scale = problem.Y.array(), problem.scale
+    rows = problem.Y.array()
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
     Z, zeros = problem.X.in_basis(found.W), np.zeros(found.W.shape[1])
-    gram = None if problem.gram is None else problem.gram.in_basis(found.W)
-    return DirectionProblem(
+    return replace(
+        problem,
         X=Z,
         a=zeros,
         c=zeros,
-        scale=scale,
-        has_offset=problem.has_offset,
-        basis=scale[:, None] * found.W,
+        basis=problem.scale[:, None] * found.W,
+        root=None,
         whitened=rounding_of_rows(problem, Z, found.W, a**2, outside_of(found, n)),
         dropped=found.left_out,
-        gram=gram,
-        counts=problem.counts,
+        gram=None if problem.gram is None else problem.gram.in_basis(found.W),
     )
 
 
@@ -474,10 +436,7 @@ def problem_of_passes(X: Points, nu: float, penalty: Penalty) -> DirectionProble
 
     The factors come from the Gram matrix, whose rounding is that of X times its condition number.
     """
-    offset = nu < 1.0
-    a, c = weights_of(penalty, X.shape[1])
-    if offset:
-        X, a, c = X.with_offset(), np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)
+    X, a, c = augmented(X, nu, penalty)
     gram = X.second_moment()
     scale = power_of_two(inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2)))
     a, c = a * scale, c * scale
@@ -491,11 +450,11 @@ def problem_of_passes(X: Points, nu: float, penalty: Penalty) -> DirectionProble
     if c.any():
         values, Q = np.linalg.eigh(A)
         root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=offset, root=root)
+        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, root=root)
     W = np.zeros((len(a), len(values)))
     W[used] = Q / np.sqrt(values)
-    zeros = np.zeros(W.shape[1])
-    return DirectionProblem(X=X.in_basis(W), a=zeros, c=zeros, scale=scale, has_offset=offset, basis=scale[:, None] * W)
+    zeros, basis = np.zeros(W.shape[1]), scale[:, None] * W
+    return DirectionProblem(X=X.in_basis(W), a=zeros, c=zeros, scale=scale, has_offset=nu < 1.0, basis=basis)
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:

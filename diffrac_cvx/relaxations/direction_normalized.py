@@ -61,7 +61,7 @@ def v_space_normalized(
         U = problem.from_user(space.user_matrix(terms, coordinates.L))
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, space.dual_of(problem, coordinates, terms.l1))
-        F, G = np.asarray(problem.labels_factor(U)), problem.user_factor(U)
+        F, G = np.asarray(problem.X.labels_factor(U)), problem.user_factor(U)
         return Reading(F=F, value=bounds.upper, bracket=bounds, G=G, left_out=problem.left_out)
 
     def shortcut() -> Reading | None:

@@ -161,7 +161,7 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     upper = min(1.0, proved_value(judged.X, judged.nu, judged.penalty, G))  # 1 for NaN
     lower = bracket(problem, point, dual).lower
     every = len(judged.X) == len(points)
-    F = problem.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, points)
+    F = problem.X.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, points)
     return Reading(np.asarray(F), upper, Bracket(lower, upper), G, problem.left_out, judged)
 
 

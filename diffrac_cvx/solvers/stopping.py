@@ -348,7 +348,7 @@ class Found:
             value=best.value,
             lower=self.lower,
             upper=best.value,
-            F=problem.labels_factor(best.U),
+            F=problem.X.labels_factor(best.U),
             status=status,
             n_iter=self.history[-1].iteration if self.history else 0,
             seconds=seconds,

@@ -30,7 +30,8 @@ from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, rounding_of_whitening, sum_error, summands
 from diffrac_cvx.points.linear_algebra import moment, symmetric
-from diffrac_cvx.points.streamed import BLOCK, as_rows
+from diffrac_cvx.points.reading import as_rows
+from diffrac_cvx.points.streamed import BLOCK
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
 ONE = np.eye(1)

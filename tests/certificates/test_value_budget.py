@@ -1,6 +1,7 @@
 """What rounding may change of a value is counted, term by term, against rationals; so it is for labels."""
 
 from fractions import Fraction
+from functools import partial
 from math import isqrt
 
 import numpy as np
@@ -23,12 +24,13 @@ from diffrac_cvx.certificates.label_proof import (
     projection_of,
 )
 from diffrac_cvx.points import floating_point as rounding
+from diffrac_cvx.points.blocks import add_blocks
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
-from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_blocks
+from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block
+from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.sparse import as_sparse_columns
-from diffrac_cvx.points.streamed import as_rows
 from diffrac_cvx.solvers.stopping import Stopping
 from experiments.stress.exact import direction_value, labels_value
 
@@ -70,7 +72,7 @@ def test_each_row_has_a_root_not_below_and_an_energy_not_above_what_is_said(kind
     X, exact = as_data(table), energies(centred(table), G, offset)
     factor = rounded_factor(G, offset, n)
     for i in [0, n // 2, n // 2 + 1, n - 1]:
-        gain, energy = bounds_of_blocks(iter([X[i : i + 1]]), factor)
+        gain, energy = bounds_of_block(factor, X[i : i + 1])
         assert Fraction(gain) <= root(exact[i])
         assert exact[i] <= Fraction(energy)
 
@@ -82,14 +84,14 @@ def test_the_sum_of_the_roots_counts_a_centring_in_the_worst_order():
     G, offset = np.array([[1.0], [0.0]]), np.zeros(1)
     X = as_data(table)
     exact = sum(abs(centred(table)[:, 0]))
-    gain, energy = bounds_of_blocks(iter([X[:2000], X[2000:]]), rounded_factor(G, offset, n))
+    gain, energy = add_blocks([X[:2000], X[2000:]], partial(bounds_of_block, rounded_factor(G, offset, n)))
     assert Fraction(gain) <= exact < sum(abs(fractions(X)[:, 0]))
     assert energy >= float(sum(centred(table)[:, 0] ** 2))
     # Without what a centring may change, the small entries, which are too large, would make a root too large.
     i = n // 2
     entry = centred(table)[i, 0]
     assert Fraction(float(X[i, 0])) - abs(entry) > Fraction(sum_error(30))
-    assert Fraction(bounds_of_blocks(iter([X[i : i + 1]]), rounded_factor(G, offset, n))[0]) <= abs(entry)
+    assert Fraction(bounds_of_block(rounded_factor(G, offset, n), X[i : i + 1])[0]) <= abs(entry)
 
 
 def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(monkeypatch):
@@ -98,7 +100,7 @@ def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(monkeypat
     rng = np.random.default_rng(0)
     row, G, offset = rng.standard_normal((1, d)), rng.standard_normal((d, r)), rng.standard_normal(r)
     factor = rounded_factor(G, offset, n)
-    gain, energy = bounds_of_blocks(iter([row]), factor)
+    gain, energy = bounds_of_block(factor, row)
     length = float(np.linalg.norm(row @ G + offset))
     products = sum_error(d + r) * (np.linalg.norm(row) + 1.0) * factor.norm
     centring = 4.0 * sum_error(n) * factor.norm * d**0.5
@@ -106,7 +108,7 @@ def test_each_term_of_the_bounds_of_a_row_is_as_large_as_its_sum_needs(monkeypat
     least = products + centring + sum_error(r) * length
     for changed in (below, above):
         assert least <= changed <= least + 2.0 * sum_error(12) * ((np.linalg.norm(row) + 1.0) * factor.norm + length)
-    counted = bounds_of_blocks(iter([row]), factor, np.array([3.0]))
+    counted = bounds_of_block(factor, row, np.array([3.0]))
     np.testing.assert_allclose(counted, (3.0 * gain, 3.0 * energy))
 
 
@@ -114,7 +116,7 @@ def test_the_norm_of_a_row_is_rounded_even_where_its_products_are_zero(monkeypat
     monkeypatch.setattr(rounding, "UNIT", COARSE)
     r = 30
     factor = RoundedFactor(np.zeros((2, r)), np.ones(r), np.ones(2), r**0.5, 1)
-    gain, energy = bounds_of_blocks(iter([np.zeros((1, 2))]), factor)
+    gain, energy = bounds_of_block(factor, np.zeros((1, 2)))
     least = (sum_error(2 + r) + sum_error(r)) * r**0.5
     assert least <= r**0.5 - gain <= 2.0 * least
     assert least <= energy**0.5 - r**0.5 <= 2.0 * least
@@ -129,7 +131,7 @@ def test_the_cost_of_a_factor_counts_the_terms_of_its_entries(monkeypatch):
 
 def test_a_row_whose_energy_is_hidden_by_rounding_has_a_root_of_zero_at_least():
     factor = rounded_factor(np.ones((1, 1)), np.zeros(1), 10)
-    gain, energy = bounds_of_blocks(iter([np.zeros((1, 1))]), factor)
+    gain, energy = bounds_of_block(factor, np.zeros((1, 1)))
     assert gain == 0.0 < energy
 
 

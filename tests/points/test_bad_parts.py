@@ -17,7 +17,7 @@ import scipy.sparse
 from forms import as_dask, as_map
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.streamed import as_rows
+from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.solvers.factored import sampling
 
 N, D = 60, 4

@@ -15,8 +15,10 @@ from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.factors import squared
 from diffrac_cvx.points.linear_algebra import moment
-from diffrac_cvx.points.streamed import StreamedRows, as_rows
+from diffrac_cvx.points.reading import as_rows
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.solvers.factored import sampling
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block
 from diffrac_cvx.solvers.factored.unknowns import OneFactor
@@ -54,7 +56,7 @@ def factor(problem, seed=0):
 def test_rows_by_blocks_give_the_values_and_bounds_of_the_array(nu, penalty):
     dense, rows = both_problems(nu, penalty)
     assert isinstance(rows.X, StreamedRows)
-    V = dense.directions(factor(dense))
+    V = squared(dense.user_factor(factor(dense)))
     one, other = (problem.best_scale(problem.from_user(V)) for problem in (dense, rows))
     assert other.value == pytest.approx(one.value, abs=1e-12)
     q = rows.X.energies(other.U)
@@ -249,5 +251,5 @@ def test_one_row_is_refused_and_the_second_moment_needs_no_gram_matrix_made_befo
     np.testing.assert_allclose(rows.moment(u), as_data(X).T @ (u[:, None] * as_data(X)) / 3000, rtol=1e-9, atol=1e-12)
     for offset in (0.0, 2.0):
         given = replace(rows, offset=offset, gram=None)
-        points = np.concatenate(list(given.blocks()))
+        points = np.concatenate(list(given.row_blocks()))
         np.testing.assert_allclose(given.second_moment(), points.T @ points / 3000, rtol=1e-10, atol=1e-12)

@@ -10,9 +10,9 @@ from posed import proved_value
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import as_data
-from diffrac_cvx.points.reading import as_points, moment_of_products, rank_of
+from diffrac_cvx.points.reading import as_points, as_rows, moment_of_products, rank_of
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns
-from diffrac_cvx.points.streamed import StreamedRows, as_rows
+from diffrac_cvx.points.streamed import StreamedRows
 from experiments.stress.exact import direction_value
 
 every_nu = pytest.mark.parametrize("nu", [1.0, 0.6])

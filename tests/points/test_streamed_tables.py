@@ -16,9 +16,9 @@ from diffrac_cvx.estimators.affine import Teller
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.label_factors import FactorTable
-from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.points.reading import as_points, as_rows
 from diffrac_cvx.points.sparse import SparseColumns
-from diffrac_cvx.points.streamed import StreamedRows, as_rows
+from diffrac_cvx.points.streamed import StreamedRows
 from diffrac_cvx.rounding.directions import leading_direction
 from diffrac_cvx.solvers.factored import sampling
 

@@ -14,7 +14,8 @@ from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add
 from diffrac_cvx.points.linear_algebra import moment
-from diffrac_cvx.points.streamed import StreamedRows, as_rows, part_sums_at
+from diffrac_cvx.points.reading import as_rows
+from diffrac_cvx.points.streamed import StreamedRows, part_sums_at
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, growing, sampling, solver
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start, with_violated_direction

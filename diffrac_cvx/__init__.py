@@ -22,6 +22,7 @@ from diffrac_cvx.errors import (
     ParameterError,
     ResourceError,
 )
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, DimacsErrors, Progress, Result, Status
 from diffrac_cvx.relaxations import (
@@ -35,6 +36,7 @@ from diffrac_cvx.relaxations import (
     v_space_normalized,
 )
 from diffrac_cvx.solvers import fista, low_rank, solve
+from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
 
 __version__ = "0.1.0"
 
@@ -47,7 +49,9 @@ __all__ = [
     "DegenerateDataWarning",
     "DimacsErrors",
     "LabelCertificate",
+    "Links",
     "LostError",
+    "OptimalLabels",
     "ParameterError",
     "Penalty",
     "Progress",
@@ -70,6 +74,7 @@ __all__ = [
     "low_rank",
     "metrics",
     "multiclass",
+    "optimal_labels",
     "paths",
     "penalized_nu",
     "plotting",

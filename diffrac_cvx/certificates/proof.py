@@ -89,6 +89,44 @@ def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: fl
     return 1.0 - product - 2 * UNIT if np.isfinite(product) else -np.inf
 
 
+def bounds_of_groups(problem: DirectionProblem, M: Array, sums: Array, top: Array) -> Array:
+    """Return lower bounds of Eq. (9) without an l1 part, where signed sums of points take the place of points.
+
+    With r_g the sum over a group g of s_i p_i z_i, in whitened coordinates, the cost of labels that obey the groups is
+    at least 1 - t sum_g 1/u_g where M = sum_g u_g r_g r_g' <= t A, for any u_g > 0.
+
+    Parameters
+    ----------
+    problem : DirectionProblem
+        The problem of the points, whitened.
+    M : (k, D, D) array
+        The moments of k groupings; the rows r_g are summed of the problem's, in any order.
+    sums : (k,) array
+        sum_g 1/u_g.
+    top : (k,) array
+        The largest u_g times the share of the points of group g.
+    """
+    size, n = M.shape[1], len(problem.X)
+    if not are_finite(M, sums, top):
+        return np.full(len(M), -np.inf)
+    exact = problem.rounding
+    # M <= top A whatever the groups are.  A row summed of k points is off by sum_error(k) times its terms' sizes, which
+    # by Cauchy and Schwarz are at most the root of the group's share times tr A <= D (1 + right_error).
+    off = top**0.5 * (exact.data_error + sum_error(n + 8) * (size * (1.0 + exact.right_error)) ** 0.5)
+    mass = np.trace(M, axis1=1, axis2=2)
+    off_M = sum_error(n + 16) * mass + (2.0 * mass**0.5 + off) * off
+    t = np.linalg.eigvalsh(M)[:, -1]
+    slack = t * exact.right_error + off_M + sum_error(2 * size + 12) * (t * size + mass)
+    usable = 1.0 - exact.right_error
+    larger = t + 4.0 * round_up(slack, 4) / usable if usable > 0.0 else np.full(len(t), np.inf)
+    needed = larger * exact.right_error + off_M + sum_error(2 * size + 12) * (larger * size + mass)
+    S = (larger - round_up(needed, 8))[:, None, None] * np.eye(size) - M
+    # Outside the span of the whitened coordinates the matrices are larger times the identity and 0, up to the slack.
+    holds = (larger >= needed) & (usable > 0.0)
+    proved = holds if succeeds(S) else holds & np.array([succeeds(matrix) for matrix in S])
+    return np.array([bound_at(a, b, n + 8) if ok else -np.inf for a, b, ok in zip(larger, sums, proved, strict=True)])
+
+
 def bound_normalized(inverse_mean: float, theta: float) -> float:
     """Return a lower bound of (21), -(mean(1/u)/2 + theta), where M/2 - C <= theta A."""
     mean = round_up(inverse_mean / 2, OF_MEANS)

@@ -1,0 +1,201 @@
+"""What users know of some points: pairs that belong together or apart, labels, groups with one label each."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.points.checks import Array
+
+Pair = tuple[int, int]
+Indices = npt.NDArray[np.intp]
+UNKNOWN = 0.0  # label of a point of which nothing is known
+
+
+class Groups(NamedTuple):
+    """Points in groups with one free sign each.
+
+    Attributes
+    ----------
+    owner : (n,) array of int
+        The group of each point, numbered from 0 by first point.
+    sign : (n,) array
+        Its sign in the group, +1 or -1: that of its known label, or +1 for the group's first point.
+    known : int
+        The group of the points whose labels are known; -1 without any.
+    """
+
+    owner: Indices
+    sign: Array
+    known: int
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return int(self.owner.max(initial=-1)) + 1
+
+    def labels(self, signs: Array) -> Array:
+        """Return the labels of the points, shape (n,), from a sign for each group; known labels are as they are."""
+        flip = signs[self.known] if self.known >= 0 else 1.0
+        return np.asarray(self.sign * signs[self.owner] * flip)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Links:
+    r"""Hold what is known of some points.
+
+    In Eq. (9) the points that links connect, :math:`y_i = s_{ij} y_j`, have one free sign together; so have all points
+    whose labels are known.  For given v the best sign of such a group g gives :math:`|\sum_{i \in g} s_i x_i^\top v|`:
+    a group is one row, the signed sum of its points, and nothing else changes.
+
+    Source: Eq. (9) with equalities between labels; not in the paper.
+
+    Parameters
+    ----------
+    same, different : iterable of pairs (i, j)
+        Points that have the same label, and points that have not, counted from 0.
+    labels : (n,) array, optional
+        Known labels: -1 or +1, and 0 where nothing is known; or two names, the first in order being -1, and None or
+        NaN where nothing is known.
+    groups : (n,) array of int, optional
+        Points with the same number have the same label, as the rows of one patient have; -1 for points on their own.
+
+    Raises
+    ------
+    DataError
+        If a pair is no pair of points, a point is said to differ from itself, or there are labels of three classes.
+
+    Examples
+    --------
+    >>> Links(same=[(0, 5)], different=[(1, 2)], labels=[0, 1, 0, 0, 0, -1]).groups_of(6).count
+    3
+    """
+
+    same: Indices
+    different: Indices
+    known: Array | None
+    groups: Indices | None
+    classes: tuple[object, object]
+
+    def __init__(
+        self,
+        same: Iterable[Pair] = (),
+        different: Iterable[Pair] = (),
+        labels: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
+    ) -> None:
+        known, classes = (None, (-1, 1)) if labels is None else read_labels(labels)
+        object.__setattr__(self, "same", read_pairs(same, "same"))
+        object.__setattr__(self, "different", read_pairs(different, "different"))
+        object.__setattr__(self, "known", known)
+        object.__setattr__(self, "groups", None if groups is None else read_groups(groups))
+        object.__setattr__(self, "classes", classes)
+        for i, j in self.different:
+            if i == j:
+                raise DataError(f"different says that point {i} has not its own label; take that pair away")
+
+    def groups_of(self, n: int) -> Groups:
+        """Return the groups that the links make of n points.
+
+        Raises
+        ------
+        DataError
+            If a point is not among them, or the links contradict each other; the message names the points in between.
+        """
+        for name, size in (("labels", self.known), ("groups", self.groups)):
+            if size is not None and len(size) != n:
+                raise DataError(f"{name} has {len(size)} entries for {n} points")
+        for name, pairs in (("same", self.same), ("different", self.different)):
+            outside = pairs[(pairs < 0) | (pairs >= n)]
+            if len(outside):
+                raise DataError(f"{name} names point {outside[0]}; the {n} points are counted from 0 to {n - 1}")
+        first, second, sign = self.edges(n)
+        # Each point is there twice, with either sign; a virtual one, n, has the label +1.
+        size = n + 1
+        ends = np.concatenate([second, second + size])
+        ends = np.where(np.tile(sign, 2) > 0, ends, (ends + size) % (2 * size))
+        starts = np.concatenate([first, first + size])
+        graph = scipy.sparse.coo_array((np.ones(len(starts)), (starts, ends)), shape=(2 * size, 2 * size)).tocsr()
+        node = connected_components(graph, directed=False)[1]
+        wrong = np.flatnonzero(node[:size] == node[size:])
+        if len(wrong):
+            raise DataError(contradiction_between(graph, int(wrong[0]), size))
+        pair = np.minimum(node[:size], node[size:])
+        _, heads, owner = np.unique(pair, return_index=True, return_inverse=True)
+        heads[owner[n]] = n
+        signs = np.where(node[:size] == node[heads][owner], 1.0, -1.0)
+        used, place = np.unique(owner[:n], return_index=True)
+        rank = np.full(len(heads), -1)
+        rank[used[np.argsort(place)]] = np.arange(len(used))
+        known = rank[owner[n]] if self.known is not None and np.any(self.known != UNKNOWN) else -1
+        return Groups(rank[owner[:n]], signs[:n], int(known))
+
+    def edges(self, n: int) -> tuple[Indices, Indices, Array]:
+        """Return the links as pairs with signs; a known label links its point with point n, whose label is +1."""
+        parts: list[tuple[Indices, Indices, float | Array]] = [
+            (self.same[:, 0], self.same[:, 1], 1.0),
+            (self.different[:, 0], self.different[:, 1], -1.0),
+        ]
+        if self.known is not None:
+            known = np.flatnonzero(self.known != UNKNOWN)
+            parts.append((known, np.full(len(known), n), self.known[known]))
+        if self.groups is not None:
+            inside = np.flatnonzero(self.groups >= 0)
+            _, head, number = np.unique(self.groups[inside], return_index=True, return_inverse=True)
+            parts.append((inside, inside[head][number], 1.0))
+        sign = np.concatenate([np.broadcast_to(s, len(i)) for i, _, s in parts])
+        return np.concatenate([i for i, _, _ in parts]), np.concatenate([j for _, j, _ in parts]), sign
+
+
+def contradiction_between(graph: scipy.sparse.csr_array, point: int, size: int) -> str:
+    """Return what is wrong where a point is linked with its own opposite: the points on the way between them."""
+    _, before = breadth_first_order(graph, point, directed=False)
+    way = [(point + size) % (2 * size)]
+    while way[-1] != point:
+        way.append(int(before[way[-1]]))
+    points = list(dict.fromkeys(node % size for node in way if node % size != size - 1))
+    names = ", ".join(map(str, points[:12])) + (", ..." if len(points) > 12 else "")
+    return f"the links contradict each other at points {names}: these cannot all hold"
+
+
+def read_pairs(pairs: Iterable[Pair], name: str) -> Indices:
+    """Return pairs of points, shape (k, 2)."""
+    given = np.asarray(list(pairs) if not isinstance(pairs, np.ndarray) else pairs)
+    if given.size == 0:
+        return np.zeros((0, 2), dtype=np.intp)
+    if given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
+        raise DataError(f"{name} has to be pairs (i, j) of whole numbers, points counted from 0")
+    return given.astype(np.intp)
+
+
+def read_groups(groups: npt.ArrayLike) -> Indices:
+    """Return the number of each point's group."""
+    given = np.asarray(groups)
+    if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+        raise DataError("groups has to be one whole number for each point, -1 for a point on its own")
+    return given.astype(np.intp)
+
+
+def read_labels(labels: npt.ArrayLike) -> tuple[Array, tuple[object, object]]:
+    """Return known labels as -1, 0 and +1, and the two classes."""
+    given = np.asarray(labels)
+    if given.ndim != 1:
+        raise DataError(f"labels has shape {given.shape}; it has to be one entry for each point")
+    if given.dtype == bool:
+        raise DataError("labels is a mask; give -1 and +1 for what is known, and 0 elsewhere")
+    if np.issubdtype(given.dtype, np.number):
+        known = np.where(np.isnan(given.astype(float)), UNKNOWN, given.astype(float))
+        if not set(np.unique(known)) <= {-1.0, 0.0, 1.0}:
+            raise DataError(f"labels holds {np.unique(known)[:5].tolist()}; it may hold -1, +1, and 0 where unknown")
+        return known, (-1, 1)
+    missing = np.array([value is None or value != value for value in given.tolist()])
+    names = sorted({str(value) for value in given[~missing].tolist()})
+    if len(names) > 2:
+        raise DataError(f"labels names {len(names)} classes, {', '.join(names[:5])}; links are between two")
+    classes = (names[0] if len(names) == 2 else None, names[-1] if names else None)
+    return np.where(missing, UNKNOWN, np.where(given.astype(str) == classes[1], 1.0, -1.0)), classes

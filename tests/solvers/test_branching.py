@@ -1,0 +1,143 @@
+"""Labels proved optimal: brute force agrees, every bound on the way holds, links are obeyed."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+
+
+def cost_of(X, y, nu, ridge, w=None):
+    """Eq. (9) at the best direction, by least squares with one row for each point, each column's ridge and nu."""
+    p = np.full(len(y), 1.0 / len(y)) if w is None else w / w.sum()
+    centred, mean = X - p @ X, p @ y
+    root = np.sqrt(p)[:, None]
+    system = np.vstack([root * centred, np.diag(np.sqrt(np.broadcast_to(ridge, X.shape[1])))])
+    target = np.append(root[:, 0] * (y - mean), np.zeros(X.shape[1]))
+    v = np.linalg.lstsq(system, target)[0]
+    return float(np.sum((target - system @ v) ** 2) + nu * mean**2)
+
+
+def obeys(y, links, n):
+    if links is None:
+        return True
+    groups = links.groups_of(n)
+    signs = groups.sign * y
+    first = np.array([signs[np.argmax(groups.owner == g)] for g in range(groups.count)])
+    return bool(np.all(signs == first[groups.owner])) and (groups.known < 0 or first[groups.known] == 1.0)
+
+
+def random_links(rng, n):
+    y = rng.choice([-1, 1], n)
+    pairs = rng.integers(0, n, (int(rng.integers(0, 4)), 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    alike = y[pairs[:, 0]] == y[pairs[:, 1]]
+    labels = np.where(rng.random(n) < 0.3, y, 0) if rng.random() < 0.5 else None
+    return dc.Links(pairs[alike], pairs[~alike], labels)
+
+
+def instance(seed):
+    rng = np.random.default_rng([2017, 24, seed])
+    n, d = int(rng.integers(2, 11)), int(rng.integers(1, 5))
+    X = rng.standard_normal((n, d)) if rng.integers(2) else rng.integers(-1, 2, (n, d)).astype(float)
+    ridge = rng.choice([0.0, 0.1, 1.0], d) if rng.integers(2) else float(rng.choice([0.0, 0.3]))
+    nu = float(rng.choice([1.0, 1.0, 0.6, 0.1]))
+    w = rng.integers(1, 4, n).astype(float) if rng.integers(3) == 0 else None
+    return X, nu, ridge, w, random_links(rng, n) if rng.integers(2) else None
+
+
+def check(seed):
+    X, nu, ridge, w, links = instance(seed)
+    n = len(X)
+    labellings = [np.array(y) for y in product((-1.0, 1.0), repeat=n)]
+    best = min(cost_of(X, y, nu, ridge, w) for y in labellings if obeys(y, links, n))
+    found = dc.optimal_labels(X, nu, ridge=ridge, links=links, tol=1e-6, sample_weight=w)
+    assert obeys(found.labels, links, n)
+    assert found.lower <= best + 1e-12
+    assert found.upper >= best - 1e-12
+    assert cost_of(X, found.labels, nu, ridge, w) == pytest.approx(found.upper, abs=1e-8)
+    assert found.status is dc.Status.OPTIMAL
+    assert found.gap <= 1e-6
+    assert found.root <= best + 1e-12
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_brute_force_agrees(first):
+    for seed in range(first, first + 10):
+        check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(60, 560, 50))
+def test_brute_force_agrees_on_five_hundred_instances(first):
+    for seed in range(first, first + 50):
+        check(seed)
+
+
+def test_labels_are_found_that_alternation_misses_and_every_bound_on_the_way_holds():
+    X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
+    found = dc.optimal_labels(X, tol=1e-5)
+    assert found.status is dc.Status.OPTIMAL
+    assert found.root < found.lower - 0.01
+    lowers = [lower for _, lower, _ in found.history]
+    assert all(lower <= found.upper for lower in lowers)
+    assert lowers == sorted(lowers)
+    relaxed = dc.low_rank(X, tol=1e-8)
+    assert found.root == pytest.approx(relaxed.lower, abs=1e-4)
+    assert dc.certify_labels(X, found.labels, found.lower).gap <= 1e-5
+
+
+def test_links_never_make_labels_cheaper_and_what_is_linked_to_the_best_labels_costs_the_same():
+    X = dc.datasets.make_planted(40, 4, noise=0.4, rng=1).X
+    free = dc.optimal_labels(X, ridge=0.1, tol=1e-7)
+    known = np.where(np.arange(40) % 3 == 0, free.labels, 0)
+    held = dc.optimal_labels(X, ridge=0.1, tol=1e-7, links=dc.Links(labels=known))
+    np.testing.assert_array_equal(held.labels[known != 0], known[known != 0])
+    assert held.upper == pytest.approx(free.upper, abs=1e-7)
+    assert held.nodes <= free.nodes
+    turned = dc.optimal_labels(
+        X, ridge=0.1, tol=1e-7, links=dc.Links(labels=np.where(np.arange(40) == 0, -known, known))
+    )
+    assert turned.lower >= free.lower
+
+
+def test_a_limit_gives_a_bracket_at_once_and_a_callback_ends_the_search():
+    X = np.random.default_rng(0).standard_normal((80, 8))
+    stopped = dc.optimal_labels(X, time_limit=0.0)
+    assert stopped.status is dc.Status.TIME_LIMIT
+    assert 0.0 <= stopped.lower < stopped.upper <= 1.0
+    calls = []
+    asked = dc.optimal_labels(X, callback=lambda bracket, nodes: calls.append((bracket, nodes)) or len(calls) > 2)
+    assert asked.status is dc.Status.STOPPED
+    assert [bracket.lower for bracket, _ in calls] == sorted(bracket.lower for bracket, _ in calls)
+    assert asked.nodes > stopped.nodes
+
+
+def test_what_cannot_be_searched_is_refused():
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    with pytest.raises(dc.ParameterError, match="no l1 part"):
+        dc.optimal_labels(X, lam=0.1)
+    with pytest.raises(dc.ParameterError, match="tol is 0"):
+        dc.optimal_labels(X, tol=0.0)
+    with pytest.raises(dc.DataError, match="contradict each other at points 0, 2, 1"):
+        dc.optimal_labels(X, links=dc.Links(same=[(0, 1), (1, 2)], different=[(0, 2)]))
+
+
+@pytest.mark.parametrize("labels", [[1, -1, 1, -1], [1, 1, 1, 1]])
+def test_where_all_labels_are_known_they_are_the_answer(labels):
+    X = np.random.default_rng(0).standard_normal((4, 2))
+    found = dc.optimal_labels(X, ridge=0.1, links=dc.Links(labels=labels))
+    assert found.labels.tolist() == labels
+    assert found.upper == pytest.approx(cost_of(X, np.array(labels, dtype=float), 1.0, 0.1), abs=1e-9)
+    assert found.gap < 1e-9
+
+
+def test_a_point_of_weight_zero_changes_nothing():
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    w = np.append(np.ones(11), 0.0)
+    found, alone = (dc.optimal_labels(*given, ridge=0.1) for given in ((X,), (X[:11],)))
+    weighted = dc.optimal_labels(X, ridge=0.1, sample_weight=w)
+    assert weighted.upper == pytest.approx(alone.upper, abs=1e-9)
+    assert found.upper != pytest.approx(alone.upper, abs=1e-9)
+    assert len(weighted.labels) == 12

@@ -45,7 +45,7 @@ OPTIONS = {"compare": {"methods": ["low_rank"]}}
 UNFIT = {"lattice"}  # which refuses data with noise
 TABLES_READ = {  # the functions that read a table by parts; the others need it whole
     "certify_clusters", "certify_labels", "certify_v", "find_components", "fista", "lambda_path", "leading_direction",
-    "low_rank", "nu_path",
+    "low_rank", "nu_path", "optimal_labels", "duality",
 }  # fmt: skip
 ESTIMATORS = {
     "DiffracClustering": lambda: dc.DiffracClustering(),
@@ -115,6 +115,8 @@ def numbers(answer):
         answer = dc.solve(answer, "CLARABEL")
     if isinstance(answer, dc.Result):
         return [answer.lower, answer.upper, answer.F, *([] if answer.G is None else [answer.V])]
+    if isinstance(answer, dc.OptimalLabels):
+        return [answer.labels, *answer.bracket]
     if hasattr(answer, "rows"):
         return [row["value"] for row in answer.rows]
     if isinstance(answer, list | tuple):

@@ -153,12 +153,12 @@ def whiten(right: Array) -> Array:
 def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> ScreeningRadius | None:
     r"""Return the distance to the optimal G that the gap at t leaves; None where it is not known.
 
-    It is not with unpenalised coordinates, nor where a row counts next to nothing.
+    It is not with unpenalised coordinates, nor where a row counts next to nothing, nor where points are linked.
 
     As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
     Where q is below its floor, u is not 1/sqrt(q), and what that changes is added.
     """
-    if problem.F.shape[1]:
+    if problem.F.shape[1] or problem.problem.summed:
         return None
     whole = problem.problem
     weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0)), whole.zero_rows

@@ -15,7 +15,7 @@ from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.floating_point import Whitening, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
 from diffrac_cvx.points.points import Columns
-from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of
+from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of, with_sums
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 
@@ -65,7 +65,7 @@ class BlockProblem:
     @property
     def most_rows(self) -> int:
         """How many terms the sums over rows have."""
-        return max(len(self.X), len(self.Y.X))
+        return max(len(self.X), len(self.Y.X)) + self.problem.summed
 
     def moment_error(self, block: Indices, M: Array, top: float) -> float:
         """Return how far X'Diag(u)X/n, computed on a block and F, may be from the exact one; u is top at most."""
@@ -206,7 +206,10 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
     F, FY = X.dense_columns(free), Y.dense_columns(free)
     root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
     basis = whitener(root, problem.a[free] > 0.0) if len(free) else np.zeros((0, 0))
-    exact = Whitening(0.0, 0.0)
+    whitened = Whitening(0.0, 0.0)
+    if len(free):
+        whitened = rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2)
+        whitened = with_sums(whitened, problem.summed, FY, basis)
     return BlockProblem(
         X=X.columns(chosen),
         F=F @ basis,
@@ -216,7 +219,7 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
         penalised=penalised,
         free=free,
         problem=problem,
-        whitened=rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2) if len(free) else exact,
+        whitened=whitened,
         gram=None if problem.gram is None else Gram(Y.columns(chosen), FY @ basis),
     )
 

@@ -20,6 +20,7 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import Sample, read_points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
@@ -41,6 +42,7 @@ def certify_v(
     lam: Weight = None,
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
+    links: Links | None = None,
 ) -> Bracket:
     r"""Bracket the optimum of (15) from any matrix of directions, however it was computed.
 
@@ -66,6 +68,8 @@ def certify_v(
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+    links : Links, optional
+        What is known of some points of an array; the bracket is then that of the problem in which it holds.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def certify_v(
         If V is one block and a matrix of its size would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1, links=links)
     problem = direction_problem(points.X, nu, penalty)
     U, dual = read_matrix(problem, V, points)
     problem = problem if is_sparse(U) else problem_by_rows(problem)

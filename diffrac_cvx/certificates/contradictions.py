@@ -91,7 +91,11 @@ class Judged:
             if not 0.0 < size < np.inf:
                 return None
             y = image / size
-        return np.where(y >= self.X.mean_of(y), 1.0, -1.0)
+        scores = y - self.X.mean_of(y)
+        if self.X.groups is not None:
+            shares = np.ones(len(y)) if self.X.counts is None else self.X.counts
+            scores = self.X.groups.spread(self.X.groups.add(scores * shares))
+        return np.where(scores >= 0.0, 1.0, -1.0)
 
     def product(self, G: Factor, y: Array) -> Array:
         """Return X V X'y for V = GG', the offset's row last where it has one."""

@@ -91,7 +91,7 @@ class Core:
         penalties = float(np.sum(self.problem.a**2) + 2.0 * np.sum(self.problem.c**2))
         h = 2.0 * (float(terms + t * Y.terms(self.energies, 1.0).sum()) + t * penalties)
         size, top = float(np.sum(self.energies)) + penalties, self.problem.largest_weight(u)
-        return h, (top + t) * size * sum_error(max(len(X), len(Y)) + 16) ** 2
+        return h, (top + t) * size * sum_error(max(len(X), len(Y)) + self.problem.summed + 16) ** 2
 
     @cached_property
     def energies(self) -> Array:

@@ -236,11 +236,12 @@ def largest_safe_t(problem: BlockProblem, t: float) -> float:
 def label_components(problem: DirectionProblem, weights: Weights, penalised: Indices, rtol: float | None) -> Labels:
     """Return the component of each penalised coordinate, numbered from 0 by first coordinate.
 
-    All are in one where the others cannot be eliminated, as far from an optimum, or a row counts next to nothing.
+    All are in one where the others cannot be eliminated, as far from an optimum, or a row counts next to nothing;
+    and where points are linked, whose sums may be nothing but rounding.
     """
     used, m, n = ~problem.zero_rows, len(penalised), len(problem.X)
     together, labels = np.zeros(m, dtype=np.int64), np.arange(m)
-    if rtol is None and not weights.hold(used):
+    if rtol is None and (problem.summed or not weights.hold(used)):
         return together
     split = block_problem(problem)
     at = eliminate(split, np.where(used, weights.u, 0.0), 1.0)

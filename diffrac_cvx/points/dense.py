@@ -8,16 +8,18 @@ import numpy as np
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, products
 from diffrac_cvx.points.linear_algebra import row_blocks, times
+from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.points import Chosen, Columns, Indices, Points
+from diffrac_cvx.points.proved_sums import RoundedFactor, bounds_of_groups, row_norms
 
 
 class DensePoints(Columns):
-    """The rows of an (n, D) array, as they are, not copied; they may have shares, (n,), in all means."""
+    """The rows of an (n, D) array, as they are, not copied; they may have shares, (n,), in all means, and links."""
 
     in_memory = True
 
-    def __init__(self, table: Array, shares: Array | None = None) -> None:
-        self.table, self.shares = table, shares
+    def __init__(self, table: Array, shares: Array | None = None, groups: Groups | None = None) -> None:
+        self.table, self.shares, self.groups = table, shares, groups
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -63,13 +65,23 @@ class DensePoints(Columns):
 
     def like(self, table: Array) -> Self:
         """Return other coordinates of the same points."""
-        return type(self)(table, self.shares)
+        return type(self)(table, self.shares, self.groups)
+
+    @property
+    def row_counts(self) -> Array | None:
+        if self.groups is None:
+            return self.counts
+        counts = np.ones(len(self)) if self.counts is None else self.counts
+        return self.groups.sizes(counts) * (self.groups.count / len(self))
 
     def weighed(self) -> Points:
-        return self if self.counts is None else DensePoints(self.table * np.sqrt(self.counts)[:, None])
+        return DensePoints(self.table if self.counts is None else self.table * np.sqrt(self.counts)[:, None])
 
     def counted(self) -> Points:
-        return self if self.counts is None else DensePoints(self.table * self.counts[:, None])
+        rows = self.table if self.counts is None else self.table * self.counts[:, None]
+        if self.groups is None:
+            return DensePoints(rows)
+        return DensePoints(self.groups.add(rows) * (self.groups.count / len(self)))
 
     # Sums over rows
 
@@ -101,6 +113,15 @@ class DensePoints(Columns):
         return np.concatenate(parts) if parts else np.zeros(0)
 
     # Sums with their error
+
+    def energy_sums(self, factor: RoundedFactor) -> tuple[float, float]:
+        if self.groups is None:
+            return super().energy_sums(factor)
+        counts = np.ones(len(self)) if self.counts is None else self.counts
+        products_with_features = np.asarray(self.table @ factor.features)
+        return bounds_of_groups(
+            products_with_features, row_norms(self.table, factor.units), factor, counts, self.groups
+        )
 
     def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:  # noqa: ARG002
         """Return the sums themselves: all terms are positive."""

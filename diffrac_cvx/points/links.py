@@ -39,6 +39,33 @@ class Groups(NamedTuple):
         """How many groups there are."""
         return int(self.owner.max(initial=-1)) + 1
 
+    @property
+    def largest(self) -> int:
+        """How many points the largest group has."""
+        return int(np.bincount(self.owner, minlength=1).max())
+
+    def add(self, values: Array) -> Array:
+        """Return the signed sums over the points of each group of values of the points, shape (groups, ...)."""
+        n = len(self.owner)
+        S = scipy.sparse.csr_array((self.sign, (self.owner, np.arange(n))), shape=(self.count, n))
+        return np.asarray(S @ values)
+
+    def sizes(self, values: Array) -> Array:
+        """Return the sums over the points of each group of values of the points, without signs, shape (groups,)."""
+        return np.bincount(self.owner, weights=values, minlength=self.count)
+
+    def spread(self, values: Array) -> Array:
+        """Return values of the groups for their points, with the points' signs, shape (n, ...)."""
+        sign = self.sign if values.ndim == 1 else self.sign[:, None]
+        return np.asarray(values[self.owner] * sign)
+
+    def within(self, kept: npt.NDArray[np.bool_]) -> "Groups":
+        """Return the groups of some points, numbered anew."""
+        _, first, owner = np.unique(self.owner[kept], return_index=True, return_inverse=True)
+        rank = np.argsort(np.argsort(first))
+        known = np.flatnonzero(self.owner[kept] == self.known)
+        return Groups(rank[owner], self.sign[kept], int(rank[owner[known[0]]]) if len(known) else -1)
+
     def labels(self, signs: Array) -> Array:
         """Return the labels of the points, shape (n,), from a sign for each group; known labels are as they are."""
         flip = signs[self.known] if self.known >= 0 else 1.0

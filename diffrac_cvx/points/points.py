@@ -24,6 +24,7 @@ from diffrac_cvx.points.blocks import (
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, order_columns, products
 from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two, unit_rows
+from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block, misfits, row_norms
 from diffrac_cvx.points.weights import mean_of
 
@@ -41,6 +42,7 @@ class Points(ABC):
     in_passes = False  # whether each sum reads a table again, so that what has n numbers is neither kept nor sent
     is_here = True  # whether this process can hold it: not where the rows are in the chunks of a dask array
     shares: Array | None = None  # p_i of the points in all means, (n,), of sum 1; None where all are equal
+    groups: Groups | None = None  # which points are linked, so that `counted` adds them up
     rows_read: int = 0  # until now, where each sum reads a table again
 
     @property
@@ -95,12 +97,20 @@ class Points(ABC):
         """n times the shares of the points, shape (n,); None where all are equal."""
         return None if self.shares is None else len(self) * self.shares
 
+    @property
+    def row_counts(self) -> Array | None:
+        """What the points, or the groups of linked ones, are multiplied by in `counted`; None where all are 1."""
+        return self.counts
+
     def weighed(self) -> "Points":
         """Return the points times roots of their counts, with equal shares: means of their squares are weighted."""
         return self
 
     def counted(self) -> "Points":
-        """Return the points times their counts, with equal shares: means of their norms are weighted."""
+        """Return the points times their counts, with equal shares: means of their norms are weighted.
+
+        Linked points are one row, their signed sum.
+        """
         return self
 
     # Sums over rows, with equal weights

@@ -12,6 +12,7 @@ import numpy as np
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.floating_point import UNIT, sum_error
+from diffrac_cvx.points.links import Groups
 
 
 class RoundedFactor(NamedTuple):
@@ -27,6 +28,11 @@ class RoundedFactor(NamedTuple):
     def centring(self) -> float:
         """What the centring of the columns may change of a product."""
         return float(4.0 * sum_error(self.n) * self.norm * len(self.units) ** 0.5)
+
+    def errors(self, norms: Array) -> Array:
+        """Return what products with rows of these norms may be off, in the Euclidean norm."""
+        d, r = self.features.shape
+        return np.asarray(sum_error(d + r + 8) * (norms + 1.0) * self.norm + self.centring)
 
 
 class RoundedDirection(NamedTuple):
@@ -49,9 +55,9 @@ def row_norms(X: Array, units: Array) -> Array:
 
 def row_bounds(XG: Array, norms: Array, factor: RoundedFactor) -> tuple[Array, Array]:
     """Return lower bounds of sqrt(q_i) and upper bounds of q_i, from products with the features, and the norms."""
-    d, r = factor.features.shape
+    r = factor.features.shape[1]
     length = np.sqrt(np.sum((XG + factor.offset) ** 2, axis=1))
-    off = sum_error(d + r + 8) * (norms + 1.0) * factor.norm + factor.centring
+    off = factor.errors(norms)
     roots = np.maximum(length * (1.0 - sum_error(r + 8)) - off, 0.0)
     return roots, (length * (1.0 + sum_error(r + 8)) + off) ** 2
 
@@ -60,6 +66,22 @@ def bounds_of_block(factor: RoundedFactor, block: Array, counts: Array | float =
     """Return a lower bound of the sum of sqrt(q), and an upper bound of that of q, over rows that may have counts."""
     roots, energies = row_bounds(np.asarray(block @ factor.features), row_norms(block, factor.units), factor)
     return float(np.sum(roots * counts)), float(np.sum(energies * counts))
+
+
+def bounds_of_groups(
+    XG: Array, norms: Array, factor: RoundedFactor, counts: Array, groups: Groups
+) -> tuple[float, float]:
+    """Return the bounds of `bounds_of_block` where linked points are one row: the root is that of their signed sum.
+
+    A sum of k rows is off by what they are, and by sum_error(k) times their lengths.
+    """
+    r, k = factor.features.shape[1], groups.largest
+    energies = row_bounds(XG, norms, factor)[1]
+    rows = (XG + factor.offset) * counts[:, None]
+    lengths = np.sqrt(np.sum(rows**2, axis=1))
+    off = groups.sizes(counts * factor.errors(norms) + sum_error(k + r + 12) * lengths)
+    roots = np.sqrt(np.sum(groups.add(rows) ** 2, axis=1)) * (1.0 - sum_error(r + 8)) - off * (1.0 + sum_error(k + 8))
+    return float(np.sum(np.maximum(roots, 0.0))), float(np.sum(energies * counts))
 
 
 def misfits(products: Array, norms: Array, target: Array, direction: RoundedDirection) -> Array:

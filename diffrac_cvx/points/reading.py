@@ -27,6 +27,7 @@ from diffrac_cvx.points.dense import DensePoints
 from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points, Poll
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
 from diffrac_cvx.points.streamed import StreamedRows, uncentred
@@ -200,22 +201,28 @@ class Sample(NamedTuple):
         return points_with_weight(values, self.weights)
 
 
-def read_points(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, *, by_columns: bool = False) -> Sample:
+def read_points(
+    X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, *, by_columns: bool = False, links: Links | None = None
+) -> Sample:
     """Return the points of positive weight of a table, checked and centred, without warnings.
 
     A table that is read by parts is kept as it is; a sparse one by columns, if so asked.
     """
     weights = weights_for(X, sample_weight)
-    if weights is None:
+    if weights is None and links is None:
         points = as_points(X, by_columns=by_columns, warn=False)
         return Sample(points, None, len(points))
     data = as_weighted_data(X, weights, warn=False)
-    return Sample(weighted_points(data, weights), weights, len(data))
+    return Sample(weighted_points(data, weights, links), weights, len(data))
 
 
-def weighted_points(data: Array, weights: PointWeights | None) -> DensePoints:
-    """Return the points of positive weight of centred data, with their shares."""
-    return DensePoints(points_with_weight(data, weights), shares_of(weights))
+def weighted_points(data: Array, weights: PointWeights | None, links: Links | None = None) -> DensePoints:
+    """Return the points of positive weight of centred data, with their shares and links."""
+    groups = None
+    if links is not None:
+        groups = links.groups_of(len(data))
+        groups = groups if weights is None else groups.within(weights.kept)
+    return DensePoints(points_with_weight(data, weights), shares_of(weights), groups)
 
 
 # Tables as they are

@@ -41,6 +41,7 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
+from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.points import LabelsFactor, Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
@@ -83,6 +84,7 @@ class DirectionProblem:
     dropped: int = 0  # how many directions the whitened coordinates leave out
     gram: Points | None = None  # (k, D), A = its mean of squares and products, plus Diag(a)^2; None where that is X
     counts: Array | None = None  # what the points were multiplied by to make the rows of X, (n,); None where that is 1
+    groups: Groups | None = None  # which points are linked: each row of X is the signed sum of a group of them
 
     @property
     def Y(self) -> Points:
@@ -164,6 +166,8 @@ class DirectionProblem:
     @cached_property
     def zero_rows(self) -> npt.NDArray[np.bool_]:
         """Which rows are zero, shape (n,): they count in the means and nowhere else."""
+        if self.groups is not None:  # sums of points that are zero up to rounding
+            return np.zeros(len(self.X), dtype=bool)
         return self.X.zero_rows()
 
     @cached_property
@@ -234,6 +238,16 @@ class DirectionProblem:
         multiple = gain / cost
         return Scaled(U * multiple, max(1.0 - gain**2 / cost, 0.0), q * multiple**2)
 
+    def labels_factor(self, U: Factor) -> LabelsFactor:
+        """Return the rows of F for the points, with Y = FF' optimal for V = UU', or what makes them."""
+        F = self.X.labels_factor(U)
+        return F if self.groups is None else self.groups.spread(np.asarray(F))
+
+    @property
+    def summed(self) -> int:
+        """How many points a row of X is a sum of, at most; 0 where none are linked."""
+        return 0 if self.groups is None else self.groups.largest
+
     def user_factor(self, U: Factor) -> Factor:
         """Return G with V = GG' in the user's coordinates."""
         return scale_rows(U, self.scale) if self.basis is None else np.asarray(self.basis @ U)
@@ -259,14 +273,18 @@ class DirectionProblem:
 
     def largest_weight(self, u: Array) -> float:
         """Return the largest of the weights u of rows, with what a row may be off as that of its point."""
-        return float((u if self.counts is None else u * self.counts).max(initial=0.0))
+        top = float((u if self.counts is None else u * self.counts).max(initial=0.0))
+        return round_up(top, self.summed + 8) if self.summed else top
 
     def user_weights(self, u: Array) -> Array:
         """Return weights u of the points from those of the rows of X."""
-        return u if self.counts is None else u * self.counts
+        u = u if self.counts is None else u * self.counts
+        return u if self.groups is None else u[self.groups.owner]
 
     def from_user_weights(self, u: Array) -> Array:
         """Return weights of the rows of X from those of the points."""
+        if self.groups is not None:
+            u = u[np.unique(self.groups.owner, return_index=True)[1]]
         return u if self.counts is None else u / self.counts
 
     def from_user(self, V: Array) -> Array:
@@ -361,10 +379,16 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
         require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
     X, a, c = augmented(X, nu, penalty)
     scale = power_of_two(inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2)))
-    X, counts = X.scaled(scale), X.counts
-    gram = None if counts is None else X.weighed()
+    X, counts = X.scaled(scale), X.row_counts
     return DirectionProblem(
-        X=X.counted(), a=a * scale, c=c * scale, scale=scale, has_offset=nu < 1.0, gram=gram, counts=counts
+        X=X if counts is None else X.counted(),
+        a=a * scale,
+        c=c * scale,
+        scale=scale,
+        has_offset=nu < 1.0,
+        gram=None if counts is None else X.weighed(),
+        counts=counts,
+        groups=X.groups,
     )
 
 
@@ -400,7 +424,20 @@ def rounding_of_rows(
     Rows that count are off as those that A is of are, times roots of the counts, which `largest_weight` counts.
     """
     rows, whitened = (problem.X, Z) if problem.gram is None else (problem.gram, problem.gram.in_basis(W))
-    return rounding_of_whitening(rows.array(), W, whitened.array(), diagonal, outside)
+    found = rounding_of_whitening(rows.array(), W, whitened.array(), diagonal, outside)
+    return with_sums(found, problem.summed, rows.array(), W)
+
+
+def with_sums(found: Whitening, summed: int, rows: Array, W: Array) -> Whitening:
+    """Return how exact whitened data are whose rows are signed sums of so many of the rows that A is of.
+
+    By Cauchy and Schwarz the rounding of the sums in column j is at most sum_error(summed) times the root of A_jj and
+    of the largest weight of a row, which `largest_weight` counts.
+    """
+    if not summed:
+        return found
+    squares = float(np.mean(rows**2, axis=0) @ np.sum(W**2, axis=1))
+    return found._replace(data_error=round_up(found.data_error + sum_error(summed + 8) * squares**0.5, 8))
 
 
 def gains_alone(problem: DirectionProblem) -> Array:

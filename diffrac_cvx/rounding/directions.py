@@ -265,7 +265,7 @@ def triangular_system(Z: Array, b: Array, ridge: Array) -> tuple[Array, Array]:
     if factor is not None:
         return factor.T, scipy.linalg.solve_triangular(factor, Z.T @ b, lower=True)
     stacked = with_ridge_rows(np.column_stack([Z, b]), np.append(ridge, 0.0))
-    if rows > d:
+    if rows >= d:
         stacked = triangular_root(stacked)[:d]
     return stacked[:, :d], stacked[:, d]
 

@@ -168,7 +168,7 @@ def optimal_labels(
     given = (links or Links()).groups_of(points.given)
     inside = Groups(points.of_points(given.owner), points.of_points(given.sign), given.known)
     problem = direction_problem(points.X, nu, penalty)
-    tree = Tree(problem, inside, given.count, tol)
+    tree = Tree(problem, inside, given.count, tol, is_varied=points.X.any())
     status = tree.search(start, time_limit, callback)
     labels = given.labels(tree.signs)
     labels = labels if given.known >= 0 else labels * labels[-1]
@@ -257,9 +257,13 @@ class Tree:
         How many groups there are; some may have no points of positive weight.
     tol : float
         By how much the best labels may be beaten.
+    is_varied : bool
+        Whether any column varies.
     """
 
-    def __init__(self, problem: DirectionProblem, groups: Groups, count: int, tol: float) -> None:
+    def __init__(
+        self, problem: DirectionProblem, groups: Groups, count: int, tol: float, *, is_varied: bool = True
+    ) -> None:
         n = len(problem.X)
         shares = np.full(n, 1.0 / n) if problem.counts is None else problem.counts / n
         S = scipy.sparse.csr_array((groups.sign, (groups.owner, np.arange(n))), shape=(count, n))
@@ -269,6 +273,7 @@ class Tree:
         self.open: list[Node] = []
         self.closed, self.root, self.nodes = np.inf, 0.0, 0
         self.history: list[tuple[float, float, float]] = []
+        self.is_varied = is_varied
 
     @property
     def lower(self) -> float:
@@ -284,6 +289,10 @@ class Tree:
         self, start: float, time_limit: float | None, callback: Callable[[Bracket, int], bool | None] | None
     ) -> Status:
         """Branch until no open node may have labels that cost less than the best ones by more than tol."""
+        if self.rows.size == 0:  # all labels cost 1, if the data are constant, and not only up to rounding
+            self.root = self.closed = 0.0 if self.is_varied else 1.0
+            self.keep(self.signs)
+            return Status.OPTIMAL
         self.begin()
         bytes_each = 4.0 * self.rows.size**2 + 8.0 * self.rows.size + 400.0
         most = max(1000.0, SHARE_OF_MEMORY * available_memory() / bytes_each)

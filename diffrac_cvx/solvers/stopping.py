@@ -23,6 +23,7 @@ from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positiv
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import round_up
+from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.reading import as_points, known_shape, weighted_points
@@ -187,6 +188,7 @@ def solve_by_iterates(
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
     weights: PointWeights | None = None,
+    links: Links | None = None,
     read: Callable[[Any], Points] | None = None,
 ) -> Result:
     """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
@@ -211,6 +213,8 @@ def solve_by_iterates(
         The status where the points end before the tolerance or a limit is reached.
     weights : PointWeights, optional
         Weights of the points of an array.
+    links : Links, optional
+        What is known of the points of an array.
     read : callable, optional
         What gives the data as the solver wants them, from X.
 
@@ -224,10 +228,10 @@ def solve_by_iterates(
     trivial = partial(trivial_result, nu=nu, stopping=stopping, solver=solver)
     try:
         with spend(stopping.budget):
-            if weights is not None:
+            if weights is not None or links is not None:
                 every = as_weighted_data(X, weights, depth=5)
                 given: Points = array_points(every)
-                data: Points = weighted_points(every, weights)
+                data: Points = weighted_points(every, weights, links)
             else:
                 given = data = read(X) if read is not None else as_points(X, depth=5)
     except LeaveError as leave:
@@ -259,17 +263,34 @@ def solve_by_iterates(
             found = with_proved_value(found, data, nu, penalty, stopping)
         except (DataError, LostError) as error:
             raise with_bracket(error, found.lower, found.upper) from error
-        return with_all_points(found, problem, given, weights)
+        return with_all_points(found, problem, given, weights, links)
 
 
-def with_all_points(found: Result, problem: DirectionProblem, points: Points, weights: PointWeights | None) -> Result:
+def with_all_points(
+    found: Result, problem: DirectionProblem, points: Points, weights: PointWeights | None, links: Links | None = None
+) -> Result:
     """Return the result with a row of F, and u = 1, for the points of weight 0 too."""
     if weights is None or not weights.has_zeros or points.in_passes:
         return found
     u = np.ones(len(points))
     u[weights.kept] = 1.0 if found.u is None else found.u
-    F = problem.labels_factor_of_points(problem.from_result(found), points.array())
-    return replace(found, F=np.asarray(F), u=None if found.u is None else u)
+    F = np.asarray(problem.labels_factor_of_points(problem.from_result(found), points.array()))
+    if links is not None:
+        F = with_linked_rows(F, found.F, links.groups_of(len(points)), weights.kept)
+    return replace(found, F=F, u=None if found.u is None else u)
+
+
+def with_linked_rows(F: Array, known: Array, groups: Groups, kept: npt.NDArray[np.bool_]) -> Array:
+    """Return the rows of F for all points: those of positive weight as they are, and of what they are linked with."""
+    F = F.copy()
+    F[kept] = known
+    places = np.flatnonzero(kept)
+    owners, first = np.unique(groups.owner[places], return_index=True)
+    rows = np.zeros((groups.count, F.shape[1]))
+    rows[owners] = F[places[first]] * groups.sign[places[first]][:, None]
+    linked = np.isin(groups.owner, owners)
+    F[linked] = groups.spread(rows)[linked]
+    return F
 
 
 def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
@@ -348,7 +369,7 @@ class Found:
             value=best.value,
             lower=self.lower,
             upper=best.value,
-            F=problem.X.labels_factor(best.U),
+            F=problem.labels_factor(best.U),
             status=status,
             n_iter=self.history[-1].iteration if self.history else 0,
             seconds=seconds,

@@ -12,12 +12,15 @@ import sys
 import numpy as np
 import pytest
 {patch}
+print("left out")  # whatever went wrong before is no test that failed
 sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *{files!r}]))
 """
 BUDGETS = ("certificates/test_rounding_budget.py", "problem/test_floating_point.py")
 BLOCKS = ("certificates/test_block_budget.py",)
 VALUES = ("certificates/test_value_budget.py",)
 WIDE = ("solvers/test_wide.py",)
+LINKED = ("solvers/test_linked.py",)
+BRANCHING = ("solvers/test_branching.py",)
 PIECES = ("certificates/test_certificate_pieces.py",)
 
 # What is forgotten, as a program, and where that has to be noticed.
@@ -68,12 +71,12 @@ TERMS = {
         BLOCKS,
     ),
     "what single precision may change of pairs": (
-        "from diffrac_cvx.certificates import pairs; screening.single_rounding = lambda *_: 0.0",
+        "from diffrac_cvx.certificates import screening; screening.single_rounding = lambda *_: 0.0",
         (*BLOCKS, "points/test_many_columns.py"),
     ),
     "what pairs that are proved to be apart may be off": (
-        "from diffrac_cvx.certificates import components; old = components.eliminate; "
-        "components.eliminate = lambda *given: (lambda at: None if at is None else at._replace(box=0.0))(old(*given))",
+        "from diffrac_cvx.certificates import screening; old = screening.eliminate; "
+        "screening.eliminate = lambda *given: (lambda at: None if at is None else at._replace(box=0.0))(old(*given))",
         PIECES,
     ),
     "the row that is added to sparse columns": (
@@ -83,6 +86,19 @@ TERMS = {
     "what a core may be off": (
         "from diffrac_cvx.certificates.core_proof import Core; Core.masses = lambda *_: (0.0, 0.0)",
         WIDE,
+    ),
+    "the rounding of sums of linked points": (
+        "from diffrac_cvx.problem import direction_problem as p; p.with_sums = lambda found, *_: found",
+        LINKED,
+    ),
+    "the rounding of the value of linked points": (
+        "from diffrac_cvx.points import proved_sums; proved_sums.sum_error = lambda k: 0.0",
+        LINKED,
+    ),
+    "what labels that are proved optimal rest on": (
+        "from diffrac_cvx.solvers import branching as b; b.bounds_of_groups = lambda problem, M, sums, top: 1.0 - "
+        "np.linalg.eigvalsh(M)[:, -1] * sums * (1.0 - 1e-10)",
+        BRANCHING,
     ),
     "what products with rows may be off": (
         "from diffrac_cvx.points import proved_sums; proved_sums.sum_error = lambda k: 0.0",
@@ -110,4 +126,7 @@ def test_a_term_that_is_left_out_is_noticed(term):
     patch, names = TERMS[term]
     program = FORGET.format(patch=patch, files=[str(HERE / name) for name in names])
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=HERE, timeout=600)
+    assert found.stdout.startswith("left out"), found.stderr[-2000:]
+    assert "short test summary info" in found.stdout
+    assert "ERROR" not in found.stdout.partition("short test summary info")[2]
     assert found.returncode == pytest.ExitCode.TESTS_FAILED, found.stdout[-2000:] + found.stderr[-2000:]

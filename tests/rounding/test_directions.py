@@ -67,3 +67,16 @@ def test_where_a_solver_failed_the_affine_functions_are_zero():
     v, b = affine_functions(X, result_of(None), np.ones((15, 2)))
     np.testing.assert_array_equal(v, np.zeros((2, 4)))
     np.testing.assert_array_equal(b, np.zeros(2))
+
+
+@pytest.mark.parametrize("d", [1, 2, 4, 5])
+@pytest.mark.parametrize("n", [2, 4, 5, 6])
+def test_the_direction_of_labels_is_that_of_least_squares_whatever_the_rank(n, d):
+    """As many points as columns too, where centring leaves one dimension less."""
+    for seed in range(20):
+        rng = np.random.default_rng([n, d, seed])
+        X, y = rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)
+        centred = X - X.mean(axis=0)
+        residual = y - y.mean() - centred @ np.linalg.lstsq(centred, y - y.mean())[0]
+        cost = float(np.mean(residual**2) + y.mean() ** 2)
+        assert dc.certify_labels(X, y, 0.0).objective == pytest.approx(cost, abs=1e-9)

@@ -124,6 +124,14 @@ def test_what_cannot_be_searched_is_refused():
         dc.optimal_labels(X, links=dc.Links(same=[(0, 1), (1, 2)], different=[(0, 2)]))
 
 
+def test_where_no_column_varies_all_labels_cost_one():
+    found = dc.optimal_labels(np.ones((5, 2)), links=dc.Links(different=[(0, 1)]))
+    assert found.status is dc.Status.OPTIMAL
+    assert found.labels[0] == -found.labels[1]
+    assert found.lower == 1.0
+    assert found.gap < 1e-12
+
+
 @pytest.mark.parametrize("labels", [[1, -1, 1, -1], [1, 1, 1, 1]])
 def test_where_all_labels_are_known_they_are_the_answer(labels):
     X = np.random.default_rng(0).standard_normal((4, 2))

@@ -11,6 +11,7 @@ from diffrac_cvx.machine.memory import available_memory
 from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import psd_factor, times
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points
@@ -40,6 +41,7 @@ def low_rank(
     working_set: bool = True,
     sample_weight: npt.ArrayLike | None = None,
     rtol: float = 0.0,
+    links: Links | None = None,
 ) -> Result:
     r"""Solve problem (15) to a proved gap: by components where V has some, else as one block, V = UU'.
 
@@ -96,6 +98,10 @@ def low_rank(
         All means are weighted, that by which X is centred too.  A point of weight 0 has a row in ``result.F``.
     rtol : float
         Proved gap, relative to the upper bound, at which to stop as well; in [0, 1].
+    links : Links, optional
+        What is known of some points of an array: which belong together or apart, and labels.  A group of linked points
+        is one row of the problem, so that links cost nothing; rows of ``result.F`` that are linked are equal, or
+        opposite.
 
     Returns
     -------
@@ -127,7 +133,7 @@ def low_rank(
 
     with in_range():
         return solve_by_iterates(
-            X, nu, penalty, iterates, stopping, "low_rank", start=start, weights=weights, read=None if weights else read
+            X, nu, penalty, iterates, stopping, "low_rank", start=start, weights=weights, links=links, read=read
         )
 
 

@@ -1,0 +1,235 @@
+"""Relaxations with links: label space, direction space and low_rank agree, and every bracket is valid."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.floating_point import Whitening
+from diffrac_cvx.points.proved_sums import RoundedFactor
+from diffrac_cvx.points.reading import weighted_points
+from diffrac_cvx.problem.direction_problem import direction_problem, with_sums
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+
+def some_links(rng, n):
+    """Links that some labels obey, and these labels."""
+    y = rng.choice([-1, 1], n)
+    pairs = rng.integers(0, n, (int(rng.integers(1, n)), 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    alike = y[pairs[:, 0]] == y[pairs[:, 1]]
+    known = np.where(rng.random(n) < 0.25, y, 0) if rng.integers(2) else None
+    return dc.Links(pairs[alike], pairs[~alike], known)
+
+
+def instance(seed, *, l1):
+    rng = np.random.default_rng([2017, 25, seed])
+    n, d = int(rng.integers(6, 14)), int(rng.integers(2, 5))
+    X = rng.standard_normal((n, d)) @ np.diag(10.0 ** rng.uniform(-1, 1, d)) + rng.standard_normal(d)
+    nu = float(rng.choice([1.0, 1.0, 0.6]))
+    ridge = rng.choice([0.0, 0.05, 0.3]) * np.var(X, axis=0)
+    lam = rng.choice([0.02, 0.1, 0.3]) * np.var(X, axis=0) if l1 else np.zeros(d)
+    w = rng.integers(1, 5, n).astype(float) if rng.integers(3) == 0 else None
+    return X, nu, ridge, lam, w, some_links(rng, n)
+
+
+def label_space(X, nu, ridge, w, links):
+    """min tr YK over Y with unit diagonal and Y_ij = s_ij, K the least misfit and the imbalance, from the formulas."""
+    n = len(X)
+    p = np.full(n, 1.0 / n) if w is None else w / w.sum()
+    C = np.eye(n) - np.outer(np.ones(n), p)
+    A = C @ X
+    H = np.diag(p) - (p[:, None] * A) @ np.linalg.pinv(A.T @ (p[:, None] * A) + np.diag(ridge)) @ (p[:, None] * A).T
+    K = C.T @ H @ C + nu * np.outer(p, p)
+    Y = cp.Variable((n, n), PSD=True)
+    groups = links.groups_of(n)
+    first = [int(np.argmax(groups.owner == g)) for g in groups.owner]
+    linked = [Y[i, j] == groups.sign[i] * groups.sign[j] for i, j in enumerate(first) if i != j]
+    problem = cp.Problem(cp.Minimize(cp.trace((K + K.T) / 2 @ Y)), [cp.diag(Y) == 1, *linked])
+    return problem.solve(solver="CLARABEL")
+
+
+def direction_space(X, nu, ridge, lam, w, links):
+    """The same in V, a group of points being the signed sum of its rows, with the l1 part."""
+    n = len(X)
+    p = np.full(n, 1.0 / n) if w is None else w / w.sum()
+    rows = X - p @ X
+    penalty = np.diag(ridge)
+    if nu < 1.0:
+        rows = np.column_stack([rows, np.ones(n)])
+        penalty = np.diag(np.append(ridge, nu / (1.0 - nu)))
+        lam = np.append(lam, 0.0)
+    groups = links.groups_of(n)
+    S = np.zeros((groups.count, n))
+    S[groups.owner, np.arange(n)] = groups.sign
+    R = S @ (p[:, None] * rows)
+    V = cp.Variable((rows.shape[1],) * 2, PSD=True)
+    gain = cp.sum(cp.sqrt(cp.sum(cp.multiply(R @ V, R), axis=1)))
+    c = np.sqrt(lam)
+    cost = cp.trace((rows.T @ (p[:, None] * rows) + penalty) @ V) + cp.sum(cp.multiply(np.outer(c, c), cp.abs(V)))
+    return cp.Problem(cp.Minimize(1 - 2 * gain + cost)).solve(solver="CLARABEL")
+
+
+def check(seed, *, l1):
+    X, nu, ridge, lam, w, links = instance(seed, l1=l1)
+    optimum = direction_space(X, nu, ridge, lam, w, links)
+    if not l1:
+        assert label_space(X, nu, ridge, w, links) == pytest.approx(optimum, abs=2e-6)
+    result = dc.low_rank(X, nu, lam=lam, ridge=ridge, tol=1e-7, sample_weight=w, links=links)
+    assert result.lower - 2e-6 <= optimum <= result.upper + 2e-6
+    assert result.gap < 1e-4
+    groups = links.groups_of(len(X))
+    inner = result.F @ result.F.T
+    alike = groups.owner[:, None] == groups.owner
+    np.testing.assert_allclose(inner[alike], np.outer(groups.sign, groups.sign)[alike], atol=1e-12)
+    penalty = dc.Penalty(lam=lam, ridge=ridge)
+    again = dc.certify_v(X, result, nu, penalty, sample_weight=w, links=links)
+    assert again.lower - 2e-6 <= optimum <= again.upper + 2e-6
+    assert again.gap < 1e-3
+    matrix = dc.certify_v(X, result.V, nu, penalty, sample_weight=w, links=links)
+    assert matrix.lower - 2e-6 <= optimum <= matrix.upper + 2e-6
+
+
+@pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_three_spaces_agree(seed, l1):
+    check(seed, l1=l1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
+@pytest.mark.parametrize("first", range(12, 112, 20))
+def test_the_three_spaces_agree_on_two_hundred_instances(first, l1):
+    for seed in range(first, first + 20):
+        check(seed, l1=l1)
+
+
+def test_links_never_lower_the_value_and_the_bound_is_one_of_the_labels_that_obey_them():
+    X = dc.datasets.make_planted(30, 4, noise=0.4, rng=0).X
+    best = dc.optimal_labels(X, ridge=0.1, tol=1e-7)
+    known = np.where(np.arange(30) < 6, best.labels, 0)
+    free, linked = (dc.low_rank(X, ridge=0.1, tol=1e-8, links=links) for links in (None, dc.Links(labels=known)))
+    assert linked.upper >= free.lower
+    assert linked.lower <= best.upper
+    assert linked.upper > free.upper + 1e-4
+    wrong = dc.low_rank(
+        X, ridge=0.1, tol=1e-8, links=dc.Links(different=[(0, 1)] if known[0] == known[1] else [(0, 2)])
+    )
+    assert wrong.contradiction is None
+
+
+def test_sums_of_points_that_are_nothing_but_rounding_prove_nothing_false():
+    """Equal points that are held apart: their rows are zero up to the rounding of their centring."""
+    rng = np.random.default_rng(3)
+    X = np.repeat(rng.standard_normal((6, 3)) * 1e3 + 1e6, 2, axis=0)
+    links = dc.Links(different=[(i, i + 1) for i in range(0, 12, 2)])
+    for settings in ({"ridge": 1.0}, {"ridge": 1.0, "nu": 0.5}, {"lam": 10.0, "ridge": 1.0}):
+        result = dc.low_rank(X, links=links, tol=1e-8, **settings)
+        assert result.upper == 1.0
+        assert result.lower <= 1.0  # every labelling splits each pair: nothing is explained, and the cost is 1
+
+
+def test_points_of_weight_zero_follow_what_they_are_linked_with():
+    X = np.random.default_rng(0).standard_normal((10, 2))
+    w = np.append(np.ones(8), [0.0, 0.0])
+    result = dc.low_rank(X, ridge=0.1, sample_weight=w, links=dc.Links(different=[(0, 8)], same=[(1, 2)]))
+    np.testing.assert_allclose(result.F[8], -result.F[0], atol=1e-14)
+    alone = dc.low_rank(X[:8], ridge=0.1, links=dc.Links(same=[(1, 2)]))
+    assert result.upper == pytest.approx(alone.upper, abs=1e-9)
+
+
+def test_links_that_do_not_fit_the_table_are_refused():
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    with pytest.raises(dc.DataError, match="names point 9"):
+        dc.low_rank(X, links=dc.Links(same=[(0, 9)]))
+    with pytest.raises(dc.DataError, match="labels has 3 entries for 6 points"):
+        dc.certify_v(X, np.eye(2), links=dc.Links(labels=[1, 0, -1]))
+
+
+def exact_optimum(x, ridge, groups):
+    """1 - (sum_g |sum_i s_i x_i| / n)^2 / (x'x / n + ridge) for one centred column, as a fraction."""
+    x = [Fraction(float(value)) for value in x]
+    n, mean = len(x), sum(x) / len(x)
+    x = [value - mean for value in x]
+    sums = [Fraction(0)] * groups.count
+    for value, owner, sign in zip(x, groups.owner, groups.sign, strict=True):
+        sums[owner] += int(sign) * value
+    return 1 - (sum(map(abs, sums)) / n) ** 2 / (sum(value**2 for value in x) / n + Fraction(ridge))
+
+
+def test_the_rounding_of_sums_that_cancel_is_counted():
+    """One column, points in groups that nearly cancel: the optimum is a fraction that both bounds are held to."""
+    for seed in range(300):
+        rng = np.random.default_rng([2017, 26, seed])
+        k, pairs = int(rng.integers(1, 40)), int(rng.integers(1, 6))
+        x = rng.standard_normal((pairs, k)) * 10.0 ** rng.uniform(0, 6)
+        close = x * (1.0 + 10.0 ** -rng.uniform(6, 16) * rng.standard_normal((pairs, k)))
+        X = np.concatenate([x, close], axis=1).ravel()[:, None] + rng.choice([0.0, 1e3])
+        numbers = np.repeat(np.arange(pairs), 2 * k)
+        sign = np.tile(np.repeat([1, -1], k), pairs)
+        same = [
+            (i, j)
+            for g in range(pairs)
+            for s in (1, -1)
+            for i, j in pairwise(np.flatnonzero((numbers == g) & (sign == s)))
+        ]
+        links = dc.Links(same, [(int(2 * k * g), int(2 * k * g + k)) for g in range(pairs)])
+        ridge = float(rng.choice([0.0, 1e-12, 1.0])) * float(np.var(X))
+        found = dc.low_rank(X, ridge=ridge, links=links, tol=1e-12, max_iter=50)
+        exact = exact_optimum(X[:, 0], ridge, links.groups_of(len(X)))
+        assert Fraction(found.lower) <= exact <= Fraction(found.upper)
+
+
+def linked_in_turn(n, k):
+    """Points in groups of k, every other one with the opposite sign."""
+    points = np.arange(n)
+    inside = [(i, i + 2) for i in points[:-2] if i // k == (i + 2) // k]
+    return dc.Links(inside, [(i, i + 1) for i in range(0, n, k)])
+
+
+def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
+    rng = np.random.default_rng(0)
+    X, links = rng.standard_normal((400, 2)), linked_in_turn(400, 40)
+    X -= X.mean(axis=0)
+    penalty = dc.Penalty(lam=0.1)
+    linked, free = (direction_problem(weighted_points(X, None, given), 1.0, penalty) for given in (links, None))
+    exact = np.array([[Fraction(value) for value in row] for row in linked.gram.array().tolist()], dtype=object)
+    groups = linked.groups
+    sums = np.zeros((groups.count, 2), dtype=object)
+    np.add.at(sums, groups.owner, exact * groups.sign[:, None].astype(int))
+    off = (linked.X.array() - (sums * Fraction(groups.count, 400)).astype(float)) / np.sqrt(linked.counts)[:, None]
+    size = float(np.sqrt(np.mean(np.sum(off**2, axis=1))))
+    alone = with_sums(Whitening(0.0, 0.0), linked.summed, linked.gram.array(), np.eye(2)).data_error
+    assert 0.0 < size <= alone <= 1e4 * size
+    assert linked.rounding.data_error >= free.rounding.data_error + with_sums(
+        Whitening(0.0, 0.0), linked.summed, linked.gram.array(), linked.W
+    ).data_error * (1.0 - 1e-12)
+    assert linked.largest_weight(1.0 / linked.counts) >= 1.0
+    assert block_problem(linked).most_rows >= 400 + 40
+
+
+def test_the_gain_of_linked_points_is_never_above_the_exact_one():
+    """Points that nearly cancel in groups, one column of mean 0: the gain is a fraction."""
+    closest = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        half = np.repeat(rng.integers(1, 2**20, 10), 20) * 2.0**-10 * (1.0 + 2.0**-40 * rng.integers(0, 2**10, 200))
+        x = np.concatenate([half, -half])[:, None]
+        groups = linked_in_turn(400, 20).groups_of(400)
+        factor = RoundedFactor(np.array([[1.0 / 3.0]]), np.zeros(1), np.array([2.0**-9]), 2.0**9 / 3.0, 400)
+        gain, energy = DensePoints(x, None, groups).energy_sums(factor)
+        scaled = [Fraction(value) * Fraction(1.0 / 3.0) for value in x[:, 0]]
+        sums = [Fraction(0)] * groups.count
+        for value, owner, sign in zip(scaled, groups.owner, groups.sign, strict=True):
+            sums[owner] += value * int(sign)
+        exact = sum(map(abs, sums))
+        assert Fraction(gain) <= exact
+        assert Fraction(energy) >= sum(value**2 for value in scaled) * (1 - Fraction(1, 10**13))
+        closest.append(float(exact - Fraction(gain)) / float(sum(map(abs, scaled))))
+    assert max(closest) < 1e-11

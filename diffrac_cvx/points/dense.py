@@ -72,7 +72,7 @@ class DensePoints(Columns):
         if self.groups is None:
             return self.counts
         counts = np.ones(len(self)) if self.counts is None else self.counts
-        return self.groups.sizes(counts) * (self.groups.count / len(self))
+        return self.groups.sizes(counts) * (self.groups.n_groups / len(self))
 
     def weighed(self) -> Points:
         return DensePoints(self.table if self.counts is None else self.table * np.sqrt(self.counts)[:, None])
@@ -81,7 +81,7 @@ class DensePoints(Columns):
         rows = self.table if self.counts is None else self.table * self.counts[:, None]
         if self.groups is None:
             return DensePoints(rows)
-        return DensePoints(self.groups.add(rows) * (self.groups.count / len(self)))
+        return DensePoints(self.groups.add(rows) * (self.groups.n_groups / len(self)))
 
     # Sums over rows
 

@@ -35,7 +35,7 @@ class Groups(NamedTuple):
     known: int
 
     @property
-    def count(self) -> int:
+    def n_groups(self) -> int:
         """How many groups there are."""
         return int(self.owner.max(initial=-1)) + 1
 
@@ -47,12 +47,12 @@ class Groups(NamedTuple):
     def add(self, values: Array) -> Array:
         """Return the signed sums over the points of each group of values of the points, shape (groups, ...)."""
         n = len(self.owner)
-        S = scipy.sparse.csr_array((self.sign, (self.owner, np.arange(n))), shape=(self.count, n))
+        S = scipy.sparse.csr_array((self.sign, (self.owner, np.arange(n))), shape=(self.n_groups, n))
         return np.asarray(S @ values)
 
     def sizes(self, values: Array) -> Array:
         """Return the sums over the points of each group of values of the points, without signs, shape (groups,)."""
-        return np.bincount(self.owner, weights=values, minlength=self.count)
+        return np.bincount(self.owner, weights=values, minlength=self.n_groups).astype(np.float64)
 
     def spread(self, values: Array) -> Array:
         """Return values of the groups for their points, with the points' signs, shape (n, ...)."""
@@ -99,7 +99,7 @@ class Links:
 
     Examples
     --------
-    >>> Links(same=[(0, 5)], different=[(1, 2)], labels=[0, 1, 0, 0, 0, -1]).groups_of(6).count
+    >>> Links(same=[(0, 5)], different=[(1, 2)], labels=[0, 1, 0, 0, 0, -1]).groups_of(6).n_groups
     3
     """
 
@@ -143,19 +143,19 @@ class Links:
                 raise DataError(f"{name} names point {outside[0]}; the {n} points are counted from 0 to {n - 1}")
         first, second, sign = self.edges(n)
         # Each point is there twice, with either sign; a virtual one, n, has the label +1.
-        size = n + 1
-        ends = np.concatenate([second, second + size])
-        ends = np.where(np.tile(sign, 2) > 0, ends, (ends + size) % (2 * size))
-        starts = np.concatenate([first, first + size])
-        graph = scipy.sparse.coo_array((np.ones(len(starts)), (starts, ends)), shape=(2 * size, 2 * size)).tocsr()
+        double = n + 1
+        ends = np.concatenate([second, second + double])
+        ends = np.where(np.tile(sign, 2) > 0, ends, (ends + double) % (2 * double))
+        starts = np.concatenate([first, first + double])
+        graph = scipy.sparse.coo_array((np.ones(len(starts)), (starts, ends)), shape=(2 * double, 2 * double)).tocsr()
         node = connected_components(graph, directed=False)[1]
-        wrong = np.flatnonzero(node[:size] == node[size:])
+        wrong = np.flatnonzero(node[:double] == node[double:])
         if len(wrong):
-            raise DataError(contradiction_between(graph, int(wrong[0]), size))
-        pair = np.minimum(node[:size], node[size:])
+            raise DataError(contradiction_between(graph, int(wrong[0]), double))
+        pair = np.minimum(node[:double], node[double:])
         _, heads, owner = np.unique(pair, return_index=True, return_inverse=True)
         heads[owner[n]] = n
-        signs = np.where(node[:size] == node[heads][owner], 1.0, -1.0)
+        signs = np.where(node[:double] == node[heads][owner], 1.0, -1.0)
         used, place = np.unique(owner[:n], return_index=True)
         rank = np.full(len(heads), -1)
         rank[used[np.argsort(place)]] = np.arange(len(used))

@@ -168,7 +168,7 @@ def optimal_labels(
     given = (links or Links()).groups_of(points.given)
     inside = Groups(points.of_points(given.owner), points.of_points(given.sign), given.known)
     problem = direction_problem(points.X, nu, penalty)
-    tree = Tree(problem, inside, given.count, tol, is_varied=points.X.any())
+    tree = Tree(problem, inside, given.n_groups, tol, is_varied=points.X.any())
     status = tree.search(start, time_limit, callback)
     labels = given.labels(tree.signs)
     labels = labels if given.known >= 0 else labels * labels[-1]
@@ -411,7 +411,9 @@ class Tree:
         lost = [q + q_fixed - np.sqrt(np.maximum(squares + sign * product, 0.0)) for sign in (1.0, -1.0)]
         return np.asarray(np.argmax(np.where(free > 0.0, lost[0] * lost[1], -np.inf), axis=1))
 
-    def round(self, parents: list[Node], row: Array, sign: Array, free: Array, a: Array, U: Array) -> None:
+    def round(
+        self, parents: list[Node], row: npt.NDArray[np.intp], sign: Array, free: Array, a: Array, U: Array
+    ) -> None:
         """Round the solutions of nodes: the signs of the rows beside a, then of the rows beside the sum of all."""
         R = self.rows.R
         image = np.einsum("kdr,ker,ke->kd", U, U, a, optimize=True)

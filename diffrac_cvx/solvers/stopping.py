@@ -286,7 +286,7 @@ def with_linked_rows(F: Array, known: Array, groups: Groups, kept: npt.NDArray[n
     F[kept] = known
     places = np.flatnonzero(kept)
     owners, first = np.unique(groups.owner[places], return_index=True)
-    rows = np.zeros((groups.count, F.shape[1]))
+    rows = np.zeros((groups.n_groups, F.shape[1]))
     rows[owners] = F[places[first]] * groups.sign[places[first]][:, None]
     linked = np.isin(groups.owner, owners)
     F[linked] = groups.spread(rows)[linked]

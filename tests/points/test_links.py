@@ -19,7 +19,7 @@ def test_the_labels_that_groups_allow_are_those_that_obey_the_links():
         known = np.where(rng.random(n) < 0.3, y, 0) if rng.integers(2) else None
         numbers = np.where(y == 1, rng.integers(-1, 2, n), -1) if rng.integers(2) else None
         groups = dc.Links(pairs[alike], pairs[~alike], known, numbers).groups_of(n)
-        found = {tuple(groups.labels(np.array(signs))) for signs in product((-1.0, 1.0), repeat=groups.count)}
+        found = {tuple(groups.labels(np.array(signs))) for signs in product((-1.0, 1.0), repeat=groups.n_groups)}
         expected = set()
         for tried in product((-1.0, 1.0), repeat=n):
             z = np.array(tried)

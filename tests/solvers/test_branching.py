@@ -24,7 +24,7 @@ def obeys(y, links, n):
         return True
     groups = links.groups_of(n)
     signs = groups.sign * y
-    first = np.array([signs[np.argmax(groups.owner == g)] for g in range(groups.count)])
+    first = np.array([signs[np.argmax(groups.owner == g)] for g in range(groups.n_groups)])
     return bool(np.all(signs == first[groups.owner])) and (groups.known < 0 or first[groups.known] == 1.0)
 
 

@@ -66,7 +66,7 @@ def direction_space(X, nu, ridge, lam, w, links):
         penalty = np.diag(np.append(ridge, nu / (1.0 - nu)))
         lam = np.append(lam, 0.0)
     groups = links.groups_of(n)
-    S = np.zeros((groups.count, n))
+    S = np.zeros((groups.n_groups, n))
     S[groups.owner, np.arange(n)] = groups.sign
     R = S @ (p[:, None] * rows)
     V = cp.Variable((rows.shape[1],) * 2, PSD=True)
@@ -157,7 +157,7 @@ def exact_optimum(x, ridge, groups):
     x = [Fraction(float(value)) for value in x]
     n, mean = len(x), sum(x) / len(x)
     x = [value - mean for value in x]
-    sums = [Fraction(0)] * groups.count
+    sums = [Fraction(0)] * groups.n_groups
     for value, owner, sign in zip(x, groups.owner, groups.sign, strict=True):
         sums[owner] += int(sign) * value
     return 1 - (sum(map(abs, sums)) / n) ** 2 / (sum(value**2 for value in x) / n + Fraction(ridge))
@@ -201,9 +201,9 @@ def test_what_sums_of_points_may_be_off_is_in_what_the_data_are_off():
     linked, free = (direction_problem(weighted_points(X, None, given), 1.0, penalty) for given in (links, None))
     exact = np.array([[Fraction(value) for value in row] for row in linked.gram.array().tolist()], dtype=object)
     groups = linked.groups
-    sums = np.zeros((groups.count, 2), dtype=object)
+    sums = np.zeros((groups.n_groups, 2), dtype=object)
     np.add.at(sums, groups.owner, exact * groups.sign[:, None].astype(int))
-    off = (linked.X.array() - (sums * Fraction(groups.count, 400)).astype(float)) / np.sqrt(linked.counts)[:, None]
+    off = (linked.X.array() - (sums * Fraction(groups.n_groups, 400)).astype(float)) / np.sqrt(linked.counts)[:, None]
     size = float(np.sqrt(np.mean(np.sum(off**2, axis=1))))
     alone = with_sums(Whitening(0.0, 0.0), linked.summed, linked.gram.array(), np.eye(2)).data_error
     assert 0.0 < size <= alone <= 1e4 * size
@@ -225,7 +225,7 @@ def test_the_gain_of_linked_points_is_never_above_the_exact_one():
         factor = RoundedFactor(np.array([[1.0 / 3.0]]), np.zeros(1), np.array([2.0**-9]), 2.0**9 / 3.0, 400)
         gain, energy = DensePoints(x, None, groups).energy_sums(factor)
         scaled = [Fraction(value) * Fraction(1.0 / 3.0) for value in x[:, 0]]
-        sums = [Fraction(0)] * groups.count
+        sums = [Fraction(0)] * groups.n_groups
         for value, owner, sign in zip(scaled, groups.owner, groups.sign, strict=True):
             sums[owner] += value * int(sign)
         exact = sum(map(abs, sums))

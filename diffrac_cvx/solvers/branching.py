@@ -21,7 +21,7 @@ from diffrac_cvx.certificates.proof import bounds_of_groups
 from diffrac_cvx.certificates.values import proved_labels_value
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import available_memory, require_memory
-from diffrac_cvx.points.checks import Array, as_scalar, in_unit_interval
+from diffrac_cvx.points.checks import Array, as_scalar, in_unit_interval, nonnegative
 from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem
@@ -64,6 +64,9 @@ class OptimalLabels:
         The bounds as the search went on; the upper ones as computed.
     seconds : float
         Wall-clock time.
+    certain : (n,) array of bool, or None
+        Where it was asked for: points whose labels, up to one sign for all, are the same in every labelling that costs
+        at most so much more than these; proved.  With known labels, the sign is theirs.
     """
 
     labels: Array
@@ -74,6 +77,7 @@ class OptimalLabels:
     root: float
     history: list[tuple[float, float, float]]
     seconds: float
+    certain: npt.NDArray[np.bool_] | None = None
 
     @property
     def gap(self) -> float:
@@ -104,6 +108,7 @@ def optimal_labels(
     time_limit: float | None = None,
     callback: Callable[[Bracket, int], bool | None] | None = None,
     sample_weight: npt.ArrayLike | None = None,
+    certain_within: float | None = None,
 ) -> OptimalLabels:
     r"""Find labels that are proved to be the best of all, or a bracket on the cost of the best ones.
 
@@ -136,6 +141,9 @@ def optimal_labels(
         Called with the bracket and the number of nodes now and then; it ends the search by returning True.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+    certain_within : float, optional
+        Say, too, which points have the same label in every labelling whose cost is at most so much above that of the
+        best one found: one relaxation more a point, after the search and whatever its limit.
 
     Returns
     -------
@@ -168,8 +176,11 @@ def optimal_labels(
     given = (links or Links()).groups_of(points.given)
     inside = Groups(points.of_points(given.owner), points.of_points(given.sign), given.known)
     problem = direction_problem(points.X, nu, penalty)
+    if certain_within is not None:
+        nonnegative(certain_within, "certain_within")
     tree = Tree(problem, inside, given.n_groups, tol, is_varied=points.X.any())
-    status = tree.search(start, time_limit, callback)
+    status = tree.search(Watch(start, time_limit, callback))
+    certain = None if certain_within is None else tree.certain(certain_within, given.known)[given.owner]
     labels = given.labels(tree.signs)
     labels = labels if given.known >= 0 else labels * labels[-1]
     a, c = weights_of(penalty, points.X.shape[1])
@@ -180,7 +191,26 @@ def optimal_labels(
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:
         status = Status.STALLED
-    return OptimalLabels(labels, lower, upper, status, tree.nodes, tree.root, tree.history, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return OptimalLabels(labels, lower, upper, status, tree.nodes, tree.root, tree.history, seconds, certain)
+
+
+class Watch(NamedTuple):
+    """When the search began, its limit in seconds, and what the user is told by."""
+
+    start: float
+    time_limit: float | None
+    callback: Callable[[Bracket, int], bool | None] | None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self.start
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is reached."""
+        return self.time_limit is not None and self.seconds >= self.time_limit
 
 
 class Node(NamedTuple):
@@ -273,7 +303,7 @@ class Tree:
         self.open: list[Node] = []
         self.closed, self.root, self.nodes = np.inf, 0.0, 0
         self.history: list[tuple[float, float, float]] = []
-        self.is_varied = is_varied
+        self.is_varied, self.watch = is_varied, Watch(0.0, None, None)
 
     @property
     def lower(self) -> float:
@@ -285,26 +315,30 @@ class Tree:
         """The lower bound at which a node is closed."""
         return self.best - 0.999 * self.tol
 
-    def search(
-        self, start: float, time_limit: float | None, callback: Callable[[Bracket, int], bool | None] | None
-    ) -> Status:
+    def search(self, watch: Watch) -> Status:
         """Branch until no open node may have labels that cost less than the best ones by more than tol."""
+        self.watch = watch
         if self.rows.size == 0:  # all labels cost 1, if the data are constant, and not only up to rounding
             self.root = self.closed = 0.0 if self.is_varied else 1.0
             self.keep(self.signs)
             return Status.OPTIMAL
-        self.begin()
+        self.keep(self.signs)
+        try:
+            self.begin()
+        except KeyboardInterrupt:
+            self.closed = 0.0
+            return Status.STOPPED
         bytes_each = 4.0 * self.rows.size**2 + 8.0 * self.rows.size + 400.0
         most = max(1000.0, SHARE_OF_MEMORY * available_memory() / bytes_each)
         while True:
-            self.history.append((time.perf_counter() - start, self.lower, self.best))
+            self.history.append((watch.seconds, self.lower, self.best))
             if not self.open or self.open[0].lower >= self.goal:
                 return Status.OPTIMAL
-            if time_limit is not None and time.perf_counter() - start >= time_limit:
+            if watch.is_over:
                 return Status.TIME_LIMIT
             if len(self.open) > most:
                 return Status.MEMORY
-            if callback is not None and callback(Bracket(max(self.lower, 0.0), self.best), self.nodes):
+            if watch.callback is not None and watch.callback(Bracket(max(self.lower, 0.0), self.best), self.nodes):
                 return Status.STOPPED
             try:
                 self.branch()
@@ -359,6 +393,30 @@ class Tree:
             number = self.nodes + i
             heapq.heappush(self.open, Node(lower, number, fixed, signs, a[i], solved.U[i].astype(np.float32)))
 
+    def certain(self, within: float, known: int) -> Mask:
+        """Return the groups that have the sign they have beside another in all labels that cost little more.
+
+        The other is the group of the known labels, or the heaviest: with the opposite sign beside it no labels cost
+        less than the best ones and so much.
+        """
+        R, m = self.rows.R, len(self.rows.R)
+        certain = np.zeros(m, dtype=bool)
+        if self.rows.size == 0:
+            return certain
+        reference = known if known >= 0 else int(np.argmax(np.sum(R**2, axis=1)))
+        certain[reference] = True
+        self.watch = self.watch._replace(time_limit=None)
+        others = np.flatnonzero(np.arange(m) != reference)
+        start = 0.3 * np.random.default_rng(0).standard_normal((self.rows.size, self.rows.size))
+        for at in range(0, len(others), AT_ONCE):
+            rows = others[at : at + AT_ONCE]
+            free = np.ones((len(rows), m))
+            free[:, reference] = free[np.arange(len(rows)), rows] = 0.0
+            a = self.signs[reference] * R[reference] - self.signs[rows, None] * R[rows]
+            U = np.broadcast_to(start, (len(rows), *start.shape)).copy()
+            certain[rows] = self.solve(free, a, U, self.best + within, STEPS).lower > self.best + within
+        return certain
+
     def solve(self, free: Array, a: Array, U: Array, goal: float, steps: int) -> Solved:
         """Solve the relaxations of some nodes, until their bound reaches the goal or is about as good as it gets.
 
@@ -383,7 +441,7 @@ class Tree:
                 lowest[live] = np.minimum(lowest[live], 1.0 - found.total**2 / size)
                 gap, missing = lowest[live] - best[live], goal - lowest[live]
                 done = (best[live] >= goal + 1e-12) | (gap < 1e-9) | (np.isfinite(goal) & (gap < CLOSE * missing))
-                if done.all():
+                if done.all() or self.watch.is_over:
                     break
                 on = ~done
                 live, last, ahead, moved = live[on], last[on], ahead[on], moved[on]

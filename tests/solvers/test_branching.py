@@ -149,3 +149,28 @@ def test_a_point_of_weight_zero_changes_nothing():
     assert weighted.upper == pytest.approx(alone.upper, abs=1e-9)
     assert found.upper != pytest.approx(alone.upper, abs=1e-9)
     assert len(weighted.labels) == 12
+
+
+@pytest.mark.parametrize("within", [0.0, 0.01, 0.1])
+def test_points_that_are_certain_have_their_label_in_all_labels_that_cost_little_more(within):
+    some = 0
+    for seed in range(20):
+        X, nu, ridge, w, links = instance(seed)
+        n = len(X)
+        found = dc.optimal_labels(X, nu, ridge=ridge, links=links, tol=1e-6, sample_weight=w, certain_within=within)
+        cheap = [np.array(y) for y in product((-1.0, 1.0), repeat=n) if obeys(np.array(y), links, n)]
+        cheap = [y for y in cheap if cost_of(X, y, nu, ridge, w) <= found.upper + within - 1e-9]
+        same = np.array([y * found.labels for y in cheap]).reshape(-1, n)[:, found.certain]
+        if links is None or links.groups_of(n).known < 0:
+            np.testing.assert_array_equal(np.abs(same.sum(axis=1)), same.shape[1])
+        else:
+            np.testing.assert_array_equal(same, 1.0)
+        some += int(found.certain.sum()) > 1
+    assert some >= 2
+
+
+def test_nothing_is_certain_where_all_labels_cost_the_same_and_all_is_where_two_groups_are_far_apart():
+    noise = np.random.default_rng(0).standard_normal((12, 11))
+    assert dc.optimal_labels(noise, certain_within=1e-3).certain.sum() == 1
+    X = np.repeat([-1.0, 1.0], 10)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((20, 1))
+    assert dc.optimal_labels(X, certain_within=1e-2).certain.all()

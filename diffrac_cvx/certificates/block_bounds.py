@@ -26,7 +26,7 @@ from diffrac_cvx.certificates.proof import bound_at, is_positive
 from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.certificates.screening import NEAR, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
-from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.floating_point import sum_error
@@ -39,7 +39,6 @@ from diffrac_cvx.points.linear_algebra import (
     times,
     whitener_of_gram,
 )
-from diffrac_cvx.points.points import Poll
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_by_rows
 from diffrac_cvx.problem.result import Bracket, Labels
@@ -125,7 +124,7 @@ class Blocks:
 
         The weights of the rows in M are top at most.
         """
-        time_budget.poll()
+        poll()
         W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
         off_M = size * self.problem.moment_error(block, M, top)
@@ -141,7 +140,7 @@ class Blocks:
 
 def whiten(right: Array) -> Array:
     """Return W with W' right W = I for a positive semidefinite matrix; null directions, where M is null too, go."""
-    time_budget.poll()
+    poll()
     W = whitener_of_gram(right) if len(right) > LARGE // 2 else None
     if W is not None:
         return W
@@ -248,7 +247,7 @@ class BlockCertificate(NamedTuple):
         return self.ratios.largest * (1.0 + 1e-10)
 
 
-def prove(blocks: Blocks, claim: BlockCertificate, tries: int, poll: Poll) -> Finding:
+def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
     """Prove a lower bound from one look at all pairs in different groups, at the least t at which that succeeds.
 
     Pairs near their boxes are kept, those with |G_jk| > NEAR t c_j c_k, so that larger t, up to so many, need no other
@@ -258,8 +257,8 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int, poll: Poll) -> Fi
     at = eliminate(problem, ratios.u, t) if np.isfinite(t) else None
     if at is None:
         return Finding(None, empty_pairs(), [], [])
-    found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t), poll)
-    first = attempt(blocks, claim, at, found.pairs, found.proved, poll)
+    found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t))
+    first = attempt(blocks, claim, at, found.pairs, found.proved)
     finding, safe = first, largest_safe_t(problem, t)
     for i in range(tries):
         if finding.lower is not None or finding.too_large:
@@ -269,18 +268,18 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int, poll: Poll) -> Fi
         if at is None:
             break
         if t <= safe:
-            pairs = look_again(problem, at, found.pairs, poll)
+            pairs = look_again(problem, at, found.pairs)
         else:
-            pairs = scan(problem, blocks.partition.labels, at, 1.0, None, poll).pairs
-        finding = attempt(blocks, claim, at, pairs, None, poll)
+            pairs = scan(problem, blocks.partition.labels, at, 1.0, None).pairs
+        finding = attempt(blocks, claim, at, pairs, None)
     return first._replace(lower=finding.lower, proved=finding.proved)
 
 
 def attempt(
-    blocks: Blocks, claim: BlockCertificate, at: SchurComplement, pairs: Pairs, proved: Labels | None, poll: Poll
+    blocks: Blocks, claim: BlockCertificate, at: SchurComplement, pairs: Pairs, proved: Labels | None
 ) -> Finding:
     """Return the bound at t if S is positive semidefinite there, or where it is not."""
-    failures, too_large = check_pairs(blocks, claim.ratios, at, pairs, poll)
+    failures, too_large = check_pairs(blocks, claim.ratios, at, pairs)
     if failures or too_large:
         return Finding(None, pairs, failures, too_large)
     return Finding(claim.bound(at.t), pairs, [], [], proved)
@@ -300,7 +299,7 @@ def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failu
 
 
 def check_pairs(
-    blocks: Blocks, ratios: BlockRatios, at: SchurComplement, pairs: Pairs, poll: Poll
+    blocks: Blocks, ratios: BlockRatios, at: SchurComplement, pairs: Pairs
 ) -> tuple[list[Failure], list[Indices]]:
     """Return where S is not positive semidefinite on the components that pairs beyond their box make, and the rest.
 
@@ -314,7 +313,6 @@ def check_pairs(
         violated = violated.take(np.flatnonzero(~large))
     failures = []
     for members, S, off in matrices(blocks.given, ratios.u, ratios.C, at, violated):
-        poll()
         if not is_positive(S, off):
             failures.append(Failure(members, *least_direction(S)))
     return failures, too_large
@@ -333,7 +331,7 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
     if C is None:
         ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
-    lower = prove(blocks, BlockCertificate(ratios, point.q, point.value), 3, lambda: None).lower or 0.0
+    lower = prove(blocks, BlockCertificate(ratios, point.q, point.value), 3).lower or 0.0
     return Bracket(float(max(lower, 0.0)), float(point.value))
 
 

@@ -23,10 +23,6 @@ from diffrac_cvx.problem.direction_problem import (
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Labels, Result
 
-COLUMNS = 512  # of X that are multiplied with all others at a time
-LEAST_GAP = 1e-13  # gaps below are rounding
-LEAST_ROOT = 1e-40  # sqrt(q) of a row: below, the fourth powers of its entries are too small to be numbers
-
 
 @in_range()
 def find_components(
@@ -93,12 +89,11 @@ def find_components(
     labels = np.full(points.X.shape[1], UNPENALISED)
     if not problem.has_l1:
         return labels
-    penalised = np.flatnonzero(problem.c)
     point = problem.best_scale(U)
     gap = 0.0  # not used where rtol is given
     if rtol is None:
         gap = point.value - (V.lower if isinstance(V, Result) else bound_of_matrix(problem, point))
-    labels[penalised] = label_components(problem, weights_at(point.q, gap), penalised, rtol)
+    labels[np.flatnonzero(problem.c)] = label_components(problem, weights_at(point.q, gap), rtol)
     return labels
 
 

@@ -25,7 +25,6 @@ from diffrac_cvx.certificates.core_proof import (
 from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.proof import bound_at
 from diffrac_cvx.certificates.screening import excess_pairs
-from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import lanczos
 from diffrac_cvx.problem.direction_problem import DirectionProblem
@@ -86,7 +85,7 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float, spent: flo
     m = len(core.rest)
     if len(lacking) > MOST_LACKING:
         return failure(core, found, lacking, unit_vectors(m, lacking[:VIOLATED]))
-    pairs = excess_pairs(core.outside, found.at, MOST_PAIRS * max(m, 1), poll)
+    pairs = excess_pairs(core.outside, found.at, MOST_PAIRS * max(m, 1))
     if pairs is None:
         order = np.argsort(found.diagonal, kind="stable")[: m // 4 + 1]
         return failure(core, found, order, unit_vectors(m, order[:VIOLATED]))

@@ -8,11 +8,9 @@ import numpy as np
 from diffrac_cvx.certificates.direction_bounds import Dual, least_ratio, lower_bound
 from diffrac_cvx.certificates.proof import OF_MEANS, bound_at, clip_to_box, moment_of_sums, skip_zero_rows
 from diffrac_cvx.certificates.search import FLOORS, candidate_matrices, closer_to_feasible
-from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense, is_sparse
 from diffrac_cvx.points.linear_algebra import symmetric
-from diffrac_cvx.points.points import Poll
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
 
@@ -41,16 +39,14 @@ class Pass(NamedTuple):
     bounds: Bracket
 
 
-def certify_in_one_pass(
-    problem: DirectionProblem, U: Array, C: Array | None, poll: Poll = time_budget.poll, guess: bool = False
-) -> Pass:
+def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None, guess: bool = False) -> Pass:
     """Return what one pass over all rows proves and gives at a factor.
 
     With `guess` the multipliers tried are those of `bracket`, else the one given and that moved closer to feasible.
     """
     n = len(problem.X)
     floors = np.array(FLOORS) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean energy, or a little more
-    sums = problem.X.sums_at(U, floors, poll)
+    sums = problem.X.sums_at(U, floors)
     gain, cost = sums.roots / n, problem.cost(U, float(sums.squares / n))
     point = problem.at_best_scale(U, gain, cost)
     multiple = gain / cost if point.value < 1.0 else 1.0

@@ -423,7 +423,7 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
             problem = replace(problem, X=problem.X.in_columns())
             point = problem.best_scale(point.U)
         proved = np.full(len(problem.c), -1)
-        proved[penalised] = label_components(problem, weights_at(point.q, gap), penalised, None)
+        proved[penalised] = label_components(problem, weights_at(point.q, gap), None)
     return Components(number_by_first(groups.found[:d]), None if proved is None else number_by_first(proved[:d]))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
 from diffrac_cvx.certificates.block_proof import (
     BlockData,
     Pairs,
@@ -19,13 +19,12 @@ from diffrac_cvx.certificates.block_proof import (
     prove_block,
     single_ratios,
 )
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.partitions import Partition
+from diffrac_cvx.certificates.partitions import Indices, Partition
 from diffrac_cvx.certificates.proof import bound_at, is_positive
-from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.certificates.screening import NEAR, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
-from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
+from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
@@ -51,27 +50,13 @@ STRETCH = 1.4  # of each step to a larger t after the first
 
 
 class BlockRatios(NamedTuple):
-    """Largest generalised eigenvalues of (M, A + C + Diag(c)^2) on single coordinates and on blocks, at weights u.
+    """Largest generalised eigenvalues of (M, A + C + Diag(c)^2) on single coordinates and on blocks, at weights u."""
 
-    Attributes
-    ----------
-    u : (n,) array
-        Weights of the rows.
-    inverse_mean : float
-        mean(1/u).
-    single : (m1,) array
-        Those of the single coordinates, each with F.
-    block : list of float
-        Those of the blocks, each with F.
-    C : list of (s, s) array
-        The multipliers with which they hold: those given, shrunk where A + C is nearly singular.
-    """
-
-    u: Array
-    inverse_mean: float
-    single: Array
-    block: list[float]
-    C: list[Array]
+    u: Array  # (n,), weights of the rows
+    inverse_mean: float  # mean(1/u)
+    single: Array  # (m1,), those of the single coordinates, each with F
+    block: list[float]  # those of the blocks, each with F
+    C: list[Array]  # (s, s) each, with which they hold: those given, shrunk where A + C is nearly singular
 
     @property
     def largest(self) -> float:
@@ -96,28 +81,16 @@ class Blocks:
 
     def ratios(self, q: Array, C: list[Array]) -> BlockRatios:
         """Return the ratios at u = 1/sqrt(q), q kept above the floor with which the bound is best."""
-        best: BlockRatios | None = None
-        whole = self.problem.problem
-        zero = whole.zero_rows
-        for floor in FLOORS:
-            u = whole.inverse_roots(q, floor)
-            found = self.ratios_at(np.where(zero, 0.0, u), whole.mean_inverse(u), C)
-            if best is None or found.bound > best.bound:
-                best = found
-            if not whole.has_small_energies(q):
-                break
-        assert best is not None  # there is at least one floor
-        return best
+        found = (self.ratios_at(u, inverse_mean, C) for u, inverse_mean in candidate_weights(self.problem.problem, q))
+        return max(found, key=lambda ratios: ratios.bound)
 
     def ratios_at(self, u: Array, inverse_mean: float, C: list[Array]) -> BlockRatios:
         """Return the ratios at weights u of the rows."""
         single = single_ratios(self.problem, u, self.partition.singles)
-        largest, shrunk, top = [], [], self.problem.problem.largest_weight(u)
-        for i, (data, matrix) in enumerate(zip(self.data, C, strict=True)):
-            t, multiplier = self.block_ratio(i, symmetric(data.moment(u)), matrix, top)
-            largest.append(t)
-            shrunk.append(multiplier)
-        return BlockRatios(u, inverse_mean, single, largest, shrunk)
+        top = self.problem.problem.largest_weight(u)
+        pairs = zip(self.data, C, strict=True)
+        found = [self.block_ratio(i, symmetric(data.moment(u)), C0, top) for i, (data, C0) in enumerate(pairs)]
+        return BlockRatios(u, inverse_mean, single, [t for t, _ in found], [shrunk for _, shrunk in found])
 
     def block_ratio(self, i: int, M: Array, C: Array, top: float) -> tuple[float, Array]:
         """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved; and C shrunk, where that makes t smaller.
@@ -131,10 +104,9 @@ class Blocks:
         off_right = size * self.problem.right_error(block, self.right[i])
         inside = symmetric(times(W[:s].T, times(C, W[:s])))
         found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, off_M, off_right)
-        right = self.right[i].copy()
-        right[:s, :s] += found.share * C
+        right, shrunk = self.right[i].copy(), found.share * C
+        right[:s, :s] += shrunk
         values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
-        shrunk = found.share * C
         return prove_block(self.given, i, M, shrunk, top, found.t, float(values[0])), shrunk
 
 
@@ -196,27 +168,13 @@ class Failure(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What one look at all pairs found.
+    """What one look at all pairs found."""
 
-    Attributes
-    ----------
-    lower : float or None
-        The proved bound.
-    pairs : Pairs
-        Pairs in different groups, near their box or beyond it.
-    failures : list of Failure
-        Where the bound does not hold.
-    too_large : list of arrays
-        Components too large to be looked at.
-    proved : (m,) array of int, or None
-        Components that are proved, where there is a bound.
-    """
-
-    lower: float | None
-    pairs: Pairs
-    failures: list[Failure]
-    too_large: list[Indices]
-    proved: Labels | None = None
+    lower: float | None  # the bound, where it is proved
+    pairs: Pairs  # in different groups, near their box or beyond it
+    failures: list[Failure]  # where the bound does not hold
+    too_large: list[Indices]  # components too large to be looked at
+    proved: Labels | None = None  # (m,), components that are proved, where there is a bound
 
     @property
     def failing(self) -> Indices:

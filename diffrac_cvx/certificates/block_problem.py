@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.partitions import Partition
+from diffrac_cvx.certificates.partitions import Indices, Partition
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
@@ -17,8 +16,6 @@ from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
 from diffrac_cvx.points.points import Columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of
 
-Indices = npt.NDArray[np.signedinteger[Any]]
-
 
 @dataclass(frozen=True, eq=False)
 class BlockProblem:
@@ -26,37 +23,18 @@ class BlockProblem:
 
     A matrix V that is zero between blocks is a sum of positive semidefinite matrices, one for each block with the
     unpenalised coordinates, for the graph of its entries is chordal.
-
-    Attributes
-    ----------
-    X : Columns
-        (n, m), the penalised columns.
-    F : (n, f) array
-        The unpenalised ones, in coordinates in which A is the identity on them.
-    a, c : (m,) array
-        Ridge and weights.
-    basis : (f0, f) array
-        The problem's unpenalised coordinates from those of F.
-    penalised, free : (m,) and (f0,) array of int
-        Which coordinates of the problem they are.
-    problem : DirectionProblem
-        The problem.
-    whitened : Whitening
-        How exact the coordinates of F are.
-    gram : Gram, optional
-        The rows that A is of; None where they are those of X and F.
     """
 
-    X: Columns
-    F: Array
-    a: Array
-    c: Array
-    basis: Array
-    penalised: Indices
-    free: Indices
+    X: Columns  # (n, m), the penalised columns
+    F: Array  # (n, f), the unpenalised ones, in coordinates in which A is the identity on them
+    a: Array  # (m,), ridge
+    c: Array  # (m,), weights of the l1 part
+    basis: Array  # (f0, f), the problem's unpenalised coordinates from those of F
+    penalised: Indices  # (m,), which coordinates of the problem they are
+    free: Indices  # (f0,)
     problem: DirectionProblem
-    whitened: Whitening
-    gram: "Gram | None" = None
+    whitened: Whitening  # how exact the coordinates of F are
+    gram: "Gram | None" = None  # the rows that A is of; None where they are those of X and F
 
     def data_error(self, columns: Indices | slice) -> Array:
         """Return how far columns may be from the exact ones, in the Euclidean norm over sqrt(n), shape (m,)."""

@@ -102,30 +102,14 @@ def empty_pairs() -> Pairs:
 
 
 class SchurComplement(NamedTuple):
-    """Schur complement of F at t, and what rounding may change.
-
-    Attributes
-    ----------
-    t : float
-        The t of the bound.
-    gram_weights : array
-        Weights of the rows, (u - t)/n where A is of the rows of X.
-    K : (f, m) array
-        S_jF S_FF^-1 S_Fk = K_j'K_k.
-    roundings : float
-        Relative error of the sums.
-    condition : float
-        By how much more K_j'K_k may be off.
-    box : float
-        What G_jk may be off, over c_j c_k.
-    """
+    """Schur complement of F at t, the t of the bound, and what rounding may change."""
 
     t: float
-    gram_weights: Array
-    K: Array
-    roundings: float = 0.0
-    condition: float = 1.0
-    box: float = 0.0
+    gram_weights: Array  # of the rows, (u - t)/n where A is of the rows of X
+    K: Array  # (f, m), S_jF S_FF^-1 S_Fk = K_j'K_k
+    roundings: float = 0.0  # relative error of the sums
+    condition: float = 1.0  # by how much more K_j'K_k may be off
+    box: float = 0.0  # what G_jk may be off, over c_j c_k
 
     @property
     def side(self) -> float:
@@ -182,9 +166,8 @@ def matrices(
 ) -> Iterator[ComponentMatrix]:
     """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
 
-    The bound on its rounding comes with it.
-
-    Between the groups C is G/t clipped to its box, so that S is minus the pairs' excess there.
+    The bound on its rounding comes with it.  Between the groups C is G/t clipped to its box, so that S is minus the
+    pairs' excess there.
     """
     problem, partition = blocks.problem, blocks.partition
     joined = partition.join(pairs.j, pairs.k)

@@ -3,9 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import bracket
+from diffrac_cvx.certificates.direction_bounds import bracket, certify_in_one_pass
 from diffrac_cvx.certificates.partitions import UNPENALISED
-from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
 from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import in_unit_interval
@@ -106,13 +105,7 @@ def bound_of_matrix(problem: DirectionProblem, point: Scaled) -> float:
 
 
 def in_memory(X: Points) -> Points:
-    """Return data without the chunks of a dask array: all rows are looked at together.
-
-    Raises
-    ------
-    ResourceError
-        If they do not fit.
-    """
+    """Return data without the chunks of a dask array, ResourceError if they do not fit: all rows are needed at once."""
     if not X.in_passes:
         return X
     n, d = X.shape

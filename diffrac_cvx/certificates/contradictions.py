@@ -26,13 +26,7 @@ ROUNDS = 4  # in which the l1 part is replaced by a ridge
 
 
 def require_consistent(lower: float, cost: float, what: str) -> None:
-    """Raise where something costs less than a lower bound on its cost.
-
-    Raises
-    ------
-    ContradictionError
-        With both numbers.
-    """
+    """Raise ContradictionError, with both numbers, where something costs less than a lower bound on its cost."""
     if lower > cost:
         raise ContradictionError(
             f"{what} cost at most {cost!r}, less than the lower bound {lower!r}: it is not one for these data, nu, "
@@ -44,19 +38,9 @@ def require_consistent(lower: float, cost: float, what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Eq. (9) in the user's units: what is needed to find labels that cost little.
+    """Eq. (9) in the user's units: what is needed to find labels that cost little."""
 
-    Attributes
-    ----------
-    X : Points
-        (n, d), centred.
-    nu : float
-        Weight of the imbalance.
-    penalty : Penalty
-        Weights a and c.
-    """
-
-    X: Points
+    X: Points  # (n, d), centred
     nu: float
     penalty: Penalty
 

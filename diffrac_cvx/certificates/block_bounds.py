@@ -1,6 +1,6 @@
 """Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
 
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from diffrac_cvx.certificates.block_proof import (
 )
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.partitions import Indices, Partition
+from diffrac_cvx.certificates.partitions import Indices
 from diffrac_cvx.certificates.proof import bound_at, is_positive
 from diffrac_cvx.certificates.screening import NEAR, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
 from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
@@ -29,15 +29,7 @@ from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.linear_algebra import (
-    EPS,
-    LARGE,
-    eigh,
-    extreme_eigenpairs,
-    symmetric,
-    times,
-    whitener_of_gram,
-)
+from diffrac_cvx.points.linear_algebra import EPS, LARGE, eigh, extreme_eigenpairs, symmetric, times, whitener_of_gram
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_by_rows
 from diffrac_cvx.problem.result import Bracket, Labels
@@ -69,15 +61,13 @@ class BlockRatios(NamedTuple):
         return bound_at(self.largest, self.inverse_mean)
 
 
-class Blocks:
+class Blocks(BlockData):
     """The blocks of a partition with what every certificate needs of them."""
 
-    def __init__(self, problem: BlockProblem, partition: Partition) -> None:
-        self.problem, self.partition = problem, partition
-        self.data = [problem.data_of(block) for block in partition.blocks]
-        self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
-        self.given = BlockData(problem, partition, self.data, self.right)
-        self.whiteners = [whiten(right) for right in self.right]
+    @cached_property
+    def whiteners(self) -> list[Array]:
+        """The W of each block with W' right W = I."""
+        return [whiten(right) for right in self.right]
 
     def ratios(self, q: Array, C: list[Array]) -> BlockRatios:
         """Return the ratios at u = 1/sqrt(q), q kept above the floor with which the bound is best."""
@@ -107,7 +97,7 @@ class Blocks:
         right, shrunk = self.right[i].copy(), found.share * C
         right[:s, :s] += shrunk
         values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
-        return prove_block(self.given, i, M, shrunk, top, found.t, float(values[0])), shrunk
+        return prove_block(self, i, M, shrunk, top, found.t, float(values[0])), shrunk
 
 
 def whiten(right: Array) -> Array:
@@ -236,8 +226,21 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
 def attempt(
     blocks: Blocks, claim: BlockCertificate, at: SchurComplement, pairs: Pairs, proved: Labels | None
 ) -> Finding:
-    """Return the bound at t if S is positive semidefinite there, or where it is not."""
-    failures, too_large = check_pairs(blocks, claim.ratios, at, pairs)
+    """Return the bound at t if S is positive semidefinite on all components that pairs beyond their box make.
+
+    Else it returns those where it is not, and those too large to be looked at.
+    """
+    violated = pairs.beyond()
+    joined = blocks.partition.join(violated.j, violated.k)
+    too_large = [group for group in involved_groups(joined, violated) if len(group) > MOST_TOGETHER]
+    if too_large:
+        large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
+        violated = violated.take(np.flatnonzero(~large))
+    failures = [
+        Failure(members, *least_direction(S))
+        for members, S, off in matrices(blocks, claim.ratios.u, claim.ratios.C, at, violated)
+        if not is_positive(S, off)
+    ]
     if failures or too_large:
         return Finding(None, pairs, failures, too_large)
     return Finding(claim.bound(at.t), pairs, [], [], proved)
@@ -254,26 +257,6 @@ def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failu
         M = float(np.mean(ratios.u * (X.columns(members) @ direction) ** 2))
         largest = max(largest, t + 1.1 * stretch * abs(value) * t / max(M + value, abs(value)))
     return largest
-
-
-def check_pairs(
-    blocks: Blocks, ratios: BlockRatios, at: SchurComplement, pairs: Pairs
-) -> tuple[list[Failure], list[Indices]]:
-    """Return where S is not positive semidefinite on the components that pairs beyond their box make, and the rest.
-
-    The rest are components too large to be looked at.
-    """
-    violated = pairs.beyond()
-    joined = blocks.partition.join(violated.j, violated.k)
-    too_large = [group for group in involved_groups(joined, violated) if len(group) > MOST_TOGETHER]
-    if too_large:
-        large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
-        violated = violated.take(np.flatnonzero(~large))
-    failures = []
-    for members, S, off in matrices(blocks.given, ratios.u, ratios.C, at, violated):
-        if not is_positive(S, off):
-            failures.append(Failure(members, *least_direction(S)))
-    return failures, too_large
 
 
 def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> Bracket:

@@ -124,21 +124,15 @@ class BlockProblem:
         the unpenalised coordinates alone; factors (s + f, r) are those of the blocks.
         """
         D, m1, free = len(self.problem.c), len(weights), self.free
-        rows, columns, entries = [self.penalised[partition.singles]], [np.arange(m1)], [weights]
-        if len(free):
-            rows.append(np.tile(free, m1))
-            columns.append(np.repeat(np.arange(m1), len(free)))
-            entries.append((intercepts @ self.basis.T).ravel())
+        alone = np.column_stack([weights, intercepts @ self.basis.T])
+        rows = np.column_stack([self.penalised[partition.singles], np.tile(free, (m1, 1))])
+        starts = np.arange(m1 + 1) * (1 + len(free))
+        parts = [scipy.sparse.csc_array((alone.ravel(), rows.ravel(), starts), shape=(D, m1))]
         places = [free, *(np.concatenate([self.penalised[block], free]) for block in partition.blocks)]
-        done = m1
         for place, U in zip(places, [rest, *factors], strict=True):
-            s, r = len(U) - len(self.basis.T), U.shape[1]
-            rows.append(np.repeat(place, r))
-            columns.append(np.tile(np.arange(done, done + r), len(place)))
-            entries.append(np.vstack([U[:s], self.basis @ U[s:]]).ravel())
-            done += r
-        triples = (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns)))
-        return scipy.sparse.csc_array(triples, shape=(D, done))
+            s = len(U) - len(self.basis.T)
+            parts.append(scatter(np.vstack([U[:s], self.basis @ U[s:]]), place, D))
+        return scipy.sparse.csc_array(scipy.sparse.hstack(parts))
 
     def multiplier(self, partition: Partition, C: list[Array]) -> scipy.sparse.csr_array:
         """Return the multipliers of the blocks as one sparse matrix in the problem's coordinates."""

@@ -18,16 +18,15 @@ from diffrac_cvx.certificates.proof import Pencil, proved_ratio
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.linear_algebra import EPS
-from diffrac_cvx.points.points import Columns
 
 
-class BlockData(NamedTuple):
-    """A problem and its blocks: the columns of each with F, and A + Diag(c)^2 on them."""
+class BlockData:
+    """A problem and the blocks of a partition: the columns of each with F, and A + Diag(c)^2 on them."""
 
-    problem: BlockProblem
-    partition: Partition
-    data: list[Columns]
-    right: list[Array]
+    def __init__(self, problem: BlockProblem, partition: Partition) -> None:
+        self.problem, self.partition = problem, partition
+        self.data = [problem.data_of(block) for block in partition.blocks]
+        self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
 
 
 def prove_block(blocks: BlockData, i: int, M: Array, C: Array, top: float, t: float, least: float) -> float:

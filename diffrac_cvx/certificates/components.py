@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import bracket, certify_in_one_pass
+from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.partitions import UNPENALISED
 from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.machine.memory import require_memory
@@ -12,13 +12,7 @@ from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.direction_problem import (
-    COPIES,
-    DirectionProblem,
-    Scaled,
-    direction_problem,
-    problem_by_rows,
-)
+from diffrac_cvx.problem.direction_problem import COPIES, direction_problem
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Labels, Result
 
@@ -91,17 +85,9 @@ def find_components(
     point = problem.best_scale(U)
     gap = 0.0  # not used where rtol is given
     if rtol is None:
-        gap = point.value - (V.lower if isinstance(V, Result) else bound_of_matrix(problem, point))
+        gap = point.value - (V.lower if isinstance(V, Result) else bracket_any(problem, point).lower)
     labels[np.flatnonzero(problem.c)] = label_components(problem, weights_at(point.q, gap), rtol)
     return labels
-
-
-def bound_of_matrix(problem: DirectionProblem, point: Scaled) -> float:
-    """Return the lower bound that a matrix of directions proves; of sparse columns, from a pass over the rows."""
-    problem = problem_by_rows(problem)
-    if problem.X.in_passes:
-        return certify_in_one_pass(problem, dense(point.U), None, guess=True).bounds.lower
-    return bracket(problem, point).lower
 
 
 def in_memory(X: Points) -> Points:

@@ -5,6 +5,7 @@ fitted to them, neither of which needs to be the best, show a bound to be false 
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import scipy.sparse.linalg
@@ -65,12 +66,7 @@ class Judged:
         """Return the signs of the leading vector of Y or XVX' about its mean; None where there is no such vector."""
         y = np.random.default_rng(0).standard_normal(len(self.X))
         for _ in range(POWER_STEPS):
-            if F is not None:
-                image = F @ (F.T @ y)
-            elif G is not None:
-                image = self.product(G, y)
-            else:
-                return None
+            image = F @ (F.T @ y) if F is not None else self.product(cast(Factor, G), y)
             size = float(np.linalg.norm(image))
             if not 0.0 < size < np.inf:
                 return None

@@ -181,9 +181,9 @@ def dual_on(
     def candidates(M: Array) -> Iterator[Array]:
         V = times(U, U.T)
         if given is not None:
-            yield clip_to_box(small, given)
-            yield closer_to_feasible(small, M, clip_to_box(small, given))
             start = clip_to_box(small, given)
+            yield start
+            yield closer_to_feasible(small, M, start)
         else:
             size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
             slack = np.clip(M - small.A, -small.box, small.box)

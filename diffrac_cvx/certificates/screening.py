@@ -196,10 +196,10 @@ class ScaledProducts(NamedTuple):
     rounding: float
 
 
-def scaled_columns(problem: BlockProblem, at: SchurComplement, *, single: bool = True) -> ScaledProducts:
+def scaled_columns(problem: BlockProblem, at: SchurComplement) -> ScaledProducts:
     """Return the products of pairs, in single precision where that is allowed, exact enough, and pays."""
     X, c = problem.rows.X, problem.c
-    rounding = single_rounding(problem, at) if single and X.in_memory else float("inf")
+    rounding = single_rounding(problem, at) if X.in_memory else float("inf")
     if rounding > SINGLE_ROUNDING:
         return ScaledProducts(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X.array() / c, at.K / c]).astype(np.float32)
@@ -247,12 +247,12 @@ def label_components(problem: DirectionProblem, weights: Weights, rtol: float | 
     radius = None if rtol is not None or at is None else radius_of_gap(split, at, weights, used)
     if at is None or (rtol is None and radius is None):
         return together
-    columns = scaled_columns(split, at, single=False)
     for block, rest in ranges_of_columns(m):
         off: Array | float = rtol or 0.0
+        sides = np.outer(split.c[block], split.c[rest])
         if radius is not None:
-            off = at.box + (1.0 + sum_error(n + 64)) * radius(block, rest) / np.outer(split.c[block], split.c[rest])
-        j, k = np.nonzero(~(np.abs(columns.products(block, rest)) + off < 1.0))
+            off = at.box + (1.0 + sum_error(n + 64)) * radius(block, rest) / sides
+        j, k = np.nonzero(~(np.abs(block_of(split, at, block, rest) / sides) + off < 1.0))
         labels = join_labels(labels, j + block.start, k + block.start)
     return number_by_first(labels)
 

@@ -11,23 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from diffrac_cvx.certificates.proof import (
-    clip_to_box,
-    prove_shift,
-    skip_zero_rows,
-)
+from diffrac_cvx.certificates.proof import clip_to_box, prove_shift, skip_zero_rows
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.linear_algebra import (
-    LARGE,
-    cholesky,
-    extreme_eigenpairs,
-    lanczos,
-    momentum,
-    symmetric,
-    times,
-)
+from diffrac_cvx.points.linear_algebra import LARGE, cholesky, extreme_eigenpairs, lanczos, momentum, symmetric, times
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
@@ -76,7 +64,9 @@ def candidate_matrices(
     yield from sign_patterns(problem, V, slack)
     if C_given is None and len(V) <= LARGE:
         for threshold in THRESHOLDS:
-            yield fit_matrix(problem, M, V, np.abs(V) <= threshold * size)
+            free = np.abs(V) <= threshold * size
+            start = np.where(free, slack, problem.box * np.sign(V))
+            yield fit_from(problem, M, V, start, FITTING_STEPS, free)
 
 
 def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
@@ -87,20 +77,8 @@ def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator
     yield slack
 
 
-def fit_matrix(problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
-    """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M, the others being signs of V."""
-    fixed = problem.A + np.diag(problem.c**2) - M
-    start = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
-    return fit_from(problem, M, V, start, FITTING_STEPS, free)
-
-
 def fit_from(
-    problem: DirectionProblem,
-    M: Array,
-    V: Array,
-    C: Array,
-    steps: int,
-    free: npt.NDArray[np.bool_] | bool = True,
+    problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int, free: npt.NDArray[np.bool_] | bool = True
 ) -> Array:
     """Fit the free entries of a multiplier to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 

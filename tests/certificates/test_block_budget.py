@@ -20,7 +20,6 @@ from diffrac_cvx.certificates.block_bounds import (
     Blocks,
     attempt,
     bracket_blocks,
-    check_pairs,
     prove,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
@@ -548,7 +547,7 @@ def component(split, table, u, t, partition, C):
     j, k = j[apart], k[apart]
     G = screening.block_of(split, at, slice(0, m), slice(0, m))[j, k]
     chosen = Pairs(j, k, G, np.zeros(len(j)))  # boxes of no size: S holds all of G
-    (found,) = matrices(blocks.given, ratios.u, ratios.C, at, chosen)
+    (found,) = matrices(blocks, ratios.u, ratios.C, at, chosen)
     order = found.members
     exact = np.array(
         [[-exact_pair(split, table, u, t, p, q) for q in range(m)] for p in range(m)], dtype=object
@@ -599,7 +598,7 @@ def test_the_matrix_of_a_component_of_sparse_columns_counts_the_row_that_is_adde
     one = np.zeros(1, dtype=int)
     G = screening.block_of(split, at, slice(0, m), slice(0, m))[0, 1]
     chosen = Pairs(one, one + 1, np.array([G]), np.zeros(1))
-    (found,) = matrices(blocks.given, u, [], at, chosen)
+    (found,) = matrices(blocks, u, [], at, chosen)
     X = exact_shifted(split.X)
     exact = -gram(X, fractions(u) - Fraction(1.2)) + np.diag(Fraction(1.2) * fractions(split.c) ** 2)
     off = size(fractions(found.S) - exact)
@@ -630,7 +629,7 @@ def test_the_matrix_of_a_block_is_that_of_its_definition():
     C, at = 0.5 * split.box_of(np.array([0, 1])), eliminate(split, u, 2.0)
     X, A = split.X.array()[:, :2], blocks.right[0][:2, :2]
     expected = 2.0 * (A + C) - X.T @ (u[:, None] * X) / 20 - at.K[:, :2].T @ at.K[:, :2]
-    found = block_matrix(blocks.given, u, C, at, 0)
+    found = block_matrix(blocks, u, C, at, 0)
     np.testing.assert_allclose(found, expected, atol=1e-14)
 
 
@@ -676,7 +675,8 @@ def test_the_bracket_by_blocks_is_what_is_proved_and_not_zero():
 def test_whoever_waits_is_asked_at_each_component():
     split = split_of(np.random.default_rng(0).standard_normal((20, 4)), c=0.2)
     blocks, at = Blocks(split, Partition(np.arange(4))), eliminate(split, np.full(20, 0.5), 1.0)
+    claim = BlockCertificate(BlockRatios(np.full(20, 0.5), 1.0, np.zeros(0), [], []), np.ones(20), 1.0)
     beyond, asked = Pairs(np.array([0, 2]), np.array([1, 3]), np.full(2, 0.6), np.full(2, 0.5)), []
     with time_budget.spend(time_budget.Budget(lambda: np.inf, lambda: asked.append(1))):
-        check_pairs(blocks, BlockRatios(np.full(20, 0.5), 1.0, np.zeros(0), [], []), at, beyond)
+        attempt(blocks, claim, at, beyond, None)
     assert len(asked) == 2

@@ -126,7 +126,7 @@ def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Scr
     if not weights.hold(~zero):
         return None
     used = np.where(zero, 0.0, weights.w)
-    fourth = problem.fourth_moments(used)
+    fourth = problem.squares.squares().row_sums(used) / len(used)  # mean w x_j^4
     floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)))
     lost = 1.0 + sum_error(problem.most_rows + 64)
     near, scale = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal)
@@ -202,7 +202,7 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
     look.  The pairs returned are those at the first t.
     """
     problem, ratios, t = blocks.problem, claim.ratios, claim.least_t
-    at = eliminate(problem, ratios.u, t) if np.isfinite(t) else None
+    at = eliminate(problem, ratios.u, t)
     if at is None:
         return Finding(None, empty_pairs(), [], [])
     found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t))
@@ -212,7 +212,7 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
         if finding.lower is not None or finding.too_large:
             break
         t = larger_t(blocks, ratios, t, finding.failures, STRETCH**i)
-        at = eliminate(problem, ratios.u, t) if np.isfinite(t) else None
+        at = eliminate(problem, ratios.u, t)
         if at is None:
             break
         if t <= safe:

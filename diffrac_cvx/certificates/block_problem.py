@@ -94,10 +94,6 @@ class BlockProblem:
         """Return the diagonal of X' Diag(u) X / n, shape (m,)."""
         return self.squares.row_sums(u) / len(u)
 
-    def fourth_moments(self, weights: Array) -> Array:
-        """Return mean_i weights_i x_ij^4, shape (m,)."""
-        return self.squares.squares().row_sums(weights) / len(weights)
-
     def data_of(self, block: Indices) -> Columns:
         """Return the columns of a block and those of F, (n, s + f)."""
         return self.X.columns(block).beside(self.F)

@@ -161,6 +161,5 @@ def bracket_rows(problem: DirectionProblem, U: Array, dual: Dual | None = None) 
     found = certify_in_one_pass(problem, U, C, guess=True)
     lower = found.bounds.lower
     if dual is not None and dual.u is not None:
-        u, inverse_mean = skip_zero_rows(problem, dual.u)
-        lower = max(lower, lower_bound(problem, u, inverse_mean, C))
+        lower = max(lower, lower_bound(problem, *skip_zero_rows(problem, dual.u), C))
     return Bracket(float(max(lower, 0.0)), found.bounds.upper)

@@ -36,8 +36,7 @@ class Partition:
     @cached_property
     def singles(self) -> Indices:
         """The coordinates in groups of one, increasing."""
-        alone = [group for group in self.groups if len(group) == 1]
-        return np.sort(np.concatenate(alone)) if alone else np.zeros(0, dtype=np.intp)
+        return np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
 
     @property
     def largest(self) -> int:

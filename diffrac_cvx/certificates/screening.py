@@ -84,11 +84,7 @@ class Scan(NamedTuple):
 
 
 def scan(
-    problem: BlockProblem,
-    labels: Labels,
-    at: SchurComplement,
-    share: float,
-    spread: ScreeningRadius | None,
+    problem: BlockProblem, labels: Labels, at: SchurComplement, share: float, spread: ScreeningRadius | None
 ) -> Scan:
     """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
 

@@ -128,10 +128,14 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0
     if not are_finite(M, C):
         return Blend(np.inf, 1.0, 0.0)
     off_M, right_error = off_M + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
-    ratio_at = ratios_of_large(M, C) if len(C) > LARGE else ratios(M, C)
+    large = len(C) > LARGE
+    lowest, ratio_at = ratios_of_large(M, C) if large else ratios(M, C)
 
     def with_rounding(blend: float) -> tuple[Blend, float]:
-        found = ratio_at(blend)
+        share = 1.0 - blend
+        least = 1.0 + share * lowest - (NEARLY if large else 0.0)
+        t = ratio_at(share) if least >= SINGULAR else np.inf
+        found = Blend(t, share, least if t < np.inf else SINGULAR)
         return found, found.t + 2.0 * (off_M + found.t * right_error) / found.least
 
     return least_over_blends(with_rounding)
@@ -168,34 +172,27 @@ def least_over_blends(at: Callable[[float], tuple[Blend, float]]) -> Blend:
     return best
 
 
-def ratios(M: Array, C: Array) -> Callable[[float], Blend]:
-    """Return the map from a blend to the least t with M <= t (I + (1 - blend) C), infinity where that is singular."""
+def ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
+    """Return the least eigenvalue of C, and the map from a share to the least t with M <= t (I + share C)."""
     shifts, Q = np.linalg.eigh(C)
     rotated = Q.T @ M @ Q
 
-    def ratio_at(blend: float) -> Blend:
-        right = 1.0 + (1.0 - blend) * shifts
-        least = float(right.min())
-        if least < SINGULAR:
-            return Blend(np.inf, 1.0 - blend, SINGULAR)
-        root = 1.0 / np.sqrt(right)
-        return Blend(top_eigenvalue(rotated * np.outer(root, root)), 1.0 - blend, least)
+    def ratio_at(share: float) -> float:
+        root = 1.0 / np.sqrt(1.0 + share * shifts)
+        return top_eigenvalue(rotated * np.outer(root, root))
 
-    return ratio_at
+    return float(shifts[0]), ratio_at
 
 
-def ratios_of_large(M: Array, C: Array) -> Callable[[float], Blend]:
-    """Return the same map without an eigendecomposition: by Lanczos steps and Cholesky factors."""
-    lowest = float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0])
+def ratios_of_large(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
+    """Return the same without an eigendecomposition: by Lanczos steps and Cholesky factors."""
 
-    def ratio_at(blend: float) -> Blend:
-        least = 1.0 + (1.0 - blend) * lowest - NEARLY
-        if least >= SINGULAR:
-            with suppress(np.linalg.LinAlgError):
-                return Blend(top_ratio(M, np.eye(len(C)) + (1.0 - blend) * C), 1.0 - blend, least)
-        return Blend(np.inf, 1.0 - blend, SINGULAR)
+    def ratio_at(share: float) -> float:
+        with suppress(np.linalg.LinAlgError):
+            return top_ratio(M, np.eye(len(C)) + share * C)
+        return np.inf
 
-    return ratio_at
+    return float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0]), ratio_at
 
 
 def top_ratio(M: Array, right: Array) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem
 from diffrac_cvx.certificates.block_proof import (
     BlockData,
     Pairs,
@@ -21,7 +21,6 @@ from diffrac_cvx.certificates.block_proof import (
 )
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.partitions import Indices
 from diffrac_cvx.certificates.proof import bound_at, is_positive
 from diffrac_cvx.certificates.screening import NEAR, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
 from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights

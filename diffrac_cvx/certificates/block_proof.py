@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates.block_problem import BlockProblem
-from diffrac_cvx.certificates.partitions import Indices, Partition
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition
 from diffrac_cvx.certificates.proof import Pencil, proved_ratio
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up, sum_error

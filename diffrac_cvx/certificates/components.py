@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
-from diffrac_cvx.certificates.partitions import UNPENALISED
+from diffrac_cvx.certificates.block_problem import UNPENALISED
 from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import in_unit_interval

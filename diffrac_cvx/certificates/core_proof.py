@@ -15,9 +15,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Gram
+from diffrac_cvx.certificates.block_problem import BlockProblem, Gram, Indices
 from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement
-from diffrac_cvx.certificates.partitions import Indices
 from diffrac_cvx.certificates.proof import succeeds
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, sum_error

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
+from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.block_proof import Pairs
 from diffrac_cvx.certificates.core_proof import (
     SIDE,
@@ -27,7 +28,6 @@ from diffrac_cvx.certificates.core_proof import (
 )
 from diffrac_cvx.certificates.direction_bounds import lower_bound
 from diffrac_cvx.certificates.lassos import lassos
-from diffrac_cvx.certificates.partitions import Indices
 from diffrac_cvx.certificates.proof import bound_at, clip_to_box, cost_of_excess
 from diffrac_cvx.certificates.screening import excess_pairs
 from diffrac_cvx.certificates.search import (

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem, join_labels, number_by_first
 from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement, cross_products, eliminate, empty_pairs
-from diffrac_cvx.certificates.partitions import Indices, join_labels, number_by_first
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
+from diffrac_cvx.certificates.block_problem import number_by_first
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.partitions import number_by_first
 from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.errors import DataError, LostError

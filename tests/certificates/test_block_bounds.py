@@ -28,9 +28,8 @@ from diffrac_cvx.certificates.block_bounds import (
     spread_of,
     whiten,
 )
-from diffrac_cvx.certificates.block_problem import factor_by_blocks
+from diffrac_cvx.certificates.block_problem import Partition, factor_by_blocks
 from diffrac_cvx.certificates.block_proof import eliminate, single_ratios
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.screening import largest_safe_t, scan
 from diffrac_cvx.certificates.search import blended_ratio
 from diffrac_cvx.points.checks import as_data

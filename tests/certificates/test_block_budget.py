@@ -22,7 +22,7 @@ from diffrac_cvx.certificates.block_bounds import (
     bracket_blocks,
     prove,
 )
-from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.block_proof import (
     Pairs,
     SchurComplement,
@@ -31,7 +31,6 @@ from diffrac_cvx.certificates.block_proof import (
     matrices,
     single_ratios,
 )
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import proved_ratio
 from diffrac_cvx.certificates.screening import ScreeningRadius, largest_safe_t, scan
 from diffrac_cvx.machine import time_budget

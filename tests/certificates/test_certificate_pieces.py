@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, label_proof
+from diffrac_cvx.certificates.block_problem import Partition, join_labels, number_by_first
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
-from diffrac_cvx.certificates.partitions import Partition, join_labels, number_by_first
 from diffrac_cvx.certificates.proof import (
     LARGEST,
     Pencil,

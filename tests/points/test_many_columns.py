@@ -6,9 +6,8 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
-from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_problem import block_problem, join_labels
 from diffrac_cvx.certificates.block_proof import eliminate
-from diffrac_cvx.certificates.partitions import join_labels
 from diffrac_cvx.certificates.screening import ScreeningRadius, label_components, scan, weights_at
 from diffrac_cvx.points.checks import as_data
 

@@ -16,10 +16,9 @@ from diffrac_cvx.certificates.block_bounds import (
     larger_t,
     prove,
 )
-from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.block_proof import Pairs, eliminate, empty_pairs
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.screening import look_again
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
+from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.core_proof import Core
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.outwards import (
@@ -24,7 +25,6 @@ from diffrac_cvx.certificates.outwards import (
     join,
     look_outside,
 )
-from diffrac_cvx.certificates.partitions import Indices
 from diffrac_cvx.certificates.search import closer_to_feasible
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points

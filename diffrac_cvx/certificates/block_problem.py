@@ -177,7 +177,7 @@ class BlockProblem:
         alone = np.column_stack([weights, intercepts @ self.basis.T])
         rows = np.column_stack([self.penalised[partition.singles], np.tile(free, (m1, 1))])
         starts = np.arange(m1 + 1) * (1 + len(free))
-        parts = [scipy.sparse.csc_array((alone.ravel(), rows.ravel(), starts), shape=(D, m1))]
+        parts: list[Sparse] = [scipy.sparse.csc_array((alone.ravel(), rows.ravel(), starts), shape=(D, m1))]
         places = [free, *(np.concatenate([self.penalised[block], free]) for block in partition.blocks)]
         for place, U in zip(places, [rest, *factors], strict=True):
             s = len(U) - len(self.basis.T)

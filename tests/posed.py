@@ -56,7 +56,3 @@ def drop_beside_the_largest(X, a):
     _, singular, right = np.linalg.svd(X / a, full_matrices=False)
     keep = singular > 8 * X.shape[1] * EPS * max(singular[0], 1.0)
     return RidgeWhitener((right[keep] / a).T / np.sqrt(singular[keep] ** 2 + 1.0))
-
-
-def quiet():
-    """Nobody to ask whether to go on."""

@@ -1,6 +1,6 @@
 """Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
 
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,27 +19,16 @@ from diffrac_cvx.certificates.block_proof import (
     prove_block,
     single_ratios,
 )
-from diffrac_cvx.certificates.direction_bounds import Dual, bracket
+from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import bound_at, is_positive
-from diffrac_cvx.certificates.row_bounds import bracket_rows
 from diffrac_cvx.certificates.screening import NEAR, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
-from diffrac_cvx.certificates.search import FLOORS, blended_ratio, candidate_matrices
-from diffrac_cvx.machine import time_budget
+from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.linear_algebra import (
-    EPS,
-    LARGE,
-    eigh,
-    extreme_eigenpairs,
-    symmetric,
-    times,
-    whitener_of_gram,
-)
-from diffrac_cvx.points.points import Poll
+from diffrac_cvx.points.linear_algebra import EPS, LARGE, eigh, extreme_eigenpairs, symmetric, times, whitener_of_gram
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_by_rows
 from diffrac_cvx.problem.result import Bracket, Labels
@@ -52,27 +41,13 @@ STRETCH = 1.4  # of each step to a larger t after the first
 
 
 class BlockRatios(NamedTuple):
-    """Largest generalised eigenvalues of (M, A + C + Diag(c)^2) on single coordinates and on blocks, at weights u.
+    """Largest generalised eigenvalues of (M, A + C + Diag(c)^2) on single coordinates and on blocks, at weights u."""
 
-    Attributes
-    ----------
-    u : (n,) array
-        Weights of the rows.
-    inverse_mean : float
-        mean(1/u).
-    single : (m1,) array
-        Those of the single coordinates, each with F.
-    block : list of float
-        Those of the blocks, each with F.
-    C : list of (s, s) array
-        The multipliers with which they hold: those given, shrunk where A + C is nearly singular.
-    """
-
-    u: Array
-    inverse_mean: float
-    single: Array
-    block: list[float]
-    C: list[Array]
+    u: Array  # (n,), weights of the rows
+    inverse_mean: float  # mean(1/u)
+    single: Array  # (m1,), those of the single coordinates, each with F
+    block: list[float]  # those of the blocks, each with F
+    C: list[Array]  # (s, s) each, with which they hold: those given, shrunk where A + C is nearly singular
 
     @property
     def largest(self) -> float:
@@ -85,63 +60,48 @@ class BlockRatios(NamedTuple):
         return bound_at(self.largest, self.inverse_mean)
 
 
-class Blocks:
+class Blocks(BlockData):
     """The blocks of a partition with what every certificate needs of them."""
 
-    def __init__(self, problem: BlockProblem, partition: Partition) -> None:
-        self.problem, self.partition = problem, partition
-        self.data = [problem.data_of(block) for block in partition.blocks]
-        self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
-        self.given = BlockData(problem, partition, self.data, self.right)
-        self.whiteners = [whiten(right) for right in self.right]
+    @cached_property
+    def whiteners(self) -> list[Array]:
+        """The W of each block with W' right W = I."""
+        return [whiten(right) for right in self.right]
 
     def ratios(self, q: Array, C: list[Array]) -> BlockRatios:
         """Return the ratios at u = 1/sqrt(q), q kept above the floor with which the bound is best."""
-        best: BlockRatios | None = None
-        whole = self.problem.problem
-        zero = whole.zero_rows
-        for floor in FLOORS:
-            u = whole.inverse_roots(q, floor)
-            found = self.ratios_at(np.where(zero, 0.0, u), whole.mean_inverse(u), C)
-            if best is None or found.bound > best.bound:
-                best = found
-            if not whole.has_small_energies(q):
-                break
-        assert best is not None  # there is at least one floor
-        return best
+        found = (self.ratios_at(u, inverse_mean, C) for u, inverse_mean in candidate_weights(self.problem.problem, q))
+        return max(found, key=lambda ratios: ratios.bound)
 
     def ratios_at(self, u: Array, inverse_mean: float, C: list[Array]) -> BlockRatios:
         """Return the ratios at weights u of the rows."""
         single = single_ratios(self.problem, u, self.partition.singles)
-        largest, shrunk, top = [], [], self.problem.problem.largest_weight(u)
-        for i, (data, matrix) in enumerate(zip(self.data, C, strict=True)):
-            t, multiplier = self.block_ratio(i, symmetric(data.moment(u)), matrix, top)
-            largest.append(t)
-            shrunk.append(multiplier)
-        return BlockRatios(u, inverse_mean, single, largest, shrunk)
+        top = self.problem.problem.largest_weight(u)
+        pairs = zip(self.data, C, strict=True)
+        found = [self.block_ratio(i, symmetric(data.moment(u)), C0, top) for i, (data, C0) in enumerate(pairs)]
+        return BlockRatios(u, inverse_mean, single, [t for t, _ in found], [shrunk for _, shrunk in found])
 
     def block_ratio(self, i: int, M: Array, C: Array, top: float) -> tuple[float, Array]:
         """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved; and C shrunk, where that makes t smaller.
 
         The weights of the rows in M are top at most.
         """
-        time_budget.poll()
+        poll()
         W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
         off_M = size * self.problem.moment_error(block, M, top)
         off_right = size * self.problem.right_error(block, self.right[i])
         inside = symmetric(times(W[:s].T, times(C, W[:s])))
         found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, off_M, off_right)
-        right = self.right[i].copy()
-        right[:s, :s] += found.share * C
+        right, shrunk = self.right[i].copy(), found.share * C
+        right[:s, :s] += shrunk
         values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
-        shrunk = found.share * C
-        return prove_block(self.given, i, M, shrunk, top, found.t, float(values[0])), shrunk
+        return prove_block(self, i, M, shrunk, top, found.t, float(values[0])), shrunk
 
 
 def whiten(right: Array) -> Array:
     """Return W with W' right W = I for a positive semidefinite matrix; null directions, where M is null too, go."""
-    time_budget.poll()
+    poll()
     W = whitener_of_gram(right) if len(right) > LARGE // 2 else None
     if W is not None:
         return W
@@ -165,7 +125,7 @@ def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Scr
     if not weights.hold(~zero):
         return None
     used = np.where(zero, 0.0, weights.w)
-    fourth = problem.fourth_moments(used)
+    fourth = problem.squares.squares().row_sums(used) / len(used)  # mean w x_j^4
     floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)))
     lost = 1.0 + sum_error(problem.most_rows + 64)
     near, scale = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal)
@@ -197,27 +157,13 @@ class Failure(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What one look at all pairs found.
+    """What one look at all pairs found."""
 
-    Attributes
-    ----------
-    lower : float or None
-        The proved bound.
-    pairs : Pairs
-        Pairs in different groups, near their box or beyond it.
-    failures : list of Failure
-        Where the bound does not hold.
-    too_large : list of arrays
-        Components too large to be looked at.
-    proved : (m,) array of int, or None
-        Components that are proved, where there is a bound.
-    """
-
-    lower: float | None
-    pairs: Pairs
-    failures: list[Failure]
-    too_large: list[Indices]
-    proved: Labels | None = None
+    lower: float | None  # the bound, where it is proved
+    pairs: Pairs  # in different groups, near their box or beyond it
+    failures: list[Failure]  # where the bound does not hold
+    too_large: list[Indices]  # components too large to be looked at
+    proved: Labels | None = None  # (m,), components that are proved, where there is a bound
 
     @property
     def failing(self) -> Indices:
@@ -248,39 +194,52 @@ class BlockCertificate(NamedTuple):
         return self.ratios.largest * (1.0 + 1e-10)
 
 
-def prove(blocks: Blocks, claim: BlockCertificate, tries: int, poll: Poll) -> Finding:
+def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
     """Prove a lower bound from one look at all pairs in different groups, at the least t at which that succeeds.
 
     Pairs near their boxes are kept, those with |G_jk| > NEAR t c_j c_k, so that larger t, up to so many, need no other
     look.  The pairs returned are those at the first t.
     """
     problem, ratios, t = blocks.problem, claim.ratios, claim.least_t
-    at = eliminate(problem, ratios.u, t) if np.isfinite(t) else None
+    at = eliminate(problem, ratios.u, t)
     if at is None:
         return Finding(None, empty_pairs(), [], [])
-    found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t), poll)
-    first = attempt(blocks, claim, at, found.pairs, found.proved, poll)
+    found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t))
+    first = attempt(blocks, claim, at, found.pairs, found.proved)
     finding, safe = first, largest_safe_t(problem, t)
     for i in range(tries):
         if finding.lower is not None or finding.too_large:
             break
         t = larger_t(blocks, ratios, t, finding.failures, STRETCH**i)
-        at = eliminate(problem, ratios.u, t) if np.isfinite(t) else None
+        at = eliminate(problem, ratios.u, t)
         if at is None:
             break
         if t <= safe:
-            pairs = look_again(problem, at, found.pairs, poll)
+            pairs = look_again(problem, at, found.pairs)
         else:
-            pairs = scan(problem, blocks.partition.labels, at, 1.0, None, poll).pairs
-        finding = attempt(blocks, claim, at, pairs, None, poll)
+            pairs = scan(problem, blocks.partition.labels, at, 1.0, None).pairs
+        finding = attempt(blocks, claim, at, pairs, None)
     return first._replace(lower=finding.lower, proved=finding.proved)
 
 
 def attempt(
-    blocks: Blocks, claim: BlockCertificate, at: SchurComplement, pairs: Pairs, proved: Labels | None, poll: Poll
+    blocks: Blocks, claim: BlockCertificate, at: SchurComplement, pairs: Pairs, proved: Labels | None
 ) -> Finding:
-    """Return the bound at t if S is positive semidefinite there, or where it is not."""
-    failures, too_large = check_pairs(blocks, claim.ratios, at, pairs, poll)
+    """Return the bound at t if S is positive semidefinite on all components that pairs beyond their box make.
+
+    Else it returns those where it is not, and those too large to be looked at.
+    """
+    violated = pairs.beyond()
+    joined = blocks.partition.join(violated.j, violated.k)
+    too_large = [group for group in involved_groups(joined, violated) if len(group) > MOST_TOGETHER]
+    if too_large:
+        large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
+        violated = violated.take(np.flatnonzero(~large))
+    failures = [
+        Failure(members, *least_direction(S))
+        for members, S, off in matrices(blocks, claim.ratios.u, claim.ratios.C, at, violated)
+        if not is_positive(S, off)
+    ]
     if failures or too_large:
         return Finding(None, pairs, failures, too_large)
     return Finding(claim.bound(at.t), pairs, [], [], proved)
@@ -299,27 +258,6 @@ def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failu
     return largest
 
 
-def check_pairs(
-    blocks: Blocks, ratios: BlockRatios, at: SchurComplement, pairs: Pairs, poll: Poll
-) -> tuple[list[Failure], list[Indices]]:
-    """Return where S is not positive semidefinite on the components that pairs beyond their box make, and the rest.
-
-    The rest are components too large to be looked at.
-    """
-    violated = pairs.beyond()
-    joined = blocks.partition.join(violated.j, violated.k)
-    too_large = [group for group in involved_groups(joined, violated) if len(group) > MOST_TOGETHER]
-    if too_large:
-        large = np.isin(joined.labels[violated.j], [joined.labels[group[0]] for group in too_large])
-        violated = violated.take(np.flatnonzero(~large))
-    failures = []
-    for members, S, off in matrices(blocks.given, ratios.u, ratios.C, at, violated):
-        poll()
-        if not is_positive(S, off):
-            failures.append(Failure(members, *least_direction(S)))
-    return failures, too_large
-
-
 def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> Bracket:
     """Bracket the optimum of (15) from a sparse factor of V, and multipliers inside its blocks, if there are any."""
     if point.value > 1.0 - LEAST_GAIN:
@@ -333,7 +271,7 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
     if C is None:
         ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
-    lower = prove(blocks, BlockCertificate(ratios, point.q, point.value), 3, lambda: None).lower or 0.0
+    lower = prove(blocks, BlockCertificate(ratios, point.q, point.value), 3).lower or 0.0
     return Bracket(float(max(lower, 0.0)), float(point.value))
 
 

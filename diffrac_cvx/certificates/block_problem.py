@@ -1,4 +1,4 @@
-"""Problem (15) with V block diagonal: single coordinates, blocks of them, and coordinates that are in every block."""
+"""Coordinates in groups, and problem (15) with V zero between them; coordinates without an l1 weight are in all."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
@@ -16,8 +16,59 @@ from diffrac_cvx.points.floating_point import Whitening, round_up, rounding_of_w
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
 from diffrac_cvx.points.points import Columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of, with_sums
+from diffrac_cvx.problem.result import Labels
 
 Indices = npt.NDArray[np.signedinteger[Any]]
+UNPENALISED = -1  # the label of a coordinate in no group
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Coordinates in groups: blocks of two or more, and single ones."""
+
+    labels: Indices
+
+    @cached_property
+    def groups(self) -> tuple[Indices, ...]:
+        """Coordinates by label, each group increasing."""
+        order = np.argsort(self.labels, kind="stable")
+        ends = np.flatnonzero(np.diff(self.labels[order])) + 1
+        return tuple(np.split(order, ends))
+
+    @cached_property
+    def blocks(self) -> tuple[Indices, ...]:
+        """The groups of two or more."""
+        return tuple(group for group in self.groups if len(group) > 1)
+
+    @cached_property
+    def singles(self) -> Indices:
+        """The coordinates in groups of one, increasing."""
+        return np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
+
+    @property
+    def largest(self) -> int:
+        """Size of the largest group."""
+        return max((len(group) for group in self.groups), default=0)
+
+    def join(self, j: Indices, k: Indices) -> "Partition":
+        """Return the partition in which the groups of these pairs of coordinates are joined."""
+        return Partition(np.unique(join_labels(self.labels, j, k), return_inverse=True)[1])
+
+
+def join_labels(labels: Labels, j: Indices, k: Indices) -> Labels:
+    """Return the labels with the groups of these pairs of coordinates joined."""
+    size = int(labels.max(initial=-1)) + 1
+    graph = scipy.sparse.coo_array((np.ones(len(j), dtype=bool), (labels[j], labels[k])), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1][labels])
+
+
+def number_by_first(labels: Labels) -> Labels:
+    """Return labels >= 0 numbered from 0 by first appearance; -1 stays."""
+    numbered = np.full(len(labels), UNPENALISED)
+    some = labels >= 0
+    _, first, inverse = np.unique(labels[some], return_index=True, return_inverse=True)
+    numbered[some] = np.argsort(np.argsort(first))[inverse]
+    return numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,37 +77,18 @@ class BlockProblem:
 
     A matrix V that is zero between blocks is a sum of positive semidefinite matrices, one for each block with the
     unpenalised coordinates, for the graph of its entries is chordal.
-
-    Attributes
-    ----------
-    X : Columns
-        (n, m), the penalised columns.
-    F : (n, f) array
-        The unpenalised ones, in coordinates in which A is the identity on them.
-    a, c : (m,) array
-        Ridge and weights.
-    basis : (f0, f) array
-        The problem's unpenalised coordinates from those of F.
-    penalised, free : (m,) and (f0,) array of int
-        Which coordinates of the problem they are.
-    problem : DirectionProblem
-        The problem.
-    whitened : Whitening
-        How exact the coordinates of F are.
-    gram : Gram, optional
-        The rows that A is of; None where they are those of X and F.
     """
 
-    X: Columns
-    F: Array
-    a: Array
-    c: Array
-    basis: Array
-    penalised: Indices
-    free: Indices
+    X: Columns  # (n, m), the penalised columns
+    F: Array  # (n, f), the unpenalised ones, in coordinates in which A is the identity on them
+    a: Array  # (m,), ridge
+    c: Array  # (m,), weights of the l1 part
+    basis: Array  # (f0, f), the problem's unpenalised coordinates from those of F
+    penalised: Indices  # (m,), which coordinates of the problem they are
+    free: Indices  # (f0,)
     problem: DirectionProblem
-    whitened: Whitening
-    gram: "Gram | None" = None
+    whitened: Whitening  # how exact the coordinates of F are
+    gram: "Gram | None" = None  # the rows that A is of; None where they are those of X and F
 
     def data_error(self, columns: Indices | slice) -> Array:
         """Return how far columns may be from the exact ones, in the Euclidean norm over sqrt(n), shape (m,)."""
@@ -116,10 +148,6 @@ class BlockProblem:
         """Return the diagonal of X' Diag(u) X / n, shape (m,)."""
         return self.squares.row_sums(u) / len(u)
 
-    def fourth_moments(self, weights: Array) -> Array:
-        """Return mean_i weights_i x_ij^4, shape (m,)."""
-        return self.squares.squares().row_sums(weights) / len(weights)
-
     def data_of(self, block: Indices) -> Columns:
         """Return the columns of a block and those of F, (n, s + f)."""
         return self.X.columns(block).beside(self.F)
@@ -146,21 +174,15 @@ class BlockProblem:
         the unpenalised coordinates alone; factors (s + f, r) are those of the blocks.
         """
         D, m1, free = len(self.problem.c), len(weights), self.free
-        rows, columns, entries = [self.penalised[partition.singles]], [np.arange(m1)], [weights]
-        if len(free):
-            rows.append(np.tile(free, m1))
-            columns.append(np.repeat(np.arange(m1), len(free)))
-            entries.append((intercepts @ self.basis.T).ravel())
+        alone = np.column_stack([weights, intercepts @ self.basis.T])
+        rows = np.column_stack([self.penalised[partition.singles], np.tile(free, (m1, 1))])
+        starts = np.arange(m1 + 1) * (1 + len(free))
+        parts: list[Sparse] = [scipy.sparse.csc_array((alone.ravel(), rows.ravel(), starts), shape=(D, m1))]
         places = [free, *(np.concatenate([self.penalised[block], free]) for block in partition.blocks)]
-        done = m1
         for place, U in zip(places, [rest, *factors], strict=True):
-            s, r = len(U) - len(self.basis.T), U.shape[1]
-            rows.append(np.repeat(place, r))
-            columns.append(np.tile(np.arange(done, done + r), len(place)))
-            entries.append(np.vstack([U[:s], self.basis @ U[s:]]).ravel())
-            done += r
-        triples = (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns)))
-        return scipy.sparse.csc_array(triples, shape=(D, done))
+            s = len(U) - len(self.basis.T)
+            parts.append(scatter(np.vstack([U[:s], self.basis @ U[s:]]), place, D))
+        return scipy.sparse.csc_array(scipy.sparse.hstack(parts))
 
     def multiplier(self, partition: Partition, C: list[Array]) -> scipy.sparse.csr_array:
         """Return the multipliers of the blocks as one sparse matrix in the problem's coordinates."""

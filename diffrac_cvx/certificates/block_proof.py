@@ -12,22 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.certificates.block_problem import BlockProblem
-from diffrac_cvx.certificates.partitions import Indices, Partition
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition
 from diffrac_cvx.certificates.proof import Pencil, proved_ratio
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.linear_algebra import EPS
-from diffrac_cvx.points.points import Columns
 
 
-class BlockData(NamedTuple):
-    """A problem and its blocks: the columns of each with F, and A + Diag(c)^2 on them."""
+class BlockData:
+    """A problem and the blocks of a partition: the columns of each with F, and A + Diag(c)^2 on them."""
 
-    problem: BlockProblem
-    partition: Partition
-    data: list[Columns]
-    right: list[Array]
+    def __init__(self, problem: BlockProblem, partition: Partition) -> None:
+        self.problem, self.partition = problem, partition
+        self.data = [problem.data_of(block) for block in partition.blocks]
+        self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
 
 
 def prove_block(blocks: BlockData, i: int, M: Array, C: Array, top: float, t: float, least: float) -> float:
@@ -102,30 +100,14 @@ def empty_pairs() -> Pairs:
 
 
 class SchurComplement(NamedTuple):
-    """Schur complement of F at t, and what rounding may change.
-
-    Attributes
-    ----------
-    t : float
-        The t of the bound.
-    gram_weights : array
-        Weights of the rows, (u - t)/n where A is of the rows of X.
-    K : (f, m) array
-        S_jF S_FF^-1 S_Fk = K_j'K_k.
-    roundings : float
-        Relative error of the sums.
-    condition : float
-        By how much more K_j'K_k may be off.
-    box : float
-        What G_jk may be off, over c_j c_k.
-    """
+    """Schur complement of F at t, the t of the bound, and what rounding may change."""
 
     t: float
-    gram_weights: Array
-    K: Array
-    roundings: float = 0.0
-    condition: float = 1.0
-    box: float = 0.0
+    gram_weights: Array  # of the rows, (u - t)/n where A is of the rows of X
+    K: Array  # (f, m), S_jF S_FF^-1 S_Fk = K_j'K_k
+    roundings: float = 0.0  # relative error of the sums
+    condition: float = 1.0  # by how much more K_j'K_k may be off
+    box: float = 0.0  # what G_jk may be off, over c_j c_k
 
     @property
     def side(self) -> float:
@@ -182,9 +164,8 @@ def matrices(
 ) -> Iterator[ComponentMatrix]:
     """Yield, for each component that the pairs make of the groups, S = t (A + C + Diag(c)^2) - M - K'K on it.
 
-    The bound on its rounding comes with it.
-
-    Between the groups C is G/t clipped to its box, so that S is minus the pairs' excess there.
+    The bound on its rounding comes with it.  Between the groups C is G/t clipped to its box, so that S is minus the
+    pairs' excess there.
     """
     problem, partition = blocks.problem, blocks.partition
     joined = partition.join(pairs.j, pairs.k)

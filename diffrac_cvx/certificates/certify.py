@@ -9,10 +9,7 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import factor_by_blocks
 from diffrac_cvx.certificates.contradictions import require_consistent
-from diffrac_cvx.certificates.direction_bounds import (
-    Dual,
-    bound_by_dual,
-)
+from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value

@@ -3,9 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.partitions import UNPENALISED
-from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
+from diffrac_cvx.certificates.block_bounds import bracket_any
+from diffrac_cvx.certificates.block_problem import UNPENALISED
 from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import in_unit_interval
@@ -13,19 +12,9 @@ from diffrac_cvx.points.factors import Sparse, dense, is_sparse
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.direction_problem import (
-    COPIES,
-    DirectionProblem,
-    Scaled,
-    direction_problem,
-    problem_by_rows,
-)
+from diffrac_cvx.problem.direction_problem import COPIES, direction_problem
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Labels, Result
-
-COLUMNS = 512  # of X that are multiplied with all others at a time
-LEAST_GAP = 1e-13  # gaps below are rounding
-LEAST_ROOT = 1e-40  # sqrt(q) of a row: below, the fourth powers of its entries are too small to be numbers
 
 
 @in_range()
@@ -93,31 +82,16 @@ def find_components(
     labels = np.full(points.X.shape[1], UNPENALISED)
     if not problem.has_l1:
         return labels
-    penalised = np.flatnonzero(problem.c)
     point = problem.best_scale(U)
     gap = 0.0  # not used where rtol is given
     if rtol is None:
-        gap = point.value - (V.lower if isinstance(V, Result) else bound_of_matrix(problem, point))
-    labels[penalised] = label_components(problem, weights_at(point.q, gap), penalised, rtol)
+        gap = point.value - (V.lower if isinstance(V, Result) else bracket_any(problem, point).lower)
+    labels[np.flatnonzero(problem.c)] = label_components(problem, weights_at(point.q, gap), rtol)
     return labels
 
 
-def bound_of_matrix(problem: DirectionProblem, point: Scaled) -> float:
-    """Return the lower bound that a matrix of directions proves; of sparse columns, from a pass over the rows."""
-    problem = problem_by_rows(problem)
-    if problem.X.in_passes:
-        return certify_in_one_pass(problem, dense(point.U), None, guess=True).bounds.lower
-    return bracket(problem, point).lower
-
-
 def in_memory(X: Points) -> Points:
-    """Return data without the chunks of a dask array: all rows are looked at together.
-
-    Raises
-    ------
-    ResourceError
-        If they do not fit.
-    """
+    """Return data without the chunks of a dask array, ResourceError if they do not fit: all rows are needed at once."""
     if not X.in_passes:
         return X
     n, d = X.shape

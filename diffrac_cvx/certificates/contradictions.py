@@ -5,6 +5,7 @@ fitted to them, neither of which needs to be the best, show a bound to be false 
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import scipy.sparse.linalg
@@ -26,13 +27,7 @@ ROUNDS = 4  # in which the l1 part is replaced by a ridge
 
 
 def require_consistent(lower: float, cost: float, what: str) -> None:
-    """Raise where something costs less than a lower bound on its cost.
-
-    Raises
-    ------
-    ContradictionError
-        With both numbers.
-    """
+    """Raise ContradictionError, with both numbers, where something costs less than a lower bound on its cost."""
     if lower > cost:
         raise ContradictionError(
             f"{what} cost at most {cost!r}, less than the lower bound {lower!r}: it is not one for these data, nu, "
@@ -44,19 +39,9 @@ def require_consistent(lower: float, cost: float, what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Eq. (9) in the user's units: what is needed to find labels that cost little.
+    """Eq. (9) in the user's units: what is needed to find labels that cost little."""
 
-    Attributes
-    ----------
-    X : Points
-        (n, d), centred.
-    nu : float
-        Weight of the imbalance.
-    penalty : Penalty
-        Weights a and c.
-    """
-
-    X: Points
+    X: Points  # (n, d), centred
     nu: float
     penalty: Penalty
 
@@ -81,12 +66,7 @@ class Judged:
         """Return the signs of the leading vector of Y or XVX' about its mean; None where there is no such vector."""
         y = np.random.default_rng(0).standard_normal(len(self.X))
         for _ in range(POWER_STEPS):
-            if F is not None:
-                image = F @ (F.T @ y)
-            elif G is not None:
-                image = self.product(G, y)
-            else:
-                return None
+            image = F @ (F.T @ y) if F is not None else self.product(cast(Factor, G), y)
             size = float(np.linalg.norm(image))
             if not 0.0 < size < np.inf:
                 return None

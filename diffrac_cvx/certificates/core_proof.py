@@ -5,7 +5,7 @@ for some C in its box.  P is S on the core and T = M - t A between the core and 
 leaves e = t C - T of S, and the core is eliminated.  Among the coordinates outside, t C is what is left of M - t A
 clipped to its box, so that S is a diagonal less the sparse excess of correlated pairs.  It is positive definite if it
 is diagonally dominant; where some rows are not, they are factorised, with the Schur complement of the others bounded by
-their dominance.  No matrix of the size of all coordinates is made.  `outside` chooses C, in plain floating point.
+their dominance.  No matrix of the size of all coordinates is made.  `outwards` chooses C, in plain floating point.
 """
 
 from functools import cached_property
@@ -31,16 +31,9 @@ SIDE = 1.0 - 8.0 * UNIT  # of a box, so that rounding leaves C inside it
 class Core:
     """The coordinates from which a bound starts, C on them, and the coordinates outside.
 
-    Parameters
-    ----------
-    problem : DirectionProblem
-        The problem, its X an array or sparse columns.
-    chosen : (w,) array of int
-        The core, increasing; it holds every coordinate without an l1 weight.
-    C : (w, w) array
-        The multiplier on the core, 0 on its diagonal; clipped to its box here.
-    excess : float
-        By what part the ridge, the l1 part and C are made larger: bounds are of that problem.
+    Those chosen, increasing, hold every coordinate without an l1 weight; X is an array or sparse columns.  C, (w, w)
+    and 0 on its diagonal, is clipped to its box here.  The ridge, the l1 part and C are made larger by the part
+    `excess`: bounds are of that problem.
     """
 
     def __init__(self, problem: DirectionProblem, chosen: Indices, C: Array, excess: float = 0.0) -> None:
@@ -110,27 +103,13 @@ class CoreSums(NamedTuple):
 
 
 class Eliminated(NamedTuple):
-    """S outside the core after the core is eliminated, at t.
+    """S outside the core after the core is eliminated, at t."""
 
-    Attributes
-    ----------
-    at : SchurComplement
-        K, of which K'K is taken from S outside.
-    L : (w, w) array
-        Lower triangular, with LL' = S on the core, nearly.
-    C : (w, m) array
-        The multiplier between the core and the others.
-    diagonal : (m,) array
-        The diagonal of what is left.
-    slack : float
-        How far S and what is left may be off, all rounding included: it has to be above the slack.
-    """
-
-    at: SchurComplement
-    L: Array
-    C: Array
-    diagonal: Array
-    slack: float
+    at: SchurComplement  # K, of which K'K is taken from S outside
+    L: Array  # (w, w), lower triangular, with LL' = S on the core, nearly
+    C: Array  # (w, m), the multiplier between the core and the others
+    diagonal: Array  # (m,), of what is left
+    slack: float  # how far S and what is left may be off, all rounding included: it has to be above the slack
 
 
 def sums_of_core(core: Core, u: Array, t: float) -> CoreSums | None:

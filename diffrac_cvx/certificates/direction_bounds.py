@@ -1,4 +1,7 @@
-"""Brackets in the space of directions: what any factor of V proves about (15) and (21), in closed form."""
+"""Brackets in the space of directions: what any factor of V proves about (15) and (21), in closed form.
+
+Of many rows one pass makes sums that do not grow with their number, and they prove both sides.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,17 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.certificates.proof import (
+    OF_MEANS,
     Moment,
     bound_at,
     bound_normalized,
     clip_to_box,
     moment_at,
+    moment_of_sums,
     multiplier_in_box,
     prove,
     skip_zero_rows,
     value_normalized,
 )
 from diffrac_cvx.certificates.search import (
+    FLOORS,
     blended_ratio,
     candidate_matrices,
     candidate_weights,
@@ -29,8 +35,9 @@ from diffrac_cvx.certificates.search import (
 )
 from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.factors import Factor, dense, is_sparse
 from diffrac_cvx.points.floating_point import UNIT, round_up
+from diffrac_cvx.points.linear_algebra import symmetric
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
 from diffrac_cvx.problem.result import Bracket
 
@@ -113,3 +120,46 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
             found = normalized_multiplier(problem, half, C, off_M)
             lower = max(lower, bound_normalized(inverse_mean, found))
     return Bracket(float(max(lower, -1.0)), float(upper))
+
+
+class Pass(NamedTuple):
+    """What one pass over all rows gives, at a factor at its best scale."""
+
+    point: Scaled  # the factor, the objective, and the energies
+    C: Array | None  # (D, D), the multiplier
+    floor: float  # the smallest energy used in u = 1/sqrt(max(q, floor))
+    M: Array  # (D, D), X' Diag(u) X / n
+    bounds: Bracket  # proved, with the multiplier given
+
+
+def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None, guess: bool = False) -> Pass:
+    """Return what one pass over all rows proves and gives at a factor.
+
+    With `guess` the multipliers tried are those of `bracket`, else the one given and that moved closer to feasible.
+    """
+    n = len(problem.X)
+    floors = np.array(FLOORS) * max(float(np.sum(U * (problem.A @ U))), 1e-300)  # of the mean energy, or a little more
+    sums = problem.X.sums_at(U, floors)
+    gain, cost = sums.roots / n, problem.cost(U, float(sums.squares / n))
+    point = problem.at_best_scale(U, gain, cost)
+    multiple = gain / cost if point.value < 1.0 else 1.0
+    moments = [symmetric(moment) / (n * multiple) for moment in sums.moments]
+    M, lower = moments[0], -np.inf
+    solver = [C] if C is None else [C, closer_to_feasible(problem, M, C)]
+    for i in range(len(floors)) if np.ptp(sums.inverses) > 0.0 else range(1):
+        tried = candidate_matrices(problem, dense(point.U), partial(moments.__getitem__, i), C) if guess else solver
+        moment = moment_of_sums(problem, sums.moments[i] / n)
+        t = min(least_ratio(problem, moment, candidate if problem.has_l1 else None) for candidate in tried)
+        lower = max(lower, bound_at(t, sums.inverses[i] / n, OF_MEANS + problem.X.summands))
+    bounds = Bracket(float(max(lower, 0.0)), float(point.value))
+    return Pass(point, C, floors[0] * multiple**2, M, bounds)
+
+
+def bracket_rows(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:
+    """Bracket the optimum of (15) from a factor, one pass over many rows, and the multipliers of a result."""
+    C = None if dual is None or dual.C is None or is_sparse(dual.C) else clip_to_box(problem, dual.C)
+    found = certify_in_one_pass(problem, U, C, guess=True)
+    lower = found.bounds.lower
+    if dual is not None and dual.u is not None:
+        lower = max(lower, lower_bound(problem, *skip_zero_rows(problem, dual.u), C))
+    return Bracket(float(max(lower, 0.0)), found.bounds.upper)

@@ -101,9 +101,7 @@ def less_unbalanced(F: Array, alpha: float) -> Array:
 
 def balanced_factor(n: int) -> Array:
     """Return unit rows that sum to zero: alternating signs, and three at 120 degrees when n is odd."""
-    F = np.zeros((n, 2))
-    F[:, 0] = np.where(np.arange(n) % 2, 1.0, -1.0)
+    F = np.column_stack([np.where((np.arange(n) - n % 2) % 2, 1.0, -1.0), np.zeros(n)])
     if n % 2:
         F[:3] = [[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]]
-        F[3:, 0] = np.where(np.arange(n - 3) % 2, 1.0, -1.0)
     return F

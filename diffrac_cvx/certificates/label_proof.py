@@ -15,21 +15,11 @@ from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten
 
 
 class Projection(NamedTuple):
-    """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and what is known of its accuracy.
+    """Q with QQ' = H_a = X (X'X + n Diag(a)^2)^+ X', and what is known of its accuracy."""
 
-    Attributes
-    ----------
-    Q : (n, r) array
-        The factor.
-    off : float
-        How far QQ' may be from H_a, in the spectral norm.
-    left_out : int
-        How many directions without a ridge are taken to be constant, because the data hardly vary along them.
-    """
-
-    Q: Array
-    off: float
-    left_out: int
+    Q: Array  # (n, r)
+    off: float  # how far QQ' may be from H_a, in the spectral norm
+    left_out: int  # how many directions without a ridge are taken to be constant: the data hardly vary along them
 
 
 def projection_of(X: Array, ridge: Array | None = None) -> Projection:

@@ -17,15 +17,7 @@ SIMILAR = 256  # lassos, ordered by how many entries they have, whose blocks are
 
 
 def lassos(P: Array, T: Array, box: Array) -> Array:
-    """Return about the minima of z'Pz/2 - z'T_j + sum_k box_kj |z_k|, a column for each j, shape (w, m).
-
-    Parameters
-    ----------
-    P : (w, w) array
-        Positive definite.
-    T, box : (w, m) array
-        Linear terms, and weights of the absolute values.
-    """
+    """Return about the minima of z'Pz/2 - z'T_j + sum_k box_kj |z_k|, P positive definite, a column for each j."""
     w, m = T.shape
     Z, rest, sides = np.zeros((m, w)), np.array(T.T, order="C"), np.ascontiguousarray(box.T)  # T is kept
     left = np.arange(m)

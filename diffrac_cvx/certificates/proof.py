@@ -158,38 +158,19 @@ def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
 
 
 class Pencil(NamedTuple):
-    """Two symmetric matrices and how far, in the spectral norm, they may be from those that are meant.
-
-    Attributes
-    ----------
-    M, right : (r, r) array
-        The statement to be proved is M <= t right.
-    off_M, right_error : float
-        The distances.
-    """
+    """Two symmetric matrices, of which M <= t right is to be proved, and how far they may be from those meant."""
 
     M: Array
     right: Array
-    off_M: float
+    off_M: float  # in the spectral norm, as right_error is
     right_error: float
 
 
 def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
     """Return a t for which M <= t right is proved, a little above the t given, by a Cholesky factorisation.
 
-    Parameters
-    ----------
-    pencil : Pencil
-        The matrices.
-    t : float
-        About the largest generalised eigenvalue.
-    least : float
-        About the smallest eigenvalue of the right side.
-
-    Returns
-    -------
-    float
-        Infinity where rounding hides the right side's smallest eigenvalue, or no factorisation succeeds.
+    About the largest generalised eigenvalue is given as t, and about the smallest eigenvalue of the right side as
+    least.  Infinity is returned where rounding hides that one, or no factorisation succeeds.
     """
     size = len(pencil.M)
     if size == 0:

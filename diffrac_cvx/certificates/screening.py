@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem, join_labels, number_by_first
 from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement, cross_products, eliminate, empty_pairs
-from diffrac_cvx.certificates.partitions import join_labels, number_by_first
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.points import Mask, Poll
+from diffrac_cvx.points.points import Mask
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.result import Labels
@@ -83,12 +83,7 @@ class Scan(NamedTuple):
 
 
 def scan(
-    problem: BlockProblem,
-    labels: Labels,
-    at: SchurComplement,
-    share: float,
-    spread: "ScreeningRadius | None",
-    poll: Poll,
+    problem: BlockProblem, labels: Labels, at: SchurComplement, share: float, spread: ScreeningRadius | None
 ) -> Scan:
     """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
 
@@ -101,7 +96,7 @@ def scan(
     largest = np.inf if spread is None else spread.largest(problem.c) + off
     parts = [empty_pairs()]
     proved = None if spread is None else np.arange(len(problem.c))
-    for block, rest in ranges_of_columns(len(problem.c), poll):
+    for block, rest in ranges_of_columns(len(problem.c)):
         start, G = block.start, columns.products(block, rest)
         np.fill_diagonal(G, 0.0)
         size = np.abs(G)
@@ -120,7 +115,7 @@ def scan(
     return Scan(kept.take(np.flatnonzero(~(np.abs(kept.G) <= share * kept.side))), proved)
 
 
-def ranges_of_columns(m: int, poll: Poll) -> Iterator[tuple[slice, slice]]:
+def ranges_of_columns(m: int) -> Iterator[tuple[slice, slice]]:
     """Yield ranges of so many columns with those from their start on, so that all pairs are among their products."""
     step = min(COLUMNS, max(PRODUCTS // max(m, 1), 16))
     for start in range(0, m, step):
@@ -128,7 +123,7 @@ def ranges_of_columns(m: int, poll: Poll) -> Iterator[tuple[slice, slice]]:
         yield slice(start, min(start + step, m)), slice(start, m)
 
 
-def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int, poll: Poll) -> Pairs | None:
+def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int) -> Pairs | None:
     """Return the pairs j < k with |G_jk| > t c_j c_k, as `scan` finds them; None where there are more than so many.
 
     Columns whose K is 0 come first: their products with the others are those of X alone.
@@ -145,7 +140,7 @@ def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int, poll: Po
     gram_weights: npt.NDArray[Any] = np.append(at.gram_weights, np.ones(len(K))).astype(kind)[:, None]
     least = at.side - (rounding if single else 0.0)
     found, parts = 0, [empty_pairs()]
-    for block, rest in ranges_of_columns(m, poll):
+    for block, rest in ranges_of_columns(m):
         rows = slice(0, n if block.stop <= simple else len(right))
         G = (right[rows, block] * gram_weights[rows]).T @ right[rows, rest]
         j, k = np.nonzero(~(np.abs(G) <= least))
@@ -154,7 +149,7 @@ def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int, poll: Po
         if found > most:
             return None
         some = Pairs(np.minimum(j, k), np.maximum(j, k), np.zeros(len(j)), np.zeros(len(j)))
-        parts.append(look_again(problem, at, some, poll).beyond())
+        parts.append(look_again(problem, at, some).beyond())
     return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
 
 
@@ -185,7 +180,7 @@ def kept_pairs(
         return Pairs(first, second, scaled * problem.c[first] * problem.c[second], side)
     size = (ranges[0].stop - ranges[0].start) * (ranges[1].stop - ranges[1].start)
     if len(j) * GATHER <= size:
-        return look_again(problem, at, Pairs(first, second, side, side), lambda: None)
+        return look_again(problem, at, Pairs(first, second, side, side))
     return Pairs(first, second, block_of(problem, at, *ranges)[j, k], side)
 
 
@@ -196,10 +191,10 @@ class ScaledProducts(NamedTuple):
     rounding: float
 
 
-def scaled_columns(problem: BlockProblem, at: SchurComplement, *, single: bool = True) -> ScaledProducts:
+def scaled_columns(problem: BlockProblem, at: SchurComplement) -> ScaledProducts:
     """Return the products of pairs, in single precision where that is allowed, exact enough, and pays."""
     X, c = problem.rows.X, problem.c
-    rounding = single_rounding(problem, at) if single and X.in_memory else float("inf")
+    rounding = single_rounding(problem, at) if X.in_memory else float("inf")
     if rounding > SINGLE_ROUNDING:
         return ScaledProducts(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X.array() / c, at.K / c]).astype(np.float32)
@@ -212,7 +207,7 @@ def block_of(problem: BlockProblem, at: SchurComplement, first: slice, rest: sli
     return problem.rows.X.gram(at.gram_weights, first, rest) + at.K[:, first].T @ at.K[:, rest]
 
 
-def look_again(problem: BlockProblem, at: SchurComplement, pairs: Pairs, poll: Poll) -> Pairs:
+def look_again(problem: BlockProblem, at: SchurComplement, pairs: Pairs) -> Pairs:
     """Return the same pairs at other weights."""
     G = np.empty(len(pairs.j))
     for start in range(0, len(G), AGAIN):
@@ -233,13 +228,13 @@ def largest_safe_t(problem: BlockProblem, t: float) -> float:
     return t * (1.0 + (1.0 - NEAR) * float(np.min(problem.c**2 / np.maximum(problem.diagonal, 1e-300), initial=np.inf)))
 
 
-def label_components(problem: DirectionProblem, weights: Weights, penalised: Indices, rtol: float | None) -> Labels:
+def label_components(problem: DirectionProblem, weights: Weights, rtol: float | None) -> Labels:
     """Return the component of each penalised coordinate, numbered from 0 by first coordinate.
 
     All are in one where the others cannot be eliminated, as far from an optimum, or a row counts next to nothing;
     and where points are linked, whose sums may be nothing but rounding.
     """
-    used, m, n = ~problem.zero_rows, len(penalised), len(problem.X)
+    used, m, n = ~problem.zero_rows, int(np.count_nonzero(problem.c)), len(problem.X)
     together, labels = np.zeros(m, dtype=np.int64), np.arange(m)
     if rtol is None and (problem.summed or not weights.hold(used)):
         return together
@@ -248,12 +243,12 @@ def label_components(problem: DirectionProblem, weights: Weights, penalised: Ind
     radius = None if rtol is not None or at is None else radius_of_gap(split, at, weights, used)
     if at is None or (rtol is None and radius is None):
         return together
-    columns = scaled_columns(split, at, single=False)
-    for block, rest in ranges_of_columns(m, lambda: None):
+    for block, rest in ranges_of_columns(m):
         off: Array | float = rtol or 0.0
+        sides = np.outer(split.c[block], split.c[rest])
         if radius is not None:
-            off = at.box + (1.0 + sum_error(n + 64)) * radius(block, rest) / np.outer(split.c[block], split.c[rest])
-        j, k = np.nonzero(~(np.abs(columns.products(block, rest)) + off < 1.0))
+            off = at.box + (1.0 + sum_error(n + 64)) * radius(block, rest) / sides
+        j, k = np.nonzero(~(np.abs(block_of(split, at, block, rest) / sides) + off < 1.0))
         labels = join_labels(labels, j + block.start, k + block.start)
     return number_by_first(labels)
 

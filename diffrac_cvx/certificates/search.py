@@ -11,23 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from diffrac_cvx.certificates.proof import (
-    clip_to_box,
-    prove_shift,
-    skip_zero_rows,
-)
+from diffrac_cvx.certificates.proof import clip_to_box, prove_shift, skip_zero_rows
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.linear_algebra import (
-    LARGE,
-    cholesky,
-    extreme_eigenpairs,
-    lanczos,
-    momentum,
-    symmetric,
-    times,
-)
+from diffrac_cvx.points.linear_algebra import LARGE, cholesky, extreme_eigenpairs, lanczos, momentum, symmetric, times
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 
@@ -76,7 +64,9 @@ def candidate_matrices(
     yield from sign_patterns(problem, V, slack)
     if C_given is None and len(V) <= LARGE:
         for threshold in THRESHOLDS:
-            yield fit_matrix(problem, M, V, np.abs(V) <= threshold * size)
+            free = np.abs(V) <= threshold * size
+            start = np.where(free, slack, problem.box * np.sign(V))
+            yield fit_from(problem, M, V, start, FITTING_STEPS, free)
 
 
 def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
@@ -87,20 +77,8 @@ def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator
     yield slack
 
 
-def fit_matrix(problem: DirectionProblem, M: Array, V: Array, free: npt.NDArray[np.bool_]) -> Array:
-    """Fit the free entries of C to what optimality asks of S = A + C + Diag(c)^2 - M, the others being signs of V."""
-    fixed = problem.A + np.diag(problem.c**2) - M
-    start = np.where(free, np.clip(-fixed, -problem.box, problem.box), problem.box * np.sign(V))
-    return fit_from(problem, M, V, start, FITTING_STEPS, free)
-
-
 def fit_from(
-    problem: DirectionProblem,
-    M: Array,
-    V: Array,
-    C: Array,
-    steps: int,
-    free: npt.NDArray[np.bool_] | bool = True,
+    problem: DirectionProblem, M: Array, V: Array, C: Array, steps: int, free: npt.NDArray[np.bool_] | bool = True
 ) -> Array:
     """Fit the free entries of a multiplier to what optimality asks of S = A + C + Diag(c)^2 - M: S V = 0 and S >= 0.
 
@@ -150,10 +128,14 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0
     if not are_finite(M, C):
         return Blend(np.inf, 1.0, 0.0)
     off_M, right_error = off_M + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
-    ratio_at = ratios_of_large(M, C) if len(C) > LARGE else ratios(M, C)
+    large = len(C) > LARGE
+    lowest, ratio_at = ratios_of_large(M, C) if large else ratios(M, C)
 
     def with_rounding(blend: float) -> tuple[Blend, float]:
-        found = ratio_at(blend)
+        share = 1.0 - blend
+        least = 1.0 + share * lowest - (NEARLY if large else 0.0)
+        t = ratio_at(share) if least >= SINGULAR else np.inf
+        found = Blend(t, share, least if t < np.inf else SINGULAR)
         return found, found.t + 2.0 * (off_M + found.t * right_error) / found.least
 
     return least_over_blends(with_rounding)
@@ -190,34 +172,27 @@ def least_over_blends(at: Callable[[float], tuple[Blend, float]]) -> Blend:
     return best
 
 
-def ratios(M: Array, C: Array) -> Callable[[float], Blend]:
-    """Return the map from a blend to the least t with M <= t (I + (1 - blend) C), infinity where that is singular."""
+def ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
+    """Return the least eigenvalue of C, and the map from a share to the least t with M <= t (I + share C)."""
     shifts, Q = np.linalg.eigh(C)
     rotated = Q.T @ M @ Q
 
-    def ratio_at(blend: float) -> Blend:
-        right = 1.0 + (1.0 - blend) * shifts
-        least = float(right.min())
-        if least < SINGULAR:
-            return Blend(np.inf, 1.0 - blend, SINGULAR)
-        root = 1.0 / np.sqrt(right)
-        return Blend(top_eigenvalue(rotated * np.outer(root, root)), 1.0 - blend, least)
+    def ratio_at(share: float) -> float:
+        root = 1.0 / np.sqrt(1.0 + share * shifts)
+        return top_eigenvalue(rotated * np.outer(root, root))
 
-    return ratio_at
+    return float(shifts[0]), ratio_at
 
 
-def ratios_of_large(M: Array, C: Array) -> Callable[[float], Blend]:
-    """Return the same map without an eigendecomposition: by Lanczos steps and Cholesky factors."""
-    lowest = float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0])
+def ratios_of_large(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
+    """Return the same without an eigendecomposition: by Lanczos steps and Cholesky factors."""
 
-    def ratio_at(blend: float) -> Blend:
-        least = 1.0 + (1.0 - blend) * lowest - NEARLY
-        if least >= SINGULAR:
-            with suppress(np.linalg.LinAlgError):
-                return Blend(top_ratio(M, np.eye(len(C)) + (1.0 - blend) * C), 1.0 - blend, least)
-        return Blend(np.inf, 1.0 - blend, SINGULAR)
+    def ratio_at(share: float) -> float:
+        with suppress(np.linalg.LinAlgError):
+            return top_ratio(M, np.eye(len(C)) + share * C)
+        return np.inf
 
-    return ratio_at
+    return float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0]), ratio_at
 
 
 def top_ratio(M: Array, right: Array) -> float:

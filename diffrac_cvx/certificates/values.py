@@ -15,18 +15,8 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     """Return an upper bound of the objective of (15) at V = GG', for the exactly centred data.
 
-    It is close to the objective unless G has large entries that cancel.
-
-    Parameters
-    ----------
-    X : Points
-        (n, d), centred in double precision; shares of the points are off by a few units in their last place.
-    nu : float
-        Weight of the imbalance, in [0, 1].
-    penalty : Penalty
-        Weights a and c.
-    G : (d, r) array or sparse array, or (d + 1, r) with the offset last
-        Factor of V.
+    It is close to the objective unless G, (d, r), or (d + 1, r) with the offset last, has large entries that cancel.
+    X is centred in double precision; shares of the points are off by a few units in their last place.
     """
     n, d = X.shape
     a, c = weights_of(penalty, d)
@@ -47,18 +37,9 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
 
 
 def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: Array) -> float:
-    """Return an upper bound of Eq. (9) at labels and a direction, for the exactly centred data.
+    """Return an upper bound of Eq. (9) at labels y in {-1, +1} and a direction v, for the exactly centred data.
 
-    Parameters
-    ----------
-    X : Points
-        (n, d), centred in double precision; shares of the points are off by a few units in their last place.
-    y, v : (n,) and (d,) array
-        Labels in {-1, +1}, and the direction.
-    nu : float
-        Weight of the imbalance, in [0, 1].
-    a, c : (d,) array
-        Ridge and weights of the l1 part.
+    X is centred in double precision; shares of the points are off by a few units in their last place.
     """
     n, d = X.shape
     units = X.equal_units()
@@ -72,21 +53,10 @@ def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: A
 
 
 def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, a: Array, c: Array) -> float:
-    """Return an upper bound of the cost of K clusters, as in `certify_clusters`.
+    """Return an upper bound of the cost of K clusters, with indicators Z (n, K) and directions W (K, d), K >= 2.
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is
-    (K sum_k c_k - nu (K - 2)^2) / (4 (K - 1)).
-
-    Parameters
-    ----------
-    X : Points
-        (n, d), centred in double precision.
-    Z : (n, K) array
-        Indicators of the clusters, K at least 2.
-    W : (K, d) array
-        Their directions.
-    nu, a, c
-        As for `proved_labels_value`.
+    (K sum_k c_k - nu (K - 2)^2) / (4 (K - 1)), see `certify_clusters`.
     """
     K = Z.shape[1]
     one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c) for z, w in zip(Z.T, W, strict=True)]

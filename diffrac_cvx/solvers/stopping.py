@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
+from diffrac_cvx.certificates.block_problem import number_by_first
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.partitions import number_by_first
 from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.errors import DataError, LostError
@@ -444,7 +444,7 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
             problem = replace(problem, X=problem.X.in_columns())
             point = problem.best_scale(point.U)
         proved = np.full(len(problem.c), -1)
-        proved[penalised] = label_components(problem, weights_at(point.q, gap), penalised, None)
+        proved[penalised] = label_components(problem, weights_at(point.q, gap), None)
     return Components(number_by_first(groups.found[:d]), None if proved is None else number_by_first(proved[:d]))
 
 

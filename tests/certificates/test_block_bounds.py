@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.csgraph
-from posed import direction_problem, quiet
+from posed import direction_problem
 from sparse_instances import (
     KINDS,
     Instance,
@@ -28,9 +28,8 @@ from diffrac_cvx.certificates.block_bounds import (
     spread_of,
     whiten,
 )
-from diffrac_cvx.certificates.block_problem import factor_by_blocks
+from diffrac_cvx.certificates.block_problem import Partition, factor_by_blocks
 from diffrac_cvx.certificates.block_proof import eliminate, single_ratios
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.screening import largest_safe_t, scan
 from diffrac_cvx.certificates.search import blended_ratio
 from diffrac_cvx.points.checks import as_data
@@ -85,7 +84,7 @@ def test_no_block_diagonal_point_proves_more_than_the_optimum(seed):
     upper = optimum(seed).upper
     for k, (split, partition, point, C) in enumerate(points(seed)):
         blocks, claim, scaled = blocks_and_claim(split, partition, point, C)
-        found = prove(blocks, claim, 3, quiet).lower
+        found = prove(blocks, claim, 3).lower
         lowers = [0.0 if found is None else found]
         G = split.problem.best_scale(split.factor(partition, *scaled))
         assert G.value == pytest.approx(claim.value, abs=1e-10)
@@ -99,7 +98,7 @@ def test_the_bound_is_that_of_one_multiplier_inside_its_box_for_all_coordinates(
     """S = t (A + C + Diag(c)^2) - M is made in full, from t and the rule for C between the groups."""
     for split, partition, point, C in points(seed):
         blocks, claim, _ = blocks_and_claim(split, partition, point, C)
-        lower = prove(blocks, claim, 3, quiet).lower
+        lower = prove(blocks, claim, 3).lower
         if lower is None:
             continue
         u, t = claim.ratios.u, (1.0 - lower) / claim.ratios.inverse_mean
@@ -123,7 +122,7 @@ def test_a_partition_finer_than_the_true_one_proves_a_bound_with_the_pairs_left_
         U = split.problem.from_user_factor(dense(optimum(seed).G))
         rng, finest = np.random.default_rng(seed), Partition(np.arange(len(split.c)))
         blocks, claim, _ = blocks_and_claim(split, finest, restricted_point(split, finest, U, 0.0, rng), [])
-        found = prove(blocks, claim, 6, quiet)
+        found = prove(blocks, claim, 6)
         assert found.lower is None or found.lower <= upper + 1e-12
         proved += found.lower is not None and found.lower > 0.0 and len(found.pairs.beyond().j) > 0
     assert proved > 0
@@ -148,7 +147,7 @@ def prove_all(seed):
     found = []
     for split, partition, point, C in points(seed):
         blocks, claim, _ = blocks_and_claim(split, partition, point, C)
-        found.append(prove(blocks, claim, 3, quiet))
+        found.append(prove(blocks, claim, 3))
     return found
 
 
@@ -194,7 +193,7 @@ def test_the_pairs_kept_are_exactly_those_beyond_the_share_of_their_box(monkeypa
         at = eliminate(split, claim.ratios.u, claim.least_t)
         if at is None:
             continue
-        found = scan(split, partition.labels, at, share, None, quiet).pairs
+        found = scan(split, partition.labels, at, share, None).pairs
         G, box = full_pairs(split, at)
         expected = np.triu((np.abs(G) > share * box) & (partition.labels[:, None] != partition.labels), 1)
         kept = np.zeros_like(expected)
@@ -215,9 +214,9 @@ def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
         assert safe >= t
         if at is None:
             continue
-        kept = scan(split, partition.labels, at, screening.NEAR, None, quiet).pairs
+        kept = scan(split, partition.labels, at, screening.NEAR, None).pairs
         for larger in np.linspace(t, safe, 4):
-            later = scan(split, partition.labels, eliminate(split, claim.ratios.u, larger), 1.0, None, quiet).pairs
+            later = scan(split, partition.labels, eliminate(split, claim.ratios.u, larger), 1.0, None).pairs
             assert set(zip(later.j, later.k, strict=True)) <= set(zip(kept.j, kept.k, strict=True))
 
 
@@ -228,14 +227,14 @@ def test_where_the_bound_fails_it_holds_at_a_t_a_few_steps_larger():
         for split, partition, point, C in points(seed):
             blocks, claim, _ = blocks_and_claim(split, partition, point, C)
             t = claim.least_t
-            found = prove(blocks, claim, 0, quiet)
+            found = prove(blocks, claim, 0)
             assert larger_t(blocks, claim.ratios, t, []) == t
             if found.failures:
                 failed += 1
                 once, twice = (larger_t(blocks, claim.ratios, t, found.failures, stretch) for stretch in (1.0, 2.0))
                 assert once > t
                 assert twice == pytest.approx(2 * once - t, rel=1e-12)
-                assert prove(blocks, claim, 3, quiet).lower is not None
+                assert prove(blocks, claim, 3).lower is not None
     assert failed > 20
 
 
@@ -256,7 +255,7 @@ def solved_in_part(lam, max_iter):
 @pytest.mark.parametrize("lam", [0.03, 0.1])
 def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(lam, max_iter):
     split, blocks, claim, G_best = solved_in_part(lam, max_iter)
-    lower = prove(blocks, claim, 3, quiet).lower
+    lower = prove(blocks, claim, 3).lower
     t, whole = (1.0 - lower) / claim.ratios.inverse_mean, slice(0, 30)
     G = split.X.array().T @ ((claim.ratios.u - t)[:, None] * split.X.array()) / len(split.X.array())
     np.fill_diagonal(G, 0.0)
@@ -278,7 +277,7 @@ def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(m
     monkeypatch.setattr(screening, "COLUMNS", columns)
     t = claim.least_t
     spread, at = spread_of(split, claim, t), eliminate(split, claim.ratios.u, t)
-    proved = scan(split, blocks.partition.labels, at, 0.7, spread, quiet).proved
+    proved = scan(split, blocks.partition.labels, at, 0.7, spread).proved
     box, whole = np.outer(split.c, split.c), slice(0, 30)
     G = np.abs(full_pairs(split, at)[0]) / box
     np.fill_diagonal(G, 0.0)
@@ -423,5 +422,5 @@ def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that
     monkeypatch.setattr(block_bounds, "attempt", lambda *arguments: block_bounds.Finding(None, arguments[3], [], []))
     monkeypatch.setattr(block_bounds, "larger_t", lambda *arguments: next(ts))
     monkeypatch.setattr(block_bounds, "largest_safe_t", lambda problem, t: 2.0 * first)
-    block_bounds.prove(blocks, claim, 3, lambda: None)
+    block_bounds.prove(blocks, claim, 3)
     assert looks == [("scan", 1.0), ("look_again", 1.5), ("scan", 2.5), ("scan", 3.5)]

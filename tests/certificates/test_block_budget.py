@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse
-from posed import direction_problem, quiet
+from posed import direction_problem
 from rationals import badly_centred_column, centred, fractions, gram, lossy_columns, nearly_ones, size
 
 import diffrac_cvx as dc
@@ -20,10 +20,9 @@ from diffrac_cvx.certificates.block_bounds import (
     Blocks,
     attempt,
     bracket_blocks,
-    check_pairs,
     prove,
 )
-from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.block_proof import (
     Pairs,
     SchurComplement,
@@ -32,9 +31,9 @@ from diffrac_cvx.certificates.block_proof import (
     matrices,
     single_ratios,
 )
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.proof import proved_ratio
 from diffrac_cvx.certificates.screening import ScreeningRadius, largest_safe_t, scan
+from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import Whitening, sum_error
@@ -450,9 +449,9 @@ def test_a_pair_that_may_be_beyond_its_box_is_looked_at(monkeypatch):
     at = eliminate(split, u, t)
     share = abs(G) / (split.c[0] * split.c[1])
     at = at._replace(t=share + 0.5 * at.box)  # the pair is half of its box's margin inside
-    found = scan(split, np.arange(2), at, 1.0, None, quiet).pairs
+    found = scan(split, np.arange(2), at, 1.0, None).pairs
     assert list(zip(found.j, found.k, strict=True)) == [(0, 1)]
-    assert len(scan(split, np.arange(2), at._replace(t=share + 2.0 * at.box), 1.0, None, quiet).pairs.j) == 0
+    assert len(scan(split, np.arange(2), at._replace(t=share + 2.0 * at.box), 1.0, None).pairs.j) == 0
 
 
 # Single precision
@@ -479,7 +478,7 @@ def test_no_pair_is_lost_by_single_precision(monkeypatch):
     assert len(lost) > 10
     for j, k in lost:
         share = abs(G[j, k]) * (1 - 1e-12) / at.side
-        found = scan(split, np.arange(30), at, share, None, quiet).pairs
+        found = scan(split, np.arange(30), at, share, None).pairs
         assert (j, k) in set(zip(found.j, found.k, strict=True))
 
 
@@ -497,7 +496,7 @@ def test_no_pair_is_separated_by_single_precision(monkeypatch):
         near = np.zeros(8)
         near[j] = near[k] = (1.0 - G[j, k] * (1 - 1e-12)) ** 0.5
         spread = ScreeningRadius(near * split.c, np.zeros(8), 0.0)
-        proved = scan(split, np.arange(8), at, 0.7, spread, quiet).proved
+        proved = scan(split, np.arange(8), at, 0.7, spread).proved
         assert proved[j] == proved[k]
         tried += 1
     assert tried > 3
@@ -515,7 +514,7 @@ def test_no_block_of_columns_is_passed_over_that_only_double_precision_joins(mon
         single = abs(float(screening.scaled_columns(split, at).products(every, every)[0, 1]))
         if single < G * (1 - 1e-9) < 0.9:
             near = (1.0 - G * (1 - 1e-12)) ** 0.5 * split.c
-            proved = scan(split, np.arange(2), at, 0.7, ScreeningRadius(near, np.zeros(2), 0.0), quiet).proved
+            proved = scan(split, np.arange(2), at, 0.7, ScreeningRadius(near, np.zeros(2), 0.0)).proved
             assert proved[0] == proved[1]
             tried += 1
     assert tried > 0
@@ -547,7 +546,7 @@ def component(split, table, u, t, partition, C):
     j, k = j[apart], k[apart]
     G = screening.block_of(split, at, slice(0, m), slice(0, m))[j, k]
     chosen = Pairs(j, k, G, np.zeros(len(j)))  # boxes of no size: S holds all of G
-    (found,) = matrices(blocks.given, ratios.u, ratios.C, at, chosen)
+    (found,) = matrices(blocks, ratios.u, ratios.C, at, chosen)
     order = found.members
     exact = np.array(
         [[-exact_pair(split, table, u, t, p, q) for q in range(m)] for p in range(m)], dtype=object
@@ -598,7 +597,7 @@ def test_the_matrix_of_a_component_of_sparse_columns_counts_the_row_that_is_adde
     one = np.zeros(1, dtype=int)
     G = screening.block_of(split, at, slice(0, m), slice(0, m))[0, 1]
     chosen = Pairs(one, one + 1, np.array([G]), np.zeros(1))
-    (found,) = matrices(blocks.given, u, [], at, chosen)
+    (found,) = matrices(blocks, u, [], at, chosen)
     X = exact_shifted(split.X)
     exact = -gram(X, fractions(u) - Fraction(1.2)) + np.diag(Fraction(1.2) * fractions(split.c) ** 2)
     off = size(fractions(found.S) - exact)
@@ -617,7 +616,7 @@ def test_a_bound_is_proved_only_where_its_matrix_is_positive_beyond_what_it_may_
     for off, proves in ((0.09, True), (0.11, False)):
         together = block_proof.ComponentMatrix(np.arange(2), np.diag([0.1, 1.0]), off)
         monkeypatch.setattr(block_bounds, "matrices", lambda *_, together=together: iter([together]))
-        found = attempt(blocks, claim, at, chosen, None, quiet)
+        found = attempt(blocks, claim, at, chosen, None)
         assert (found.lower is not None) == proves
         least.extend(failure.value for failure in found.failures)
     assert least == pytest.approx([0.1])
@@ -629,7 +628,7 @@ def test_the_matrix_of_a_block_is_that_of_its_definition():
     C, at = 0.5 * split.box_of(np.array([0, 1])), eliminate(split, u, 2.0)
     X, A = split.X.array()[:, :2], blocks.right[0][:2, :2]
     expected = 2.0 * (A + C) - X.T @ (u[:, None] * X) / 20 - at.K[:, :2].T @ at.K[:, :2]
-    found = block_matrix(blocks.given, u, C, at, 0)
+    found = block_matrix(blocks, u, C, at, 0)
     np.testing.assert_allclose(found, expected, atol=1e-14)
 
 
@@ -661,7 +660,7 @@ def test_no_proof_from_two_features_apart_is_above_the_optimum():
         blocks = Blocks(split, Partition(np.arange(2)))
         q = np.mean(split.squares.array(), axis=1)
         claim = BlockCertificate(blocks.ratios(q, []), q, 1.0)
-        lower = prove(blocks, claim, 3, quiet).lower
+        lower = prove(blocks, claim, 3).lower
         assert lower is None or lower <= dc.low_rank(table, penalty=dc.Penalty(c=0.4), tol=1e-9).upper
 
 
@@ -675,6 +674,8 @@ def test_the_bracket_by_blocks_is_what_is_proved_and_not_zero():
 def test_whoever_waits_is_asked_at_each_component():
     split = split_of(np.random.default_rng(0).standard_normal((20, 4)), c=0.2)
     blocks, at = Blocks(split, Partition(np.arange(4))), eliminate(split, np.full(20, 0.5), 1.0)
+    claim = BlockCertificate(BlockRatios(np.full(20, 0.5), 1.0, np.zeros(0), [], []), np.ones(20), 1.0)
     beyond, asked = Pairs(np.array([0, 2]), np.array([1, 3]), np.full(2, 0.6), np.full(2, 0.5)), []
-    check_pairs(blocks, BlockRatios(np.full(20, 0.5), 1.0, np.zeros(0), [], []), at, beyond, lambda: asked.append(1))
+    with time_budget.spend(time_budget.Budget(lambda: np.inf, lambda: asked.append(1))):
+        attempt(blocks, claim, at, beyond, None)
     assert len(asked) == 2

@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_bounds, label_proof
+from diffrac_cvx.certificates.block_problem import Partition, join_labels, number_by_first
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized
-from diffrac_cvx.certificates.partitions import Partition, join_labels, number_by_first
 from diffrac_cvx.certificates.proof import (
     LARGEST,
     Pencil,
@@ -187,9 +187,9 @@ def test_features_are_joined_where_the_gap_does_not_prove_that_their_pair_is_ins
     G = X.T @ np.diag(u) @ X / n - problem.A
     off = np.sqrt(gap * np.einsum("ij,i,ik->jk", X**2, weights.w, X**2) / n)
     joined = np.abs(G) + off >= np.outer(problem.c, problem.c)
-    found = label_components(problem, weights, np.arange(d), None)
+    found = label_components(problem, weights, None)
     np.testing.assert_array_equal(found, labels_of(joined))
-    loose = label_components(problem, weights, np.arange(d), 0.3)
+    loose = label_components(problem, weights, 0.3)
     np.testing.assert_array_equal(loose, labels_of(np.abs(G) >= 0.7 * np.outer(problem.c, problem.c)))
 
 
@@ -214,7 +214,7 @@ def test_with_an_offset_the_pairs_are_those_of_the_schur_complement(rtol):
     assert S[size - 1, size - 1] > 0.0
     G = -S[:d, :d] + np.outer(S[:d, d], S[d, :d]) / S[d, d]
     box = np.outer(problem.c[:d], problem.c[:d])
-    found = label_components(problem, weights_at(q, 0.0), np.arange(d), rtol)
+    found = label_components(problem, weights_at(q, 0.0), rtol)
     np.testing.assert_array_equal(found, labels_of(np.abs(G) >= (1.0 - rtol) * box))
 
 
@@ -226,8 +226,8 @@ def test_no_pair_that_a_point_itself_joins_is_separated_by_what_its_gap_adds():
     X[:, 3] += X[:, 2]
     problem = direction_problem(as_data(X), 1.0, dc.Penalty(a=1.0, c=np.array([0.3] * 5 + [0.0])))
     weights = weights_at(np.mean((problem.X.array()) ** 2, axis=1) + 0.5, 1e-9)
-    plain = label_components(problem, weights, np.arange(5), 0.0)
-    proved = label_components(problem, weights, np.arange(5), None)
+    plain = label_components(problem, weights, 0.0)
+    proved = label_components(problem, weights, None)
     assert plain.max() > 0
     assert len(set(zip(plain, proved, strict=True))) == plain.max() + 1  # each group is in one that is proved
     assert len(set(plain)) < 5
@@ -378,7 +378,7 @@ def test_a_pair_that_rounding_keeps_inside_its_box_is_not_proved_to_be_apart(nu)
             G = G + np.outer(G[:, 2], G[:, 2]) / S
         size = np.sqrt(np.abs(G[0, 1]) / factor / (problem.c[0] * problem.c[1]))  # of the box, so that it is factor
         wider = replace(problem, c=problem.c * np.append([size, size], np.ones(len(problem.c) - 2)))
-        found = label_components(wider, weights._replace(gap=0.0), np.arange(2), None)
+        found = label_components(wider, weights._replace(gap=0.0), None)
         apart, joined = apart + (found[0] != found[1]), joined + (found[0] == found[1])
         assert factor < 1.0 - 1e-15 or found[0] == found[1]
     assert apart > 20

@@ -7,8 +7,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import BlockCertificate, Blocks, spread_of
-from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.partitions import Partition
+from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.screening import weights_at
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}

@@ -12,7 +12,7 @@ from posed import direction_problem
 from rationals import badly_centred_column, centred, fractions, gram, is_semidefinite, lossy_columns, size
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates import proof, row_bounds
+from diffrac_cvx.certificates import direction_bounds, proof
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket_normalized, least_ratio, lower_bound
 from diffrac_cvx.certificates.proof import (
     OF_MEANS,
@@ -318,18 +318,18 @@ def test_a_bound_is_not_above_that_of_the_exact_mean():
 
 def test_the_bound_of_many_rows_counts_the_terms_of_the_mean(monkeypatch):
     said = []
-    monkeypatch.setattr(row_bounds, "bound_at", lambda t, mean, k: said.append(k) or bound_at(t, mean, k))
+    monkeypatch.setattr(direction_bounds, "bound_at", lambda t, mean, k: said.append(k) or bound_at(t, mean, k))
     table = np.random.default_rng(0).standard_normal((BLOCK + 50, 2))
     problem = direction_problem(as_rows(table), 1.0, dc.Penalty(c=0.2))
-    row_bounds.certify_in_one_pass(problem, np.eye(2), None)
+    direction_bounds.certify_in_one_pass(problem, np.eye(2), None)
     assert min(said) >= OF_MEANS + BLOCK
 
 
 def test_poor_weights_of_a_solver_take_nothing_from_the_bound_of_many_rows():
     problem = direction_problem(as_rows(np.random.default_rng(0).standard_normal((60, 1))), 1.0, dc.Penalty(c=0.05))
-    plain = row_bounds.bracket_rows(problem, ONE, Dual(C=0.0 * ONE)).lower
+    plain = direction_bounds.bracket_rows(problem, ONE, Dual(C=0.0 * ONE)).lower
     assert plain > 0.0
-    assert row_bounds.bracket_rows(problem, ONE, Dual(np.linspace(1.0, 9.0, 60), 0.0 * ONE)).lower >= plain
+    assert direction_bounds.bracket_rows(problem, ONE, Dual(np.linspace(1.0, 9.0, 60), 0.0 * ONE)).lower >= plain
 
 
 def test_the_box_of_a_multiplier_is_inside_the_exact_one():

@@ -19,7 +19,7 @@ from distributed import Client, LocalCluster
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
+from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
 from diffrac_cvx.points import chunks
 from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.rounding import kmeans_centered

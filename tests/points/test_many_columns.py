@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from posed import direction_problem, quiet
+from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
-from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_problem import block_problem, join_labels
 from diffrac_cvx.certificates.block_proof import eliminate
-from diffrac_cvx.certificates.partitions import join_labels
 from diffrac_cvx.certificates.screening import ScreeningRadius, label_components, scan, weights_at
 from diffrac_cvx.points.checks import as_data
 
@@ -39,7 +38,7 @@ def test_components_are_found_among_more_columns_than_are_multiplied_at_a_time(n
     problem = direction_problem(linked_columns(MANY, LINKS, n=200), nu, dc.Penalty(c=0.6))
     q = np.full(200, 1.6**-2)  # u = 1.6, so that G is 0.6 times the Gram matrix off the diagonal
     for rtol in (0.0, None):
-        labels = label_components(problem, weights_at(q, 0.0), np.arange(MANY), rtol)
+        labels = label_components(problem, weights_at(q, 0.0), rtol)
         assert groups(labels) == GROUPS
 
 
@@ -53,7 +52,7 @@ def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns
     if at is None:  # with an offset t has to be above the weights
         at = eliminate(split, np.where(np.arange(60) < 30, 0.1, 0.3), 2.2)
     spread = ScreeningRadius(np.zeros(MANY), np.zeros(MANY), 0.0)
-    found = scan(split, np.arange(MANY), at, 0.8 if nu == 1.0 else 1.0, spread, quiet)
+    found = scan(split, np.arange(MANY), at, 0.8 if nu == 1.0 else 1.0, spread)
     G = screening.block_of(split, at, slice(0, MANY), slice(0, MANY)) / np.outer(split.c, split.c)
     expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.side, 1))
     assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
@@ -70,7 +69,7 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
     at = eliminate(split, np.full(400, 2.0), 1.0)
     near = np.zeros(MANY)
     near[[530, 590]] = 0.8  # their pair alone may reach its box
-    found = scan(split, np.arange(MANY), at, 0.9, ScreeningRadius(near, np.zeros(MANY), 0.0), quiet)
+    found = scan(split, np.arange(MANY), at, 0.9, ScreeningRadius(near, np.zeros(MANY), 0.0))
     G = np.abs(screening.block_of(split, at, slice(0, MANY), slice(0, MANY)))
     np.fill_diagonal(G, 0.0)
     reached = (G + np.outer(near, near)) / np.outer(split.c, split.c) >= 1.0
@@ -119,7 +118,7 @@ def first_gap(count, problem, q):
     low, high = 1e-10, 1.0
     while high > low * (1.0 + 1e-12):
         gap = (low * high) ** 0.5
-        labels = label_components(problem, weights_at(q, gap), np.arange(3), None)
+        labels = label_components(problem, weights_at(q, gap), None)
         low, high = (low, gap) if len(set(labels)) <= count else (gap, high)
     return high
 
@@ -145,9 +144,9 @@ def test_features_are_joined_where_what_is_unknown_of_a_pair_just_reaches_its_bo
 def test_all_features_are_joined_where_the_unpenalised_columns_cannot_be_eliminated():
     problem = problem_with_free_columns(0.4)
     near, far = np.full(50, 1.0), np.full(50, 0.01)  # u = 1 and u = 10
-    assert len(set(label_components(problem, weights_at(near, 0.0), np.arange(3), None))) == 3
-    np.testing.assert_array_equal(label_components(problem, weights_at(near, 10.0), np.arange(3), None), 0)
-    np.testing.assert_array_equal(label_components(problem, weights_at(far, 0.0), np.arange(3), 0.0), 0)
+    assert len(set(label_components(problem, weights_at(near, 0.0), None))) == 3
+    np.testing.assert_array_equal(label_components(problem, weights_at(near, 10.0), None), 0)
+    np.testing.assert_array_equal(label_components(problem, weights_at(far, 0.0), 0.0), 0)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -10,10 +10,9 @@ from sparse_instances import instance, random_multipliers, random_partition, ran
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.certificates.certify import read_matrix
 from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.screening import weights_at
 from diffrac_cvx.certificates.search import candidate_weights
 from diffrac_cvx.estimators.choice import (

@@ -9,8 +9,7 @@ import pytest
 from posed import direction_problem
 
 import diffrac_cvx as dc
-from diffrac_cvx.certificates.direction_bounds import bracket
-from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
+from diffrac_cvx.certificates.direction_bounds import bracket, certify_in_one_pass
 from diffrac_cvx.errors import DataError, DegenerateDataWarning
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import as_data

@@ -144,7 +144,7 @@ def test_a_fast_solver_does_not_build_on_the_relaxations(name):
 def test_what_a_bracket_rests_on_imports_nothing_that_searches(name):
     inside = {full.removeprefix("diffrac_cvx.") for full in imported(name) if "certificates." in full}
     modules = {".".join(full.split(".")[:2]) for full in inside}
-    assert modules <= {*PROOFS, *(f"certificates.{part}" for part in ("block_problem", "partitions"))}
+    assert modules <= {*PROOFS, "certificates.block_problem"}
 
 
 @pytest.mark.parametrize("name", NUMPY_ONLY)

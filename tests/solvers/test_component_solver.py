@@ -11,8 +11,7 @@ from sparse_instances import KINDS, instance, optimum, random_multipliers, rando
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_bounds import Blocks
-from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.certificates.partitions import Partition
+from diffrac_cvx.certificates.block_problem import Partition, block_problem
 from diffrac_cvx.paths import lambda_path
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse

@@ -9,7 +9,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_proof import Pairs
-from diffrac_cvx.certificates.row_bounds import certify_in_one_pass
+from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add

@@ -16,12 +16,10 @@ from diffrac_cvx.certificates.block_bounds import (
     larger_t,
     prove,
 )
-from diffrac_cvx.certificates.block_problem import BlockProblem, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
 from diffrac_cvx.certificates.block_proof import Pairs, eliminate, empty_pairs
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.partitions import Partition
 from diffrac_cvx.certificates.screening import look_again
-from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import LARGE, cholesky, inverse_or_one, principal_columns, psd_factor, times
@@ -189,7 +187,7 @@ def look_at_pairs(state: State, claim: BlockCertificate, tol: float) -> Look:
             return Look(None, strongest(found))
     if state.near is not None and not close:
         return Look(None, None)
-    found = prove(state.blocks, claim, 3, poll)
+    found = prove(state.blocks, claim, 3)
     state.near, state.looked = (found.pairs if len(found.pairs.j) < COMPONENTS.most_near * m else None), claim.gap
     done = found.lower is not None and claim.value - found.lower <= tol
     return Look(found, None if done or not len(found.failing) else strongest(found))
@@ -200,7 +198,7 @@ def look_at_near(state: State, claim: BlockCertificate) -> Finding:
     at = eliminate(state.blocks.problem, claim.ratios.u, claim.least_t)
     if at is None or state.near is None:
         return Finding(None, empty_pairs(), [], [])
-    return attempt(state.blocks, claim, at, look_again(state.blocks.problem, at, state.near, poll), None, poll)
+    return attempt(state.blocks, claim, at, look_again(state.blocks.problem, at, state.near), None)
 
 
 def strongest(found: Finding) -> Pairs:

@@ -16,8 +16,15 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.core_proof import Core
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
-from diffrac_cvx.certificates.outside import Look, empty_look, look_outside
-from diffrac_cvx.certificates.outwards import CoreDual, bound_at_equal_weights, dual_of, join
+from diffrac_cvx.certificates.outwards import (
+    CoreDual,
+    Look,
+    bound_at_equal_weights,
+    dual_of,
+    empty_look,
+    join,
+    look_outside,
+)
 from diffrac_cvx.certificates.search import closer_to_feasible
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points

@@ -20,9 +20,8 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from diffrac_cvx.certificates.direction_bounds import Dual
+from diffrac_cvx.certificates.direction_bounds import Dual, Pass, certify_in_one_pass
 from diffrac_cvx.certificates.proof import clip_to_box
-from diffrac_cvx.certificates.row_bounds import Pass, certify_in_one_pass
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, top_eigenvalue
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points

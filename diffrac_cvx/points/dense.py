@@ -75,12 +75,14 @@ class DensePoints(Columns):
         return self.groups.sizes(counts) * (self.groups.n_groups / len(self))
 
     def weighed(self) -> Points:
-        return DensePoints(self.table if self.counts is None else self.table * np.sqrt(self.counts)[:, None])
+        if self.counts is None:
+            return self if self.groups is None else DensePoints(self.table)
+        return DensePoints(self.table * np.sqrt(self.counts)[:, None])
 
     def counted(self) -> Points:
         rows = self.table if self.counts is None else self.table * self.counts[:, None]
         if self.groups is None:
-            return DensePoints(rows)
+            return self if self.counts is None else DensePoints(rows)
         return DensePoints(self.groups.add(rows) * (self.groups.n_groups / len(self)))
 
     # Sums over rows

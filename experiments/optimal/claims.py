@@ -141,11 +141,13 @@ def directions(table: pd.DataFrame) -> Finding:
     """All sign patterns in two and three dimensions beside branch and bound."""
     rows = with_column(table, "seconds of directions")
     quicker = rows["seconds"] < rows["seconds of directions"]
-    share, many = share_of(quicker.to_numpy()), rows[rows["points"] == rows["points"].max()]
-    ratio = (many["seconds"] / many["seconds of directions"]).median()
+    share, ratio = share_of(quicker.to_numpy()), rows["seconds"] / rows["seconds of directions"]
+    words = [
+        f"{times.median():.2g} times as long at {points:g} points" for points, times in ratio.groupby(rows["points"])
+    ]
     return finding(
         "in two and three dimensions branch and bound is quicker than trying all directions",
-        f"on {percent(share)} of {len(rows)} instances; at the most points it takes {ratio:.2g} times as long.",
+        f"on {percent(share)} of {len(rows)} instances; it takes {', '.join(words[:: max(1, len(words) - 1)])}, in the median.",
         judge(share.value >= 0.9 and share.low >= 0.8, share.value >= 0.5, tested=len(rows) >= LEAST),
         "agrees if it is so on at least 90 % (80 % at the lower end), in part from 50 %.",
         "The number of directions to try grows as n to the power d - 1: here d is 2 or 3.",
@@ -169,7 +171,7 @@ def roundings(solved: pd.DataFrame) -> Finding:
     words = []
     for column in [name for name in solved if name.startswith("above ") and name != "above restarts"]:
         above = solved[column]
-        words.append(f"{column.removeprefix('above ')} {100 * (above <= REACHED).mean():.0f} %, {above.median():.2g}")
+        words.append(f"{column.removeprefix('above ')} {100 * (above <= REACHED).mean():.0f} %, {cost_above(above)}")
     share = share_of((solved["above kmeans_centered"] <= REACHED).to_numpy())
     return finding(
         "the paper's rounding of the relaxation is optimal, to the tolerance",
@@ -178,6 +180,12 @@ def roundings(solved: pd.DataFrame) -> Finding:
         judge(share.low >= 0.5, share.value >= 0.5, tested=len(solved) >= LEAST),
         "agrees if the interval of the share is above 50 %, in part if the share is.",
     )
+
+
+def cost_above(above: pd.Series) -> str:
+    """Return the median cost above the optimum in words; what rounding leaves is 0."""
+    median = float(above.median())
+    return f"{0.0 if abs(median) <= ROUNDING else median:.2g}"
 
 
 def improved(solved: pd.DataFrame) -> Finding:
@@ -210,7 +218,7 @@ def nearer(solved: pd.DataFrame) -> Finding:
 def classes(solved: pd.DataFrame) -> Finding:
     """What the true classes cost."""
     words = [
-        f"{part} {100 * (rows['above true classes'] <= REACHED).mean():.0f} % (median {rows['above true classes'].median():.2g} above)"
+        f"{part} {100 * (rows['above true classes'] <= REACHED).mean():.0f} % (median {cost_above(rows['above true classes'])} above)"
         for part, rows in solved.groupby("part", sort=False)
     ]
     return Finding("how often the true classes are the cheapest labels", "; ".join(words) + ".")

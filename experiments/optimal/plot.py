@@ -22,6 +22,7 @@ NAMED = {  # sets at a ridge: colour and dashes
 }
 PARTS = {"real": (ACCENT, "o"), "planted": (SECOND, "^"), "small": (GREY, "s")}
 LEAST_GAP = 1e-5  # smaller ones are drawn there
+LOWEST = 5e-6  # of the axis of gaps
 
 
 def draw(table: pd.DataFrame, stem: Path) -> None:
@@ -46,9 +47,11 @@ def draw_gaps(axes: Axes, table: pd.DataFrame) -> None:
         if row["solved"]:
             axes.plot(row["seconds"], max(row["gap"], LEAST_GAP), "o", color=color, ms=4, clip_on=False)
     axes.axhline(TOL, color=GREY, lw=0.7, ls=":")
-    axes.set(xscale="log", yscale="log", xlabel="seconds of processor time", ylabel="proved gap")
+    axes.set(xscale="log", yscale="log", xlabel="seconds of processor time", ylabel="proved gap", ylim=(LOWEST, None))
     axes.set_title("(a) sets at a ridge; dot: proved optimal")
-    axes.legend(frameon=False, fontsize=6, loc="lower left", handlelength=2.4, labelspacing=0.25)
+    axes.legend(
+        frameon=False, fontsize=6, loc="lower left", bbox_to_anchor=(0.0, 0.12), handlelength=2.4, labelspacing=0.2
+    )
 
 
 def draw_seconds(axes: Axes, table: pd.DataFrame) -> None:
@@ -64,5 +67,6 @@ def draw_seconds(axes: Axes, table: pd.DataFrame) -> None:
     axes.set(
         xscale="log", yscale="log", xlabel="gap of the relaxation, at the root", ylabel="seconds of processor time"
     )
+    axes.set_xticks([10.0**k for k in range(-5, 0)], [r"$\leq 10^{-5}$", *(f"$10^{{{k}}}$" for k in range(-4, 0))])
     axes.set_title("(b) all instances")
     axes.legend(frameon=False, fontsize=6, loc="upper left", labelspacing=0.25)

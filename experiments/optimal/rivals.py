@@ -8,11 +8,13 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.optimize
 import scipy.sparse
 
 from diffrac_cvx.typing import Array
 
+Indices = npt.NDArray[np.intp]
 BLOCK = 2_000_000  # numbers in memory at a time
 MOST_ROUNDS = 200  # of alternation; it ends by itself after far fewer
 
@@ -56,7 +58,7 @@ def try_all_directions(R: Array) -> Exact:
     n, d = R.shape
     pairs = np.triu_indices(n, 1) if d == 3 else (np.arange(n),)
     free = [R[index] for index in pairs]
-    normals = np.cross(*free) if d == 3 else np.column_stack([-R[:, 1], R[:, 0]])
+    normals = np.cross(free[0], free[1]) if d == 3 else np.column_stack([-R[:, 1], R[:, 0]])
     most = 0.0
     for first in range(0, len(normals), max(1, BLOCK // n)):
         block = slice(first, first + max(1, BLOCK // n))
@@ -105,7 +107,7 @@ def solve_integer_program(R: Array, time_limit: float) -> Exact:
     return Exact(1.0 - float(np.sum((y @ R) ** 2)), max(1.0 - constant + bound, 0.0), spent)
 
 
-def rows_of(chosen: Array, n: int, m: int, *entries: tuple[Array, float]) -> scipy.sparse.csr_array:
+def rows_of(chosen: Indices, n: int, m: int, *entries: tuple[Indices, float]) -> scipy.sparse.csr_array:
     """Return constraints, a row for each chosen product: its variable, and labels with their factors."""
     rows = np.arange(len(chosen))
     parts = [(n + chosen, 1.0), *entries]

@@ -21,10 +21,11 @@ from experiments.harness.intervals import share_of
 from experiments.many_clusters.claims import means
 from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
+from experiments.optimal import claims as optimal
 from experiments.validate.check import point_out, summarize_errors
 
 ROOT = Path(__file__).parents[1]
-RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS, CHOICE, SCALE = (
+RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS, CHOICE, SCALE, OPTIMAL = (
     ROOT / "figures" / f"{name}.csv"
     for name in (
         "runtime",
@@ -37,6 +38,7 @@ RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CL
         "many_clusters",
         "choice",
         "scale",
+        "optimal",
     )
 )
 N, D = 200, 10  # of the sizes shown
@@ -299,6 +301,36 @@ def picture_of_benchmark() -> str:
     return "\n".join([*lines, ""]) if picture.exists() else ""
 
 
+def table_of_optimal() -> str:
+    """Return how many labels are proved optimal, and how fast, by kind of instance."""
+    if not OPTIMAL.exists():
+        return "Not measured yet: ``make optimal``.\n"
+    rows = []
+    for row in optimal.by_kind(pd.read_csv(OPTIMAL)).itertuples(index=False):
+        left = "-" if row.left != row.left else f"{row.left:.3f}"
+        seconds, nodes = ("-", "-") if row.solved == 0 else (f"{row.seconds:.2g}", f"{row.nodes:.0f}")
+        rows.append((row.kind, f"{row.solved} of {row.instances}", f"{row.root_gap:.3f}", seconds, nodes, left))
+    header = (
+        "instances",
+        "proved optimal",
+        "median root gap",
+        "median seconds, if proved",
+        "relaxations",
+        "median gap, if not",
+    )
+    return list_table(header, rows)
+
+
+def losses_of_optimal() -> str:
+    """Return what was found about other methods, as a list."""
+    if not OPTIMAL.exists():
+        return "Not measured yet: ``make optimal``.\n"
+    table = pd.read_csv(OPTIMAL)
+    solved = table[table["solved"] == 1]
+    found = [optimal.nearer(solved), optimal.restarts(solved), optimal.directions(table), optimal.program(table)]
+    return "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured}" for one in found) + "\n"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "two_class": lambda: table_of_data_sets(("two-class", "extra")),
     "multi_label": lambda: table_of_data_sets(("multi-label",)),
@@ -309,6 +341,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "equal_gap_sparse": lambda: table_of_equal_gap(0.001),
     "benchmark": table_of_benchmark,
     "stress": table_of_stress,
+    "optimal": table_of_optimal,
+    "optimal_losses": losses_of_optimal,
     "mutation": table_of_mutation,
     "coverage": table_of_coverage,
     "dimacs": table_of_dimacs,

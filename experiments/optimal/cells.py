@@ -1,0 +1,155 @@
+"""The cells: one instance, its labels by branch and bound, by other exact methods, and by methods without a proof."""
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.typing import Array
+from experiments.choice.sets import DESIGN
+from experiments.data.loading import keep_loadable
+from experiments.harness.sweep import Cell, Row, cross
+from experiments.optimal.instances import (
+    LARGE,
+    RIDGE_OF_LARGE,
+    RIDGES,
+    SETS,
+    Instance,
+    cost_of,
+    make_instance,
+    whitened_rows,
+)
+from experiments.optimal.rivals import (
+    Exact,
+    alternate_from,
+    restart_alternation,
+    solve_integer_program,
+    try_all_directions,
+    try_all_labels,
+)
+
+TOL = 1e-5
+LIMITS = {"real": 20.0, "planted": 10.0, "small": 10.0}  # seconds of processor time of a search
+PATIENCE = 10.0  # times its limit that a search may take by the clock
+RESTARTS = 1000
+REACHED = TOL  # labels that cost at most this much more than the best ones found count as optimal
+SECONDS = 10.0  # of low_rank
+TIMES = tuple(float(f"{seconds:.2g}") for seconds in np.geomspace(0.01, 20.0, 15))  # at which the gap is kept
+MOST_LABELLED, MOST_PROGRAMMED = 20, 30  # points up to which all labels are tried, and the integer program
+DIMENSIONS = (2, 3)  # in which all directions are tried
+SETTINGS = {"tolerance": TOL, "seconds": LIMITS, "restarts": RESTARTS}
+
+
+class Watch:
+    """A callback that keeps the gaps of a search, and ends it, by processor time, whatever else the machine does."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit, self.started = limit, time.process_time()
+        self.gaps: list[tuple[float, float]] = []
+
+    @property
+    def spent(self) -> float:
+        """Seconds of processor time since then."""
+        return time.process_time() - self.started
+
+    def __call__(self, bracket: dc.Bracket, nodes: int) -> bool:
+        """Keep the gap, and say whether the time is over."""
+        self.gaps.append((self.spent, bracket.gap))
+        return self.spent > self.limit
+
+    def gap_at(self, seconds: float) -> float | None:
+        """Return the gap that was proved by then."""
+        known = [gap for at, gap in self.gaps if at <= seconds]
+        return known[-1] if known else None
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid: real sets, planted ones, small planted ones."""
+    if grid == "full":
+        names = keep_loadable(SETS, lambda name: DESIGN[name]())
+        real = [
+            {"name": name, "ridge": ridge}
+            for name in names
+            for ridge in (RIDGES if name not in LARGE else (RIDGE_OF_LARGE,))
+        ]
+        planted = cross(n=(60, 120, 200, 400), d=(3, 5, 8, 12), noise=(0.1, 0.3, 0.5), replication=range(2))
+        small = cross(n=(10, 15, 20, 25, 30), d=(2, 3, 5), noise=(0.3, 0.6), replication=[0])
+    else:
+        real = [{"name": "iris 1 or 2", "ridge": 0.3}, {"name": "wine 0 or 2", "ridge": 0.1}]
+        planted = cross(n=[60], d=[3], noise=(0.1, 0.5), replication=[0])
+        small = cross(n=[8, 10], d=[3], noise=[0.6], replication=[0])
+    made = [{"part": "planted", "ridge": 0.0, **cell} for cell in planted]
+    return [{"part": "real", **cell} for cell in real] + made + [{"part": "small", "ridge": 0.0, **c} for c in small]
+
+
+def measure(part: str, **cell: Any) -> Row:
+    """Measure one instance by all methods that can be used on it."""
+    instance = make_instance(part, **cell)
+    n, d = instance.X.shape
+    limit, R = LIMITS[part], whitened_rows(instance.X, instance.ridge)
+    watch = Watch(limit)
+    found = dc.optimal_labels(instance.X, ridge=instance.ridge, tol=TOL, time_limit=PATIENCE * limit, callback=watch)
+    row: Row = {"points": n, "columns": d, "limit": limit, **read(found, watch)}
+    if n <= MOST_LABELLED:
+        row |= exact_row("labels", try_all_labels(R))
+    if n <= MOST_PROGRAMMED:
+        row |= exact_row("program", solve_integer_program(R, limit))
+    if d in DIMENSIONS:
+        row |= exact_row("directions", try_all_directions(R))
+    runs = restart_alternation(R, RESTARTS, np.random.default_rng(0))
+    row |= {
+        "above restarts": float(runs.costs.min() - found.upper),
+        "runs that reach": float(np.mean(runs.costs <= found.upper + REACHED)),
+        "seconds of restarts": runs.seconds,
+    }
+    return {**row, **judge_labels(instance, R, found)}
+
+
+def read(found: dc.OptimalLabels, watch: Watch) -> Row:
+    """Return what is kept of a search: its bracket, its cost, and the gap as time went on."""
+    spent = watch.spent
+    watch.gaps.append((spent, found.gap))
+    return {
+        "solved": int(found.status is dc.Status.OPTIMAL),
+        "status": found.status.name,
+        "lower": found.lower,
+        "upper": found.upper,
+        "gap": found.gap,
+        "root_gap": found.upper - max(found.root, 0.0),
+        "nodes": found.nodes,
+        "seconds": spent,
+        **{f"gap at {seconds:g}": watch.gap_at(seconds) for seconds in TIMES},
+    }
+
+
+def exact_row(method: str, found: Exact) -> Row:
+    """Return the columns of another exact method."""
+    return {f"cost of {method}": found.cost, f"lower of {method}": found.lower, f"seconds of {method}": found.seconds}
+
+
+def judge_labels(instance: Instance, R: Array, found: dc.OptimalLabels) -> Row:
+    """Return by how much the labels of other methods cost more than the best ones, and who is nearer to the truth."""
+    X, y, ridge = instance
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+        relaxed = dc.low_rank(X, ridge=ridge, tol=TOL, time_limit=SECONDS)
+    row: Row = {"seconds of relaxation": time.process_time() - start}
+    labels = {name: rounding(relaxed.F) for name, rounding in dc.rounding.ROUNDINGS.items()}
+    rounded = labels["kmeans_centered"]
+    labels["k-means"] = dc.baselines.kmeans_standardised(X, rng=0)
+    labels["one alternation"] = alternate_from(R, random_labels(R))[0]
+    labels["rounding, then alternation"] = alternate_from(R, rounded[None, :])[0]
+    labels["true classes"] = y
+    row |= {f"above {name}": cost_of(R, each) - found.upper for name, each in labels.items()}
+    judged = {"optimum": found.labels, "rounding": rounded, "k-means": labels["k-means"]}
+    row |= {f"error of {name}": float(dc.metrics.clustering_error(y, each)) for name, each in judged.items()}
+    return {**row, "moved": (1.0 - abs(float(rounded @ found.labels)) / len(y)) / 2.0}
+
+
+def random_labels(R: Array) -> Array:
+    """Return the labels of one random direction, (1, n)."""
+    direction = np.random.default_rng(1).standard_normal(R.shape[1])
+    return np.where(R @ direction >= 0.0, 1.0, -1.0)[None, :]

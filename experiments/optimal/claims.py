@@ -1,0 +1,253 @@
+"""What the table of `make optimal` shows: each finding has its rule, and the verdict that the rule gives."""
+
+import numpy as np
+import pandas as pd
+
+from experiments.harness import Finding, Outcome, Verdict, judge
+from experiments.harness.intervals import Interval, share_of
+from experiments.optimal.cells import REACHED, RESTARTS, TOL
+from experiments.optimal.instances import RIDGE_OF_LARGE
+from experiments.theory.parts import percent
+
+TITLE = "Labels proved optimal, and the relaxation judged by them"
+ABOUT = (
+    f"`optimal_labels` to a gap of {TOL:g} at nu = 1 on standardised columns: real sets at ridges of 1, 0.3, 0.1 and 0 "
+    f"(dna, a1a and w1a at {RIDGE_OF_LARGE:g} alone), planted labels without a ridge, and small planted ones. The root gap is "
+    "what the relaxation leaves, before any branch. Beside it all labellings (n up to 20), a mixed-integer linear program "
+    "by HiGHS (n up to 30), all sign patterns of directions (d up to 3), and "
+    f"{RESTARTS} runs of alternation. Seconds are of processor time, one thread."
+)
+SMALL_GAP = 0.05  # at the root
+LEAST = 12  # rows that a rule needs
+ROUNDING = 1e-9  # between methods that prove the same number
+PROGRAMMED = 20  # points from which on the integer program is judged
+OTHERS = {"labels": "all labellings", "program": "the integer program", "directions": "all directions"}
+
+
+def claims(table: pd.DataFrame) -> list[Finding]:
+    """Return what was found."""
+    solved = table[table["solved"] == 1]
+    return [
+        proved(table),
+        small_root(table),
+        remaining(table),
+        program(table),
+        directions(table),
+        restarts(solved),
+        roundings(solved),
+        improved(solved),
+        nearer(solved),
+        classes(solved),
+    ]
+
+
+def finding(says: str, measured: str, verdict: Verdict, rule: str, comment: str = "") -> Finding:
+    """Return a finding whose comment ends with its rule and what the rule gives."""
+    return Finding(says, measured, f"{comment} Rule: {rule} It says: {verdict.value}.".lstrip())
+
+
+def mostly(share: Interval, *, tested: bool) -> Verdict:
+    """Return the verdict on a share that has to be at least 90 %, or 80 % to agree in part."""
+    return judge(share.value >= 0.9 and share.low >= 0.8, share.value >= 0.8, tested=tested)
+
+
+def proved(table: pd.DataFrame) -> Finding:
+    """How many instances are solved, and how fast."""
+    words = []
+    for part, rows in table.groupby("part", sort=False):
+        solved = rows[rows["solved"] == 1]
+        numbers = f"median {solved['seconds'].median():.2g} s, {solved['nodes'].median():.0f} relaxations"
+        words.append(f"{part}: {len(solved)} of {len(rows)}" + (f" ({numbers})" if len(solved) else ""))
+    return Finding(
+        f"labels proved optimal to {TOL:g} within {limits(table)} seconds of processor time", "; ".join(words) + "."
+    )
+
+
+def by_kind(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a line for each ridge of the real sets, each noise of the planted ones, and the small ones."""
+    kinds = [kind_of(row) for _, row in table.iterrows()]
+    rows = []
+    for kind, part in table.groupby(kinds, sort=False):
+        solved, unsolved = part[part["solved"] == 1], part[part["solved"] == 0]
+        medians = {"root_gap": part["root_gap"].median(), "left": unsolved["gap"].median()}
+        medians |= {name: solved[name].median() for name in ("seconds", "nodes")}
+        rows.append({"kind": kind, "instances": len(part), "solved": len(solved), **medians})
+    return pd.DataFrame(rows).sort_values("kind", kind="stable")
+
+
+def kind_of(row: pd.Series) -> str:
+    """Return what a line of the table by kinds is of."""
+    if row["part"] == "real":
+        return f"real sets, ridge {row['ridge']:g}"
+    return f"planted, noise {row['noise']:g}" if row["part"] == "planted" else "planted, up to 30 points"
+
+
+def limits(table: pd.DataFrame) -> str:
+    """Return the limits of time that the table was made with, in words."""
+    return " or ".join(f"{limit:g}" for limit in sorted(table["limit"].unique(), reverse=True))
+
+
+def small_root(table: pd.DataFrame) -> Finding:
+    """Instances by their root gap."""
+    near, far = table[table["root_gap"] < SMALL_GAP], table[table["root_gap"] >= SMALL_GAP]
+    share, other = share_of(near["solved"].to_numpy()), share_of(far["solved"].to_numpy())
+    return finding(
+        f"where the root gap is below {SMALL_GAP:g} the labels are proved optimal in time",
+        f"{percent(share)} of {len(near)} instances; of the {len(far)} with a larger gap {percent(other)}.",
+        mostly(share, tested=len(near) >= LEAST),
+        f"agrees if at least 90 % (80 % at the lower end) are solved, in part from 80 %; not tested below {LEAST}.",
+    )
+
+
+def remaining(table: pd.DataFrame) -> Finding:
+    """What is left of the gap where time ran out."""
+    open_ones = table[table["solved"] == 0]
+    if open_ones.empty:
+        return Finding("what the search leaves of the root gap where time runs out", "Time ran out on 0 instances.")
+    left = open_ones["gap"] / open_ones["root_gap"]
+    worst, cheaper = open_ones.loc[open_ones["gap"].idxmax()], open_ones["above restarts"] < -ROUNDING
+    return Finding(
+        "what the search leaves of the root gap where time runs out",
+        f"{100 * left.median():.0f} % in the median of {len(open_ones)} instances, {100 * left.min():.0f} to "
+        f"{100 * left.max():.0f} %; the widest bracket is that of {name_of(worst)}, {worst['gap']:.3f}. {RESTARTS} runs of "
+        f"alternation find cheaper labels than the search on {int(cheaper.sum())} of them.",
+    )
+
+
+def name_of(row: pd.Series) -> str:
+    """Return an instance in words."""
+    if row["part"] == "real":
+        return f"{row['name']}, ridge {row['ridge']:g}"
+    return f"planted {row['points']:.0f} x {row['columns']:.0f}, noise {row['noise']:g}"
+
+
+def program(table: pd.DataFrame) -> Finding:
+    """The mixed-integer program beside branch and bound."""
+    rows = with_column(table, "seconds of program")
+    rows = rows[rows["points"] >= PROGRAMMED]
+    ended = rows["cost of program"] - rows["lower of program"] <= TOL
+    slower = ended & (rows["seconds of program"] >= 10.0 * rows["seconds"]) | ~ended & (rows["solved"] == 1)
+    share, times = share_of(slower.to_numpy()), (rows["seconds of program"] / rows["seconds"])[ended]
+    ratio = f"{times.median():.0f} times as long in the median" if len(times) else "never in time"
+    return finding(
+        f"from {PROGRAMMED} points on the integer program takes ten times as long, or does not end",
+        f"{percent(share)} of {len(rows)} instances up to 30 points; it ends on {int(ended.sum())}, {ratio}.",
+        mostly(share, tested=len(rows) >= LEAST),
+        "agrees if it is so on at least 90 % (80 % at the lower end), in part from 80 %.",
+    )
+
+
+def directions(table: pd.DataFrame) -> Finding:
+    """All sign patterns in two and three dimensions beside branch and bound."""
+    rows = with_column(table, "seconds of directions")
+    quicker = rows["seconds"] < rows["seconds of directions"]
+    share, ratio = share_of(quicker.to_numpy()), rows["seconds"] / rows["seconds of directions"]
+    words = [
+        f"{times.median():.2g} times as long at {points:g} points" for points, times in ratio.groupby(rows["points"])
+    ]
+    return finding(
+        "in two and three dimensions branch and bound is quicker than trying all directions",
+        f"on {percent(share)} of {len(rows)} instances; it takes {', '.join(words[:: max(1, len(words) - 1)])}, in the median.",
+        judge(share.value >= 0.9 and share.low >= 0.8, share.value >= 0.5, tested=len(rows) >= LEAST),
+        "agrees if it is so on at least 90 % (80 % at the lower end), in part from 50 %.",
+        "The number of directions to try grows as n to the power d - 1: here d is 2 or 3.",
+    )
+
+
+def restarts(solved: pd.DataFrame) -> Finding:
+    """Restarts of alternation."""
+    share, least = share_of((solved["above restarts"] <= REACHED).to_numpy()), solved["runs that reach"]
+    return finding(
+        f"{RESTARTS} runs of alternation from random directions reach the optimum, without knowing it",
+        f"on {percent(share)} of {len(solved)} instances; a run does with probability {least.median():.2g} in the median, "
+        f"{least.min():.2g} at least.",
+        mostly(share, tested=len(solved) >= LEAST),
+        "agrees if it is so on at least 90 % (80 % at the lower end), in part from 80 %.",
+    )
+
+
+def roundings(solved: pd.DataFrame) -> Finding:
+    """The labels of other methods against the optimum."""
+    words = []
+    for column in [name for name in solved if name.startswith("above ") and name != "above restarts"]:
+        above = solved[column]
+        words.append(f"{column.removeprefix('above ')} {100 * (above <= REACHED).mean():.0f} %, {cost_above(above)}")
+    share = share_of((solved["above kmeans_centered"] <= REACHED).to_numpy())
+    return finding(
+        "the paper's rounding of the relaxation is optimal, to the tolerance",
+        f"kmeans_centered is on {percent(share)} of {len(solved)} instances. Share that is optimal, and median cost above "
+        f"the optimum: {'; '.join(words)}.",
+        judge(share.low >= 0.5, share.value >= 0.5, tested=len(solved) >= LEAST),
+        "agrees if the interval of the share is above 50 %, in part if the share is.",
+    )
+
+
+def cost_above(above: pd.Series) -> str:
+    """Return the median cost above the optimum in words; what rounding leaves is 0."""
+    median = float(above.median())
+    return f"{0.0 if abs(median) <= ROUNDING else median:.2g}"
+
+
+def improved(solved: pd.DataFrame) -> Finding:
+    """The rounding, followed by alternation."""
+    share = share_of((solved["above rounding, then alternation"] <= REACHED).to_numpy())
+    worst = float(solved["above rounding, then alternation"].max())
+    return finding(
+        "the rounding, then one alternation, is optimal",
+        f"on {percent(share)} of {len(solved)} instances, and costs {worst:.2g} too much at most.",
+        mostly(share, tested=len(solved) >= LEAST),
+        "agrees if it is so on at least 90 % (80 % at the lower end), in part from 80 %.",
+    )
+
+
+def nearer(solved: pd.DataFrame) -> Finding:
+    """Whose labels are nearer to the true classes where they differ."""
+    shares = {}
+    for part in ("real", "planted"):
+        rows = solved[solved["part"] == part]
+        difference = rows["error of rounding"] - rows["error of optimum"]
+        shares[part] = (difference[difference.abs() > ROUNDING] > 0.0).to_numpy()
+    words = [f"{percent(share_of(better))} of {len(better)} {part} instances" for part, better in shares.items()]
+    real = solved[solved["part"] == "real"]
+    medians = ", ".join(f"{who} {real[f'error of {who}'].median():.3f}" for who in ("optimum", "rounding", "k-means"))
+    share = share_of(shares["real"])
+    return finding(
+        "where the two differ the optimum is nearer to the true classes than the rounding",
+        f"on {', '.join(words)}. Median errors on the {len(real)} real ones that are solved: {medians}.",
+        judge(share.low > 0.5, share.high > 0.5, tested=len(shares["real"]) >= LEAST),
+        "agrees if the interval of the share of real sets is above 50 %, in part if it meets that.",
+    )
+
+
+def classes(solved: pd.DataFrame) -> Finding:
+    """What the true classes cost."""
+    words = [
+        f"{part} {100 * (rows['above true classes'] <= REACHED).mean():.0f} % (median {cost_above(rows['above true classes'])} above)"
+        for part, rows in solved.groupby("part", sort=False)
+    ]
+    return Finding("how often the true classes are the cheapest labels", "; ".join(words) + ".")
+
+
+def with_column(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the rows on which a method was run; none where a table does not have it."""
+    return table[table[column].notna()] if column in table else table.iloc[:0]
+
+
+def check_bounds(table: pd.DataFrame) -> Outcome:
+    """Pass where no labels cost less than a lower bound, and exact methods find the same cost."""
+    wrong = contradictions(table)
+    return Outcome("\n".join([f"{len(wrong)} contradictions between bounds and costs", *wrong]), not wrong)
+
+
+def contradictions(table: pd.DataFrame) -> list[str]:
+    """Return, in words, every cost below a bound and every exact cost that is not that of a solved instance."""
+    found = []
+    for _, row in table.iterrows():
+        costs = {name: row["upper"] + row[name] for name in row.index if str(name).startswith("above ")}
+        costs |= {who: row.get(f"cost of {who}", np.nan) for who in OTHERS}
+        below = [name for name, cost in costs.items() if cost < row["lower"] - ROUNDING]
+        bounds = {who: row.get(f"lower of {who}", np.nan) for who in OTHERS}
+        above = [who for who, lower in bounds.items() if lower > row["upper"] + TOL]
+        found += [f"BELOW THE BOUND: {name}, {name_of(row)}" for name in below]
+        found += [f"BOUND ABOVE THE COST: {OTHERS[who]}, {name_of(row)}" for who in above]
+    return found

@@ -1,0 +1,72 @@
+"""Draw the gap as time goes on for a few instances, and the seconds of all over their root gaps; solves nothing."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+from experiments.optimal.cells import TIMES, TOL
+
+NAMED = {  # sets at a ridge: colour and dashes
+    ("heart", 0.3): (SECOND, "-"),
+    ("breast_cancer", 0.1): (ACCENT, "-"),
+    ("wine 0 or 1", 0.0): (GREEN, "-"),
+    ("heart", 1.0): (SECOND, "--"),
+    ("liver_disorders", 1.0): (GREY, "-"),
+    ("wdbc", 0.3): (ACCENT, "--"),
+    ("diabetes", 0.3): (GREEN, "--"),
+    ("sonar", 0.3): (GREY, "--"),
+}
+PARTS = {"real": (ACCENT, "o"), "planted": (SECOND, "^"), "small": (GREY, "s")}
+LEAST_GAP = 1e-5  # smaller ones are drawn there
+LOWEST = 5e-6  # of the axis of gaps
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw both panels."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, 2, figsize=(PAGE, 2.9))
+        draw_gaps(axes[0], table)
+        draw_seconds(axes[1], table)
+        save(figure, stem)
+
+
+def draw_gaps(axes: Axes, table: pd.DataFrame) -> None:
+    """The gap over the seconds; a line ends with a dot where the labels are proved optimal."""
+    real = table[table["part"] == "real"]
+    chosen = [row for _, row in real.iterrows() if (row["name"], row["ridge"]) in NAMED]
+    for row in chosen or [row for _, row in real.iterrows()]:
+        color, dashes = NAMED.get((row["name"], row["ridge"]), (GREY, "-"))
+        known = [(seconds, row[f"gap at {seconds:g}"]) for seconds in TIMES if seconds <= row["seconds"]]
+        path = np.array([*known, (row["seconds"], row["gap"])], dtype=float)
+        label = f"{str(row['name']).replace('_', ' ')}, {row['ridge']:g}"
+        axes.plot(path[:, 0], np.maximum(path[:, 1], LEAST_GAP), color=color, ls=dashes, label=label)
+        if row["solved"]:
+            axes.plot(row["seconds"], max(row["gap"], LEAST_GAP), "o", color=color, ms=4, clip_on=False)
+    axes.axhline(TOL, color=GREY, lw=0.7, ls=":")
+    axes.set(xscale="log", yscale="log", xlabel="seconds of processor time", ylabel="proved gap", ylim=(LOWEST, None))
+    axes.set_title("(a) sets at a ridge; dot: proved optimal")
+    axes.legend(
+        frameon=False, fontsize=6, loc="lower left", bbox_to_anchor=(0.0, 0.12), handlelength=2.4, labelspacing=0.2
+    )
+
+
+def draw_seconds(axes: Axes, table: pd.DataFrame) -> None:
+    """The seconds of each instance over its root gap, filled where the labels are proved optimal."""
+    for part, (color, marker) in PARTS.items():
+        for solved, fill in ((1, color), (0, "none")):
+            rows = table[(table["part"] == part) & (table["solved"] == solved)]
+            axes.plot(
+                np.maximum(rows["root_gap"], LEAST_GAP), rows["seconds"], marker, color=color, mfc=fill, ms=3.5, mew=0.8
+            )
+        axes.plot([], [], marker, color=color, ms=3.5, label=part)
+    axes.plot([], [], "o", color="black", mfc="none", ms=3.5, mew=0.8, label="hollow: not solved in time")
+    axes.set(
+        xscale="log", yscale="log", xlabel="gap of the relaxation, at the root", ylabel="seconds of processor time"
+    )
+    axes.set_xticks([10.0**k for k in range(-5, 0)], [r"$\leq 10^{-5}$", *(f"$10^{{{k}}}$" for k in range(-4, 0))])
+    axes.set_title("(b) all instances")
+    axes.legend(frameon=False, fontsize=6, loc="upper left", labelspacing=0.25)

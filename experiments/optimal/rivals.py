@@ -1,0 +1,134 @@
+"""What one would take instead: all labellings, all sign patterns of directions, an integer program, restarts.
+
+All of them maximise :math:`|R^\\top y|^2` over labels, R being the whitened rows.
+"""
+
+import time
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+import scipy.sparse
+
+from diffrac_cvx.typing import Array
+
+Indices = npt.NDArray[np.intp]
+BLOCK = 2_000_000  # numbers in memory at a time
+MOST_ROUNDS = 200  # of alternation; it ends by itself after far fewer
+
+
+class Exact(NamedTuple):
+    """The least cost that a method found, the bound that it proves, and its seconds of processor time."""
+
+    cost: float
+    lower: float
+    seconds: float
+
+
+class Restarts(NamedTuple):
+    """The cost that each run of alternation ends at, and the seconds of all."""
+
+    costs: Array
+    seconds: float
+
+
+def try_all_labels(R: Array) -> Exact:
+    """Try all labellings: 2^(n-1), since labels and their opposites cost the same."""
+    start, n = time.process_time(), len(R)
+    half = n // 2
+    first = signs_of(half) @ R[:half]  # sums over the first half of the points, and over the others
+    second = signs_of(n - half - 1) @ R[half : n - 1] + R[n - 1]
+    most = max(float(np.max(np.sum((second + part) ** 2, axis=1))) for part in first)
+    return Exact(1.0 - most, 1.0 - most, time.process_time() - start)
+
+
+def signs_of(k: int) -> Array:
+    """Return all sign vectors of length k, as rows."""
+    return np.array(list(product((-1.0, 1.0), repeat=k))).reshape(2**k, k)
+
+
+def try_all_directions(R: Array) -> Exact:
+    """Try all labels sign(R v), as the best ones are, for directions v in two or three dimensions.
+
+    Every such labelling is that of a v beside one that is orthogonal to d - 1 rows, whose signs are free.
+    """
+    start = time.process_time()
+    n, d = R.shape
+    pairs = np.triu_indices(n, 1) if d == 3 else (np.arange(n),)
+    free = [R[index] for index in pairs]
+    normals = np.cross(free[0], free[1]) if d == 3 else np.column_stack([-R[:, 1], R[:, 0]])
+    most = 0.0
+    for first in range(0, len(normals), max(1, BLOCK // n)):
+        block = slice(first, first + max(1, BLOCK // n))
+        y = np.where(normals[block] @ R.T >= 0.0, 1.0, -1.0)
+        for index in pairs:
+            y[np.arange(len(y)), index[block]] = 0.0
+        sums = y @ R
+        for signs in product((-1.0, 1.0), repeat=d - 1):
+            moved = sums + sum(sign * rows[block] for sign, rows in zip(signs, free, strict=True))
+            most = max(most, float(np.max(np.sum(moved**2, axis=1))))
+    return Exact(1.0 - most, 1.0 - most, time.process_time() - start)
+
+
+def solve_integer_program(R: Array, time_limit: float) -> Exact:
+    """Solve the problem as a mixed-integer linear program, by HiGHS.
+
+    With y = 2z - 1 the products z_i z_j are variables of their own, w_ij: at most z_i and z_j where a large product is
+    wanted, at least 0 and z_i + z_j - 1 where a small one is.  The first label is +1.
+    """
+    start, n = time.process_time(), len(R)
+    G = R @ R.T
+    i, j = np.triu_indices(n, 1)
+    weight = 2.0 * G[i, j]
+    m, wanted = len(i), np.flatnonzero(weight > 0.0)
+    others = np.setdiff1d(np.arange(m), wanted)
+    upper = scipy.sparse.vstack([rows_of(wanted, n, m, (index[wanted], -1.0)) for index in (i, j)])
+    lower = -rows_of(others, n, m, (i[others], -1.0), (j[others], -1.0))
+    # y_i y_j = 4 w_ij - 2 z_i - 2 z_j + 1
+    linear = -2.0 * (np.bincount(i, weight, n) + np.bincount(j, weight, n))
+    constant = float(np.trace(G) + weight.sum())
+    solved = scipy.optimize.milp(
+        -np.concatenate([linear, 4.0 * weight]),
+        integrality=np.concatenate([np.ones(n), np.zeros(m)]),
+        bounds=scipy.optimize.Bounds(np.concatenate([[1.0], np.zeros(n + m - 1)]), np.ones(n + m)),
+        constraints=[
+            scipy.optimize.LinearConstraint(upper, -np.inf, 0.0),
+            scipy.optimize.LinearConstraint(lower, -np.inf, 1.0),
+        ],
+        options={"time_limit": time_limit, "mip_rel_gap": 1e-6},
+    )
+    spent = time.process_time() - start
+    if solved.x is None:
+        return Exact(float("nan"), 0.0, spent)
+    y = np.where(solved.x[:n] > 0.5, 1.0, -1.0)
+    bound = float("-inf") if solved.mip_dual_bound is None else float(solved.mip_dual_bound)
+    return Exact(1.0 - float(np.sum((y @ R) ** 2)), max(1.0 - constant + bound, 0.0), spent)
+
+
+def rows_of(chosen: Indices, n: int, m: int, *entries: tuple[Indices, float]) -> scipy.sparse.csr_array:
+    """Return constraints, a row for each chosen product: its variable, and labels with their factors."""
+    rows = np.arange(len(chosen))
+    parts = [(n + chosen, 1.0), *entries]
+    columns = np.concatenate([column for column, _ in parts])
+    values = np.concatenate([np.full(len(chosen), value) for _, value in parts])
+    return scipy.sparse.csr_array((values, (np.tile(rows, len(parts)), columns)), shape=(len(chosen), n + m))
+
+
+def alternate_from(R: Array, y: Array) -> Array:
+    """Return the labels that alternation ends at from each row of y (k, n): y <- sign(R R'y)."""
+    for _ in range(MOST_ROUNDS):
+        following = np.where((y @ R) @ R.T >= 0.0, 1.0, -1.0)
+        if np.array_equal(following, y):
+            break
+        y = following
+    return y
+
+
+def restart_alternation(R: Array, runs: int, rng: np.random.Generator) -> Restarts:
+    """Alternate from the labels of random directions."""
+    start = time.process_time()
+    y = np.where(rng.standard_normal((runs, R.shape[1])) @ R.T >= 0.0, 1.0, -1.0)
+    costs = 1.0 - np.sum((alternate_from(R, y) @ R) ** 2, axis=1)
+    return Restarts(costs, time.process_time() - start)

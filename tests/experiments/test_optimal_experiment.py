@@ -1,0 +1,169 @@
+"""The experiment on labels proved optimal: its rivals against each other, its cells, and rules that can fail."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from experiments.harness.command import run
+from experiments.harness.tables import read_table
+from experiments.optimal import cells, claims, instances, rivals
+from experiments.optimal.__main__ import EXPERIMENT
+
+
+def rows_of(seed, n=9, d=3, ridge=0.0):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return instances.standardised(X), instances.whitened_rows(instances.standardised(X), ridge)
+
+
+# The rivals
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_all_labels_all_directions_the_integer_program_and_branch_and_bound_agree(seed, d):
+    ridge = 0.2 * (seed % 2)
+    X, R = rows_of(seed, 8 + seed % 2, d, ridge)
+    best = rivals.try_all_labels(R)
+    program = rivals.solve_integer_program(R, 20.0)
+    found = dc.optimal_labels(X, ridge=ridge, tol=1e-7)
+    assert rivals.try_all_directions(R).cost == pytest.approx(best.cost, abs=1e-10)
+    assert program.cost == pytest.approx(best.cost, abs=1e-6)
+    assert best.cost - 1e-5 <= program.lower <= best.cost + 1e-6
+    assert found.upper == pytest.approx(best.cost, abs=1e-7)
+    assert found.lower <= best.cost + 1e-12
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_cost_of_labels_is_that_of_eq_9_also_where_columns_are_collinear(ridge):
+    X, _ = rows_of(0, 12, 4)
+    X = np.column_stack([X, X[:, 0] - X[:, 1]])
+    y = np.where(np.arange(12) < 5, 1.0, -1.0)
+    proof = dc.certify_labels(X, y, 0.0, penalty=dc.Penalty(ridge=ridge))
+    cost = instances.cost_of(instances.whitened_rows(X, ridge), y)
+    assert cost == pytest.approx(proof.objective, abs=1e-8)
+
+
+def test_alternation_ends_at_labels_that_it_leaves_and_never_below_the_best():
+    _, R = rows_of(1, 12, 3)
+    runs = rivals.restart_alternation(R, 50, np.random.default_rng(0))
+    assert runs.costs.min() == pytest.approx(rivals.try_all_labels(R).cost, abs=1e-10)
+    y = rivals.alternate_from(R, np.where(np.random.default_rng(1).standard_normal((1, 3)) @ R.T >= 0, 1.0, -1.0))
+    np.testing.assert_array_equal(rivals.alternate_from(R, y), y)
+
+
+def test_a_program_that_is_stopped_at_once_proves_little_and_nothing_false():
+    _, R = rows_of(2, 18, 3)
+    stopped = rivals.solve_integer_program(R, 1e-3)
+    assert 0.0 <= stopped.lower <= rivals.try_all_labels(R).cost + 1e-6
+
+
+# The cells
+
+
+def test_the_grids_have_no_cell_twice_and_an_instance_depends_on_its_cell_alone():
+    for grid in ("full", "smoke"):
+        listed = cells.cells_of(grid)
+        assert len({tuple(sorted(cell.items())) for cell in listed}) == len(listed) > 0
+    cell = {"part": "planted", "n": 60, "d": 3, "noise": 0.3, "ridge": 0.0}
+    first, again, other = (instances.make_instance(**cell, replication=k) for k in (0, 0, 1))
+    np.testing.assert_array_equal(first.X, again.X)
+    assert np.any(first.X != other.X)
+    np.testing.assert_allclose(first.X.std(axis=0), 1.0)
+
+
+def test_a_watch_ends_a_search_and_knows_the_gap_at_any_time():
+    watch = cells.Watch(0.0)
+    found = dc.optimal_labels(rows_of(3, 60, 8)[0], tol=1e-9, callback=watch)
+    assert found.status is dc.Status.STOPPED
+    assert watch.gap_at(-1.0) is None
+    assert watch.gap_at(1e9) == pytest.approx(found.upper - found.lower, abs=1e-9)
+
+
+def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame([{**cell, **cells.measure(**cell)} for cell in cells.cells_of("smoke")])
+    (tmp_path / "out").mkdir()
+    table.to_csv(tmp_path / "out" / "optimal.csv", index=False)
+    assert run(EXPERIMENT, "", ["--grid", "smoke", "--draw-only", "--out", str(tmp_path / "out")]) == 0
+    assert "0 contradictions" in capsys.readouterr().out
+    assert (tmp_path / "out" / "optimal.png").stat().st_size > 10_000
+    found = claims.claims(read_table(tmp_path / "out" / "optimal.csv"))
+    assert all(re.search(r"\d", one.measured) for one in found)
+    assert set(table["solved"]) == {1}
+    assert (table["above restarts"] >= -1e-9).all()
+
+
+# The rules: every answer on a made table
+
+
+def made(right=40, **columns):
+    """Forty solved instances; a column given as a pair has the first value in `right` rows, the second in others."""
+    usual = {
+        "part": "planted", "ridge": 0.0, "noise": 0.3, "points": 30, "columns": 3, "limit": 15.0, "solved": 1,
+        "lower": 0.1, "upper": 0.1, "gap": 0.0, "root_gap": 0.01, "nodes": 9, "seconds": 1.0, "above restarts": 0.0,
+        "runs that reach": 0.5, "above kmeans_centered": 0.0, "above rounding, then alternation": 0.0,
+        "above true classes": 0.0, "error of optimum": 0.1, "error of rounding": 0.1, "error of k-means": 0.3,
+    }  # fmt: skip
+    first = np.arange(40) < right
+    entries = {name: np.where(first, *value) if isinstance(value, tuple) else value for name, value in columns.items()}
+    return pd.DataFrame({**usual, **entries}, index=range(40))
+
+
+PROGRAM = {"cost of program": 0.1, "lower of program": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("rule", "table", "word"),
+    [
+        (claims.small_root, made(), "agrees"),
+        (claims.small_root, made(34, solved=(1, 0)), "partly agrees"),
+        (claims.small_root, made(20, solved=(1, 0)), "differs"),
+        (claims.small_root, made(root_gap=0.2), "not tested"),
+        (claims.program, made(**PROGRAM, **{"seconds of program": 20.0}), "agrees"),
+        (claims.program, made(**PROGRAM, **{"seconds of program": 2.0}), "differs"),
+        (claims.program, made(**{**PROGRAM, "lower of program": 0.0}, **{"seconds of program": 2.0}), "agrees"),
+        (claims.program, made(points=10, **PROGRAM, **{"seconds of program": 20.0}), "not tested"),
+        (claims.directions, made(**{"seconds of directions": 2.0}), "agrees"),
+        (claims.directions, made(24, **{"seconds of directions": (2.0, 0.5)}), "partly agrees"),
+        (claims.directions, made(**{"seconds of directions": 0.5}), "differs"),
+        (claims.restarts, made(), "agrees"),
+        (claims.restarts, made(34, **{"above restarts": (0.0, 0.1)}), "partly agrees"),
+        (claims.restarts, made(10, **{"above restarts": (0.0, 0.1)}), "differs"),
+        (claims.roundings, made(), "agrees"),
+        (claims.roundings, made(22, **{"above kmeans_centered": (0.0, 0.1)}), "partly agrees"),
+        (claims.roundings, made(10, **{"above kmeans_centered": (0.0, 0.1)}), "differs"),
+        (claims.improved, made(), "agrees"),
+        (claims.improved, made(10, **{"above rounding, then alternation": (0.0, 0.1)}), "differs"),
+        (claims.nearer, made(part="real", **{"error of rounding": 0.2}), "agrees"),
+        (claims.nearer, made(20, part="real", **{"error of rounding": (0.2, 0.05)}), "partly agrees"),
+        (claims.nearer, made(part="real", **{"error of rounding": 0.05}), "differs"),
+        (claims.nearer, made(**{"error of rounding": 0.2}), "not tested"),
+    ],
+)
+def test_a_rule_gives_each_of_its_answers(rule, table, word):
+    assert rule(table).comment.endswith(f"It says: {word}.")
+
+
+def test_what_is_left_of_the_gap_is_that_of_the_instances_that_are_not_solved():
+    left = claims.remaining(made(30, solved=(1, 0), gap=(0.0, 0.004), **{"above restarts": -0.01}))
+    assert left.measured.startswith("40 % in the median of 10 instances")
+    assert left.measured.endswith("on 10 of them.")
+    assert "0 instances" in claims.remaining(made()).measured
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"above kmeans_centered": -0.01}, "BELOW THE BOUND: above kmeans_centered"),
+        ({"cost of labels": 0.05}, "BELOW THE BOUND: labels"),
+        ({"cost of directions": 0.2, "lower of directions": 0.2}, "BOUND ABOVE THE COST: all directions"),
+    ],
+)
+def test_a_contradiction_fails_the_command(columns, says):
+    outcome = claims.check_bounds(made(**columns).head(1))
+    assert not outcome.passed
+    assert says in outcome.text
+    assert claims.check_bounds(made()).passed

@@ -21,7 +21,7 @@ from diffrac_cvx.certificates.proof import bounds_of_groups
 from diffrac_cvx.certificates.values import proved_labels_value
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import available_memory, require_memory
-from diffrac_cvx.points.checks import Array, as_scalar, in_unit_interval, nonnegative
+from diffrac_cvx.points.checks import Array, as_scalar, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem
@@ -38,7 +38,7 @@ LENGTH = 1.5  # of a step, in units of the fixed-point step
 CLOSE = 0.15  # of what is missing to the goal, below which the gap of a node that cannot reach it is narrow enough
 SLIGHT = 1e-5  # change of a child's start
 FLOOR = 1e-9  # of the mean energy, below which u = 1/sqrt(q) does not grow
-STARTS = 20  # roundings of the root
+STARTS, ALTERNATIONS, IMPROVED = 500, 8, 5  # roundings of the root, their alternations, those improved to the end
 PROMISING = 1e-3  # labels that cost this much more than the best are improved by single changes
 SHARE_OF_MEMORY = 0.5  # that the open nodes may take
 
@@ -163,15 +163,16 @@ def optimal_labels(
     --------
     >>> found = optimal_labels([[0.0], [1.0], [2.0], [9.0]], ridge=0.1)
     >>> found.labels.tolist()
-    [-1.0, -1.0, -1.0, 1.0]
+    [1.0, 1.0, 1.0, -1.0]
     """
     start = time.perf_counter()
     penalty = penalty_of(penalty, lam, ridge)
     if penalty.has_l1:
         raise ParameterError("optimal_labels takes a ridge and no l1 part; give lam = 0")
     nu, tol = in_unit_interval(nu, "nu"), as_scalar(tol, "tol")
-    if not tol > 0.0:
-        raise ParameterError(f"tol is {tol}; it has to be above 0")
+    positive(tol, "tol")
+    if time_limit is not None:
+        nonnegative(time_limit, "time_limit")
     points = read_points(X, sample_weight)
     given = (links or Links()).groups_of(points.given)
     inside = Groups(points.of_points(given.owner), points.of_points(given.sign), given.known)
@@ -182,7 +183,7 @@ def optimal_labels(
     status = tree.search(Watch(start, time_limit, callback))
     certain = None if certain_within is None else tree.certain(certain_within, given.known)[given.owner]
     labels = given.labels(tree.signs)
-    labels = labels if given.known >= 0 else labels * labels[-1]
+    labels = labels if given.known >= 0 else labels * labels[0]
     a, c = weights_of(penalty, points.X.shape[1])
     chosen = points.of_points(labels)
     v = best_direction(points.X, chosen - points.X.mean_of(chosen), a, c)
@@ -353,9 +354,12 @@ class Tree:
         free[0, heaviest] = 0.0
         start = 0.3 * rng.standard_normal((1, self.rows.size, self.rows.size))
         solved = self.solve(free, a, start, np.inf, ROOT_STEPS)
-        for direction in rng.standard_normal((STARTS, self.rows.size)):
-            self.improve(np.where(R @ (solved.U[0] @ direction) >= 0.0, 1.0, -1.0))
-        self.root = float(solved.lower[0])
+        y = np.where(rng.standard_normal((STARTS, self.rows.size)) @ solved.U[0].T @ R.T >= 0.0, 1.0, -1.0)
+        for _ in range(ALTERNATIONS):
+            y = np.where((y @ R) @ R.T >= 0.0, 1.0, -1.0)
+        for i in np.argsort(-np.sum((y @ R) ** 2, axis=1))[:IMPROVED]:
+            self.improve(y[i])
+        self.root = max(float(solved.lower[0]), 0.0)
         fixed, signs = np.array([heaviest], dtype=np.int32), np.ones(1, dtype=np.int8)
         self.open = [Node(self.root, 0, fixed, signs, a[0], solved.U[0].astype(np.float32))]
         self.nodes = 1
@@ -386,7 +390,7 @@ class Tree:
         self.round(parents, row, sign, free, a, solved.U)
         for i, node in enumerate(parents):
             lower = max(float(solved.lower[i]), node.lower)
-            if lower >= self.goal:
+            if lower >= self.goal or not free[i].any():  # what is fixed whole is as exact as rounding allows
                 self.closed = min(self.closed, lower)
                 continue
             fixed, signs = np.append(node.fixed, np.int32(row[i])), np.append(node.signs, np.int8(sign[i]))

@@ -118,7 +118,7 @@ def test_what_cannot_be_searched_is_refused():
     X = np.random.default_rng(0).standard_normal((6, 2))
     with pytest.raises(dc.ParameterError, match="no l1 part"):
         dc.optimal_labels(X, lam=0.1)
-    with pytest.raises(dc.ParameterError, match="tol is 0"):
+    with pytest.raises(dc.ParameterError, match="tol"):
         dc.optimal_labels(X, tol=0.0)
     with pytest.raises(dc.DataError, match="contradict each other at points 0, 2, 1"):
         dc.optimal_labels(X, links=dc.Links(same=[(0, 1), (1, 2)], different=[(0, 2)]))
@@ -174,3 +174,21 @@ def test_nothing_is_certain_where_all_labels_cost_the_same_and_all_is_where_two_
     assert dc.optimal_labels(noise, certain_within=1e-3).certain.sum() == 1
     X = np.repeat([-1.0, 1.0], 10)[:, None] + 0.01 * np.random.default_rng(0).standard_normal((20, 1))
     assert dc.optimal_labels(X, certain_within=1e-2).certain.all()
+
+
+@pytest.mark.parametrize("tol", [1e-16, 1e-6])
+def test_the_search_ends_where_rounding_hides_what_is_left(tol):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8, 2))
+    for table in (rng.standard_normal((4, 2)), np.column_stack([X, X[:, 0] + 1e-7 * rng.standard_normal(8)])):
+        found = dc.optimal_labels(table, tol=tol)
+        assert found.nodes < 2**10
+        best = min(cost_of(table, np.array(y), 1.0, 0.0) for y in product((-1.0, 1.0), repeat=len(table)))
+        assert found.lower <= best + 1e-12
+        assert found.upper >= best - 1e-12
+
+
+@pytest.mark.parametrize("time_limit", [float("nan"), -1.0, "a"])
+def test_a_limit_that_is_none_is_refused(time_limit):
+    with pytest.raises(dc.ParameterError, match="time_limit"):
+        dc.optimal_labels(np.eye(3), time_limit=time_limit)

@@ -52,8 +52,8 @@ class OptimalLabels:
     labels : (n,) array
         The best labels found, -1 or +1; they obey the links.
     lower, upper : float
-        No labels that obey the links cost less than `lower` in Eq. (9), and these cost at most `upper`; rounding is
-        counted in both.
+        No labels that obey the links cost less than the first in Eq. (9), and these cost at most the second; rounding
+        is counted in both.
     status : Status
         Why the search ended.
     nodes : int

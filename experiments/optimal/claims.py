@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from diffrac_cvx.problem.proved_numbers import format_upper
 from experiments.harness import Finding, Outcome, Verdict, judge
 from experiments.harness.intervals import Interval, share_of
 from experiments.optimal.cells import REACHED, RESTARTS, TOL
@@ -109,8 +110,8 @@ def remaining(table: pd.DataFrame) -> Finding:
     return Finding(
         "what the search leaves of the root gap where time runs out",
         f"{100 * left.median():.0f} % in the median of {len(open_ones)} instances, {100 * left.min():.0f} to "
-        f"{100 * left.max():.0f} %; the widest bracket is that of {name_of(worst)}, {worst['gap']:.3f}. {RESTARTS} runs of "
-        f"alternation find cheaper labels than the search on {int(cheaper.sum())} of them.",
+        f"{100 * left.max():.0f} %; the widest bracket is that of {name_of(worst)}, {format_upper(worst['gap'])}. "
+        f"{RESTARTS} runs of alternation find cheaper labels than the search on {int(cheaper.sum())} of them.",
     )
 
 

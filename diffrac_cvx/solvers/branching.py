@@ -21,7 +21,7 @@ from diffrac_cvx.certificates.proof import bounds_of_groups
 from diffrac_cvx.certificates.values import proved_labels_value
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import available_memory, require_memory
-from diffrac_cvx.points.checks import Array, as_scalar, in_unit_interval, nonnegative, positive
+from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
 from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem
@@ -169,8 +169,7 @@ def optimal_labels(
     penalty = penalty_of(penalty, lam, ridge)
     if penalty.has_l1:
         raise ParameterError("optimal_labels takes a ridge and no l1 part; give lam = 0")
-    nu, tol = in_unit_interval(nu, "nu"), as_scalar(tol, "tol")
-    positive(tol, "tol")
+    nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
     if time_limit is not None:
         nonnegative(time_limit, "time_limit")
     points = read_points(X, sample_weight)
@@ -226,7 +225,7 @@ class Node(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Relaxations of k nodes: proved lower bounds, factors U, and their energies, as `Rows.sums` has them."""
+    """Relaxations of k nodes: proved lower bounds, and factors U."""
 
     lower: Array
     U: Array
@@ -298,10 +297,11 @@ class Tree:
         n = len(problem.X)
         shares = np.full(n, 1.0 / n) if problem.counts is None else problem.counts / n
         S = scipy.sparse.csr_array((groups.sign, (groups.owner, np.arange(n))), shape=(count, n))
-        self.problem, self.tol, self.rows = problem, float(tol), Rows(np.asarray(S @ problem.X.array()) / n)
+        self.problem, self.tol, self.rows = problem, tol, Rows(np.asarray(S @ problem.X.array()) / n)
         self.shares = np.asarray(abs(S) @ shares)
         self.best, self.signs = np.inf, np.ones(count)
         self.open: list[Node] = []
+        self.taken: list[Node] = []  # from the open ones, to be branched
         self.closed, self.root, self.nodes = np.inf, 0.0, 0
         self.history: list[tuple[float, float, float]] = []
         self.is_varied, self.watch = is_varied, Watch(0.0, None, None)
@@ -343,7 +343,9 @@ class Tree:
                 return Status.STOPPED
             try:
                 self.branch()
-            except KeyboardInterrupt:
+            except KeyboardInterrupt:  # wherever it came, what was taken is open: its children may be open too
+                self.open += self.taken
+                heapq.heapify(self.open)
                 return Status.STOPPED
 
     def begin(self) -> None:
@@ -366,25 +368,22 @@ class Tree:
 
     def branch(self) -> None:
         """Take the open nodes of the least bounds, fix one row more with either sign, and solve the children."""
-        chosen: list[Node] = []
+        chosen = self.taken = self.open[:1]
+        heapq.heappop(self.open)
         while self.open and len(chosen) < AT_ONCE and self.open[0].lower < self.goal:
-            chosen.append(heapq.heappop(self.open))
+            chosen.append(self.open[0])
+            heapq.heappop(self.open)
         free = np.ones((len(chosen), len(self.rows.R)))
         for i, node in enumerate(chosen):
             free[i, node.fixed] = 0.0
         a, U = np.array([node.a for node in chosen]), np.array([node.U for node in chosen], dtype=np.float64)
-        try:
-            row = np.repeat(self.row_to_fix(free, a, U), 2)
-            sign = np.tile([1.0, -1.0], len(chosen))
-            free, a, U = (np.repeat(part, 2, axis=0) for part in (free, a, U))
-            free[np.arange(len(row)), row] = 0.0
-            a += sign[:, None] * self.rows.R[row]
-            noise = np.random.default_rng(self.nodes).standard_normal(U.shape)
-            solved = self.solve(free, a, U * (1.0 + SLIGHT * noise), self.goal, STEPS)
-        except KeyboardInterrupt:
-            self.open += chosen
-            heapq.heapify(self.open)
-            raise
+        row = np.repeat(self.row_to_fix(free, a, U), 2)
+        sign = np.tile([1.0, -1.0], len(chosen))
+        free, a, U = (np.repeat(part, 2, axis=0) for part in (free, a, U))
+        free[np.arange(len(row)), row] = 0.0
+        a += sign[:, None] * self.rows.R[row]
+        noise = np.random.default_rng(self.nodes).standard_normal(U.shape)
+        solved = self.solve(free, a, U * (1.0 + SLIGHT * noise), self.goal, STEPS)
         self.nodes += len(row)
         parents = [node for node in chosen for _ in range(2)]
         self.round(parents, row, sign, free, a, solved.U)

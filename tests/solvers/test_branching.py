@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.solvers.branching import Tree
 
 
 def cost_of(X, y, nu, ridge, w=None):
@@ -192,3 +193,24 @@ def test_the_search_ends_where_rounding_hides_what_is_left(tol):
 def test_a_limit_that_is_none_is_refused(time_limit):
     with pytest.raises(dc.ParameterError, match="time_limit"):
         dc.optimal_labels(np.eye(3), time_limit=time_limit)
+
+
+@pytest.mark.parametrize("name", ["row_to_fix", "solve", "round", "keep"])
+def test_an_interruption_leaves_a_valid_bracket_wherever_it_comes(monkeypatch, name):
+    X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
+    best = dc.optimal_labels(X, tol=1e-6)
+    function = getattr(Tree, name)
+    for last in range(2, 12):
+        calls = []
+
+        def interrupted(*given, calls=calls, last=last):
+            calls.append(1)
+            if len(calls) == last:
+                raise KeyboardInterrupt
+            return function(*given)
+
+        monkeypatch.setattr(Tree, name, interrupted)
+        found = dc.optimal_labels(X, tol=1e-6)
+        assert found.lower <= best.upper
+        assert found.upper >= best.lower
+        assert found.status in (dc.Status.STOPPED, dc.Status.OPTIMAL)

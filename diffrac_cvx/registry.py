@@ -16,6 +16,7 @@ import numpy as np
 
 from diffrac_cvx.baselines import alternating_optimisation, gaussian_mixture, kmeans_standardised, kmeans_whitened
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.relaxations import (
@@ -49,6 +50,8 @@ class Parameters:
         Imbalance that (7) fixes, NaN where nothing needs it; (7) + nu alpha is at most alpha_slack above (8) there.
     k : int
         Number of classes of the multi-class relaxation; its solutions are the same for any number.
+    links : Links or None
+        What is known of some points.
     """
 
     nu: float = 1.0
@@ -56,6 +59,7 @@ class Parameters:
     alpha: float = np.nan
     alpha_slack: float = np.inf
     k: int = 3
+    links: Links | None = None
 
 
 # What a bracket proves about the optimum of (15).  A record's functions belong to a module: they are sent to other
@@ -107,7 +111,7 @@ class RelaxationRecord:
     says : str
         What it is, in a few words.
     takes : tuple of str
-        What the builder takes of "nu", "penalty", "alpha" and "k", in its order.
+        What the builder takes of "nu", "penalty", "alpha", "k" and "links", in its order.
     penalty : tuple of str
         What it can take of "ridge" and "l1".
     rows : str
@@ -121,7 +125,7 @@ class RelaxationRecord:
     builder: Callable[..., Relaxation]
     equations: tuple[str, ...]
     says: str
-    takes: tuple[str, ...] = ("nu", "penalty")
+    takes: tuple[str, ...] = ("nu", "penalty", "links")
     penalty: tuple[str, ...] = BOTH
     rows: str = "n"
     bounds_15: Callable[[Bracket, Parameters], Bracket | None] = same_value
@@ -167,8 +171,6 @@ class SolverRecord:
         Further options that it is called with.
     penalty : tuple of str
         What it can take of "ridge" and "l1".
-    takes_weights : bool
-        Whether the function takes ``sample_weight=``; those of CVXPY do, by ``v_space(sample_weight=)``.
     takes_rtol : bool
         Whether the function takes ``rtol=``, the proved gap relative to the upper bound.
     most_rows, most_coefficients, most_operations : float
@@ -182,7 +184,6 @@ class SolverRecord:
     function: Callable[..., Result] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     penalty: tuple[str, ...] = BOTH
-    takes_weights: bool = False
     takes_rtol: bool = False
     most_rows: float = np.inf
     most_coefficients: float = np.inf
@@ -253,7 +254,7 @@ RELAXATIONS: dict[str, RelaxationRecord] = {
 }  # fmt: skip
 
 SOLVERS: dict[str, SolverRecord] = {
-    "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank, takes_weights=True, takes_rtol=True),
+    "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank, takes_rtol=True),
     "fista": SolverRecord("accelerated gradient on the smoothed dual", fista),
     "fista published": SolverRecord(
         "the algorithm printed in the paper: 20 000 steps", fista, {"variant": "published"}, most_operations=1_000_000

@@ -13,7 +13,7 @@ from diffrac_cvx.certificates.direction_bounds import Dual, bound_by_dual
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.certificates.values import proved_clusters_value, proved_labels_value, proved_value
-from diffrac_cvx.errors import DataError
+from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
@@ -89,7 +89,7 @@ def certify_v(
     problem = problem if is_sparse(U) else problem_by_rows(problem)
     point = problem.best_scale(U)
     upper = min(1.0, proved_value(points.X, nu, penalty, problem.user_factor(point.U)))  # 1 for NaN
-    if nu == 0.0:
+    if nu == 0.0 and links is None:
         return Bracket(0.0, upper)
     lower = bracket_any(problem, point, dual).lower
     if not is_sparse(U) or problem.X.in_passes:
@@ -123,6 +123,7 @@ def certify_y(
     penalty: Penalty = NO_PENALTY,
     *,
     ridge: Weight = None,
+    links: Links | None = None,
 ) -> Bracket:
     r"""Bracket the optimum of (8), or of (7) when alpha is given, from any Y or any factor F with Y = F F'.
 
@@ -151,6 +152,9 @@ def certify_y(
         Ridge of Eq. (16); an l1 part has no formulation in Y alone.
     ridge : float or (d,) array, optional
         Weight of the ridge, instead of a penalty: ``Penalty(ridge=ridge)``.
+    links : Links, optional
+        What is known of some points; the bracket is then that of (8) in which it holds.  There is none of (7), whose
+        imbalance links may make impossible.
 
     Returns
     -------
@@ -171,7 +175,10 @@ def certify_y(
         raise DataError(f"Y_or_F has {len(F)} rows for {len(data)} points")
     if F.shape[0] == F.shape[1]:
         F = psd_factor(F)
-    H = projection_of(data, ridge_of(penalty, data.shape[1]))
+    if alpha is not None and links is not None:
+        raise ParameterError("alpha fixes an imbalance that links may make impossible; leave one of them out")
+    groups = None if links is None else links.groups_of(len(data))
+    H = projection_of(data, ridge_of(penalty, data.shape[1]), groups)
     found = bracket_nu(H, F, nu) if alpha is None else bracket_alpha(H, F, in_unit_interval(alpha, "alpha"))
     require_consistent(*found, "the labels' matrix")
     return found

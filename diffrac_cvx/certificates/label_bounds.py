@@ -20,11 +20,17 @@ NEARLY_BALANCED = 1e-12  # an imbalance alpha at which the bound of 0 is worth l
 
 
 def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> Bracket:
-    """Bracket (8) from any F, and the multiplier mu of diag Y = 1 if the solver has one; rounding is covered."""
-    F = unit_rows(F)
+    """Bracket (8) from any F, and the multiplier mu of diag Y = 1 if the solver has one; rounding is covered.
+
+    Of linked points, which the F that is bracketed obeys, mu has an entry for each group.
+    """
+    F, sizes = unit_rows(F), H.sums[2]
+    if H.groups is not None:
+        F = H.groups.spread(unit_rows(H.groups.add(F)))
     diagonal, drift = gradient(H.Q, F)
     D = diagonal + (1.0 - nu) * drift
-    candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
+    D = D if H.groups is None else H.groups.sizes(D) / sizes
+    candidates = [D] if mu is None else [D, 1.0 - len(F) * mu / sizes]
     lower = max(bound_of_labels(H, D, 1.0 - nu) for D in candidates)
     return Bracket(max(lower, 0.0), value_with_penalty(H, F, nu))
 

@@ -2,6 +2,8 @@
 
 With K = Pi - H_a, for any D and any weight w the bound mean(1 - D) + min(0, lambda_min(Diag(D) - H_a - w 11'/n)) holds
 for (8) at w = 1 - nu, and for (7) with (w - 1) alpha added; w = -infinity stands for the complement of 1, where Y1 = 0.
+Where points are linked, Y = SZS' with the signs S of the points in groups: D is constant on a group, and the least
+eigenvalue is that on the range of S, of S'(Diag(D) - H_a - w 11'/n)S in the metric S'S, which is diagonal.
 """
 
 from typing import NamedTuple
@@ -12,6 +14,7 @@ from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import UNIT, outside_of, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import row_products, scale_to_whiten
+from diffrac_cvx.points.links import Groups
 
 
 class Projection(NamedTuple):
@@ -20,19 +23,31 @@ class Projection(NamedTuple):
     Q: Array  # (n, r)
     off: float  # how far QQ' may be from H_a, in the spectral norm
     left_out: int  # how many directions without a ridge are taken to be constant: the data hardly vary along them
+    groups: Groups | None = None  # which points are linked
+
+    @property
+    def sums(self) -> tuple[Array, Array, Array]:
+        """S'Q, S'1 and the diagonal of S'S: of points that are not linked, Q and ones."""
+        ones = np.ones(len(self.Q))
+        if self.groups is None:
+            return self.Q, ones, ones
+        return self.groups.add(self.Q), self.groups.add(ones), self.groups.sizes(ones)
 
 
-def projection_of(X: Array, ridge: Array | None = None) -> Projection:
-    """Return H_a of centred data, with what rounding may change of it."""
+def projection_of(X: Array, ridge: Array | None = None, groups: Groups | None = None) -> Projection:
+    """Return H_a of centred data, with what rounding may change of it, and of its sums over groups of linked points.
+
+    By Cauchy and Schwarz the sums of Q are off, in the metric S'S, by at most their rounding times the norm of Q.
+    """
     X, ridge, found = scale_to_whiten(X, ridge)
     Z = X @ found.W
     Q = Z / len(X) ** 0.5
+    summed = 0.0 if groups is None else 4.0 * sum_error(groups.largest + 4) * float(np.sum(Q**2))
     rounding = rounding_of_whitening(X, found.W, Z, ridge**2, outside_of(found, len(X)))
     if not rounding.right_error <= 0.5:
-        return Projection(Q, np.inf, found.left_out)
-    return Projection(
-        Q, round_up(rounding.right_error / (1.0 - rounding.right_error) + 3.0 * rounding.data_error), found.left_out
-    )
+        return Projection(Q, np.inf, found.left_out, groups)
+    off = rounding.right_error / (1.0 - rounding.right_error) + 3.0 * rounding.data_error + summed
+    return Projection(Q, round_up(off), found.left_out, groups)
 
 
 def value_with_penalty(H: Projection, F: Array, nu: float) -> float:
@@ -48,8 +63,10 @@ def value_with_balance(H: Projection, F: Array, alpha: float) -> float:
 def bound_of_labels(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
     """Return a lower bound of (8) at weight = 1 - nu, or of (7) at any weight; of Y1 = 0 at weight -infinity."""
     linear = (weight - 1.0) * alpha if alpha else 0.0
-    lowest = min_eigenvalue(D, H.Q, weight)
-    return lower_bound_of_mean(1.0 - D) + linear - 4 * UNIT * abs(linear) + lowest - H.off
+    Q, ones, sizes = H.sums
+    lowest = min_eigenvalue(D, Q, weight, ones, sizes)
+    mean = lower_bound_of_mean(1.0 - D if H.groups is None else (1.0 - D) * sizes * (len(D) / len(H.Q)))
+    return mean + linear - 4 * UNIT * abs(linear) + lowest - H.off
 
 
 def bound_near_balance(lower: float, alpha: float) -> float:
@@ -64,8 +81,8 @@ def of_values(H: Projection, F: Array) -> float:
 
 
 def lower_bound_of_mean(x: Array) -> float:
-    """Return a lower bound of the exact mean; the numbers themselves may be off by two roundings."""
-    return float(np.mean(x)) - round_up(sum_error(len(x) + 4) * float(np.mean(np.abs(x))))
+    """Return a lower bound of the exact mean; the numbers themselves may be off by six roundings."""
+    return float(np.mean(x)) - round_up(sum_error(len(x) + 8) * float(np.mean(np.abs(x))))
 
 
 def cost_of_balance(F: Array, alpha: float) -> float:
@@ -89,21 +106,25 @@ def objective(Q: Array, F: Array) -> float:
     return float(max(np.sum(centred**2) - np.sum(inside**2), 0.0)) / len(F)
 
 
-def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
+def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
     """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)).
+
+    Of linked points Q and 1 are given as sums over their groups, and the sizes m of these are the metric: what is
+    bounded is then the least t at which Diag(m (D - t)) - QQ' - weight 11'/n is not positive.
 
     weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
     has a known number of negative eigenvalues when the Schur complement has none: each trial t costs O(n r^2).  An
     eigenvalue that rounding could have made positive counts as negative.
     """
     size = 1.0 if np.isinf(weight) else abs(weight)
-    G = np.column_stack([Q, np.full(len(D), (size / len(D)) ** 0.5)])
+    ones, sizes = (np.ones(len(D)) if given is None else given for given in (ones, sizes))
+    G = np.column_stack([Q, ones * (size / float(np.sum(sizes))) ** 0.5])
     middle = np.ones(G.shape[1])  # S^-1; a zero entry is the restriction to the complement of 1
     middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
     expected, squares = int(weight < 0.0), row_products(G, G)
 
     def is_above(t: float) -> bool:
-        shifted = D - t
+        shifted = sizes * (D - t)
         if np.any(shifted == 0.0):
             return False
         values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))

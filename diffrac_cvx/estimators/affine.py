@@ -113,8 +113,6 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 relaxation = v_space(X.array(), self.nu, penalty, sample_weight=X.shares)
             result = solve(relaxation, name, **limits)
         else:
-            if X.shares is not None and not SOLVERS[name].takes_weights:
-                raise ParameterError(f"solver = {name!r} takes no sample_weight; use 'low_rank', which does")
             callback = Teller() if tells else self.verbose or None
             if SOLVERS[name].takes_rtol and X.shape[1] > X.shape[0] and np.any(penalty.c):
                 limits["rtol"] = WIDE_GAP

@@ -66,6 +66,18 @@ class Groups(NamedTuple):
         known = np.flatnonzero(self.owner[kept] == self.known)
         return Groups(rank[owner], self.sign[kept], int(rank[owner[known[0]]]) if len(known) else -1)
 
+    def complete(self, values: Array, known: Array, kept: npt.NDArray[np.bool_]) -> Array:
+        """Return rows for all points: those kept as they are known, and of what is linked with them; else as given."""
+        values = values.copy()
+        values[kept] = known
+        places = np.flatnonzero(kept)
+        owners, first = np.unique(self.owner[places], return_index=True)
+        rows = np.zeros((self.n_groups, values.shape[1]))
+        rows[owners] = values[places[first]] * self.sign[places[first]][:, None]
+        linked = np.isin(self.owner, owners)
+        values[linked] = self.spread(rows)[linked]
+        return values
+
     def labels(self, signs: Array) -> Array:
         """Return the labels of the points, shape (n,), from a sign for each group; known labels are as they are."""
         flip = signs[self.known] if self.known >= 0 else 1.0

@@ -41,8 +41,8 @@ from diffrac_cvx.points.linear_algebra import (
     whitener_of_gram,
     whitener_with_ridge,
 )
-from diffrac_cvx.points.links import Groups
-from diffrac_cvx.points.points import LabelsFactor, Points
+from diffrac_cvx.points.links import Groups, Links
+from diffrac_cvx.points.points import LabelsFactor, Mask, Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
@@ -257,6 +257,13 @@ class DirectionProblem:
         points = np.column_stack([points, np.ones(len(points))]) if self.has_offset else points
         rows = points * self.scale if self.basis is None else points @ self.basis
         return array_points(rows).labels_factor(U)
+
+    def labels_factor_of_all(self, U: Factor, every: Array, kept: Mask, links: Links | None = None) -> Array:
+        """Return the factor of labels for all points in the user's units, centred, of which the problem's are some."""
+        F = np.asarray(self.labels_factor_of_points(U, every))
+        if links is None:
+            return F
+        return links.groups_of(len(every)).complete(F, np.asarray(self.labels_factor(U)), kept)
 
     def inverse_roots(self, q: Array, floor: float = 1e-12) -> Array:
         """Return u = 1/sqrt(q), where 2 sqrt(q) <= u q + 1/u is an equality; q is kept above floor times its mean.
@@ -507,8 +514,11 @@ def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty
 
 
 def offset_only(X: Points, nu: float) -> Array | None:
-    """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features."""
-    if nu > 0.0 and X.any():
+    """Return G, V = GG', where only the offset is left, b = 1 - nu with value nu: at nu = 0, or without features.
+
+    Where points are linked, some may have to differ, and it has no closed form.
+    """
+    if X.groups is not None or (nu > 0.0 and X.any()):
         return None
     G = np.zeros((X.shape[1] + int(nu < 1.0), 1))
     if nu < 1.0:

@@ -52,7 +52,7 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     H = projection_of(X)
     weight = parameter("nu", nu)
     Y = cp.Variable((n, n), symmetric=True, name="Y")
-    objective = label_misfit(Y, H.Q) + weight * cp.sum(Y) / n**2
+    objective = label_misfit(Y, H) + weight * cp.sum(Y) / n**2
 
     def reading_of(S: Array, nu: float) -> Reading:
         lower, upper = (nu / k + (1 - 1 / k) * bound for bound in bracket_nu(H, S, nu))

@@ -1,10 +1,13 @@
 """The relaxation in the matrix of directions V: (12), (14), (15), (20).  A d x d variable."""
 
 import cvxpy as cp
+import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.points.checks import in_unit_interval
-from diffrac_cvx.points.weights import as_weighted_data, points_with_weight, shares_of, weights_for
+from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.reading import weighted_points
+from diffrac_cvx.points.weights import as_weighted_data, weights_for
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, value_of
@@ -18,6 +21,7 @@ def v_space(
     lam: Weight = None,
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
+    links: Links | None = None,
 ) -> Relaxation:
     r"""Relax in the matrix of directions, where l1 penalties are convex and the size does not grow with n.
 
@@ -40,6 +44,8 @@ def v_space(
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+    links : Links, optional
+        What is known of some points: a group of linked ones is one row, the signed sum of its points.
 
     Raises
     ------
@@ -50,22 +56,27 @@ def v_space(
     """
     penalty = penalty_of(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
-    data, nu = as_weighted_data(X, weights), in_unit_interval(nu, "nu")
-    space.require_direction_memory(data, "v_space")
-    shares = shares_of(weights)
-    coordinates = space.scaled_coordinates(points_with_weight(data, weights), penalty, shares)
-    terms = space.direction_terms(coordinates, nu, shares)
+    every, nu = as_weighted_data(X, weights), in_unit_interval(nu, "nu")
+    points = weighted_points(every, weights, links)
+    space.require_direction_memory(points, "v_space")
+    coordinates = space.scaled_coordinates(points, penalty)
+    terms = space.direction_terms(coordinates, nu)
     objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
 
     def read() -> Reading:
-        posed = space.pose(data, terms.nu, penalty, terms.scale, weights)
+        posed = space.pose(points, terms.nu, penalty, terms.scale)
         dual = space.dual_of(posed.problem, coordinates, terms.l1, terms.weights())
-        return space.read_directions(posed, space.user_matrix(terms, coordinates.L), dual)
+        reading, problem = space.read_directions(posed, space.user_matrix(terms, coordinates.L), dual), posed.problem
+        if weights is None or reading.G is None:
+            return reading
+        U = problem.from_user_factor(reading.G)
+        return reading._replace(F=problem.labels_factor_of_all(U, every, weights.kept, links))
 
     def shortcut() -> Reading | None:
-        return space.read_offset_only(data, value_of(terms.nu))
+        answer = space.read_offset_only(points, value_of(terms.nu))
+        return None if answer is None else answer._replace(F=np.ones((len(every), 1)))
 
     problem = cp.Problem(cp.Minimize(objective), terms.constraints)
-    size = space.direction_size(coordinates)._replace(points=len(data))
+    size = space.direction_size(coordinates)._replace(points=len(every))
     parameters = {"nu": terms.nu, "penalty_scale": terms.scale}
     return Relaxation("v_space", "Eq. (12), (15)", problem, read, size, parameters, shortcut=shortcut)

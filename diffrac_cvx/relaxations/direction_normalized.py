@@ -7,6 +7,8 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import as_data, in_unit_interval
+from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations import direction_space as space
@@ -20,6 +22,7 @@ def v_space_normalized(
     *,
     lam: Weight = None,
     ridge: Weight = None,
+    links: Links | None = None,
 ) -> Relaxation:
     r"""Relax in the matrix of directions at unit size, the form that the paper's algorithm smooths.
 
@@ -40,6 +43,8 @@ def v_space_normalized(
         Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    links : Links, optional
+        What is known of some points: a group of linked ones is one row, the signed sum of its points.
 
     Raises
     ------
@@ -49,23 +54,23 @@ def v_space_normalized(
         If the problem's data would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X), in_unit_interval(nu, "nu")
-    space.require_direction_memory(data, "v_space_normalized")
-    if nu == 1.0 and not data.any():
+    points, nu = weighted_points(as_data(X), None, links), in_unit_interval(nu, "nu")
+    space.require_direction_memory(points, "v_space_normalized")
+    if nu == 1.0 and not points.any():
         raise ParameterError("every column of X is constant, so that tr AV = 1 cannot hold at nu = 1; take nu < 1")
-    coordinates = space.scaled_coordinates(data, penalty)
+    coordinates = space.scaled_coordinates(points, penalty)
     terms = space.direction_terms(coordinates, nu)
 
     def read() -> Reading:
-        problem = space.pose(data, terms.nu, penalty, terms.scale).problem
+        problem = space.pose(points, terms.nu, penalty, terms.scale).problem
         U = problem.from_user(space.user_matrix(terms, coordinates.L))
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, space.dual_of(problem, coordinates, terms.l1))
-        F, G = np.asarray(problem.X.labels_factor(U)), problem.user_factor(U)
+        F, G = np.asarray(problem.labels_factor(U)), problem.user_factor(U)
         return Reading(F=F, value=bounds.upper, bracket=bounds, G=G, left_out=problem.left_out)
 
     def shortcut() -> Reading | None:
-        answer = space.read_offset_only(data, value_of(terms.nu))
+        answer = space.read_offset_only(points, value_of(terms.nu))
         if answer is None or answer.G is None:
             return None
         size = (1.0 - value_of(terms.nu)) ** 0.5

@@ -12,11 +12,9 @@ from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
-from diffrac_cvx.points.reading import weighted_points
-from diffrac_cvx.points.weights import PointWeights, weigh_rows
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
@@ -26,10 +24,16 @@ INSTEAD = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
 
 
 class Coordinates(NamedTuple):
-    """Coordinates in which the solver works: V = L V_s L', data X L, a ridge matrix, l1 weights."""
+    """Coordinates in which the solver works: V = L V_s L', a ridge matrix, l1 weights, and sums over the points.
+
+    Linked points are one row, their signed sum.  The rows, (N, D), and the entries of the offset's column that belong
+    to them, (N,), are at N times the points' shares, so that g(V) is a plain mean whatever the weights.
+    """
 
     L: Array
-    X: Array
+    rows: Array
+    ones: Array
+    square: Array  # mean of x_i x_i', (D, D)
     ridge: Array
     c: Array
 
@@ -59,7 +63,6 @@ class Terms(NamedTuple):
     roots: cp.PowCone3D
     nu: cp.Parameter
     scale: cp.Parameter
-    shares: Array | None = None
 
     @property
     def constraints(self) -> list[cp.Constraint]:
@@ -67,18 +70,15 @@ class Terms(NamedTuple):
         return [self.roots, *self.l1.constraints]
 
     def weights(self) -> Array | None:
-        """Return u as the solver returns it: the multiplier of q_i in roots_i <= sqrt(q_i), over the point's share."""
+        """Return u of the rows as the solver returns it: the multipliers of q_i in roots_i <= sqrt(q_i), times N."""
         values = self.roots.dual_value
-        if values is None:
-            return None
-        multipliers = np.abs(np.asarray(values[0]))
-        return np.asarray(len(multipliers) * multipliers if self.shares is None else multipliers / self.shares)
+        return None if values is None else np.abs(np.ravel(values[0])) * np.size(values[0])
 
 
-def scaled_coordinates(X: Array, penalty: Penalty, shares: Array | None = None) -> Coordinates:
+def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
     """Scale the columns to unit norm; without an l1 part, whiten them, so that only their span matters."""
-    n, d = X.shape
-    points, X = X, weigh_rows(X, shares)
+    n, d = points.shape
+    X = points.weighed().array()
     a, c = weights_of(penalty, d)
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
     L = np.diag(scale)
@@ -86,28 +86,30 @@ def scaled_coordinates(X: Array, penalty: Penalty, shares: Array | None = None) 
         L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale).W
         L = L if L.shape[1] else np.zeros((d, 1))
     c = c * scale if c.any() else np.zeros(L.shape[1])
-    return Coordinates(L=L, X=points @ L, ridge=L.T @ (a[:, None] ** 2 * L), c=c)
+    rows = points.in_basis(L).with_offset().counted().array()
+    square = (X @ L).T @ (X @ L) / n
+    return Coordinates(L, rows[:, :-1], rows[:, -1], square, L.T @ (a[:, None] ** 2 * L), c)
 
 
-def direction_terms(coordinates: Coordinates, nu: float, shares: Array | None = None) -> Terms:
+def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     """Return g(V), tr VA and the l1 part for the data augmented by the column sqrt(1 - nu) with ridge nu.
 
-    That column is the 1 of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.  Both means are
-    weighted where points have shares, (n,) of sum 1.
+    That column is the 1 of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.
     """
-    X, D = coordinates.X, coordinates.X.shape[1]
+    (N, D), X, ones = coordinates.rows.shape, coordinates.rows, coordinates.ones
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
     root = CallbackParam(partial(root_of_rest, weight), nonneg=True)
     V = cp.Variable((D + 1, D + 1), PSD=True, name="V")
     W, cross, offset = V[:D, :D], V[:D, D], V[D, D]
-    energies = cp.sum(cp.multiply(X @ W, X), axis=1) + 2 * root * (X @ cross) + (1 - weight) * offset
-    root_energies = cp.Variable(len(X), name="roots")
-    roots = cp.PowCone3D(energies, np.ones(len(X)), root_energies, 0.5)  # its multiplier is u of the certificate
-    gain = cp.sum(root_energies) / len(X) if shares is None else shares @ root_energies
-    square = X.T @ X / len(X) if shares is None else X.T @ (shares[:, None] * X)
-    quadratic = cp.sum(cp.multiply(square, W)) + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
+    energies = cp.sum(cp.multiply(X @ W, X), axis=1)
+    energies += 2 * root * cp.multiply(ones, X @ cross) + (1 - weight) * ones**2 * offset
+    root_energies = cp.Variable(N, name="roots")
+    roots = cp.PowCone3D(energies, np.ones(N), root_energies, 0.5)  # its multiplier is u of the certificate
+    gain = cp.sum(root_energies) / N
+    square = cp.sum(cp.multiply(coordinates.square, W))
+    quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
     l1 = l1_part(W, coordinates.c, scale)
-    return Terms(V=V, gain=gain, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale, shares=shares)
+    return Terms(V=V, gain=gain, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale)
 
 
 def root_of_rest(weight: cp.Parameter) -> float:
@@ -124,7 +126,7 @@ def l1_part(V: cp.Expression, c: Array, scale: cp.Parameter) -> L1:
 
 
 def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Array | None = None) -> Dual:
-    """Return the solver's multipliers in the coordinates of the certificate."""
+    """Return the solver's multipliers in the coordinates of the certificate, u of its rows."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
     C = l1.multiplier()
@@ -134,35 +136,32 @@ def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Arra
         full = np.zeros_like(problem.box)
         full[:D, :D] = C * np.outer(ratio, ratio)
         C = full
-    return Dual(None if u is None else problem.from_user_weights(u), C)
+    return Dual(u, C)
 
 
 class Posed(NamedTuple):
     """Problem (15) at the values that the parameters have now, for the certificate."""
 
-    judged: Judged  # the points of positive weight, centred, with their shares, and the values
+    judged: Judged  # the points of positive weight, centred, and the values
     problem: DirectionProblem
-    points: Array  # all of them, (n, d), which get labels
 
 
-def pose(
-    points: Array, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter, weights: PointWeights | None = None
-) -> Posed:
+def pose(points: Points, nu: cp.Parameter, penalty: Penalty, scale: cp.Parameter) -> Posed:
     """Return the problem at the values that the parameters have now."""
-    penalty, X = penalty.times(value_of(scale)), weighted_points(points, weights)
-    return Posed(Judged(X, value_of(nu), penalty), direction_problem(X, value_of(nu), penalty), points)
+    penalty = penalty.times(value_of(scale))
+    return Posed(Judged(points, value_of(nu), penalty), direction_problem(points, value_of(nu), penalty))
 
 
 def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     """Read a V in the user's coordinates, at its best scale, certified for (15)."""
-    judged, problem, points = posed
+    judged, problem = posed
     point = problem.best_scale(problem.from_user(V))
     G = problem.user_factor(point.U)
     upper = min(1.0, proved_value(judged.X, judged.nu, judged.penalty, G))  # 1 for NaN
     lower = bracket(problem, point, dual).lower
-    every = len(judged.X) == len(points)
-    F = problem.X.labels_factor(point.U) if every else problem.labels_factor_of_points(point.U, points)
-    return Reading(np.asarray(F), upper, Bracket(lower, upper), G, problem.left_out, judged)
+    return Reading(
+        np.asarray(problem.labels_factor(point.U)), upper, Bracket(lower, upper), G, problem.left_out, judged
+    )
 
 
 def user_matrix(terms: Terms, L: Array) -> Array:
@@ -172,20 +171,20 @@ def user_matrix(terms: Terms, L: Array) -> Array:
     return np.asarray(G @ G.T)
 
 
-def read_offset_only(X: Array, nu: float) -> Reading | None:
+def read_offset_only(X: Points, nu: float) -> Reading | None:
     """Return the answer at nu = 0, or without features: only the offset is left, Y = 11', and the value is nu."""
-    G = offset_only(array_points(X), nu)
+    G = offset_only(X, nu)
     upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
     return None if G is None else Reading(F=np.ones((len(X), 1)), G=G, value=upper, bracket=Bracket(nu, upper))
 
 
 def direction_size(coordinates: Coordinates) -> Size:
     """Return the size of a V-space problem: each of n rows holds all the entries of V."""
-    n, D = coordinates.X.shape
+    n, D = coordinates.rows.shape
     return Size(points=n, side=D + 1, nonzeros=n * (D + 1) * (D + 2) // 2, instead=INSTEAD)
 
 
-def require_direction_memory(X: Array, name: str) -> None:
+def require_direction_memory(X: Points, name: str) -> None:
     """Refuse to build coefficients, n d^2 / 2 of them, that would not fit in memory."""
     n, d = X.shape
     require_memory(100.0 * n * d * d / 2, f"{name} with n = {n}, d = {d}", INSTEAD)

@@ -52,7 +52,7 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
             return space.read_all_ones(n)
         return constrained_balanced(H, value_of(weight)) if value_of(weight) <= label_bounds.NEARLY_BALANCED else None
 
-    problem = cp.Problem(cp.Minimize(space.label_misfit(Y, H.Q)), [unit, cp.sum(Y) / n**2 == weight])
+    problem = cp.Problem(cp.Minimize(space.label_misfit(Y, H)), [unit, cp.sum(Y) / n**2 == weight])
     size = space.label_size(n)
     return Relaxation("constrained_alpha", "Eq. (7)", problem, read, size, {"alpha": weight}, shortcut=shortcut)
 

@@ -7,8 +7,9 @@ from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.label_bounds import bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.points.checks import as_data, in_unit_interval
-from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
+from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
 from diffrac_cvx.relaxations import label_space as space
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of
@@ -20,6 +21,7 @@ def penalized_nu(
     penalty: Penalty = NO_PENALTY,
     *,
     ridge: Weight = None,
+    links: Links | None = None,
 ) -> Relaxation:
     r"""Penalise the imbalance of the clusters instead of fixing it.
 
@@ -36,11 +38,13 @@ def penalized_nu(
         Data; centred here.
     nu : float
         Weight of the imbalance, in [0, 1]; a CVXPY parameter, ``at(nu=...)``.  At 0 the all-ones Y is optimal, and
-        `solve` returns it.
+        `solve` returns it, unless points are linked.
     penalty : Penalty
         A ridge a; an l1 part needs `lifted` or `v_space`.
     ridge : float or (d,) array, optional
         Weight of the ridge, instead of a penalty: ``Penalty(ridge=ridge)``.
+    links : Links, optional
+        What is known of some points, Y_ij = 1 or -1: the variable has a row for a group of linked ones.
 
     Raises
     ------
@@ -53,20 +57,24 @@ def penalized_nu(
     X, nu = as_data(X), in_unit_interval(nu, "nu")
     n = len(X)
     space.require_label_memory(n, "penalized_nu")
-    H = projection_of(X, ridge_of(penalty, X.shape[1]))
+    points = weighted_points(X, None, links)
+    H = projection_of(X, ridge_of(penalty, X.shape[1]), points.groups)
+    N = n if H.groups is None else H.groups.n_groups
     weight = parameter("nu", nu)
-    Y = cp.Variable((n, n), PSD=True, name="Y")
+    Y = cp.Variable((N, N), PSD=True, name="Y")
     unit = cp.diag(Y) == 1
-    objective = space.label_misfit(Y, H.Q) + weight * cp.sum(Y) / n**2
+    objective = space.label_misfit(Y, H) + weight * space.imbalance(Y, H)
 
     def read() -> Reading:
         F = unit_rows(psd_factor(matrix_of(Y), rtol=1e-14))
+        F = F if H.groups is None else H.groups.spread(F)
         bounds = bracket_nu(H, F, value_of(weight), space.diagonal_multiplier(unit))
-        judged = Judged(array_points(X), value_of(weight), penalty)
+        judged = Judged(points, value_of(weight), penalty)
         return Reading(F=F, value=bounds.upper, bracket=bounds, left_out=H.left_out, judged=judged)
 
     def shortcut() -> Reading | None:
-        return space.read_all_ones(n) if value_of(weight) == 0.0 else None
+        return space.read_all_ones(n) if value_of(weight) == 0.0 and links is None else None
 
+    size = space.label_size(N)._replace(points=n)
     problem = cp.Problem(cp.Minimize(objective), [unit])
-    return Relaxation("penalized_nu", "Eq. (8)", problem, read, space.label_size(n), {"nu": weight}, shortcut=shortcut)
+    return Relaxation("penalized_nu", "Eq. (8)", problem, read, size, {"nu": weight}, shortcut=shortcut)

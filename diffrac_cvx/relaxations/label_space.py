@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 
+from diffrac_cvx.certificates.label_proof import Projection
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import Bracket
@@ -11,17 +12,25 @@ from diffrac_cvx.relaxations.relaxation import Reading, Size
 INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
 
 
-def label_misfit(Y: cp.Expression, Q: Array) -> cp.Expression:
-    """Return tr Y (Pi - QQ') / n, with QQ' the projection on the columns of X."""
-    n = len(Q)
-    fit: cp.Expression = cp.sum(cp.multiply(np.eye(n) - 1.0 / n - Q @ Q.T, Y)) / n
+def label_misfit(Y: cp.Expression, H: Projection) -> cp.Expression:
+    """Return tr Y (Pi - QQ') / n, with QQ' the projection on the columns of X; Y has a row for a group of points."""
+    Q, ones, sizes = H.sums
+    n = len(H.Q)
+    fit: cp.Expression = cp.sum(cp.multiply(np.diag(sizes) - np.outer(ones, ones) / n - Q @ Q.T, Y)) / n
     return fit
+
+
+def imbalance(Y: cp.Expression, H: Projection) -> cp.Expression:
+    """Return 1'Y1 / n^2."""
+    ones = H.sums[1]
+    found: cp.Expression = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / len(H.Q) ** 2
+    return found
 
 
 def diagonal_multiplier(unit: cp.Constraint) -> Array | None:
     """Return mu of the constraint diag Y = 1 as the solver returns it, or None (CVXPY's sign is the opposite)."""
     value = unit.dual_value
-    return None if value is None or not np.all(np.isfinite(value)) else -np.asarray(value)
+    return None if value is None or not np.all(np.isfinite(value)) else -np.ravel(value)
 
 
 def read_all_ones(n: int) -> Reading:

@@ -7,6 +7,8 @@ import numpy.typing as npt
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor
+from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
 from diffrac_cvx.relaxations.label_space import INSTEAD, diagonal_multiplier
@@ -20,6 +22,7 @@ def lifted(
     *,
     lam: Weight = None,
     ridge: Weight = None,
+    links: Links | None = None,
 ) -> Relaxation:
     r"""Relax labels and direction together; eliminating either side gives the other formulations.
 
@@ -40,6 +43,8 @@ def lifted(
         Weights a and c; Gamma is multiplied by a CVXPY parameter, ``at(penalty_scale=...)``, 1 at first.
     lam, ridge : float or (d,) array, optional
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
+    links : Links, optional
+        What is known of some points: a group of linked ones has one row of Y and of P.
 
     Raises
     ------
@@ -49,45 +54,47 @@ def lifted(
         If an (n + d) x (n + d) matrix would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    data, nu = as_data(X), in_unit_interval(nu, "nu")
-    n = len(data)
-    require_memory(10 * 8.0 * (n + data.shape[1]) ** 2, f"lifted with n = {n}, d = {data.shape[1]}", INSTEAD)
-    coordinates = space.scaled_coordinates(data, penalty)
-    D = coordinates.X.shape[1]
+    points, nu = weighted_points(as_data(X), None, links), in_unit_interval(nu, "nu")
+    n, d = points.shape
+    require_memory(10 * 8.0 * (n + d) ** 2, f"lifted with n = {n}, d = {d}", INSTEAD)
+    coordinates = space.scaled_coordinates(points, penalty)
+    (N, D), ones = coordinates.rows.shape, coordinates.ones
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
-    block = cp.Variable((n + D, n + D), PSD=True, name="YPV")
-    Y, P, V = block[:n, :n], block[:n, n:], block[n:, n:]
-    fit = cp.trace(Y) / n - cp.sum(Y) / n**2 - 2 * cp.sum(cp.multiply(coordinates.X, P)) / n
-    quadratic = cp.sum(cp.multiply(coordinates.X.T @ coordinates.X / n, V))
+    block = cp.Variable((N + D, N + D), PSD=True, name="YPV")
+    Y, P, V = block[:N, :N], block[:N, N:], block[N:, N:]
+    sizes = np.ones(n) if points.groups is None else points.groups.sizes(np.ones(n))
+    imbalance = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / N**2
+    fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
+    quadratic = cp.sum(cp.multiply(coordinates.square, V))
     ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
     l1 = space.l1_part(V, coordinates.c, scale)
-    objective = fit + quadratic + weight * cp.sum(Y) / n**2 + ridge + l1.value
+    objective = fit + quadratic + weight * imbalance + ridge + l1.value
     unit = cp.diag(Y) == 1
 
     def read() -> Reading:
-        posed = space.pose(data, weight, penalty, scale)
-        dual = space.dual_of(posed.problem, coordinates, l1, row_weights(diagonal_multiplier(unit)))
-        augmented = augmented_directions(matrix_of(block), coordinates.L, n, value_of(weight))
+        posed, mu = space.pose(points, weight, penalty, scale), diagonal_multiplier(unit)
+        # Eliminating Y from the dual leaves the certificate of V-space with these weights of the rows.
+        u = None if mu is None else inverse_or_one(N * sizes / n - N * mu)
+        dual = space.dual_of(posed.problem, coordinates, l1, u)
+        augmented = augmented_directions(matrix_of(block), coordinates.L, ones / N, value_of(weight))
         return space.read_directions(posed, augmented, dual)
 
     def shortcut() -> Reading | None:
-        return space.read_offset_only(data, value_of(weight))
+        return space.read_offset_only(points, value_of(weight))
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1.constraints])
-    size = Size(points=n, side=n + D, nonzeros=(n + D) ** 2, instead=INSTEAD)
+    size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=INSTEAD)
     parameters = {"nu": weight, "penalty_scale": scale}
     return Relaxation("lifted", "Eq. (11)", problem, read, size, parameters, shortcut=shortcut)
 
 
-def row_weights(mu: Array | None) -> Array | None:
-    """Return u = 1/(1 - n mu): eliminating Y from the dual leaves the certificate of V-space with these weights."""
-    return None if mu is None else inverse_or_one(1.0 - len(mu) * mu)
+def augmented_directions(block: Array, L: Array, means: Array, nu: float) -> Array:
+    """Return the V of the augmented problem (14): the offset is b = (1 - nu) 1'y/n, its products those of Y and P.
 
-
-def augmented_directions(block: Array, L: Array, n: int, nu: float) -> Array:
-    """Return the V of the augmented problem (14): the offset is b = (1 - nu) 1'y/n, its products those of Y and P."""
-    U = psd_factor(block)
-    rows = L @ U[n:]
+    1'y/n is the product of ``means`` with the signs of the rows of Y.
+    """
+    U, N = psd_factor(block), len(means)
+    rows = L @ U[N:]
     if nu < 1.0:
-        rows = np.vstack([rows, (1.0 - nu) * U[:n].mean(axis=0)])
+        rows = np.vstack([rows, (1.0 - nu) * means @ U[:N]])
     return np.asarray(rows @ rows.T)

@@ -23,7 +23,7 @@ from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positiv
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import round_up
-from diffrac_cvx.points.links import Groups, Links
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
 from diffrac_cvx.points.reading import as_points, known_shape, weighted_points
@@ -274,23 +274,8 @@ def with_all_points(
         return found
     u = np.ones(len(points))
     u[weights.kept] = 1.0 if found.u is None else found.u
-    F = np.asarray(problem.labels_factor_of_points(problem.from_result(found), points.array()))
-    if links is not None:
-        F = with_linked_rows(F, found.F, links.groups_of(len(points)), weights.kept)
+    F = problem.labels_factor_of_all(problem.from_result(found), points.array(), weights.kept, links)
     return replace(found, F=F, u=None if found.u is None else u)
-
-
-def with_linked_rows(F: Array, known: Array, groups: Groups, kept: npt.NDArray[np.bool_]) -> Array:
-    """Return the rows of F for all points: those of positive weight as they are, and of what they are linked with."""
-    F = F.copy()
-    F[kept] = known
-    places = np.flatnonzero(kept)
-    owners, first = np.unique(groups.owner[places], return_index=True)
-    rows = np.zeros((groups.n_groups, F.shape[1]))
-    rows[owners] = F[places[first]] * groups.sign[places[first]][:, None]
-    linked = np.isin(groups.owner, owners)
-    F[linked] = groups.spread(rows)[linked]
-    return F
 
 
 def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping) -> Result:

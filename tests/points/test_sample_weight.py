@@ -104,12 +104,12 @@ def test_the_value_of_the_reference_problem_is_the_weighted_one_before_any_certi
 def test_the_reference_reads_the_weights_of_the_rows_off_its_multipliers():
     X, w = drawn(14, 3, whole=False)
     points = read_points(X, w)
-    coordinates = scaled_coordinates(points.X.array(), dc.Penalty(lam=0.05), points.X.shares)
-    terms = direction_terms(coordinates, 1.0, points.X.shares)
+    coordinates = scaled_coordinates(points.X, dc.Penalty(lam=0.05))
+    terms = direction_terms(coordinates, 1.0)
     objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
     cp.Problem(cp.Minimize(objective), terms.constraints).solve(solver="CLARABEL")
     V = terms.V.value[:3, :3]
-    q = np.einsum("ij,jk,ik->i", coordinates.X, V, coordinates.X)
+    q = np.einsum("ij,jk,ik->i", coordinates.rows, V, coordinates.rows)
     np.testing.assert_allclose(terms.weights(), 1 / np.sqrt(q), rtol=1e-4)
     assert dc.v_space(X, sample_weight=w).size.points == len(X)  # where the solver fails, all have a row in F
 
@@ -593,20 +593,13 @@ def test_points_of_weight_0_change_nothing_but_have_labels(options):
         np.testing.assert_allclose(F @ F.T, other.result_.F @ other.result_.F.T, atol=1e-6)
 
 
-@pytest.mark.parametrize("solver", ["SCS", "CLARABEL"])
-def test_the_solvers_of_cvxpy_take_weights_too(solver):
+@pytest.mark.parametrize("solver", ["SCS", "CLARABEL", "fista", "fista published"])
+def test_the_other_solvers_take_weights_too(solver):
     X, w = drawn(16, 3, whole=False)
     model = dc.DiffracClustering(solver=solver, tol=1e-3).fit(X, sample_weight=w)
     fast = dc.DiffracClustering(tol=1e-3).fit(X, sample_weight=w)
     assert max(model.lower_bound_, fast.lower_bound_) <= min(model.upper_bound_, fast.upper_bound_)
     assert model.result_.F.shape[0] == len(X)
-
-
-@pytest.mark.parametrize("solver", ["fista", "fista published"])
-def test_a_solver_without_weights_says_which_has_them(solver):
-    X, w = drawn()
-    with pytest.raises(dc.ParameterError, match="takes no sample_weight; use 'low_rank'"):
-        dc.DiffracClustering(solver=solver).fit(X, sample_weight=w)
 
 
 @pytest.mark.parametrize("path", ["nu_path", "lambda_path"])

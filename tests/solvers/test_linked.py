@@ -6,16 +6,22 @@ from itertools import pairwise
 import cvxpy as cp
 import numpy as np
 import pytest
+from rationals import fractions, is_semidefinite
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
+from diffrac_cvx.certificates.label_proof import min_eigenvalue, projection_of
 from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.floating_point import Whitening
+from diffrac_cvx.points.floating_point import Whitening, sum_error
+from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.proved_sums import RoundedFactor
 from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.problem.direction_problem import direction_problem, with_sums
 
-pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
+    pytest.mark.filterwarnings("ignore:Solution may be inaccurate"),
+]
 
 
 def some_links(rng, n):
@@ -32,7 +38,7 @@ def instance(seed, *, l1):
     rng = np.random.default_rng([2017, 25, seed])
     n, d = int(rng.integers(6, 14)), int(rng.integers(2, 5))
     X = rng.standard_normal((n, d)) @ np.diag(10.0 ** rng.uniform(-1, 1, d)) + rng.standard_normal(d)
-    nu = float(rng.choice([1.0, 1.0, 0.6]))
+    nu = float(rng.choice([1.0, 1.0, 0.6, 0.0]))
     ridge = rng.choice([0.0, 0.05, 0.3]) * np.var(X, axis=0)
     lam = rng.choice([0.02, 0.1, 0.3]) * np.var(X, axis=0) if l1 else np.zeros(d)
     w = rng.integers(1, 5, n).astype(float) if rng.integers(3) == 0 else None
@@ -94,6 +100,25 @@ def check(seed, *, l1):
     assert again.gap < 1e-3
     matrix = dc.certify_v(X, result.V, nu, penalty, sample_weight=w, links=links)
     assert matrix.lower - 2e-6 <= optimum <= matrix.upper + 2e-6
+    for found in posed_otherwise(X, nu, penalty, w, links):
+        assert found.lower - 2e-6 <= optimum <= found.upper + 2e-6
+        assert found.gap < 2e-3
+        inner = found.F @ found.F.T
+        np.testing.assert_allclose(inner[alike], np.outer(groups.sign, groups.sign)[alike], atol=1e-12)
+    if not l1 and w is None:
+        again = dc.certify_y(X, result.F, nu, penalty=penalty, links=links)
+        assert again.lower - 2e-6 <= optimum <= again.upper + 2e-6
+        assert again.gap < 1e-3
+
+
+def posed_otherwise(X, nu, penalty, w, links):
+    """The same by the builders through CLARABEL, and by fista."""
+    yield dc.solve(dc.v_space(X, nu, penalty, sample_weight=w, links=links), "CLARABEL", tol=1e-5)
+    yield dc.fista(X, nu, penalty, tol=1e-3, sample_weight=w, links=links)
+    if w is None:
+        yield dc.solve(dc.lifted(X, nu, penalty, links=links), "CLARABEL", tol=1e-5)
+    if w is None and not penalty.has_l1:
+        yield dc.solve(dc.penalized_nu(X, nu, penalty, links=links), "CLARABEL", tol=1e-5)
 
 
 @pytest.mark.parametrize("l1", [False, True], ids=["ridge", "l1"])
@@ -233,3 +258,45 @@ def test_the_gain_of_linked_points_is_never_above_the_exact_one():
         assert Fraction(energy) >= sum(value**2 for value in scaled) * (1 - Fraction(1, 10**13))
         closest.append(float(exact - Fraction(gain)) / float(sum(map(abs, scaled))))
     assert max(closest) < 1e-11
+
+
+def test_the_least_eigenvalue_on_sums_of_points_is_not_below_what_is_said_in_rationals():
+    for seed in range(30):
+        rng = np.random.default_rng([5, seed])
+        owner = np.sort(np.append(np.arange(4), rng.integers(0, 4, 8)))
+        groups = Groups(owner, rng.choice([-1.0, 1.0], 12), -1)
+        q, sizes, ones = groups.add(rng.standard_normal((12, 2))), groups.sizes(np.ones(12)), groups.add(np.ones(12))
+        D, weight = rng.uniform(0, 4, 4), float(rng.choice([-12.0, 12.0, 0.0]))
+        found = Fraction(min_eigenvalue(D, q, weight, ones, sizes))
+        exact = np.diag(fractions(sizes) * (fractions(D) - found)) - fractions(q) @ fractions(q).T
+        exact = exact - Fraction(weight / 12) * np.outer(fractions(ones), fractions(ones))
+        assert found <= 0
+        assert is_semidefinite(exact)
+        if found < -1e-9:
+            assert not is_semidefinite(exact + found / 50 * np.diag(fractions(sizes)))
+
+
+def test_the_rounding_of_sums_of_a_projection_is_in_what_it_is_off():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    X = X - X.mean(axis=0)
+    groups = Groups(np.repeat(np.arange(4), 10), np.ones(40), -1)
+    alone, summed = projection_of(X), projection_of(X, groups=groups)
+    assert 2.0 * sum_error(10) * np.sum(alone.Q**2) <= summed.off - alone.off <= 8.0 * sum_error(20) * 3.1
+
+
+def test_an_imbalance_is_not_fixed_where_points_are_linked():
+    with pytest.raises(dc.ParameterError, match="leave one of them out"):
+        dc.certify_y(np.eye(4), np.ones((4, 1)), alpha=0.0, links=dc.Links(same=[(0, 1)]))
+
+
+@pytest.mark.parametrize("nu", [0.0, 0.5])
+@pytest.mark.parametrize("varied", [True, False])
+def test_all_in_one_cluster_is_no_answer_where_points_differ(nu, varied):
+    """Without links Y = 11' is optimal at nu = 0, or where nothing varies; it is not feasible here."""
+    X, links = np.random.default_rng(0).standard_normal((40, 5)) * varied, dc.Links(different=[(0, 1), (2, 3)])
+    best = dc.optimal_labels(X, nu, ridge=0.1, links=links, time_limit=3)
+    for solver in (dc.low_rank, dc.fista):
+        found = solver(X, nu, ridge=0.1, links=links)
+        assert found.lower <= best.upper
+        assert found.upper > 0.1
+        assert found.F[0] @ found.F[1] == pytest.approx(-1.0)

@@ -10,7 +10,9 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import one_of, positive
 from diffrac_cvx.points.factors import is_sparse
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.ranges import in_range
+from diffrac_cvx.points.weights import weights_for
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Result, Status
@@ -34,6 +36,8 @@ def fista(
     time_limit: float | None = None,
     callback: Callback | None = None,
     start: Result | npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
+    links: Links | None = None,
 ) -> Result:
     r"""Solve problem (15) by FISTA on the smoothed dual of (21), NumPy only, O(nd^2 + d^3) an iteration.
 
@@ -71,6 +75,11 @@ def fista(
         Called with each `Progress`; a true return value stops the solver.
     start : Result or (d, d) array, optional
         A matrix of directions to start from; what is returned is never worse.
+    sample_weight : (n,) array, optional
+        Weights of the points of an array, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as
+        none.
+    links : Links, optional
+        What is known of some points: which belong together or apart, and labels; see `low_rank`.
 
     Returns
     -------
@@ -104,7 +113,8 @@ def fista(
         yield from published.iterates(problem, eps, U, C, stopping.max_iter, own_rule=epsilon is not None)
 
     exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
+    name, weights = f"fista ({variant})", weights_for(X, sample_weight)
     with in_range():
         return solve_by_iterates(
-            X, nu, penalty, iterates, stopping, f"fista ({variant})", start=start, exhausted=exhausted
+            X, nu, penalty, iterates, stopping, name, start=start, exhausted=exhausted, weights=weights, links=links
         )

@@ -15,15 +15,16 @@ from diffrac_cvx.certificates.label_proof import Projection, projection_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.points.checks import Array, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.points.checks import Array, as_data, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.points.reading import as_points, weighted_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.proved_numbers import width_of
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.relaxations import constrained_alpha
-from diffrac_cvx.rounding import kmeans_centered
+from diffrac_cvx.rounding import kmeans_centered, obey
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.rounding.directions import UnitColumns, align_signs, leading_direction
 from diffrac_cvx.solvers import low_rank, solve
@@ -143,11 +144,20 @@ class PathRecorder:
     """Read X once, and make the entries of a path from results, with the clustering error where labels are given."""
 
     def __init__(
-        self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, rounding: Rounding = kmeans_centered, warn: bool = True
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        rounding: Rounding = kmeans_centered,
+        warn: bool = True,
+        links: Links | None = None,
     ) -> None:
-        self.X: Any = as_points(X, by_columns=True, warn=warn, depth=5)  # `Points`, which the solvers take too
+        self.X: Any  # `Points`, which the solvers take too
+        if links is None:
+            self.X = as_points(X, by_columns=True, warn=warn, depth=5)
+        else:
+            self.X = weighted_points(as_data(X, warn=warn, depth=5), None, links)
         self.y = None if y is None else as_labels(y, len(self.X))
-        self.rounding = rounding
+        self.rounding = rounding if links is None else lambda F: obey(rounding(F), links)
         self.columns = UnitColumns(self.X)
 
     def row(self, result: Result, reserve: Reserve | None = None) -> dict[str, Any]:
@@ -211,6 +221,7 @@ def nu_path(
     rounding: Rounding = kmeans_centered,
     progress: Ask | None = None,
     total_time: float | None = None,
+    links: Links | None = None,
     **options: Any,
 ) -> Path:
     """Solve problem (15) along weights of the imbalance, by `low_rank`, from the largest, each started from the last.
@@ -234,6 +245,8 @@ def nu_path(
         far is returned; so does Ctrl-C where there is a ``progress``.
     total_time : float, optional
         Seconds for the whole path; what one solve leaves is for the others.
+    links : Links, optional
+        What is known of some points of an array, which the rounded solutions obey too.
     **options
         Passed to `low_rank`: tol, max_iter, time_limit.
 
@@ -243,7 +256,7 @@ def nu_path(
         If an input is not usable; the message names the value and the remedy.
     """
     grid = np.sort(as_grid(nus, "nus", in_unit_interval))
-    recorder = PathRecorder(X, y, rounding)
+    recorder = PathRecorder(X, y, rounding, links=links)
     return recorder.low_rank_path("nu", grid, lambda nu: (nu, penalty), progress, total_time, options)
 
 
@@ -258,6 +271,7 @@ def lambda_path(
     rounding: Rounding = kmeans_centered,
     progress: Ask | None = None,
     total_time: float | None = None,
+    links: Links | None = None,
     **options: Any,
 ) -> Path:
     """Solve problem (15) along weights of the l1 part, by `low_rank`, from the largest, each started from the last.
@@ -279,7 +293,7 @@ def lambda_path(
         Its root, instead.
     """
     grid = np.sort(as_grid(lams, "lams", nonnegative))
-    recorder = PathRecorder(X, y, rounding)
+    recorder = PathRecorder(X, y, rounding, links=links)
     return recorder.low_rank_path(
         "lambda", grid, lambda lam: (nu, Penalty(a, lam=lam, ridge=ridge)), progress, total_time, options
     )

@@ -225,11 +225,14 @@ class BaselineRecord:
         What it minimises.
     limited : bool
         Whether the function takes seconds, ``time_limit=``.
+    takes_links : bool
+        Whether the function takes ``links=``, which its labels obey.
     """
 
     function: Callable[..., Array]
     problem: str
     limited: bool = False
+    takes_links: bool = False
 
 
 RELAXATIONS: dict[str, RelaxationRecord] = {
@@ -270,7 +273,7 @@ SOLVERS: dict[str, SolverRecord] = {
 
 BASELINES: dict[str, BaselineRecord] = {
     "k-means": BaselineRecord(kmeans_whitened, "k-means, whitened", limited=True),
-    "alternating": BaselineRecord(alternating_optimisation, "(2)", limited=True),
+    "alternating": BaselineRecord(alternating_optimisation, "(2)", limited=True, takes_links=True),
     "k-means standardised": BaselineRecord(kmeans_standardised, "k-means, columns of unit variance"),
     "Gaussian mixture": BaselineRecord(gaussian_mixture, "likelihood, columns of unit variance"),
 }

@@ -10,7 +10,8 @@ from scipy.cluster.vq import kmeans2
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive, positive_int
 from diffrac_cvx.points.linear_algebra import column_basis
-from diffrac_cvx.rounding.two_clusters import alternate, two_means
+from diffrac_cvx.points.links import Links
+from diffrac_cvx.rounding.two_clusters import alternate, obey, two_means
 
 
 def alternating_optimisation(
@@ -20,6 +21,7 @@ def alternating_optimisation(
     rng: np.random.Generator | int,
     max_iter: int = 100,
     time_limit: float | None = None,
+    links: Links | None = None,
 ) -> Array:
     """Return the labels of largest squared correlation among the runs of alternating_runs, the first point at +1.
 
@@ -37,6 +39,8 @@ def alternating_optimisation(
         Most rounds of alternation in a run.
     time_limit : float, optional
         Seconds after which no further run is started.
+    links : Links, optional
+        What is known of some points, which the labels of every round obey; known labels are as they are.
 
     Raises
     ------
@@ -47,7 +51,7 @@ def alternating_optimisation(
     """
     started = time.perf_counter()
     Q = column_basis(as_data(X))
-    return _best_until_late(Q, _run_alternations(Q, restarts, rng, max_iter), time_limit, started)
+    return _best_until_late(Q, _run_alternations(Q, restarts, rng, max_iter, links), time_limit, started)
 
 
 def alternating_runs(
@@ -120,12 +124,14 @@ def kmeans_by_column(X: npt.ArrayLike) -> Array:
     return found[best]
 
 
-def _run_alternations(Q: Array, restarts: int, rng: np.random.Generator | int, max_iter: int) -> Iterator[Array]:
+def _run_alternations(
+    Q: Array, restarts: int, rng: np.random.Generator | int, max_iter: int, links: Links | None = None
+) -> Iterator[Array]:
     restarts, max_iter = positive_int(restarts, "restarts"), positive_int(max_iter, "max_iter")
     random = as_generator(rng)
     for _ in range(restarts):
-        y = alternate(Q, random.choice([-1.0, 1.0], size=len(Q)), max_iter)
-        yield y * y[0]
+        y = alternate(Q, obey(random.choice([-1.0, 1.0], size=len(Q)), links), max_iter, links)
+        yield y if links is not None and links.known is not None else y * y[0]
 
 
 def _best_until_late(Q: Array, runs: Iterable[Array], time_limit: float | None, started: float) -> Array:

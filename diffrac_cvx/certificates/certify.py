@@ -17,7 +17,7 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.checks import Array, as_clusters, as_data, as_labels, as_matrix, as_scalar, in_unit_interval
 from diffrac_cvx.points.factors import Factor, Sparse, dense, is_sparse
 from diffrac_cvx.points.linear_algebra import psd_factor
-from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.links import Links, require_obeyed
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import Sample, read_points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, problem_by_rows
@@ -219,6 +219,7 @@ def certify_labels(
     lam: Weight = None,
     ridge: Weight = None,
     sample_weight: npt.ArrayLike | None = None,
+    links: Links | None = None,
 ) -> LabelCertificate:
     r"""Bound how far labels are from optimal for the combinatorial problem that the relaxations relax.
 
@@ -245,17 +246,22 @@ def certify_labels(
         Weights of the squared l1 norm and of the ridge, instead of a penalty: ``Penalty(lam=lam, ridge=ridge)``.
     sample_weight : (n,) array, optional
         Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
+    links : Links, optional
+        What is known of some points; the lower bound is then one on the labellings that obey it, as these have to.
 
     Raises
     ------
     DataError, ParameterError
-        If an input is not usable; the message names the value and the remedy.
+        If an input is not usable, or the labels do not obey the links; the message names the value and the remedy.
     ContradictionError
         If the labels cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
     """
     penalty = penalty_of(penalty, lam, ridge)
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
-    labels = points.of_points(as_labels(y, points.given))
+    every = as_labels(y, points.given)
+    if links is not None:
+        require_obeyed(every, links)
+    labels = points.of_points(every)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
     a, c = weights_of(penalty, points.X.shape[1])
     v = best_direction(points.X, labels - points.X.mean_of(labels), a, c)

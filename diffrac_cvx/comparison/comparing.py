@@ -19,6 +19,7 @@ from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import Array, as_data, as_seed, in_unit_interval, positive
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
 from diffrac_cvx.problem.result import Progress, Result, Status
@@ -135,6 +136,7 @@ def compare(
     random_state: int = 0,
     progress: Report | None = None,
     total_time: float | None = None,
+    links: Links | None = None,
 ) -> Comparison:
     """Run relaxations, solvers and baselines on the same data, and name every contradiction between them.
 
@@ -181,6 +183,8 @@ def compare(
         and what was finished is returned.
     total_time : float, optional
         Seconds for all methods together; what one method leaves is for the others.
+    links : Links, optional
+        What is known of some points: the methods that take links run, and their labels obey it.
 
     Returns
     -------
@@ -195,6 +199,8 @@ def compare(
     truth = None if y is None else as_classes(y, len(data))
     penalty = penalty_of(NO_PENALTY if penalty is None else penalty, lam, ridge)
     weights_of(penalty, data.shape[1])
+    if links is not None:
+        links.groups_of(len(data))
     task = Task(
         X=data,
         nu=nu,
@@ -204,6 +210,7 @@ def compare(
         time_limit=None if time_limit is None else positive(time_limit, "time_limit"),
         memory_limit=None if memory_limit is None else positive(memory_limit, "memory_limit"),
         seed=as_seed(random_state, "random_state"),
+        links=links,
     )
     chosen, left_out = choose_methods(methods, task)
     clock = Clock(None if total_time is None else positive(total_time, "total_time"))
@@ -229,7 +236,7 @@ def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, M
     unknown = [name for name in wanted if name not in available]
     if unknown:
         raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(available)}")
-    reasons = {name: available[name].refuses(task.penalty) for name in wanted}
+    reasons = {name: available[name].refuses(task.penalty, task.links) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
     chosen = {name: available[name] for name in wanted if not reasons[name]}
@@ -337,12 +344,12 @@ def row_of(name: str, found: Found, task: Task, truth: npt.NDArray[Any] | None, 
     label_gap = max(width_of(lower, found.objective), 0.0) if lower > -np.inf else np.nan
     row["label_gap"] = proved_upper(label_gap)
     if truth is not None:
-        roundings: dict[str, Callable[[Array], Array]] = {
+        roundings: dict[str, Callable[..., Array]] = {
             **ROUNDINGS,
             "goemans_williamson": partial(goemans_williamson, rng=task.seed),
         }
         for rule, rounding in roundings.items():
-            labels = rounding(result.F) if result is not None else None
+            labels = rounding(result.F, links=task.links) if result is not None else None
             row[f"error_{rule}"] = error_of(truth, labels)
         row["error"] = error_of(truth, found.labels)
         row["adjusted_rand"] = np.nan if found.labels is None else metrics.adjusted_rand_index(truth, found.labels)

@@ -12,6 +12,7 @@ import numpy as np
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.machine.processes import Call, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array, as_labels
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.registry import (
@@ -66,11 +67,13 @@ class Method:
     penalty: tuple[str, ...] = BOTH  # what it can take of "ridge" and "l1"
     bounds_15: Callable[[Bracket, Task], Bracket | None] = same_value  # what its bracket proves about (15), if anything
     needs_alpha: bool = False
+    takes_links: bool = True
     too_large: Callable[[int, int], str] = never  # from n and d to why it is not run unless asked for, or nothing
 
-    def refuses(self, penalty: Penalty) -> str:
-        """Return why the method cannot take a penalty, or nothing."""
-        return refuse_penalty(self.penalty, penalty)
+    def refuses(self, penalty: Penalty, links: Links | None = None) -> str:
+        """Return why the method cannot take a penalty or links, or nothing."""
+        unaware = "it takes no links" if links is not None and not self.takes_links else ""
+        return refuse_penalty(self.penalty, penalty) or unaware
 
 
 def list_methods() -> dict[str, Method]:
@@ -92,19 +95,21 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     """Return a relaxation solved through CVXPY; options come before those of the task."""
     record = RELAXATIONS[name]
     run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_leave_out, record, solver)
-    return Method(record.equation, run, record.penalty, record.bounds_15, "alpha" in record.takes, too_large)
+    needs_alpha, takes_links = "alpha" in record.takes, "links" in record.takes
+    return Method(record.equation, run, record.penalty, record.bounds_15, needs_alpha, takes_links, too_large)
 
 
 def baseline_method(name: str) -> Method:
     """Return a baseline."""
     record = BASELINES[name]
-    return Method(record.problem, partial(run_baseline, record), bounds_15=no_bound)
+    return Method(record.problem, partial(run_baseline, record), bounds_15=no_bound, takes_links=record.takes_links)
 
 
 # Functions with names, and not lambdas, can be sent to another process.
 def run_solver(record: SolverRecord, options: dict[str, Any], task: Task) -> Result:
     """Run a solver of (15)."""
-    return record.run(task.X, task.nu, task.penalty, callback=task.callback, **{**task.limits, **options})
+    known = {"callback": task.callback, "links": task.links}
+    return record.run(task.X, task.nu, task.penalty, **known, **{**task.limits, **options})
 
 
 def run_relaxation(record: RelaxationRecord, solver: str, options: dict[str, Any], task: Task) -> Result:
@@ -114,8 +119,10 @@ def run_relaxation(record: RelaxationRecord, solver: str, options: dict[str, Any
 
 def run_baseline(record: BaselineRecord, task: Task) -> Array:
     """Run a baseline."""
-    limits = {"time_limit": task.time_limit} if record.limited else {}
-    return record.function(task.X, rng=task.seed, **limits)
+    options: dict[str, Any] = {"time_limit": task.time_limit} if record.limited else {}
+    if record.takes_links:
+        options["links"] = task.links
+    return record.function(task.X, rng=task.seed, **options)
 
 
 def reason_to_leave_out(record: RelaxationRecord, solver: str, n: int, d: int) -> str:
@@ -179,7 +186,7 @@ def assess(method: Method, outcome: Result | Array, task: Task) -> Found:
         return Found(method.problem, labels=labels, objective=objective_of(labels, task))
     if outcome.status is Status.FAILED:
         return Found(method.problem, reason=str(outcome.status))
-    labels = as_labels(kmeans_centered(outcome.F), len(task.X), "its factor F")
+    labels = as_labels(kmeans_centered(outcome.F, links=task.links), len(task.X), "its factor F")
     bounds = method.bounds_15(Bracket(outcome.lower, outcome.upper), task)
     value = method.bounds_15(Bracket(outcome.value, outcome.value), task)
     return Found(method.problem, outcome, labels, bounds, value, objective_of(labels, task))
@@ -187,7 +194,7 @@ def assess(method: Method, outcome: Result | Array, task: Task) -> Found:
 
 def objective_of(labels: Array, task: Task) -> float:
     """Return Eq. (9) at labels, with the best direction."""
-    return certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty).objective
+    return certify_labels(task.X, labels, 0.0, nu=task.nu, penalty=task.penalty, links=task.links).objective
 
 
 def describe_error(error: Exception) -> str:

@@ -191,6 +191,16 @@ class Links:
         return np.concatenate([i for i, _, _ in parts]), np.concatenate([j for _, j, _ in parts]), sign
 
 
+def require_obeyed(labels: Array, links: Links) -> None:
+    """Raise DataError, naming a point, where neither labels nor their opposites obey links."""
+    groups = links.groups_of(len(labels))
+    first = np.unique(groups.owner, return_index=True)[1]
+    obeying = groups.sign * (labels[first] * groups.sign[first])[groups.owner]
+    wrong = np.flatnonzero(obeying != labels)
+    if len(wrong):
+        raise DataError(f"the labels do not obey the links, as that of point {wrong[0]}; rounding.obey mends them")
+
+
 def contradiction_between(graph: scipy.sparse.csr_array, point: int, size: int) -> str:
     """Return what is wrong where a point is linked with its own opposite: the points on the way between them."""
     _, before = breadth_first_order(graph, point, directed=False)

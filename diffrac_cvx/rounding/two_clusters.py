@@ -11,13 +11,14 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.linear_algebra import EPS, column_basis, leading_right_vectors, triangular_root
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.reading import stored_factor
 from diffrac_cvx.points.weights import mean_of, weigh_rows
 
 DENSE = 400  # rows or columns from which on the leading singular vectors are computed alone
 
 
-def sign_leading(F: npt.ArrayLike, shares: Array | None = None) -> Array:
+def sign_leading(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
     """Round by the sign of the leading eigenvector of Y.
 
     Source: section 7.1, "Unbalanced case".  Meant for balanced clusters: where Y is close to 11'
@@ -30,16 +31,19 @@ def sign_leading(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     shares : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
 
+    links : Links, optional
+        What is known of some points, which the labels obey: of points that are linked the sum of the entries decides.
+
     Raises
     ------
     DataError
-        If F is not a finite matrix.
+        If F is not a finite matrix, or the links are not between its rows.
     """
     factor = _as_factor(F)
-    return _labels_by_sign(_project(factor, _right_vectors(factor, 1, shares)[0]))
+    return _labels_by_sign(_project(factor, _right_vectors(factor, 1, shares)[0]), shares, links)
 
 
-def sign_second(F: npt.ArrayLike, shares: Array | None = None) -> Array:
+def sign_second(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
     """Round by the sign of the second eigenvector of Y.
 
     Source: section 7.1, "Unbalanced case".  A Y of rank one has no second eigenvector: all labels are then +1.
@@ -48,11 +52,11 @@ def sign_second(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     """
     factor = _as_factor(F)
     if min(factor.shape) == 1:
-        return np.ones(len(factor))
-    return _labels_by_sign(_project(factor, _right_vectors(factor, 2, shares)[1]))
+        return _labels_by_sign(np.ones(len(factor)), shares, links)
+    return _labels_by_sign(_project(factor, _right_vectors(factor, 2, shares)[1]), shares, links)
 
 
-def sign_centered(F: npt.ArrayLike, shares: Array | None = None) -> Array:
+def sign_centered(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
     """Round by the paper's projection technique: the sign of the leading eigenvector of Pi Y_(2) Pi.
 
     Y_(2) is the best approximation of Y at rank two.  Exact on Y = b yy' + (1 - b) 11' for every b > 0.
@@ -63,17 +67,17 @@ def sign_centered(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     """
     factor = _as_factor(F)
     two = _right_vectors(factor, 2, shares).T
-    return _labels_by_sign(_principal_component(factor @ two, shares))
+    return _labels_by_sign(_principal_component(factor @ two, shares), shares, links)
 
 
-def kmeans_centered(F: npt.ArrayLike, shares: Array | None = None) -> Array:
+def kmeans_centered(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
     """Round by exact 2-means on the principal eigenvector of Pi Y Pi: the paper's choice on real data.
 
     Source: end of section 5.1.4.
 
     Parameters and errors are those of sign_leading.
     """
-    return two_means(_principal_component(_as_factor(F), shares), shares)
+    return _two_means_with_links(_principal_component(_as_factor(F), shares), shares, links)
 
 
 def goemans_williamson(
@@ -83,6 +87,7 @@ def goemans_williamson(
     draws: int = 100,
     objective: Callable[[Array], float] | None = None,
     shares: Array | None = None,
+    links: Links | None = None,
 ) -> Array:
     r"""Round by the best of several random hyperplanes, y = sign(F g) with g Gaussian.
 
@@ -104,18 +109,20 @@ def goemans_williamson(
         From (n,) labels to a finite number, minimised: the objective of Eq. (9) on the data, for instance.
     shares : (n,) array, optional
         Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+    links : Links, optional
+        What is known of some points, which all labels obey.
 
     Raises
     ------
     DataError
-        If F is not a finite matrix.
+        If F is not a finite matrix, or the links are not between its rows.
     ParameterError
         If draws or rng is not valid, or the objective returns anything but a finite number.
     """
     factor = _as_factor(F)
     normals = as_generator(rng).standard_normal((positive_int(draws, "draws"), factor.shape[1]))
     cost = objective if objective is not None else lambda y: -separation(factor, y, shares)
-    candidates = (_labels_by_sign(_project(factor, normal)) for normal in normals)
+    candidates = (_labels_by_sign(_project(factor, normal), shares, links) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
 
 
@@ -160,7 +167,7 @@ def _gain_of_splits(x: Array, shares: Array) -> Array:
     return np.asarray(np.cumsum(p * x)[:-1] ** 2 / (np.cumsum(p)[:-1] * np.cumsum(p[::-1])[-2::-1]))
 
 
-def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100) -> Array:
+def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100, links: Links | None = None) -> Array:
     """Improve labels by the alternating optimisation of Eq. (2), until a fixed point.
 
     The squared correlation never decreases; labels that are a fixed point are returned unchanged.  The first point
@@ -176,26 +183,56 @@ def refine(X: npt.ArrayLike, y: npt.ArrayLike, *, max_iter: int = 100) -> Array:
         Labels in {-1, +1} to start from.
     max_iter : int
         Most rounds of alternation.
+    links : Links, optional
+        What is known of some points: the labels obey it, those that are given first of all.
 
     Raises
     ------
     DataError
-        If X or y cannot be used as given.
+        If X, y or links cannot be used as given.
     ParameterError
         If max_iter is not a whole number >= 1.
     """
     Q = column_basis(as_data(X))
-    return alternate(Q, as_labels(y, len(Q)), positive_int(max_iter, "max_iter"))
+    y = obey(as_labels(y, len(Q)), links)
+    return alternate(Q, y, positive_int(max_iter, "max_iter"), links)
 
 
-def alternate(Q: Array, y: Array, max_iter: int) -> Array:
+def obey(labels: npt.ArrayLike, links: Links | None, shares: Array | None = None) -> Array:
+    """Return the labels that obey links and differ least from given ones: the majority of linked points decides.
+
+    Parameters
+    ----------
+    labels : (n,) array
+        Labels in {-1, +1}, or numbers whose signs are the labels and whose sizes count.
+    links : Links or None
+        What is known of some points; the known labels are as they are.
+    shares : (n,) array, optional
+        Shares of the points of the total weight, positive, of sum 1; equal ones if None.
+
+    Raises
+    ------
+    DataError
+        If the links are not between these points, or contradict each other.
+    """
+    scores = as_matrix(np.asarray(labels).reshape(-1, 1), "labels")[:, 0]
+    if links is None:
+        return np.where(scores >= 0.0, 1.0, -1.0)
+    groups = links.groups_of(len(scores))
+    sums = groups.add(scores if shares is None else scores * shares)
+    return groups.labels(np.where(sums >= 0.0, 1.0, -1.0))
+
+
+def alternate(Q: Array, y: Array, max_iter: int, links: Links | None = None) -> Array:
     """Alternate from y while the squared correlation grows; Q has orthonormal columns that span the centred X.
 
-    Given y, w = X^+ y, so that X w = Q Q'y; given w, it is exact 2-means of X w.  The first label is kept.
+    Given y, w = X^+ y, so that X w = Q Q'y; given w, it is exact 2-means of X w.  The first label is kept.  With links
+    the threshold is that of 2-means, and labels are taken that obey them.
     """
     reached = separation(Q, y)
     for _ in range(max_iter):
-        candidate = y[0] * two_means(Q @ (Q.T @ (y - y.mean())))
+        candidate = _two_means_with_links(Q @ (Q.T @ (y - y.mean())), None, links)
+        candidate = candidate * (y[0] * candidate[0] if links is None or links.known is None else 1.0)
         attained = separation(Q, candidate)
         if attained <= reached * (1.0 + 64 * EPS):
             break
@@ -265,8 +302,18 @@ def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
     return _orient(projected, nonzero[0]) if len(nonzero) else projected
 
 
-def _labels_by_sign(projected: Array) -> Array:
-    return np.where(projected >= 0.0, 1.0, -1.0)
+def _labels_by_sign(projected: Array, shares: Array | None, links: Links | None) -> Array:
+    return np.where(projected >= 0.0, 1.0, -1.0) if links is None else obey(projected, links, shares)
+
+
+def _two_means_with_links(x: Array, shares: Array | None, links: Links | None) -> Array:
+    """Return the labels of 2-means; with links, by the sums over linked points of what is above the threshold."""
+    y = two_means(x, shares)
+    if links is None or not np.ptp(y):
+        return y if links is None else obey(y, links, shares)
+    top = y[np.argmax(x)]
+    threshold = 0.5 * (x[y == top].min() + x[y != top].max())
+    return obey(top * (x - threshold), links, shares)
 
 
 def _orient(x: Array, i: int = 0) -> Array:

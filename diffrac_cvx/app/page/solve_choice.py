@@ -94,7 +94,8 @@ def plan_reference(data: Data, setting: Setting, form: str, solver: str) -> Solv
     name, record = list_forms()[form]
     parameters = Parameters(nu=setting.nu, penalty=setting.penalty, alpha=setting.alpha)
     refusal = reason_to_refuse(data, setting, record, solver)
-    texts = [f"{taken}={taken if hasattr(setting, taken) else getattr(parameters, taken)}" for taken in record.takes]
+    taken = [name for name in record.takes if getattr(parameters, name) is not None]
+    texts = [f"{name}={name if hasattr(setting, name) else getattr(parameters, name)}" for name in taken]
     code = f'dc.solve(dc.{name}({", ".join(["X", *texts])}), "{solver}", tol=tol)'
     call = None if refusal else Call(build_and_solve, (record, data.X, parameters, solver, setting.tol))
     return Solve(f"{form} {solver}", f"{name}/{solver}", call, code, refusal)

@@ -171,6 +171,8 @@ class SolverRecord:
         Whether the function takes ``sample_weight=``; those of CVXPY do, by ``v_space(sample_weight=)``.
     takes_rtol : bool
         Whether the function takes ``rtol=``, the proved gap relative to the upper bound.
+    takes_links : bool
+        Whether the function takes ``links=``.
     most_rows, most_coefficients, most_operations : float
         Side of the cone, nonzeros of the other rows, and operations in a step, up to which it is run without being
         asked for by name: it then takes seconds.
@@ -184,6 +186,7 @@ class SolverRecord:
     penalty: tuple[str, ...] = BOTH
     takes_weights: bool = False
     takes_rtol: bool = False
+    takes_links: bool = False
     most_rows: float = np.inf
     most_coefficients: float = np.inf
     most_operations: float = np.inf
@@ -253,7 +256,9 @@ RELAXATIONS: dict[str, RelaxationRecord] = {
 }  # fmt: skip
 
 SOLVERS: dict[str, SolverRecord] = {
-    "low_rank": SolverRecord("augmented Lagrangian in a factor of V", low_rank, takes_weights=True, takes_rtol=True),
+    "low_rank": SolverRecord(
+        "augmented Lagrangian in a factor of V", low_rank, takes_weights=True, takes_rtol=True, takes_links=True
+    ),
     "fista": SolverRecord("accelerated gradient on the smoothed dual", fista),
     "fista published": SolverRecord(
         "the algorithm printed in the paper: 20 000 steps", fista, {"variant": "published"}, most_operations=1_000_000

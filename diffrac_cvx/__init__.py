@@ -86,7 +86,7 @@ __all__ = [
 ]
 
 # What needs scikit-learn is imported when it is asked for.
-_LAZY = ("DiffracClustering", "DiffracClusteringCV", "MultiLabelDiffrac")
+_LAZY = ("DiffracClassifier", "DiffracClustering", "DiffracClusteringCV", "MultiLabelDiffrac")
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 _PLACES = {
+    "DiffracClassifier": "classifier",
     "DiffracClustering": "clustering",
     "DiffracClusteringCV": "clustering_cv",
     "MultiLabelDiffrac": "multi_label",

@@ -20,6 +20,7 @@ from diffrac_cvx.points.changes import require_file
 from diffrac_cvx.points.checks import Array, one_of, positive, positive_int
 from diffrac_cvx.points.chunks import is_chunked, with_known_shape
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.reading import as_points, table_times, weighted_points
 from diffrac_cvx.points.weights import PointWeights, as_weighted_data, mean_of, points_with_weight
 from diffrac_cvx.problem.penalty import Penalty
@@ -61,19 +62,27 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             _check_feature_names(self, X, reset=True)
         return X
 
-    def _scale(self, X: Any, weights: PointWeights | None = None, *, warn: bool = True, depth: int = 5) -> ScaledTable:
+    def _scale(
+        self,
+        X: Any,
+        weights: PointWeights | None = None,
+        links: Links | None = None,
+        *,
+        warn: bool = True,
+        depth: int = 5,
+    ) -> ScaledTable:
         """Return the points of positive weight, checked and centred here alone, of unit variance if ``standardize``.
 
         A memory map, a sparse matrix and a dask array are read by parts.  Constant columns are warned of at the user's
         line, so many calls up.
         """
         require_flag(self.standardize, "standardize")
-        if weights is None:
+        if weights is None and links is None:
             by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
             by_rows = isinstance(X, np.memmap)
             points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=warn, depth=depth + 1)
         else:
-            points = weighted_points(as_weighted_data(X, weights, warn=warn, depth=depth + 1), weights)
+            points = weighted_points(as_weighted_data(X, weights, warn=warn, depth=depth + 1), weights, links)
         unit = inverse_or_one(np.sqrt(points.mean_squares())) if self.standardize else np.ones(X.shape[1])
         mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.taken
         return ScaledTable(points.scaled(unit), mean, unit)
@@ -105,6 +114,8 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tells = bool(self.verbose) and not callable(self.verbose)
         if tells:
             say(f"{name}: {X.shape[0]} points, {X.shape[1]} features")
+        if X.groups is not None and SOLVERS[name].function is None:
+            raise ParameterError(f"solver = {name!r} takes no links; use 'low_rank', which does")
         if SOLVERS[name].function is None and not X.in_memory:
             raise ParameterError(f"solver = {name!r} needs the table in memory, as an array; use 'auto', or pass one")
         if SOLVERS[name].function is None:

@@ -17,6 +17,7 @@ from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
 from diffrac_cvx.points.checks import Array, one_of, positive_int
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.points.weights import PointWeights, as_weights, every_point, points_with_weight
@@ -32,10 +33,12 @@ from diffrac_cvx.rounding.many_clusters import (
     scores_of_splits,
     split_repeatedly,
 )
+from diffrac_cvx.rounding.two_clusters import label_as_known
 from diffrac_cvx.solvers.factored.sampling import many_rows
 from diffrac_cvx.solvers.stopping import with_all_points
 
 MOST_ROUNDS = 100  # of directions and splits
+AS_ZERO = 1e-200  # share of a point of weight 0: beside any other it adds nothing
 STARTS = 10  # of k-means, for more than two clusters
 STRATEGIES = ("together", "splits")
 
@@ -168,7 +171,14 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
         self.standardize, self.random_state = standardize, random_state
 
-    def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: object = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        links: Links | None = None,
+    ) -> Self:
         """Find the directions and the clusters.
 
         Parameters
@@ -180,6 +190,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         sample_weight : (n,) array, optional
             Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, and one of
             weight 0 plays no part but for its label.  Taken by the solvers "low_rank", "SCS" and "CLARABEL".
+        links : Links, optional
+            What is known of some points; ``labels_`` obeys it, while `predict` knows nothing of it.  Where labels are
+            known, +1 is the label 1, and the relaxation is rounded by the signs of the products of the rows of F with
+            that of the known points, whatever ``rounding`` says.  For more than two clusters only ``same`` and
+            ``groups`` say anything, and the strategy has to be "together".  Taken by the solver "low_rank".
 
         Raises
         ------
@@ -194,23 +209,27 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             For each of ``reservations_``.
         """
         with spend(within(as_seconds(self.time_limit))):
-            return self._fit(X, sample_weight)
+            return self._fit(X, sample_weight, links)
 
-    def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
+    def _fit(self, X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, links: Links | None) -> Self:
         """Find the directions and the clusters; after the time limit only what is needed is computed, and is short."""
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
         one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
         K = positive_int(self.n_clusters, "n_clusters")
+        require_meaning(links, K, self.strategy)
         table = self._read_table(X, ensure_min_samples=2)
         if table.shape[0] < K:
             n = table.shape[0]
             raise ParameterError(f"n_clusters = {K} is more than the {n} points: ask for fewer clusters")
         weights = as_weights(sample_weight, table.shape[0], least=max(K, 2))
-        given = table if K == 2 and weights is None and self._by_parts(table) else table_array(table)
-        return self._fit_points(table, given, self._scale(given, weights), weights)
+        plain = K == 2 and weights is None and links is None
+        given = table if plain and self._by_parts(table) else table_array(table)
+        return self._fit_points(table, given, self._scale(given, weights, links), weights, links)
 
-    def _fit_points(self, table: Any, given: Any, data: ScaledTable, weights: PointWeights | None) -> Self:
+    def _fit_points(
+        self, table: Any, given: Any, data: ScaledTable, weights: PointWeights | None, links: Links | None = None
+    ) -> Self:
         """Find the directions and the clusters of a checked table, given as an array unless it is read by parts."""
         K = int(self.n_clusters)
         if K > 2 and self.strategy == "splits":
@@ -225,7 +244,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
                 self._cluster_together(data, result, K)
         self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.unit
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
-        self.labels_ = self._label(self._decide(table))
+        values = self._decide(table)
+        self.labels_ = self._label(values) if links is None else linked_labels(values, links, weights)
         labels: Any = points_with_weight(self.labels_, weights)
         known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = certify_clusters(data.X, labels, self.result_, max(K, 2), **known).gap
@@ -236,14 +256,14 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if weights is not None and weights.has_zeros:  # the result's F has a row for these points too
             problem = direction_problem(data.X, float(self.nu), self._penalty)
             every = np.where(data.X.used_columns(), (given - data.mean) * data.unit, 0.0)
-            self.result_ = with_all_points(self.result_, problem, array_points(every), weights)
+            self.result_ = with_all_points(self.result_, problem, array_points(every), weights, links)
         return self
 
     def _cluster_together(self, data: ScaledTable, result: Result, K: int) -> None:
         """Keep the scores of more than two clusters, found together."""
         a, c = self._penalty.weights(data.X.shape[1])
         known: dict[str, Any] = {"restarts": STARTS, "seed": choose_seed(self.random_state), "shares": data.X.shares}
-        found = cluster_together(data.X.array(), result, K, a=a, c=c, **known)
+        found = cluster_together(data.X.array(), result, K, a=a, c=c, groups=data.X.groups, **known)
         self.coef_ = found.coef * data.unit
         self.intercept_ = found.intercept - self.coef_ @ data.mean
 
@@ -270,10 +290,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def _function(self, data: ScaledTable, result: Result) -> tuple[Array, float]:
         """Return the function x'coef + intercept that splits points in two."""
-        v = self._find_direction(data.X, self._round(result.factor, data.X.shares))
-        v = v if v[np.argmax(np.abs(v) * np.sqrt(data.X.mean_squares()))] >= 0 else -v
+        if has_known(data.X):
+            labels = label_as_known(result.F, data.X.groups)
+        else:
+            labels = self._round(result.factor, data.X.shares)
+        v, least = self._find_direction(data.X, labels)
         coef = v * data.unit
-        return coef, -float(np.dot(coef, data.mean)) - threshold(data.X @ v, data.X.shares)
+        return coef, -float(np.dot(coef, data.mean)) - least
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``: (n,), positive where the label is 1, or (n, K), largest at the label.
@@ -313,15 +336,66 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             return known(F) if shares is None else known(F, shares)
         return roundings.goemans_williamson(F, rng=choose_seed(self.random_state), shares=shares)
 
-    def _find_direction(self, X: Points, labels: Array) -> Array:
-        """Return the direction of labels; with ``refine``, of the labels at which the alternation with splits ends."""
+    def _find_direction(self, X: Points, labels: Array) -> tuple[Array, float]:
+        """Return the direction of labels and the projection above which they are 1.
+
+        With ``refine``, of the labels at which the alternation with splits ends.  Rounded labels may contradict links:
+        then one step of it is made anyway.
+        """
         a, c = self._penalty.weights(X.shape[1])
+        contradicts = X.groups is not None and not np.array_equal(labels, X.groups.decide(labels))
         v = best_direction(X, labels - X.mean_of(labels), a, c)
-        for _ in range(MOST_ROUNDS if self.refine else 0):
+        for _ in range(MOST_ROUNDS if self.refine else int(contradicts)):
             if is_late():
                 break
             split = roundings.two_means(X @ v, X.shares)
+            if X.groups is not None:
+                split = X.groups.decide(X @ v - least_projection(X, v, labels), X.shares)
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
             labels, v = split, best_direction(X, split - X.mean_of(split), a, c)
-        return v
+        if not has_known(X) and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
+            v = -v
+        return v, least_projection(X, v, labels)
+
+
+def has_known(X: Points) -> bool:
+    """Whether labels of points are known."""
+    return X.groups is not None and X.groups.known >= 0
+
+
+def least_projection(X: Points, v: Array, labels: Array) -> float:
+    """Return the projection above which labels are 1: by least squares where labels are known, else by 2-means."""
+    if has_known(X):
+        return -float(X.mean_of(labels))
+    return threshold(X @ v, X.shares)
+
+
+def require_meaning(links: Links | None, n_clusters: int, strategy: str) -> None:
+    """Raise where links say nothing about so many clusters."""
+    if links is None:
+        return
+    if not isinstance(links, Links):
+        raise ParameterError(f"links is a {type(links).__name__}; pass dc.Links(same=..., different=..., labels=...)")
+    if n_clusters == 2:
+        return
+    if len(links.different) or (links.known is not None and np.any(links.known)):
+        raise ParameterError(
+            f"different and labels of links are about two clusters; for n_clusters = {n_clusters} give same and groups"
+        )
+    if strategy == "splits":
+        raise ParameterError("strategy = 'splits' takes no links for more than two clusters; use 'together'")
+
+
+def linked_labels(values: Array, links: Links, weights: PointWeights | None) -> npt.NDArray[np.int64]:
+    """Return clusters that obey the links, from the values of affine functions at all points, (n,) or (n, K).
+
+    Points that are linked are added up, those of weight 0 where there are no others.
+    """
+    groups, w = links.groups_of(len(values)), np.ones(len(values))
+    if weights is not None:
+        w = np.where(weights.kept, w, AS_ZERO)
+        w[weights.kept] = 1.0 if weights.shares is None else weights.shares
+    if values.ndim == 1:
+        return (groups.decide(values, w) > 0.0).astype(np.int64)
+    return np.asarray(np.argmax(groups.add(w[:, None] * values), axis=1)[groups.owner]).astype(np.int64)

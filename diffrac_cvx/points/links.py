@@ -78,6 +78,20 @@ class Groups(NamedTuple):
         values[linked] = self.spread(rows)[linked]
         return values
 
+    def means(self, values: Array, shares: Array | None = None) -> tuple[Array, Array]:
+        """Return the means over the points of each group, without signs, (groups, ...), and the groups' shares."""
+        p = np.full(len(values), 1.0 / len(values)) if shares is None else shares
+        S = scipy.sparse.csr_array((p, (self.owner, np.arange(len(p)))), shape=(self.n_groups, len(p)))
+        sizes = self.sizes(p)
+        return np.asarray(S @ values) / (sizes if values.ndim == 1 else sizes[:, None]), sizes
+
+    def decide(self, values: Array, weights: Array | None = None) -> Array:
+        """Return labels that obey the links: a group has the sign of the sum of its values, unless that is known."""
+        signs = np.where(self.add(values if weights is None else weights * values) > 0.0, 1.0, -1.0)
+        if self.known >= 0:
+            signs[self.known] = 1.0
+        return self.labels(signs)
+
     def labels(self, signs: Array) -> Array:
         """Return the labels of the points, shape (n,), from a sign for each group; known labels are as they are."""
         flip = signs[self.known] if self.known >= 0 else 1.0

@@ -12,6 +12,7 @@ from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_i
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
 from diffrac_cvx.points.linear_algebra import column_basis, row_products
+from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.weights import mean_of, shares_within, sum_of_weights, weigh_rows
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
@@ -169,25 +170,73 @@ def cluster_together(
     restarts: int,
     seed: int,
     shares: Array | None = None,
+    groups: Groups | None = None,
 ) -> AffineScores:
     """Return affine scores of k clusters, found from a solution of the relaxation for X (n, d), centred.
 
     The rows of X V^(1/2), up to a rotation, or those of F for a result in Y alone, are clustered by k-means.  Then
     `fit_scores` goes from clusters to affine scores, and so to new clusters, until nothing changes or MOST_ROUNDS.
-    There may be fewer than k clusters in the end.
+    There may be fewer than k clusters in the end.  Points that belong together, in groups, are in one cluster
+    throughout: k-means takes their mean for all of them.
     """
     points = result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
-    found = kmeans_clusters(points, k, restarts=restarts, rng=seed, shares=shares)
+    merged, merged_shares, owner = merge(points, shares, groups)
+    found = kmeans_clusters(merged, k, restarts=restarts, rng=seed, shares=merged_shares)[owner]
     for _ in range(MOST_ROUNDS):
-        scores = fit_scores(X, found, a, c, shares)
-        again = np.unique(np.argmax(scores.of(X), axis=1), return_inverse=True)[1]
+        scores = fit_scores(X, found, a, c, shares, groups)
+        values = merge(scores.of(X), shares, groups)[0]
+        again = np.unique(np.argmax(values, axis=1), return_inverse=True)[1][owner]
         if np.array_equal(renumber(found), renumber(again)) or is_late():
             break
         found = again
     return scores
 
 
-def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array, shares: Array | None = None) -> AffineScores:
+def classify_together(
+    X: Array, result: Result, classes: Clusters, *, a: Array, c: Array, shares: Array | None = None
+) -> AffineScores:
+    """Return affine scores of classes 0, ..., K - 1 of which some points are known, in classes (n,); -1 elsewhere.
+
+    As `cluster_together`, but k-means starts from the means of the known points, which stay in their class.
+    """
+    known = classes >= 0
+    W = np.eye(X.shape[1]) if result.G is None else dense(result.G[: X.shape[1]]).T
+    points, start = X @ W.T, means_of(X[known] @ W.T, classes[known], shares_within(shares, known))
+    found = np.where(known, classes, nearest(points, start))
+    for _ in range(LLOYD_ROUNDS):
+        again = np.where(known, classes, nearest(points, means_of(points, found, shares)))
+        if np.array_equal(found, again) or is_late():
+            break
+        found = again
+    data = array_points(X, shares)
+    for _ in range(MOST_ROUNDS):
+        Z = (found[:, None] == np.unique(found)).astype(np.float64)
+        W = best_directions(data, Z - data.mean_of(Z), a, c)
+        W = unit_within(X @ W.T, found, shares).T @ W
+        centres = means_of(X @ W.T, found, shares)
+        again = np.where(known, classes, nearest(X @ W.T, centres))
+        if np.array_equal(found, again) or is_late():
+            break
+        found = again
+    return scores_of_centres(centres, W)
+
+
+def scores_of_centres(centres: Array, W: Array) -> AffineScores:
+    """Return the affine scores that are largest for the nearest of the centres of X W'."""
+    coef, offsets = centres @ W, -row_products(centres, centres) / 2.0
+    return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
+
+
+def merge(points: Array, shares: Array | None, groups: Groups | None) -> tuple[Array, Array | None, Any]:
+    """Return the means of the points that belong together, their shares, and which of these each point belongs to."""
+    if groups is None:
+        return points, shares, slice(None)
+    return *groups.means(points, shares), groups.owner
+
+
+def fit_scores(
+    X: Array, clusters: Clusters, a: Array, c: Array, shares: Array | None = None, groups: Groups | None = None
+) -> AffineScores:
     """Return affine scores from clusters, by k-means from these clusters on the values fitted to their indicators.
 
     The fit is penalised least squares, as in `certify_clusters`.  Distances are those in which the fitted values vary
@@ -200,11 +249,10 @@ def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array, shares: Array |
     W = best_directions(data, Z - data.mean_of(Z), a, c)
     W = unit_within(X @ W.T, clusters, shares).T @ W
     points = X @ W.T
-    found = lloyd(points, means_of(points, clusters, shares), shares)
+    merged, merged_shares, owner = merge(points, shares, groups)
+    found = lloyd(merged, means_of(points, clusters, shares), merged_shares)[owner]
     centres, sizes = means_of(points, found, shares), np.bincount(found, shares)
-    centres = centres[order_along_largest(centres, sizes, W * np.sqrt(data.mean_squares()))]
-    coef, offsets = centres @ W, -row_products(centres, centres) / 2.0
-    return AffineScores(coef - coef.mean(axis=0), offsets - offsets.mean())
+    return scores_of_centres(centres[order_along_largest(centres, sizes, W * np.sqrt(data.mean_squares()))], W)
 
 
 def unit_within(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:

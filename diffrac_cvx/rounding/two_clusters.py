@@ -11,7 +11,7 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
 from diffrac_cvx.points.label_factors import FactorTable
 from diffrac_cvx.points.linear_algebra import EPS, column_basis, leading_right_vectors, triangular_root
-from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.reading import stored_factor
 from diffrac_cvx.points.weights import mean_of, weigh_rows
 
@@ -124,6 +124,12 @@ def goemans_williamson(
     cost = objective if objective is not None else lambda y: -separation(factor, y, shares)
     candidates = (_labels_by_sign(_project(factor, normal), shares, links) for normal in normals)
     return min(candidates, key=lambda y: as_scalar(cost(y.copy()), "objective(y)"))
+
+
+def label_as_known(F: Array, groups: Groups) -> Array:
+    """Round by the sign of Y between each point and those whose labels are known; the labels obey the links."""
+    first = int(np.argmax(groups.owner == groups.known))
+    return groups.decide(F @ (F[first] * groups.sign[first]))
 
 
 def two_means(values: npt.ArrayLike, shares: Array | None = None) -> Array:

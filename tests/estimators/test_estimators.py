@@ -20,7 +20,7 @@ from diffrac_cvx.points import checks
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
 
-@parametrize_with_checks([dc.DiffracClustering(), dc.MultiLabelDiffrac()])
+@parametrize_with_checks([dc.DiffracClustering(), dc.DiffracClassifier(), dc.MultiLabelDiffrac()])
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
 
@@ -198,7 +198,7 @@ def test_nothing_of_scikit_learns_whole_check_is_skipped_or_expected_to_fail():
         "import warnings; warnings.simplefilter('ignore')\n"
         "import diffrac_cvx as dc\n"
         "from sklearn.utils.estimator_checks import check_estimator\n"
-        "for estimator in (dc.DiffracClustering(), dc.MultiLabelDiffrac()):\n"
+        "for estimator in (dc.DiffracClustering(), dc.DiffracClassifier(), dc.MultiLabelDiffrac()):\n"
         "    found = check_estimator(estimator, on_skip=None)\n"
         "    assert len(found) > 40 and all(check['status'] == 'passed' for check in found)\n"
     )

@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
     "sklearn": {"baselines.standardised", "app.cli.cluster"}
-    | {f"estimators.{name}" for name in ("affine", "clustering", "clustering_cv", "multi_label")},
+    | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }
 
 each_module = pytest.mark.parametrize("name", MODULES)

@@ -1,0 +1,312 @@
+"""What is known of some points: clusters that obey links, and the classifier that learns from few labels."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import RidgeClassifier
+
+import diffrac_cvx as dc
+from diffrac_cvx.estimators import classifier
+from diffrac_cvx.rounding.many_clusters import classify_together, cluster_together
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return dc.datasets.make_planted(120, 6, noise=0.1, rng=3)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    shown = np.concatenate([np.random.default_rng(0).permutation(np.flatnonzero(y == k))[:4] for k in range(3)])
+    return X, y, np.where(np.isin(np.arange(150), shown), y, -1)
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def links_of(y, rng, pairs=20, known=5):
+    """Links that some labels obey."""
+    ends = rng.integers(0, len(y), (pairs, 2))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    alike = y[ends[:, 0]] == y[ends[:, 1]]
+    shown = np.isin(np.arange(len(y)), rng.permutation(len(y))[:known])
+    return dc.Links(ends[alike], ends[~alike], np.where(shown, y, 0))
+
+
+def show(y, each, rng):
+    """Labels of which so many of each class are known, 0 or 1, and -1 elsewhere."""
+    shown = np.concatenate([rng.permutation(np.flatnonzero(y == k))[:each] for k in np.unique(y)])
+    return np.where(np.isin(np.arange(len(y)), shown), y > 0, -1).astype(int)
+
+
+# Clusters that obey links
+
+
+@pytest.mark.parametrize("parameters", [{}, {"refine": True}, {"nu": 0.5}, {"lam": 0.1}, {"rounding": "sign_leading"}])
+@pytest.mark.parametrize("known", [0, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_obey_every_link_whatever_the_data_say(parameters, known, weighted):
+    rng = np.random.default_rng([known, weighted])
+    X, y = rng.standard_normal((40, 3)), rng.choice([-1.0, 1.0], 40)
+    links = links_of(y, rng, known=known)
+    w = rng.integers(0, 3, 40).astype(float) if weighted else None
+    model = dc.DiffracClustering(**parameters).fit(X, sample_weight=w, links=links)
+    groups, found = links.groups_of(40), 2 * model.labels_ - 1
+    assert all(len(set((found * groups.sign)[groups.owner == g])) == 1 for g in range(groups.n_groups))
+    np.testing.assert_array_equal(found[links.known != 0], links.known[links.known != 0])
+    assert model.lower_bound_ <= model.upper_bound_
+    assert model.label_gap_ >= 0.0
+
+
+def test_the_bracket_with_links_is_that_of_the_function_and_the_gap_that_of_the_labels(planted):
+    links = links_of(planted.y, np.random.default_rng(1))
+    model = dc.DiffracClustering(nu=0.8, ridge=0.2).fit(planted.X, links=links)
+    X = standardised(planted.X)
+    result = dc.low_rank(X, 0.8, ridge=0.2, tol=1e-4, links=links)
+    assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
+    proof = dc.certify_labels(X, 2.0 * model.labels_ - 1.0, result, nu=0.8, ridge=0.2)
+    assert model.label_gap_ == pytest.approx(proof.gap, abs=1e-7)
+
+
+def test_one_known_label_says_which_cluster_is_one(planted):
+    for sign in (-1, 1):
+        labels = np.zeros(120)
+        labels[7] = sign
+        model = dc.DiffracClustering().fit(planted.X, links=dc.Links(labels=labels))
+        np.testing.assert_array_equal(2 * model.labels_ - 1, sign * planted.y * planted.y[7])
+        np.testing.assert_array_equal(model.predict(planted.X), model.labels_)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"n_clusters": 3, "random_state": 0}])
+def test_links_that_say_nothing_change_nothing(planted, parameters):
+    free = dc.DiffracClustering(**parameters).fit(planted.X)
+    linked = dc.DiffracClustering(**parameters).fit(planted.X, links=dc.Links())
+    np.testing.assert_array_equal(linked.labels_, free.labels_)
+    np.testing.assert_allclose(linked.coef_, free.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_more_than_two_clusters_keep_together_what_belongs_together(iris, weighted):
+    X, y, _ = iris
+    rng = np.random.default_rng(0)
+    patients = np.where(rng.random(150) < 0.5, rng.integers(0, 20, 150), -1)  # of any species: the data say otherwise
+    w = rng.integers(0, 3, 150).astype(float) if weighted else None
+    model = dc.DiffracClustering(n_clusters=3, random_state=0)
+    model.fit(X, sample_weight=w, links=dc.Links(groups=patients))
+    assert all(len(set(model.labels_[patients == k])) == 1 for k in range(20))
+    assert len(set(model.labels_)) == 3
+    true = model.fit(X, links=dc.Links(same=[(i, i + 1) for i in range(149) if y[i] == y[i + 1]]))
+    assert len({(int(a), int(b)) for a, b in zip(true.labels_, y, strict=True)}) == 3
+
+
+def test_points_that_belong_together_weigh_as_many_as_they_are(iris):
+    X = standardised(iris[0])
+    result = dc.low_rank(X, ridge=0.3)
+    known = {"a": np.full(4, 0.3**0.5), "c": np.zeros(4), "restarts": 3, "seed": 0}
+    twice = cluster_together(np.repeat(X, 2, axis=0), result, 3, groups=dc.Links(
+        groups=np.repeat(np.arange(150), 2)).groups_of(300), **known)  # fmt: skip
+    once = cluster_together(X, result, 3, shares=np.full(150, 1 / 150), **known)
+    np.testing.assert_allclose(twice.coef, once.coef, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "links", "message"),
+    [
+        ({}, [(0, 1)], "links is a list"),
+        ({}, dc.Links(same=[(0, 500)]), "names point 500"),
+        ({}, dc.Links(same=[(0, 1)], different=[(1, 0)]), "contradict"),
+        ({"solver": "fista"}, dc.Links(same=[(0, 1)]), "takes no links"),
+        ({"solver": "SCS"}, dc.Links(same=[(0, 1)]), "takes no links"),
+        ({"n_clusters": 3}, dc.Links(different=[(0, 1)]), "about two clusters"),
+        ({"n_clusters": 3}, dc.Links(labels=np.eye(120)[0]), "about two clusters"),
+        ({"n_clusters": 3, "strategy": "splits"}, dc.Links(same=[(0, 1)]), "use 'together'"),
+    ],
+)
+def test_links_that_cannot_be_used_are_refused(planted, parameters, links, message):
+    with pytest.raises(ValueError, match=message):
+        dc.DiffracClustering(**parameters).fit(planted.X, links=links)
+
+
+# The classifier
+
+
+@pytest.mark.parametrize("each", [1, 3, 20])
+def test_few_labels_find_the_planted_ones_and_known_labels_stay(planted, each):
+    few = show(planted.y, each, np.random.default_rng(each))
+    model = dc.DiffracClassifier().fit(planted.X, few)
+    assert model.classes_.tolist() == [0, 1]
+    np.testing.assert_array_equal(model.transduction_, planted.y > 0)
+    few[np.flatnonzero(few == 1)[1:2]] = 0  # a wrong one, where there are several
+    again = dc.DiffracClassifier().fit(planted.X, few).transduction_
+    np.testing.assert_array_equal(again[few >= 0], few[few >= 0])
+
+
+def test_with_all_labels_known_it_is_ridge_regression_and_the_certificate_is_exact(planted):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(120) < 0.2, -planted.y, planted.y) > 0.5
+    model = dc.DiffracClassifier(ridge=0.4).fit(planted.X, y)
+    supervised = RidgeClassifier(alpha=120 * 0.4).fit(standardised(planted.X), y)
+    np.testing.assert_allclose(model.scaled_coef_, np.ravel(supervised.coef_), rtol=1e-8)
+    np.testing.assert_allclose(
+        model.decision_function(planted.X), supervised.decision_function(standardised(planted.X)), atol=1e-8
+    )
+    assert model.upper_bound_ - model.lower_bound_ < 1e-9
+    assert model.label_gap_ < 1e-9
+    np.testing.assert_array_equal(model.transduction_, y)
+
+
+def test_the_bracket_is_that_of_the_relaxation_with_known_labels(planted):
+    few = show(planted.y, 5, np.random.default_rng(0))
+    model = dc.DiffracClassifier(0.02, 0.2, 0.7, share=0.0).fit(planted.X, few)
+    links = dc.Links(labels=np.where(few < 0, 0, 2 * few - 1))
+    result = dc.low_rank(standardised(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, links=links)
+    assert (model.lower_bound_, model.upper_bound_) == pytest.approx((result.lower, result.upper), abs=1e-7)
+    w = np.where(few < 0, 0.5 / 110, 0.5 / 10)
+    half = model.set_params(share=0.5).fit(planted.X, few)
+    weighted = dc.low_rank(standardised(planted.X), 0.7, lam=0.02, ridge=0.2, tol=1e-4, links=links, sample_weight=w)
+    assert (half.lower_bound_, half.upper_bound_) == pytest.approx((weighted.lower, weighted.upper), abs=1e-7)
+    assert half.share_ == 0.5
+
+
+def test_the_share_of_the_known_points_is_large_where_the_clusters_are_not_the_classes():
+    rng = np.random.default_rng(0)
+    clusters, y = rng.choice([-1.0, 1.0], (2, 300))
+    X = np.column_stack([3 * clusters, 3 * clusters, y]) + rng.standard_normal((300, 3)) * [1.0, 1.0, 0.5]
+    few = show(y, 5, rng)
+    free, chosen = (dc.DiffracClassifier(share=share).fit(X, few) for share in (0.0, "auto"))
+    assert np.mean((free.transduction_ == (y > 0))[few < 0]) < 0.6
+    assert chosen.share_ == classifier.SHARES[1]
+    assert np.mean((chosen.transduction_ == (y > 0))[few < 0]) > 0.9
+    assert dc.DiffracClassifier().fit(X, show(clusters, 20, rng)).share_ == 0.0
+
+
+def test_names_numbers_and_frames_are_the_same_classes(planted):
+    few = show(planted.y, 4, np.random.default_rng(0))
+    expected = dc.DiffracClassifier().fit(planted.X, few)
+    names = np.array(["no", "yes"])
+    given = {
+        "None": [None if k < 0 else names[k] for k in few],
+        "NaN": pd.Series(np.where(few < 0, np.nan, names[few].astype(object))),
+        "category": pd.Series([None if k < 0 else names[k] for k in few], dtype="category"),
+    }
+    for y in given.values():
+        model = dc.DiffracClassifier().fit(planted.X, y)
+        np.testing.assert_array_equal(model.transduction_, names[expected.transduction_])
+        np.testing.assert_array_equal(model.predict(planted.X), names[expected.predict(planted.X)])
+    signs = np.where(few < 0, 0, 2 * few - 1)
+    model = dc.DiffracClassifier(unknown=0).fit(planted.X, signs)
+    np.testing.assert_array_equal(model.transduction_, 2 * expected.transduction_ - 1)
+    floats = dc.DiffracClassifier().fit(planted.X, [None if k < 0 else float(k) for k in few])
+    np.testing.assert_array_equal(floats.transduction_, expected.transduction_)
+
+
+def test_labels_minus_one_and_one_alone_are_two_classes_with_a_warning(planted):
+    with pytest.warns(dc.DegenerateDataWarning, match="taken for two classes"):
+        model = dc.DiffracClassifier().fit(planted.X, planted.y)
+    assert model.classes_.tolist() == [-1, 1]
+    np.testing.assert_array_equal(model.transduction_, planted.y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y to be passed"),
+        (np.full(120, -1), "no known label"),
+        (np.full(120, None), "no known label"),
+        (np.where(np.arange(120) == 5, 7, -1), "y names one class, 7"),
+        (np.zeros(120), "y names one class"),
+        (np.where(np.arange(120) == 5, np.nan, np.arange(120) % 2), "y holds nan"),
+        (np.arange(119) % 2, "y has 119 entries for 120 points"),
+        (np.linspace(0.0, 1.0, 120), "Unknown label type"),
+        (np.eye(120), "1d array"),
+    ],
+)
+def test_a_y_that_cannot_be_used_is_refused(planted, y, message):
+    with pytest.raises(ValueError, match=message):
+        dc.DiffracClassifier().fit(planted.X, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"share": 1.0}, "has to be below 1"),
+        ({"share": -0.1}, "must not be negative"),
+        ({"share": "half"}, "share"),
+        ({"nu": 2.0}, "outside"),
+        ({"ridge": -1.0}, "ridge"),
+        ({"tol": 0.0}, "tol"),
+        ({"time_limit": -1.0}, "time_limit"),
+    ],
+)
+def test_a_wrong_parameter_is_refused(planted, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        dc.DiffracClassifier(**parameters).fit(planted.X, np.arange(120) % 3 - 1)
+
+
+def test_points_of_weight_zero_play_no_part(planted):
+    few = show(planted.y, 5, np.random.default_rng(0))
+    w = np.where(np.arange(120) < 100, 1.0 + np.arange(120) % 2, 0.0)
+    for y in (few, np.where((w == 0.0) & (few >= 0), 1 - few, few)):
+        model = dc.DiffracClassifier().fit(planted.X, y, w)
+        alone = dc.DiffracClassifier().fit(planted.X[:100], y[:100], w[:100])
+        np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-6)
+        assert len(model.transduction_) == 120
+        np.testing.assert_array_equal(model.transduction_[y >= 0], y[y >= 0])
+    with pytest.raises(dc.DataError, match="all known points of class 1 have the sample_weight 0"):
+        dc.DiffracClassifier().fit(planted.X, few, np.where(few == 1, 0.0, 1.0))
+
+
+def test_three_classes_are_found_from_four_labels_each(iris):
+    X, y, few = iris
+    model = dc.DiffracClassifier().fit(X, few)
+    np.testing.assert_array_equal(model.transduction_[few >= 0], few[few >= 0])
+    assert np.mean((model.transduction_ == y)[few < 0]) > 0.9
+    assert model.decision_function(X).shape == model.transform(X).shape == (150, 3)
+    np.testing.assert_array_equal(np.argmax(model.decision_function(X), axis=1), model.predict(X))
+    assert model.lower_bound_ <= model.upper_bound_
+    assert 0.0 <= model.label_gap_ <= 1.0
+    links = dc.Links(groups=few)
+    result = dc.low_rank(standardised(X), ridge=0.3, tol=1e-4, links=links)
+    free = model.set_params(share=0.0).fit(X, few)
+    assert free.lower_bound_ == pytest.approx(result.lower, abs=1e-7)
+
+
+def test_classes_that_are_all_known_stay_and_their_functions_are_those_of_the_known(iris):
+    X = standardised(iris[0])
+    known = {"a": np.full(4, 0.3**0.5), "c": np.zeros(4)}
+    scores = classify_together(X, dc.low_rank(X, ridge=0.3), iris[1], **known)
+    assert np.mean(np.argmax(scores.of(X), axis=1) == iris[1]) > 0.95
+    model = dc.DiffracClassifier().fit(iris[0], iris[1])
+    np.testing.assert_allclose(model.decision_function(iris[0]), scores.of(X), atol=1e-6)
+    np.testing.assert_array_equal(model.transduction_, iris[1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_it_ends_in_time_and_its_copies_are_the_same_model(iris):
+    X, y, few = iris
+    late = dc.DiffracClassifier(time_limit=1e-4).fit(X, few)
+    assert late.share_ == 0.0
+    assert np.mean(late.transduction_ == y) > 0.5
+    model = dc.DiffracClassifier().fit(pd.DataFrame(X), few)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(pd.DataFrame(X)))
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_shares_and_parts_are_those_of_the_known_points():
+    classes = np.array([0, -1, 1, 0, 1, -1, 0, 1])
+    p = np.arange(1.0, 9.0) / 36
+    half = classifier.with_share(p, classes >= 0, 0.9)
+    assert half.sum() == pytest.approx(1.0)
+    assert half[classes >= 0].sum() == pytest.approx(0.9)
+    assert classifier.with_share(p, classes >= 0, 0.1) is p
+    assert classifier.with_share(None, classes >= 0, 0.0) is None
+    np.testing.assert_array_equal(classifier.parts_of(classes), [0, -1, 0, 1, 1, -1, 2, 2])
+    assert classifier.parts_of(np.array([0, -1, 1, 1])).max() == 0

@@ -130,6 +130,6 @@ class DensePoints(Columns):
         return squares
 
 
-def array_points(table: Array, shares: Array | None = None) -> Columns:
-    """Return the rows of an array, (n, D), as points, not copied; they may have shares, (n,) of sum 1."""
-    return DensePoints(table, shares)
+def array_points(table: Array, shares: Array | None = None, groups: Groups | None = None) -> Columns:
+    """Return the rows of an array, (n, D), as points, not copied; they may have shares, (n,) of sum 1, and links."""
+    return DensePoints(table, shares, groups)

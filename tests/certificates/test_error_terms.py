@@ -96,7 +96,7 @@ TERMS = {
         LINKED,
     ),
     "what labels that are proved optimal rest on": (
-        "from diffrac_cvx.solvers import branching as b; b.bounds_of_groups = lambda problem, M, sums, top: 1.0 - "
+        "from diffrac_cvx.solvers.branching import tree as b; b.bounds_of_groups = lambda problem, M, sums, top: 1.0 - "
         "np.linalg.eigvalsh(M)[:, -1] * sums * (1.0 - 1e-10)",
         BRANCHING,
     ),

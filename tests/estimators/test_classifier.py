@@ -123,7 +123,6 @@ def test_points_that_belong_together_weigh_as_many_as_they_are(iris):
         ({}, [(0, 1)], "links is a list"),
         ({}, dc.Links(same=[(0, 500)]), "names point 500"),
         ({}, dc.Links(same=[(0, 1)], different=[(1, 0)]), "contradict"),
-        ({"solver": "fista"}, dc.Links(same=[(0, 1)]), "takes no links"),
         ({"solver": "SCS"}, dc.Links(same=[(0, 1)]), "takes no links"),
         ({"n_clusters": 3}, dc.Links(different=[(0, 1)]), "about two clusters"),
         ({"n_clusters": 3}, dc.Links(labels=np.eye(120)[0]), "about two clusters"),

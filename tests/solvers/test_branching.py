@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.solvers.branching import Tree
+from diffrac_cvx.solvers.branching.tree import Tree
 
 
 def cost_of(X, y, nu, ridge, w=None):
@@ -76,6 +76,77 @@ def test_brute_force_agrees_on_five_hundred_instances(first):
         check(seed)
 
 
+def costs_with_l1(X, nu, ridge, lam, w):
+    """All labellings, (2^n, n), and Eq. (9) at each: the best of the directions of all patterns of signs and zeros."""
+    n, d = X.shape
+    p = np.full(n, 1.0 / n) if w is None else w / w.sum()
+    A, c = X - p @ X, np.sqrt(np.broadcast_to(lam, d))
+    Y = np.array(list(product((-1.0, 1.0), repeat=n)))
+    means = Y @ p
+    T = Y - means[:, None]
+    ridge = np.diag(np.broadcast_to(ridge, d))
+    best = np.full(len(Y), np.inf)
+    for pattern in product((-1.0, 0.0, 1.0), repeat=d):
+        s = np.array(pattern)
+        used = np.flatnonzero(s)
+        V = np.zeros((len(Y), d))
+        if len(used):
+            M = (A.T @ (p[:, None] * A) + ridge + np.outer(c * s, c * s))[np.ix_(used, used)]
+            V[:, used] = (T * p) @ A[:, used] @ np.linalg.pinv(M)
+        misfit = ((T - V @ A.T) ** 2) @ p + np.sum(V @ ridge * V, axis=1) + (np.abs(V) @ c) ** 2
+        best = np.minimum(best, misfit + nu * means**2)
+    return Y, best
+
+
+def sparse_instance(seed):
+    rng = np.random.default_rng([2017, 26, seed])
+    n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-1, 1, d) + rng.standard_normal(d)
+    lam = rng.choice([0.02, 0.1, 0.4]) * np.var(X, axis=0)
+    ridge = float(rng.choice([0.0, 0.1])) * np.var(X, axis=0)
+    w = rng.integers(1, 4, n).astype(float) if rng.integers(3) == 0 else None
+    nu = float(rng.choice([1.0, 1.0, 0.6]))
+    return X, nu, ridge, lam, w, random_links(rng, n) if rng.integers(2) else None
+
+
+def check_sparse(seed):
+    X, nu, ridge, lam, w, links = sparse_instance(seed)
+    Y, costs = costs_with_l1(X, nu, ridge, lam, w)
+    obeying = np.array([obeys(y, links, len(X)) for y in Y])
+    best = float(costs[obeying].min())
+    found = dc.optimal_labels(X, nu, lam=lam, ridge=ridge, links=links, tol=1e-5, sample_weight=w, certain_within=1e-3)
+    assert obeys(found.labels, links, len(X))
+    assert found.lower <= best + 1e-12
+    assert found.upper >= best - 1e-12
+    assert costs[np.all(found.labels == Y, axis=1)][0] == pytest.approx(found.upper, abs=1e-6)
+    assert found.status is dc.Status.OPTIMAL
+    assert found.root <= best + 1e-12
+    near = Y[obeying & (costs <= found.upper + 9e-4)] * found.labels
+    if links is None or links.groups_of(len(X)).known < 0:
+        near = near * near[:, [int(np.argmax(found.certain))]]
+    assert np.all(near[:, found.certain] == 1.0)
+
+
+@pytest.mark.parametrize("first", range(0, 30, 10))
+def test_brute_force_agrees_with_an_l1_part(first):
+    for seed in range(first, first + 10):
+        check_sparse(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(30, 230, 50))
+def test_brute_force_agrees_with_an_l1_part_on_two_hundred_instances(first):
+    for seed in range(first, first + 50):
+        check_sparse(seed)
+
+
+def test_labels_found_with_an_l1_part_are_those_of_the_columns_that_matter():
+    X, y, _ = dc.datasets.make_planted(40, 6, noise=0.2, sparsity=1, rng=0)
+    found = dc.optimal_labels(X, lam=0.05 * np.var(X, axis=0), tol=1e-3, time_limit=60)
+    assert found.status is dc.Status.OPTIMAL
+    assert abs(found.labels @ y) == 40.0
+
+
 def test_labels_are_found_that_alternation_misses_and_every_bound_on_the_way_holds():
     X = dc.datasets.make_planted(60, 5, noise=0.5, rng=0).X
     found = dc.optimal_labels(X, tol=1e-5)
@@ -117,8 +188,6 @@ def test_a_limit_gives_a_bracket_at_once_and_a_callback_ends_the_search():
 
 def test_what_cannot_be_searched_is_refused():
     X = np.random.default_rng(0).standard_normal((6, 2))
-    with pytest.raises(dc.ParameterError, match="no l1 part"):
-        dc.optimal_labels(X, lam=0.1)
     with pytest.raises(dc.ParameterError, match="tol"):
         dc.optimal_labels(X, tol=0.0)
     with pytest.raises(dc.DataError, match="contradict each other at points 0, 2, 1"):

@@ -1,33 +1,24 @@
-"""Labels proved optimal for Eq. (9): branch and bound on links, each node a relaxation with fewer rows.
+"""Labels proved optimal for Eq. (9) without an l1 part: each node of the search a relaxation with fewer rows.
 
-Without an l1 part, in whitened coordinates, labels y cost 1 - |sum_i y_i r_i|^2 at the best direction.  A node fixes
-the labels of some groups of points: they are one row, a, and its relaxation is  min over V of
+In whitened coordinates labels y cost 1 - |sum_i y_i r_i|^2 at the best direction.  A node fixes the labels of some
+groups of points: they are one row, a, and its relaxation is  min over V of
 1 - 2 sqrt(a'Va) - 2 sum_g sqrt(r_g'Vr_g) + tr V  over the rows left.  The children of a node fix one row more, with
 either sign.  Many nodes are solved at once, by steps that multiply one table of products of the rows.
 """
 
 import heapq
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from diffrac_cvx.certificates.contradictions import require_consistent
 from diffrac_cvx.certificates.proof import bounds_of_groups
-from diffrac_cvx.certificates.values import proved_labels_value
-from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.machine.memory import available_memory, require_memory
-from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
-from diffrac_cvx.points.links import Groups, Links
-from diffrac_cvx.points.reading import read_points
-from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem
-from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
-from diffrac_cvx.problem.result import Bracket, Status
-from diffrac_cvx.rounding.directions import best_direction
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.links import Groups
+from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.solvers.branching.search import Search
 
 Mask = npt.NDArray[np.bool_]
 
@@ -40,177 +31,6 @@ SLIGHT = 1e-5  # change of a child's start
 FLOOR = 1e-9  # of the mean energy, below which u = 1/sqrt(q) does not grow
 STARTS, ALTERNATIONS, IMPROVED = 500, 8, 5  # roundings of the root, their alternations, those improved to the end
 PROMISING = 1e-3  # labels that cost this much more than the best are improved by single changes
-SHARE_OF_MEMORY = 0.5  # that the open nodes may take
-
-
-@dataclass(frozen=True, eq=False)
-class OptimalLabels:
-    """Labels, and what is proved about all others.
-
-    Attributes
-    ----------
-    labels : (n,) array
-        The best labels found, -1 or +1; they obey the links.
-    lower, upper : float
-        No labels that obey the links cost less than the first in Eq. (9), and these cost at most the second; rounding
-        is counted in both.
-    status : Status
-        Why the search ended.
-    nodes : int
-        How many relaxations were solved.
-    root : float
-        The lower bound of the first one, without a branch.
-    history : list of (seconds, lower, upper)
-        The bounds as the search went on; the upper ones as computed.
-    seconds : float
-        Wall-clock time.
-    certain : (n,) array of bool, or None
-        Where it was asked for: points whose labels, up to one sign for all, are the same in every labelling that costs
-        at most so much more than these; proved.  With known labels, the sign is theirs.
-    """
-
-    labels: Array
-    lower: float
-    upper: float
-    status: Status
-    nodes: int
-    root: float
-    history: list[tuple[float, float, float]]
-    seconds: float
-    certain: npt.NDArray[np.bool_] | None = None
-
-    @property
-    def gap(self) -> float:
-        """Width of the bracket, not below the exact one."""
-        return self.bracket.gap
-
-    @property
-    def bracket(self) -> Bracket:
-        """The lower and the upper bound."""
-        return Bracket(self.lower, self.upper)
-
-    def __str__(self) -> str:
-        found = f"{self.bracket} after {self.nodes} relaxations in {self.seconds:.3g} s"
-        if self.status is Status.OPTIMAL:
-            return f"proved optimal: no labels cost less by more than the width of {found}"
-        return f"{self.status}: {found}"
-
-
-def optimal_labels(
-    X: npt.ArrayLike,
-    nu: float = 1.0,
-    penalty: Penalty = NO_PENALTY,
-    *,
-    lam: Weight = None,
-    ridge: Weight = None,
-    links: Links | None = None,
-    tol: float = 1e-4,
-    time_limit: float | None = None,
-    callback: Callable[[Bracket, int], bool | None] | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-    certain_within: float | None = None,
-) -> OptimalLabels:
-    r"""Find labels that are proved to be the best of all, or a bracket on the cost of the best ones.
-
-    .. math::
-        \min_{y \in \{-1, 1\}^n,\ v}\ \tfrac1n \|\Pi_n y - X v\|_2^2 + \nu (1^\top y / n)^2 + \sum_j a_j^2 v_j^2
-
-    Branch and bound: each node is the relaxation (15) in which some points are linked, whose lower bound is proved, and
-    a node is closed when no labels there can cost less than the best ones found by more than tol.  The time it takes
-    may grow exponentially with n, and with the gap of the relaxation; at every moment there is a bracket.
-
-    Source: Eq. (9) with links; branch and bound is not in the paper.
-
-    Parameters
-    ----------
-    X : (n, d) array
-        Data; centred here.
-    nu : float
-        Weight of the imbalance, in [0, 1].
-    penalty : Penalty
-        The ridge; an l1 part is not taken.
-    lam, ridge : float or (d,) array, optional
-        Weights instead of a penalty; lam has to be 0.
-    links : Links, optional
-        What is known of some points: labels that do not obey it are not looked at.
-    tol : float
-        Gap at which the labels count as optimal, > 0.
-    time_limit : float, optional
-        Seconds.
-    callback : callable, optional
-        Called with the bracket and the number of nodes now and then; it ends the search by returning True.
-    sample_weight : (n,) array, optional
-        Weights of the points, >= 0 and of any scale: a weight of 2 counts as the same point twice, 0 as none.
-    certain_within : float, optional
-        Say, too, which points have the same label in every labelling whose cost is at most so much above that of the
-        best one found: one relaxation more a point, after the search and whatever its limit.
-
-    Returns
-    -------
-    OptimalLabels
-        Labels with their bracket.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an input is not usable, the links contradict each other, or there is an l1 part.
-    ContradictionError
-        If the labels cost less than the lower bound: one of the two is wrong, and neither is returned.
-    ResourceError
-        If the rows would not fit in memory.
-
-    Examples
-    --------
-    >>> found = optimal_labels([[0.0], [1.0], [2.0], [9.0]], ridge=0.1)
-    >>> found.labels.tolist()
-    [1.0, 1.0, 1.0, -1.0]
-    """
-    start = time.perf_counter()
-    penalty = penalty_of(penalty, lam, ridge)
-    if penalty.has_l1:
-        raise ParameterError("optimal_labels takes a ridge and no l1 part; give lam = 0")
-    nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
-    if time_limit is not None:
-        nonnegative(time_limit, "time_limit")
-    points = read_points(X, sample_weight)
-    given = (links or Links()).groups_of(points.given)
-    inside = Groups(points.of_points(given.owner), points.of_points(given.sign), given.known)
-    problem = direction_problem(points.X, nu, penalty)
-    if certain_within is not None:
-        nonnegative(certain_within, "certain_within")
-    tree = Tree(problem, inside, given.n_groups, tol, is_varied=points.X.any())
-    status = tree.search(Watch(start, time_limit, callback))
-    certain = None if certain_within is None else tree.certain(certain_within, given.known)[given.owner]
-    labels = given.labels(tree.signs)
-    labels = labels if given.known >= 0 else labels * labels[0]
-    a, c = weights_of(penalty, points.X.shape[1])
-    chosen = points.of_points(labels)
-    v = best_direction(points.X, chosen - points.X.mean_of(chosen), a, c)
-    upper = proved_labels_value(points.X, chosen, v, nu, a, c)
-    lower = max(tree.lower, 0.0)
-    require_consistent(lower, upper, "these labels")
-    if status is Status.OPTIMAL and upper - lower > tol:
-        status = Status.STALLED
-    seconds = time.perf_counter() - start
-    return OptimalLabels(labels, lower, upper, status, tree.nodes, tree.root, tree.history, seconds, certain)
-
-
-class Watch(NamedTuple):
-    """When the search began, its limit in seconds, and what the user is told by."""
-
-    start: float
-    time_limit: float | None
-    callback: Callable[[Bracket, int], bool | None] | None
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since it began."""
-        return time.perf_counter() - self.start
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the limit is reached."""
-        return self.time_limit is not None and self.seconds >= self.time_limit
 
 
 class Node(NamedTuple):
@@ -274,8 +94,8 @@ class Rows:
         return Sums(M, (free * q).sum(axis=1) + q_fixed, q, q_fixed)
 
 
-class Tree:
-    """The search: open nodes, the best labels, and the least bound of the nodes that are closed.
+class Tree(Search):
+    """The search without an l1 part.
 
     Parameters
     ----------
@@ -294,62 +114,24 @@ class Tree:
     def __init__(
         self, problem: DirectionProblem, groups: Groups, count: int, tol: float, *, is_varied: bool = True
     ) -> None:
+        super().__init__(tol, count)
         n = len(problem.X)
         shares = np.full(n, 1.0 / n) if problem.counts is None else problem.counts / n
         S = scipy.sparse.csr_array((groups.sign, (groups.owner, np.arange(n))), shape=(count, n))
-        self.problem, self.tol, self.rows = problem, tol, Rows(np.asarray(S @ problem.X.array()) / n)
+        self.problem, self.rows = problem, Rows(np.asarray(S @ problem.X.array()) / n)
         self.shares = np.asarray(abs(S) @ shares)
-        self.best, self.signs = np.inf, np.ones(count)
-        self.open: list[Node] = []
-        self.taken: list[Node] = []  # from the open ones, to be branched
-        self.closed, self.root, self.nodes = np.inf, 0.0, 0
-        self.history: list[tuple[float, float, float]] = []
-        self.is_varied, self.watch = is_varied, Watch(0.0, None, None)
+        self.is_varied = is_varied
 
     @property
-    def lower(self) -> float:
-        """What no labels cost less than."""
-        return float(min([self.closed, *(node.lower for node in self.open[:1])]))
-
-    @property
-    def goal(self) -> float:
-        """The lower bound at which a node is closed."""
-        return self.best - 0.999 * self.tol
-
-    def search(self, watch: Watch) -> Status:
-        """Branch until no open node may have labels that cost less than the best ones by more than tol."""
-        self.watch = watch
-        if self.rows.size == 0:  # all labels cost 1, if the data are constant, and not only up to rounding
-            self.root = self.closed = 0.0 if self.is_varied else 1.0
-            self.keep(self.signs)
-            return Status.OPTIMAL
-        self.keep(self.signs)
-        try:
-            self.begin()
-        except KeyboardInterrupt:
-            self.closed = 0.0
-            return Status.STOPPED
-        bytes_each = 4.0 * self.rows.size**2 + 8.0 * self.rows.size + 400.0
-        most = max(1000.0, SHARE_OF_MEMORY * available_memory() / bytes_each)
-        while True:
-            self.history.append((watch.seconds, self.lower, self.best))
-            if not self.open or self.open[0].lower >= self.goal:
-                return Status.OPTIMAL
-            if watch.is_over:
-                return Status.TIME_LIMIT
-            if len(self.open) > most:
-                return Status.MEMORY
-            if watch.callback is not None and watch.callback(Bracket(max(self.lower, 0.0), self.best), self.nodes):
-                return Status.STOPPED
-            try:
-                self.branch()
-            except KeyboardInterrupt:  # wherever it came, what was taken is open: its children may be open too
-                self.open += self.taken
-                heapq.heapify(self.open)
-                return Status.STOPPED
+    def bytes_of_node(self) -> float:
+        return float(4 * self.rows.size**2 + 8 * self.rows.size + 400)
 
     def begin(self) -> None:
         """Solve the root: the sign of its heaviest row is free to choose."""
+        self.keep_labels(self.signs)
+        if self.rows.size == 0:  # all labels cost 1, if the data are constant, and not only up to rounding
+            self.root = self.closed = 0.0 if self.is_varied else 1.0
+            return
         R, rng = self.rows.R, np.random.default_rng(0)
         heaviest = int(np.argmax(np.sum(R**2, axis=1)))
         free, a = np.ones((1, len(R))), R[heaviest][None, :]
@@ -367,12 +149,7 @@ class Tree:
         self.nodes = 1
 
     def branch(self) -> None:
-        """Take the open nodes of the least bounds, fix one row more with either sign, and solve the children."""
-        chosen = self.taken = self.open[:1]
-        heapq.heappop(self.open)
-        while self.open and len(chosen) < AT_ONCE and self.open[0].lower < self.goal:
-            chosen.append(self.open[0])
-            heapq.heappop(self.open)
+        chosen = self.take(AT_ONCE)
         free = np.ones((len(chosen), len(self.rows.R)))
         for i, node in enumerate(chosen):
             free[i, node.fixed] = 0.0
@@ -397,11 +174,6 @@ class Tree:
             heapq.heappush(self.open, Node(lower, number, fixed, signs, a[i], solved.U[i].astype(np.float32)))
 
     def certain(self, within: float, known: int) -> Mask:
-        """Return the groups that have the sign they have beside another in all labels that cost little more.
-
-        The other is the group of the known labels, or the heaviest: with the opposite sign beside it no labels cost
-        less than the best ones and so much.
-        """
         R, m = self.rows.R, len(self.rows.R)
         certain = np.zeros(m, dtype=bool)
         if self.rows.size == 0:
@@ -481,7 +253,7 @@ class Tree:
         y = np.where(image @ R.T >= 0.0, 1.0, -1.0)
         for i in np.flatnonzero(free.sum(axis=1) == 0.0):  # nothing is left to choose
             y[i, parents[i].fixed], y[i, row[i]] = parents[i].signs, sign[i]
-            self.keep(y[i])
+            self.keep_labels(y[i])
         y = np.where((y @ R) @ R.T >= 0.0, 1.0, -1.0)
         costs = 1.0 - np.sum((y @ R) ** 2, axis=1)
         least = int(np.argmin(costs))
@@ -507,10 +279,8 @@ class Tree:
             y = y.copy()
             y[j] = -y[j]
             v = y @ R
-        self.keep(y)
+        self.keep_labels(y)
 
-    def keep(self, y: Array) -> None:
+    def keep_labels(self, y: Array) -> None:
         """Keep labels of the groups if they cost less than the best ones so far."""
-        cost = 1.0 - float(np.sum((y @ self.rows.R) ** 2))
-        if cost < self.best:
-            self.best, self.signs = cost, y
+        self.keep(y, 1.0 - float(np.sum((y @ self.rows.R) ** 2)))

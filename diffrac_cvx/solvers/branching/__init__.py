@@ -1,0 +1,5 @@
+"""Branch and bound on links: labels that are proved optimal."""
+
+from diffrac_cvx.solvers.branching.optimal import OptimalLabels, optimal_labels
+
+__all__ = ["OptimalLabels", "optimal_labels"]

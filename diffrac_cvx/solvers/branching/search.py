@@ -1,0 +1,128 @@
+"""Branch and bound: open nodes by their bounds, the best labels, and the least bound of the nodes that are closed."""
+
+import heapq
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.machine.memory import available_memory
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.result import Bracket, Status
+
+SHARE_OF_MEMORY = 0.5  # that the open nodes may take
+
+
+class Watch(NamedTuple):
+    """When the search began, its limit in seconds, and what the user is told by."""
+
+    start: float
+    time_limit: float | None
+    callback: Callable[[Bracket, int], bool | None] | None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self.start
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the limit is reached."""
+        return self.time_limit is not None and self.seconds >= self.time_limit
+
+
+class Search(ABC):
+    """Hold what a search has found; what its nodes are, and how they are solved, is said by its kinds.
+
+    A node is a tuple, a proved lower bound on the labels in it first, then a number that no other has.
+
+    Parameters
+    ----------
+    tol : float
+        By how much the best labels may be beaten.
+    count : int
+        How many groups of points get a label.
+    """
+
+    def __init__(self, tol: float, count: int) -> None:
+        self.tol = tol
+        self.best, self.signs = np.inf, np.ones(count)
+        self.open: list[Any] = []
+        self.taken: list[Any] = []  # from the open ones, to be branched
+        self.closed, self.root, self.nodes = np.inf, 0.0, 0
+        self.history: list[tuple[float, float, float]] = []
+        self.watch = Watch(0.0, None, None)
+
+    @property
+    def lower(self) -> float:
+        """What no labels cost less than."""
+        return float(min([self.closed, *(node[0] for node in self.open[:1])]))
+
+    @property
+    def goal(self) -> float:
+        """The lower bound at which a node is closed."""
+        return self.best - 0.999 * self.tol
+
+    @property
+    @abstractmethod
+    def bytes_of_node(self) -> float:
+        """About what an open node takes."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Keep some labels, solve the relaxation of all and open its node, or close it."""
+
+    @abstractmethod
+    def branch(self) -> None:
+        """Take open nodes of the least bounds, fix one group more with either sign, and solve the children."""
+
+    @abstractmethod
+    def certain(self, within: float, known: int) -> npt.NDArray[np.bool_]:
+        """Return the groups that have the sign they have beside another in all labels that cost little more.
+
+        The other is the group of the known labels, or the heaviest: with the opposite sign beside it no labels cost
+        less than the best ones and so much.
+        """
+
+    def search(self, watch: Watch) -> Status:
+        """Branch until no open node may have labels that cost less than the best ones by more than tol."""
+        self.watch = watch
+        try:
+            self.begin()
+        except KeyboardInterrupt:
+            self.closed = 0.0
+            return Status.STOPPED
+        most = max(1000.0, SHARE_OF_MEMORY * available_memory() / self.bytes_of_node)
+        while True:
+            self.history.append((watch.seconds, self.lower, self.best))
+            if not self.open or self.open[0][0] >= self.goal:
+                return Status.OPTIMAL
+            if watch.is_over:
+                return Status.TIME_LIMIT
+            if len(self.open) > most:
+                return Status.MEMORY
+            if watch.callback is not None and watch.callback(Bracket(max(self.lower, 0.0), self.best), self.nodes):
+                return Status.STOPPED
+            try:
+                self.branch()
+            except KeyboardInterrupt:  # wherever it came, what was taken is open: its children may be open too
+                self.open += self.taken
+                heapq.heapify(self.open)
+                return Status.STOPPED
+
+    def take(self, most: int) -> list[Any]:
+        """Return up to so many of the open nodes of the least bounds, which are no longer among the open ones."""
+        chosen = self.taken = self.open[:1]
+        heapq.heappop(self.open)
+        while self.open and len(chosen) < most and self.open[0][0] < self.goal:
+            chosen.append(self.open[0])
+            heapq.heappop(self.open)
+        return chosen
+
+    def keep(self, y: Array, cost: float) -> None:
+        """Keep labels of the groups if they cost less than the best ones so far."""
+        if cost < self.best:
+            self.best, self.signs = cost, y

@@ -1,6 +1,8 @@
 """Labels proved optimal: brute force agrees, every bound on the way holds, links are obeyed."""
 
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import product
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -283,3 +285,29 @@ def test_an_interruption_leaves_a_valid_bracket_wherever_it_comes(monkeypatch, n
         assert found.lower <= best.upper
         assert found.upper >= best.lower
         assert found.status in (dc.Status.STOPPED, dc.Status.OPTIMAL)
+
+
+def executor_of(kind):
+    if kind == "threads":
+        return ThreadPoolExecutor(2)
+    if kind == "processes":
+        return ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+    distributed = pytest.importorskip("distributed")
+    return distributed.Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None).get_executor()
+
+
+@pytest.mark.parametrize(
+    "kind", ["threads", pytest.param("processes", marks=pytest.mark.slow), pytest.param("dask", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("lam", [0.0, 0.05])
+def test_an_executor_gives_equal_answers(kind, lam):
+    X = dc.datasets.make_planted(40, 5, noise=0.4, rng=0).X
+    tol = 1e-3 if lam else 1e-5
+    alone = dc.optimal_labels(X, lam=lam, tol=tol, certain_within=1e-3)
+    with executor_of(kind) as executor:
+        found = dc.optimal_labels(X, lam=lam, tol=tol, executor=executor, certain_within=1e-3)
+        cut = dc.optimal_labels(X, lam=lam, tol=1e-9, executor=executor, time_limit=0.0)
+    np.testing.assert_array_equal(found.labels, alone.labels)
+    np.testing.assert_array_equal(found.certain, alone.certain)
+    assert found.status is alone.status is dc.Status.OPTIMAL
+    assert max(found.lower, alone.lower, cut.lower) <= min(found.upper, alone.upper, cut.upper)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +88,7 @@ def optimal_labels(
     callback: Callable[[Bracket, int], bool | None] | None = None,
     sample_weight: npt.ArrayLike | None = None,
     certain_within: float | None = None,
+    executor: Executor | None = None,
 ) -> OptimalLabels:
     r"""Find labels that are proved to be the best of all, or a bracket on the cost of the best ones.
 
@@ -125,6 +127,10 @@ def optimal_labels(
     certain_within : float, optional
         Say, too, which points have the same label in every labelling whose cost is at most so much above that of the
         best one found: one relaxation more a point, after the search and whatever its limit.
+    executor : concurrent.futures.Executor, optional
+        What solves the relaxations, several at a time, as a ``ProcessPoolExecutor`` with one thread of linear algebra
+        each, or the ``get_executor()`` of a dask client.  More nodes are taken at once, so that the number of
+        relaxations is not that without one.
 
     Returns
     -------
@@ -156,10 +162,10 @@ def optimal_labels(
     inside = Groups(points.of_points(given.owner), points.of_points(given.sign), given.known)
     tree: Search
     if penalty.has_l1:
-        tree = SparseTree(points.X, nu, penalty, inside, given.n_groups, tol)
+        tree = SparseTree(points.X, nu, penalty, inside, given.n_groups, tol, executor)
     else:
         problem = direction_problem(points.X, nu, penalty)
-        tree = Tree(problem, inside, given.n_groups, tol, is_varied=points.X.any())
+        tree = Tree(problem, inside, given.n_groups, tol, executor, is_varied=points.X.any())
     if certain_within is not None:
         nonnegative(certain_within, "certain_within")
     status = tree.search(Watch(start, time_limit, callback))

@@ -4,6 +4,7 @@ import heapq
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,11 @@ class Watch(NamedTuple):
         """Whether the limit is reached."""
         return self.time_limit is not None and self.seconds >= self.time_limit
 
+    @property
+    def deadline(self) -> float:
+        """When the limit is reached, in seconds of `time.time`, which other processes know too."""
+        return np.inf if self.time_limit is None else time.time() + self.time_limit - self.seconds
+
 
 class Search(ABC):
     """Hold what a search has found; what its nodes are, and how they are solved, is said by its kinds.
@@ -45,10 +51,12 @@ class Search(ABC):
         By how much the best labels may be beaten.
     count : int
         How many groups of points get a label.
+    executor : concurrent.futures.Executor, optional
+        What solves nodes, in parts; without one they are solved here.
     """
 
-    def __init__(self, tol: float, count: int) -> None:
-        self.tol = tol
+    def __init__(self, tol: float, count: int, executor: Executor | None = None) -> None:
+        self.tol, self.executor = tol, executor
         self.best, self.signs = np.inf, np.ones(count)
         self.open: list[Any] = []
         self.taken: list[Any] = []  # from the open ones, to be branched

@@ -4,6 +4,8 @@ A node fixes the labels of some groups of points, which are then one group; its 
 """
 
 import heapq
+import time
+from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +29,7 @@ Signs = npt.NDArray[np.int8]
 SHARPER = 0.1  # of the tolerance, at which a relaxation is solved
 CLOSE = 0.15  # of what is missing to the goal, below which the gap of a node that cannot reach it is narrow enough
 ROUNDS = 20  # of alternation
+APART = 8  # nodes that are taken together where an executor solves them
 
 
 class SparseNode(NamedTuple):
@@ -55,10 +58,21 @@ class SparseTree(Search):
         How many groups there are; some may have no points of positive weight.
     tol : float
         By how much the best labels may be beaten.
+    executor : concurrent.futures.Executor, optional
+        What solves nodes, each apart.
     """
 
-    def __init__(self, X: Points, nu: float, penalty: Penalty, groups: Groups, count: int, tol: float) -> None:
-        super().__init__(tol, count)
+    def __init__(
+        self,
+        X: Points,
+        nu: float,
+        penalty: Penalty,
+        groups: Groups,
+        count: int,
+        tol: float,
+        executor: Executor | None = None,
+    ) -> None:
+        super().__init__(tol, count, executor)
         self.X, self.nu, self.penalty, self.groups = X, nu, penalty, groups
         self.a, self.c = weights_of(penalty, X.shape[1])
         shares = np.full(len(X), 1.0 / len(X)) if X.shares is None else X.shares
@@ -80,20 +94,26 @@ class SparseTree(Search):
         solved = self.solve(signs, None, np.inf)
         self.nodes, self.root = 1, solved.lower
         self.round(signs, solved)
-        self.open = [SparseNode(solved.lower, 0, signs, solved)]
+        if signs[self.used].all():
+            self.closed = self.root
+        else:
+            self.open = [SparseNode(solved.lower, 0, signs, solved)]
 
     def branch(self) -> None:
-        node: SparseNode = self.take(1)[0]
-        group = self.group_to_fix(node)
-        for sign in (1, -1):
-            signs = node.signs.copy()
-            if group >= 0:
+        children: list[tuple[SparseNode, Signs]] = []
+        for node in self.take(1 if self.executor is None else APART):
+            group = self.group_to_fix(node)
+            for sign in (1, -1):
+                signs = node.signs.copy()
                 signs[group] = sign
-            solved = self.solve(signs, node.solved, self.goal)
+                children.append((node, signs))
+        tasks = [self.task(signs, node.solved, self.goal) for node, signs in children]
+        results = map(solve_node, tasks) if self.executor is None else self.executor.map(solve_node, tasks)
+        for (node, signs), solved in zip(children, results, strict=True):
             self.nodes += 1
             self.round(signs, solved)
             lower = max(solved.lower, node.lower)
-            if lower >= self.goal or group < 0 or signs[self.used].all():
+            if lower >= self.goal or signs[self.used].all():
                 self.closed = min(self.closed, lower)
             else:
                 heapq.heappush(self.open, SparseNode(lower, self.nodes, signs, solved))
@@ -105,15 +125,12 @@ class SparseTree(Search):
 
     def solve(self, signs: Signs, start: Result | None, goal: float) -> Result:
         """Return the relaxation in which the fixed groups are one, as sharp as its bound is of use."""
+        return solve_node(self.task(signs, start, goal))
 
-        def enough(progress: Progress) -> bool:
-            gap, missing = progress.upper - progress.lower, goal - progress.upper
-            return progress.lower >= goal or (np.isfinite(goal) and gap < CLOSE * missing)
-
-        joined: Any = array_points(self.X.array(), self.X.shares, self.joined(signs))  # `Points`, which it takes too
-        left = None if self.watch.time_limit is None else max(self.watch.time_limit - self.watch.seconds, 1e-3)
-        limits: dict[str, Any] = {"tol": SHARPER * self.tol, "callback": enough, "time_limit": left}
-        return low_rank(joined, self.nu, self.penalty, start=start, **limits)
+    def task(self, signs: Signs, start: Result | None, goal: float) -> "Task":
+        """Return the relaxation in which the fixed groups are one."""
+        points = array_points(self.X.array(), self.X.shares, self.joined(signs))
+        return Task(points, self.nu, self.penalty, SHARPER * self.tol, start, goal, self.watch.deadline)
 
     def joined(self, signs: Signs) -> Groups:
         """Return the groups with those that are fixed as one, whose sign is the group's known one."""
@@ -125,10 +142,8 @@ class SparseTree(Search):
         return Groups(rank, sign, int(rank[np.argmax(owner == self.first)]))
 
     def group_to_fix(self, node: SparseNode) -> int:
-        """Return the free group whose two signs cost most, as a product, where V stays as it is; -1 without any."""
+        """Return the free group whose two signs cost most, as a product, where V stays as it is."""
         free = self.used & (node.signs == 0)
-        if not free.any():
-            return -1
         Z = self.products(node.solved)
         a = node.signs @ Z
         q, q_fixed, product = np.sum(Z**2, axis=1) ** 0.5, float(a @ a) ** 0.5, 2.0 * Z @ a
@@ -175,3 +190,27 @@ class SparseTree(Search):
             signs[reference], signs[group] = self.signs[reference], -self.signs[group]
             certain[group] = self.solve(signs, None, goal * (1.0 + 1e-9)).lower > goal
         return certain
+
+
+class Task(NamedTuple):
+    """The relaxation of a node, in a form that can be sent to another process."""
+
+    points: Any  # `Points`, which `low_rank` takes too
+    nu: float
+    penalty: Penalty
+    tol: float
+    start: Result | None
+    goal: float
+    deadline: float  # in seconds of `time.time`
+
+
+def solve_node(task: Task) -> Result:
+    """Solve the relaxation of a node, until its bound reaches the goal, or clearly cannot."""
+
+    def enough(progress: Progress) -> bool:
+        gap, missing = progress.upper - progress.lower, task.goal - progress.upper
+        return progress.lower >= task.goal or (np.isfinite(task.goal) and gap < CLOSE * missing)
+
+    left = None if np.isinf(task.deadline) else max(task.deadline - time.time(), 1e-3)
+    limits: dict[str, Any] = {"tol": task.tol, "callback": enough, "time_limit": left}
+    return low_rank(task.points, task.nu, task.penalty, start=task.start, **limits)

@@ -7,6 +7,8 @@ either sign.  Many nodes are solved at once, by steps that multiply one table of
 """
 
 import heapq
+import time
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,8 @@ from diffrac_cvx.solvers.branching.search import Search
 Mask = npt.NDArray[np.bool_]
 
 AT_ONCE = 32  # nodes that are solved together
+APART = 4  # times as many are taken where an executor solves them, in parts of PART children
+PART = 16
 STEPS, ROOT_STEPS = 40, 400  # of the iteration, at most
 CHECKED = 3  # steps between looks at the bounds
 LENGTH = 1.5  # of a step, in units of the fixed-point step
@@ -71,6 +75,10 @@ class Rows:
         require_memory(8.0 * entries, f"the products of {len(R)} rows in {self.size} dimensions", "take fewer columns")
         self.products = np.ascontiguousarray((R[:, self.upper[0]] * R[:, self.upper[1]]).T)
 
+    def __reduce__(self) -> tuple[type["Rows"], tuple[Array]]:
+        """Travel without the products, which are quicker to make than to send."""
+        return Rows, (self.R,)
+
     def energies(self, U: Array) -> Array:
         """Return sqrt(r_g'UU'r_g), shape (k, m)."""
         V = U @ U.transpose(0, 2, 1)
@@ -107,14 +115,23 @@ class Tree(Search):
         How many groups there are; some may have no points of positive weight.
     tol : float
         By how much the best labels may be beaten.
+    executor : concurrent.futures.Executor, optional
+        What solves nodes, in parts.
     is_varied : bool
         Whether any column varies.
     """
 
     def __init__(
-        self, problem: DirectionProblem, groups: Groups, count: int, tol: float, *, is_varied: bool = True
+        self,
+        problem: DirectionProblem,
+        groups: Groups,
+        count: int,
+        tol: float,
+        executor: Executor | None = None,
+        *,
+        is_varied: bool = True,
     ) -> None:
-        super().__init__(tol, count)
+        super().__init__(tol, count, executor)
         n = len(problem.X)
         shares = np.full(n, 1.0 / n) if problem.counts is None else problem.counts / n
         S = scipy.sparse.csr_array((groups.sign, (groups.owner, np.arange(n))), shape=(count, n))
@@ -149,7 +166,7 @@ class Tree(Search):
         self.nodes = 1
 
     def branch(self) -> None:
-        chosen = self.take(AT_ONCE)
+        chosen = self.take(AT_ONCE if self.executor is None else APART * AT_ONCE)
         free = np.ones((len(chosen), len(self.rows.R)))
         for i, node in enumerate(chosen):
             free[i, node.fixed] = 0.0
@@ -193,38 +210,14 @@ class Tree(Search):
         return certain
 
     def solve(self, free: Array, a: Array, U: Array, goal: float, steps: int) -> Solved:
-        """Solve the relaxations of some nodes, until their bound reaches the goal or is about as good as it gets.
-
-        The fixed-point step U -> M U, longer and with momentum that is dropped where the objective grows.
-        """
-        best, lowest, kept = np.full(len(U), -np.inf), np.full(len(U), np.inf), U.copy()
-        live, last, ahead = np.arange(len(U)), U, U
-        before, weight = np.full(len(U), np.inf), np.ones(len(U))
-        for step in range(1, steps + 1):
-            found = self.rows.sums(free[live], a[live], ahead)
-            size = np.einsum("kdr,kdr->k", ahead, ahead)
-            value = 1.0 - 2.0 * found.total + size
-            moved = ahead + LENGTH * (found.M @ ahead - ahead)
-            worse = value > before
-            weight = np.where(worse, 1.0, weight)
-            following = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
-            momentum = np.where(worse, 0.0, (weight - 1.0) / following)
-            if step % CHECKED == 0 or step == steps:
-                bound = 1.0 - np.linalg.eigvalsh(found.M)[:, -1] * found.total
-                better = bound > best[live]
-                best[live[better]], kept[live[better]] = bound[better], ahead[better]
-                lowest[live] = np.minimum(lowest[live], 1.0 - found.total**2 / size)
-                gap, missing = lowest[live] - best[live], goal - lowest[live]
-                done = (best[live] >= goal + 1e-12) | (gap < 1e-9) | (np.isfinite(goal) & (gap < CLOSE * missing))
-                if done.all() or self.watch.is_over:
-                    break
-                on = ~done
-                live, last, ahead, moved = live[on], last[on], ahead[on], moved[on]
-                value, weight, following, momentum, worse = (
-                    part[on] for part in (value, weight, following, momentum, worse)
-                )
-            ahead, last = moved + momentum[:, None, None] * (moved - last), moved
-            before, weight = value, np.where(worse, 1.0, following)
+        """Solve the relaxations of some nodes, until their bound reaches the goal or is about as good as it gets."""
+        ends, deadline = (goal, steps), self.watch.deadline
+        if self.executor is None:
+            kept = iterate(self.rows, free, a, U, *ends, deadline)
+        else:
+            parts = [slice(at, at + PART) for at in range(0, len(U), PART)]
+            tasks = [self.executor.submit(iterate, self.rows, free[p], a[p], U[p], *ends, deadline) for p in parts]
+            kept = np.concatenate([task.result() for task in tasks])
         return Solved(self.prove(free, a, kept), kept)
 
     def prove(self, free: Array, a: Array, U: Array) -> Array:
@@ -284,3 +277,39 @@ class Tree(Search):
     def keep_labels(self, y: Array) -> None:
         """Keep labels of the groups if they cost less than the best ones so far."""
         self.keep(y, 1.0 - float(np.sum((y @ self.rows.R) ** 2)))
+
+
+def iterate(rows: Rows, free: Array, a: Array, U: Array, goal: float, steps: int, deadline: float) -> Array:
+    """Return factors of some nodes, until their bound reaches the goal or is about as good as it gets.
+
+    The fixed-point step U -> M U, longer and with momentum that is dropped where the objective grows.
+    """
+    best, lowest, kept = np.full(len(U), -np.inf), np.full(len(U), np.inf), U.copy()
+    live, last, ahead = np.arange(len(U)), U, U
+    before, weight = np.full(len(U), np.inf), np.ones(len(U))
+    for step in range(1, steps + 1):
+        found = rows.sums(free[live], a[live], ahead)
+        size = np.einsum("kdr,kdr->k", ahead, ahead)
+        value = 1.0 - 2.0 * found.total + size
+        moved = ahead + LENGTH * (found.M @ ahead - ahead)
+        worse = value > before
+        weight = np.where(worse, 1.0, weight)
+        following = (1.0 + np.sqrt(1.0 + 4.0 * weight**2)) / 2.0
+        momentum = np.where(worse, 0.0, (weight - 1.0) / following)
+        if step % CHECKED == 0 or step == steps:
+            bound = 1.0 - np.linalg.eigvalsh(found.M)[:, -1] * found.total
+            better = bound > best[live]
+            best[live[better]], kept[live[better]] = bound[better], ahead[better]
+            lowest[live] = np.minimum(lowest[live], 1.0 - found.total**2 / size)
+            gap, missing = lowest[live] - best[live], goal - lowest[live]
+            done = (best[live] >= goal + 1e-12) | (gap < 1e-9) | (np.isfinite(goal) & (gap < CLOSE * missing))
+            if done.all() or time.time() >= deadline:
+                break
+            on = ~done
+            live, last, ahead, moved = live[on], last[on], ahead[on], moved[on]
+            value, weight, following, momentum, worse = (
+                part[on] for part in (value, weight, following, momentum, worse)
+            )
+        ahead, last = moved + momentum[:, None, None] * (moved - last), moved
+        before, weight = value, np.where(worse, 1.0, following)
+    return kept

@@ -1,9 +1,8 @@
 """The cells: a number of instances of a family, every bound of every solver held against sixty digits."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, localcontext
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from experiments.harness.sweep import Cell, Row, cross
 from experiments.stress.exact import (
     DIGITS,
     Exact,
+    all_labels,
     best_labels_value,
     direction_value,
     dual_value,
@@ -123,10 +123,63 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         if w is None and form == "array" and not c.any() and left_out == 0:
             bounds += bounds_of_balance(instance, results["low_rank"].F)
         best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance)
+        if left_out == 0:
+            bounds += [bound for links in (None, some_links(len(X))) for bound in bounds_with_links(instance, links)]
     if left_out == 0:  # else the bracket is that of data without these directions
         least = min([least, cost, *([best] if best is not None else [])])
         bounds += [Bound(name, "lower", lower, least) for name, lower in lowers.items()]
     return bounds, left_out
+
+
+def some_links(n: int) -> dc.Links:
+    """Return links that some labels obey: two pairs, and two known labels where there are more than four points."""
+    rng = np.random.default_rng(n)
+    y, (i, j, k, m) = rng.choice([-1, 1], n), rng.integers(0, n, 4)
+    pairs = [(p, q) for p, q in ((i, j), (k, m)) if p != q]
+    return dc.Links(
+        same=[(p, q) for p, q in pairs if y[p] == y[q]],
+        different=[(p, q) for p, q in pairs if y[p] != y[q]],
+        labels=np.where(np.arange(n) < 2, y, 0) if n > 4 else None,
+    )
+
+
+def bounds_with_links(instance: Instance, links: dc.Links | None) -> Iterator[Bound]:
+    """Yield the bounds of the search for the best labels; with links, those of relaxations too."""
+    X, nu, a, c, w, form = instance
+    n, penalty = len(X), dc.Penalty(a, c)
+    if form != "array" or n > (LABELLED_WITH_L1 if c.any() else LABELLED) or instance.has_many_columns:
+        return
+    labellings = [y for y in all_labels(n) if links is None or obeys(y, links)]
+    best = least_cost_of_labels(instance, labellings)
+    if best is None:
+        return
+    what = "optimal labels" if links is None else "optimal labels with links"
+    given: dict[str, Any] = {"sample_weight": w, "links": links}
+    try:
+        found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, **given)
+        yield Bound(what, "lower", found.lower, best)
+        if not c.any():
+            yield Bound(what, "upper", found.upper, best)
+    except dc.ContradictionError as contradiction:
+        yield Bound(what, "lower", contradiction.lower, best)
+    if links is not None:
+        result = dc.low_rank(X, nu, penalty, tol=1e-9, max_iter=500, time_limit=SECONDS, **given)
+        yield Bound("low_rank with links", "lower", claimed(result), best)
+        again = certified(dc.certify_v, X, result.V, nu, penalty, **given)
+        yield Bound("certify_v with links", "lower", again, best)
+        if not c.any() and w is None:
+            again = certified(dc.certify_y, X, result.F, nu, penalty=penalty, links=links)
+            yield Bound("certify_y with links", "lower", again, best)
+
+
+def obeys(y: Array, links: dc.Links) -> bool:
+    """Whether labels, or all of them reversed, obey links."""
+    known = np.flatnonzero(links.known) if links.known is not None else np.zeros(0, dtype=int)
+    return (
+        all(y[i] == y[j] for i, j in links.same)
+        and all(y[i] != y[j] for i, j in links.different)
+        and (links.known is None or len(set(y[known] * links.known[known])) <= 1)
+    )
 
 
 def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
@@ -144,7 +197,7 @@ def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
         moved = [wide + alpha**0.5 * rng.standard_normal(wide.shape[1]) for _ in range(DIRECTIONS)]
         points = [with_imbalance(point, share * alpha) for point in moved for share in (0.5, 0.999)]
         if len(X) <= LABELLED:
-            points += [np.array([[1.0, *rest]]).T for rest in product((1.0, -1.0), repeat=len(X) - 1)]
+            points += [y[:, None] for y in all_labels(len(X))]
         exactly = [imbalance_and_value(K, point) for point in points]
         feasible = [value for imbalance, value in exactly if imbalance <= Decimal(alpha)]
         if feasible:
@@ -202,19 +255,21 @@ def value_on_all_columns(instance: Instance) -> Decimal:
     return direction_value(X, nu, a, c, left[:, :MAIN] * sizes[:MAIN], w)
 
 
-def least_cost_of_labels(instance: Instance) -> Decimal | None:
-    """Return the least cost of all labels, with an l1 part that with nearly the best directions; None if many."""
+def least_cost_of_labels(instance: Instance, labellings: Iterable[Array] | None = None) -> Decimal | None:
+    """Return the least cost of labels, by default of all, with an l1 part that with nearly the best directions.
+
+    None if there are many.
+    """
     X, nu, a, c, w, _ = instance
     if len(X) > LABELLED:
         return None
     if not c.any():
-        return best_labels_value(X, nu, a, w)
+        return best_labels_value(X, nu, a, w, labellings)
     if len(X) > LABELLED_WITH_L1:
         return None
     shares = None if w is None else w / w.sum()
     data, costs = X - (X.mean(axis=0) if shares is None else shares @ X), []
-    for rest in product((1.0, -1.0), repeat=len(X) - 1):
-        y = np.array([1.0, *rest])
+    for y in all_labels(len(X)) if labellings is None else labellings:
         mean = y.mean() if shares is None else shares @ y
         v = best_direction(array_points(data, shares), y - mean, a, c)
         costs.append(labels_value(X, nu, a, c, y, v, w))

@@ -3,6 +3,7 @@
 A double is a decimal number exactly, so nothing is rounded before the sixtieth digit.
 """
 
+from collections.abc import Iterable, Iterator
 from decimal import Decimal, localcontext
 from itertools import product
 
@@ -91,8 +92,13 @@ def solve(A: Exact, b: Exact) -> Exact | None:
     return x
 
 
-def best_labels_value(X: Array, nu: float, a: Array, w: Array | None = None) -> Decimal | None:
-    """Return the least value of (9) over all labels without an l1 part; None if the directions are not determined."""
+def best_labels_value(
+    X: Array, nu: float, a: Array, w: Array | None = None, labellings: Iterable[Array] | None = None
+) -> Decimal | None:
+    """Return the least value of (9) over labels, by default all, without an l1 part.
+
+    None if the directions are not determined.
+    """
     with localcontext() as context:
         context.prec = SYSTEM_DIGITS
         data, ridge, shares = centred(X, w), exact(a), shares_of(X, w)
@@ -100,12 +106,17 @@ def best_labels_value(X: Array, nu: float, a: Array, w: Array | None = None) -> 
         if misfit is None:
             return None
         best = None
-        for rest in product((1, -1), repeat=len(X) - 1):
-            y = np.array([Decimal(1), *map(Decimal, rest)], dtype=object)
+        for labels in all_labels(len(X)) if labellings is None else labellings:
+            y = exact(labels)
             mean = shares @ y
             value = (y - mean) @ (misfit @ (y - mean)) + Decimal(nu) * mean * mean
             best = value if best is None or value < best else best
         return best
+
+
+def all_labels(n: int) -> Iterator[Array]:
+    """Yield all labellings of n points, up to the sign of all."""
+    return (np.array([1.0, *rest]) for rest in product((1.0, -1.0), repeat=n - 1))
 
 
 def labels_matrix(X: Array, a: Array) -> Exact | None:

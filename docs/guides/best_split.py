@@ -91,4 +91,5 @@ print(f"the known labels cost between {held.lower - found.upper:.5f} and {held.u
 #
 # Alternation never says that its labels are the best; trying all directions does, and is exact, but their number grows as n to the
 # power d - 1. With a hundred columns or more one relaxation takes seconds, and the time limit is looked at between relaxations
-# only. An l1 part is not taken: for sparse directions there are the bracket of the relaxation and `certify_labels`.
+# only. With an l1 part each relaxation is solved apart and takes a hundredth of a second or more, so that hundreds are seen and not
+# hundreds of thousands.

@@ -14,9 +14,10 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
-from diffrac_cvx.points.changes import ChunkMark, changed_rows
-from diffrac_cvx.points.checks import require_table
+from diffrac_cvx.points.checks import Array, require_table
 
+DOUBLE = float(np.finfo(float).eps)
+HIGH = 2000  # rows of a chunk that are added at a time
 PATIENCE = 0.2  # seconds between looks at the cluster
 SILENCE = 20.0  # seconds for which the scheduler may be out of reach
 MISSING = "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
@@ -31,6 +32,54 @@ Indices = npt.NDArray[np.intp]
 def is_chunked(X: object) -> bool:
     """Whether something is a collection of dask; dask is not imported for the answer."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
+
+
+class ChunkMark(NamedTuple):
+    """Weighted sums of the columns of a chunk, and the norms of the columns.
+
+    A chunk is computed whenever it is read, perhaps on another machine: it is the same where the sums differ by no more
+    than rounding in the type of its entries.
+    """
+
+    sums: Array  # over its rows, with weights that alternate, (d,)
+    norms: Array  # (d,), to which the rounding of the sums is in proportion
+    eps: float  # the distance of 1 to the next number of the type
+
+    def agrees_with(self, table: Any) -> bool:
+        """Whether a chunk that was read again is the same."""
+        off = np.abs(weighted_sums(table) - self.sums)
+        return bool(np.all(off <= max(32.0 * self.eps, 256.0 * DOUBLE) * self.norms))
+
+
+def mark_chunk(table: Any) -> ChunkMark:
+    """Return what tells whether a chunk is the same when it is read again."""
+    if hasattr(table, "toarray"):
+        squares = table.astype(np.float64).power(2).sum(axis=0)
+    else:
+        parts = (np.asarray(table[i : i + HIGH], dtype=np.float64) for i in range(0, len(table), HIGH))
+        squares = sum(np.einsum("ij,ij->j", part, part) for part in parts)
+    eps = float(np.finfo(table.dtype).eps) if table.dtype.kind == "f" else 0.0
+    return ChunkMark(weighted_sums(table), np.sqrt(np.asarray(squares)).ravel(), eps)
+
+
+def weighted_sums(table: Any) -> Array:
+    """Return the sums of the columns with weights sin(1), sin(2), ...: rows that change places change them."""
+    n, d = table.shape
+    weights = np.sin(np.arange(1.0, n + 1.0))
+    if scipy.sparse.issparse(table):
+        return np.asarray(weights @ table)
+    total = np.zeros(d)
+    for i in range(0, n, HIGH):
+        total += weights[i : i + HIGH] @ np.asarray(table[i : i + HIGH], dtype=np.float64)
+    return total
+
+
+def changed_rows(first: int, stop: int) -> DataError:
+    """Return the error that says which rows are not what they were."""
+    return DataError(
+        f"X changed while it was read: rows {first} to {stop - 1} are not what they were when they were read first; "
+        "keep it as it is until all is computed"
+    )
 
 
 class Place(NamedTuple):
@@ -140,8 +189,10 @@ class Chunks:
             pool.shutdown(wait=False, cancel_futures=True)  # a chunk that takes long does not hold who leaves
 
 
-def with_known_shape(X: Any) -> Any:
-    """Return a dask array or data frame as an array whose shape is known, reading it where it has to be."""
+def known_shape(X: Any) -> Any:
+    """Return a table as it is, but a dask collection as an array whose shape is known, read where it has to be."""
+    if not is_chunked(X):
+        return X
     try:
         import dask.array as da
     except ImportError:
@@ -160,7 +211,7 @@ def with_known_shape(X: Any) -> Any:
 
 def as_chunks(X: Any) -> Chunks:
     """Return a dask array or data frame as chunks of whole rows."""
-    array = with_known_shape(X)
+    array = known_shape(X)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
     ends = np.cumsum([0, *array.chunks[0]])

@@ -23,10 +23,9 @@ from diffrac_cvx.points.blocks import (
 )
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, order_columns, products
-from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two, unit_rows
+from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, mean_of, power_of_two, unit_rows
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block, misfits, row_norms
-from diffrac_cvx.points.weights import mean_of
 
 Poll = Callable[[], None]
 Mask = npt.NDArray[np.bool_]

@@ -1,5 +1,6 @@
 """From what users pass to points: checked, centred, with the weights they have."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,27 +12,73 @@ from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
 from diffrac_cvx.points.blocks import squares_and_sum
-from diffrac_cvx.points.changes import changed_rows, mark, mark_chunk, require_file
 from diffrac_cvx.points.checks import (
     Array,
+    PointWeights,
+    Table,
     as_data,
     as_sparse_table,
     as_table,
     find_constant,
     not_finite,
+    points_with_weight,
+    require_file,
     require_moderate,
+    require_two,
     warn_constant,
+    weights_for,
 )
-from diffrac_cvx.points.chunks import Chunks, as_chunks, is_chunked, with_known_shape
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.chunks import Chunks, as_chunks, changed_rows, is_chunked, mark_chunk
+from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
 from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points, Poll
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
-from diffrac_cvx.points.streamed import StreamedRows, uncentred
-from diffrac_cvx.points.weights import PointWeights, Table, as_weighted_data, points_with_weight, shares_of, weights_for
+from diffrac_cvx.points.streamed import StreamedRows, mark, uncentred
+
+
+class Sample(NamedTuple):
+    """Points of positive weight, and all points."""
+
+    X: Points  # (m, d), centred by their weighted mean, with their shares and links
+    every: Points  # (n, d), those of weight 0 too
+    weights: PointWeights | None  # of all points
+
+    @property
+    def given(self) -> int:
+        """How many points there are with those of weight 0."""
+        return len(self.every)
+
+    def of_points(self, values: Table) -> Table:
+        """Return the values of the points of positive weight, from those of all."""
+        return points_with_weight(values, self.weights)
+
+
+def read_points(
+    X: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    links: Links | None = None,
+    are_many: Callable[[int, int], bool] | None = None,
+    by_columns: bool = False,
+    warn: bool = False,
+    depth: int = 4,
+) -> Sample:
+    """Return the points of positive weight of a table, checked and centred.
+
+    With weights or links it is an array.  Any other table is read by `as_points`: by rows where its n points of d
+    features ``are_many``, else by columns, if so asked.
+    """
+    weights = weights_for(X, sample_weight)
+    if weights is None and links is None:
+        shape = getattr(X, "shape", ())
+        many = are_many is not None and len(shape) == 2 and are_many(*shape)
+        points = as_points(X, by_rows=many, by_columns=by_columns and not many, warn=warn, depth=depth + 1)
+        return Sample(points, points, None)
+    data = as_data(X, weights, warn=warn, depth=depth + 1)
+    return Sample(weighted_points(data, weights, links), array_points(data), weights)
 
 
 def as_points(
@@ -59,7 +106,7 @@ def as_points(
     if by_columns and hasattr(X, "toarray"):
         return as_sparse_columns(X, warn=warn, depth=depth + 1)
     if not (by_rows or is_chunked(X) or hasattr(X, "toarray")):
-        return DensePoints(as_data(X, warn=warn, depth=depth + 1))
+        return array_points(as_data(X, warn=warn, depth=depth + 1))
     threads = allowed_threads()
     with one_thread():
         return as_rows(X, threads=threads, warn=warn, depth=depth + 1, poll=poll)
@@ -67,7 +114,7 @@ def as_points(
 
 def centred_points(X: Array | Points, shares: Array | None = None) -> Points:
     """Return points that are centred already, as they are; those of an array may have shares."""
-    return X if isinstance(X, Points) else DensePoints(X, shares)
+    return X if isinstance(X, Points) else array_points(X, shares)
 
 
 def moment_of_products(X: Points, G: Factor) -> Array:
@@ -150,8 +197,7 @@ def as_rows(
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
             table = X  # which knows its file
     n = table.shape[0]
-    if n < 2:
-        raise DataError("X has one row; clustering needs at least two points")
+    require_two(n)
     rows = uncentred(table, threads)
     summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary, poll=poll)
     smallest = np.min([found.smallest for found in summaries], axis=0)
@@ -186,51 +232,7 @@ def first_not_finite(rows: StreamedRows, poll: Poll) -> DataError:
     return changed_rows(0, len(rows))
 
 
-# Points with weights
-
-
-class Sample(NamedTuple):
-    """Points of positive weight."""
-
-    X: Points  # (m, d), centred by their weighted mean, with their shares
-    weights: PointWeights | None  # of all points
-    given: int  # how many points there are with those of weight 0
-
-    def of_points(self, values: Table) -> Table:
-        """Return the values of the points of positive weight, from those of all."""
-        return points_with_weight(values, self.weights)
-
-
-def read_points(
-    X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, *, by_columns: bool = False, links: Links | None = None
-) -> Sample:
-    """Return the points of positive weight of a table, checked and centred, without warnings.
-
-    A table that is read by parts is kept as it is; a sparse one by columns, if so asked.
-    """
-    weights = weights_for(X, sample_weight)
-    if weights is None and links is None:
-        points = as_points(X, by_columns=by_columns, warn=False)
-        return Sample(points, None, len(points))
-    data = as_weighted_data(X, weights, warn=False)
-    return Sample(weighted_points(data, weights, links), weights, len(data))
-
-
-def weighted_points(data: Array, weights: PointWeights | None, links: Links | None = None) -> DensePoints:
-    """Return the points of positive weight of centred data, with their shares and links."""
-    groups = None
-    if links is not None:
-        groups = links.groups_of(len(data))
-        groups = groups if weights is None else groups.within(weights.kept)
-    return DensePoints(points_with_weight(data, weights), shares_of(weights), groups)
-
-
 # Tables as they are
-
-
-def known_shape(X: Any) -> Any:
-    """Return a table as it is, but a dask collection as an array whose shape is known."""
-    return with_known_shape(X) if is_chunked(X) else X
 
 
 def stored_factor(F: Any) -> FactorTable | None:

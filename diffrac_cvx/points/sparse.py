@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import (
     Array,
     as_sparse_table,
     find_constant,
     not_finite,
     require_moderate,
+    require_two,
     warn_constant,
 )
 from diffrac_cvx.points.dense import DensePoints
@@ -233,8 +233,7 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
-    if n < 2:
-        raise DataError("X has one row; clustering needs at least two points")
+    require_two(n)
     bad = ~np.isfinite(table.data)
     if bad.any():
         place = int(np.argmax(bad))

@@ -3,8 +3,7 @@
 import cvxpy as cp
 import numpy.typing as npt
 
-from diffrac_cvx.points.checks import in_unit_interval
-from diffrac_cvx.points.weights import as_weighted_data, points_with_weight, shares_of, weights_for
+from diffrac_cvx.points.checks import as_data, in_unit_interval, points_with_weight, weights_for
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, value_of
@@ -50,9 +49,9 @@ def v_space(
     """
     penalty = penalty_of(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
-    data, nu = as_weighted_data(X, weights), in_unit_interval(nu, "nu")
+    data, nu = as_data(X, weights), in_unit_interval(nu, "nu")
     space.require_direction_memory(data, "v_space")
-    shares = shares_of(weights)
+    shares = None if weights is None else weights.shares
     coordinates = space.scaled_coordinates(points_with_weight(data, weights), penalty, shares)
     terms = space.direction_terms(coordinates, nu, shares)
     objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value

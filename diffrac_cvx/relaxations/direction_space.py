@@ -11,12 +11,10 @@ from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.checks import Array, PointWeights
+from diffrac_cvx.points.dense import array_points, weighted_points
 from diffrac_cvx.points.floating_point import round_up
-from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
-from diffrac_cvx.points.reading import weighted_points
-from diffrac_cvx.points.weights import PointWeights, weigh_rows
+from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, weigh_rows, whitener_with_ridge
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +19,14 @@ from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.time_budget import Budget, LeaveError, spend
-from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positive_int
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
+from diffrac_cvx.points.chunks import known_shape
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
-from diffrac_cvx.points.reading import as_points, known_shape, weighted_points
-from diffrac_cvx.points.weights import PointWeights, as_weighted_data
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     Scaled,
@@ -187,9 +186,10 @@ def solve_by_iterates(
     *,
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
-    weights: PointWeights | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     links: Links | None = None,
-    read: Callable[[Any], Points] | None = None,
+    are_many: Callable[[int, int], bool] | None = None,
+    by_columns: bool = False,
 ) -> Result:
     """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
 
@@ -211,12 +211,14 @@ def solve_by_iterates(
         A matrix of directions to start from; it is certified before the points.
     exhausted : Status
         The status where the points end before the tolerance or a limit is reached.
-    weights : PointWeights, optional
+    sample_weight : (n,) array, optional
         Weights of the points of an array.
     links : Links, optional
         What is known of the points of an array.
-    read : callable, optional
-        What gives the data as the solver wants them, from X.
+    are_many : callable, optional
+        Whether n points of d features are read by parts, where they have no weights and no links.
+    by_columns : bool
+        Whether a sparse matrix of fewer points is kept by columns.
 
     Raises
     ------
@@ -228,18 +230,16 @@ def solve_by_iterates(
     trivial = partial(trivial_result, nu=nu, stopping=stopping, solver=solver)
     try:
         with spend(stopping.budget):
-            if weights is not None or links is not None:
-                every = as_weighted_data(X, weights, depth=5)
-                given: Points = array_points(every)
-                data: Points = weighted_points(every, weights, links)
-            else:
-                given = data = read(X) if read is not None else as_points(X, depth=5)
+            sample = read_points(
+                X, sample_weight, links=links, are_many=are_many, by_columns=by_columns, warn=True, depth=5
+            )
     except LeaveError as leave:
         return trivial(np.shape(X), status=leave.status)
+    data, shape = sample.X, sample.every.shape
     G = offset_only(data, nu)
     if G is not None:
         upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
-        return trivial(given.shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
+        return trivial(shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
     stopping.ticks = is_large(*data.shape)
     with one_thread(), spend(stopping.budget):
         try:
@@ -249,12 +249,12 @@ def solve_by_iterates(
             points = iterates(problem, first)
         except LeaveError as leave:
             if data.in_passes:
-                return trivial(given.shape, status=leave.status)
+                return trivial(shape, status=leave.status)
             with spend(LATE):
                 problem, points = unit_problem(data, nu, penalty), iter(())
                 first = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
-            return trivial(given.shape, status=Status.RANGE)
+            return trivial(shape, status=Status.RANGE)
         if not problem.X.in_passes:  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, first.point, stopping, solver, exhausted)
@@ -263,7 +263,7 @@ def solve_by_iterates(
             found = with_proved_value(found, data, nu, penalty, stopping)
         except (DataError, LostError) as error:
             raise with_bracket(error, found.lower, found.upper) from error
-        return with_all_points(found, problem, given, weights, links)
+        return with_all_points(found, problem, sample.every, sample.weights, links)
 
 
 def with_all_points(

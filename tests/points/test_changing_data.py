@@ -13,8 +13,9 @@ import scipy.sparse
 from forms import as_map
 
 import diffrac_cvx as dc
-from diffrac_cvx.points.changes import mark, mark_chunk
+from diffrac_cvx.points.chunks import mark_chunk
 from diffrac_cvx.points.reading import as_rows
+from diffrac_cvx.points.streamed import mark
 
 pytestmark = pytest.mark.usefixtures("few_are_many")  # so that they are read by parts
 

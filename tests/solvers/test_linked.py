@@ -9,10 +9,9 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_problem import block_problem
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.dense import DensePoints, weighted_points
 from diffrac_cvx.points.floating_point import Whitening
 from diffrac_cvx.points.proved_sums import RoundedFactor
-from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.problem.direction_problem import direction_problem, with_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")

@@ -50,9 +50,6 @@ class DensePoints(Columns):
         """Return some of the columns; a range of them is a view."""
         return self.like(self.table[:, chosen])
 
-    def dense_columns(self, chosen: Chosen) -> Array:
-        return np.asarray(self.table[:, chosen])
-
     def rows(self, chosen: Chosen) -> Self:
         """Return some of the rows, with equal shares."""
         return type(self)(self.table[chosen])

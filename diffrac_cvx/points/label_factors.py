@@ -4,13 +4,12 @@ from abc import ABC, abstractmethod
 from functools import cached_property, partial
 
 import numpy as np
-import scipy.sparse.linalg
 
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, order_columns
-from diffrac_cvx.points.linear_algebra import inverse_or_one, unit_rows
+from diffrac_cvx.points.linear_algebra import inverse_or_one, lanczos, unit_rows
 from diffrac_cvx.points.points import Columns, Points
 
 DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
@@ -143,9 +142,7 @@ class SparseLabelsFactor(FactorTable):
             w = w.ravel()
             return self.products_with(self.times(w)) / len(self) - mean * float(mean @ w)
 
-        operator = scipy.sparse.linalg.LinearOperator((r, r), matvec=apply, dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(r)
-        values, vectors = scipy.sparse.linalg.eigsh(operator, k=k, which="LA", v0=start)
+        values, vectors = lanczos(apply, r, k, "LA", tol=0.0)
         return values[::-1], np.asarray(vectors[:, ::-1].T)
 
 

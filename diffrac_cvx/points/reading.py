@@ -11,7 +11,6 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
-from diffrac_cvx.points.blocks import squares_and_sum
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
@@ -34,7 +33,7 @@ from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.points import Points, Poll
+from diffrac_cvx.points.points import Points, Poll, squares_and_sum
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
 from diffrac_cvx.points.streamed import StreamedRows, mark, uncentred
 

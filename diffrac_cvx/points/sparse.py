@@ -84,9 +84,6 @@ class SparseColumns(Columns):
     def columns(self, chosen: Chosen) -> Self:
         return type(self)(self.S[:, chosen], self.r[chosen])
 
-    def dense_columns(self, chosen: Chosen) -> Array:
-        return self.columns(chosen).array()
-
     def rows(self, chosen: Chosen) -> Self:
         return type(self)(self.sparse_rows[chosen], self.r)
 

@@ -15,7 +15,19 @@ import scipy.sparse
 
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.blocks import (
+from diffrac_cvx.points.checks import Array, require_file
+from diffrac_cvx.points.chunks import Chunks, add, changed_rows, join_rows
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.label_factors import LabelsFactor
+from diffrac_cvx.points.linear_algebra import BLOCK, row_products
+from diffrac_cvx.points.points import (
+    Columns,
+    Indices,
+    Mask,
+    Points,
+    Poll,
+    SumsAt,
     Values,
     add_blocks,
     are_zero,
@@ -26,13 +38,6 @@ from diffrac_cvx.points.blocks import (
     stack_blocks,
     weighted_squares,
 )
-from diffrac_cvx.points.checks import Array, require_file
-from diffrac_cvx.points.chunks import Chunks, add, changed_rows, join_rows
-from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.factors import Factor, dense
-from diffrac_cvx.points.label_factors import LabelsFactor
-from diffrac_cvx.points.linear_algebra import BLOCK, row_products
-from diffrac_cvx.points.points import Columns, Indices, Mask, Points, Poll, SumsAt
 from diffrac_cvx.points.points import LabelsFactor as MadeFactor
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block, misfit_of_block
 

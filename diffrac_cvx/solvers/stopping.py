@@ -1,7 +1,6 @@
 """What the fast solvers share: from X and a generator of points to a result, stopped by the proved gap."""
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,7 @@ from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.machine.time_budget import Budget, LeaveError, spend
+from diffrac_cvx.machine.time_budget import Budget, Clock, LeaveError, spend
 from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
 from diffrac_cvx.points.chunks import known_shape
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
@@ -94,8 +93,8 @@ class Start(NamedTuple):
 class Stopping:
     """When to stop: the tolerances on the proved gap, absolute and relative, the limits, and the user's callback.
 
-    It keeps when it began, what the user was told last and when, and why the solver has to leave.  It belongs to the
-    thread that made it: the callback is called in no other.
+    It keeps the clock, what the user was told last and when, and why the solver has to leave.  It belongs to the thread
+    that made it: the callback is called in no other.
 
     Raises
     ------
@@ -115,11 +114,9 @@ class Stopping:
         positive(tol, "tol")
         self.tol, self.rtol = tol, in_unit_interval(rtol, "rtol")
         self.max_iter = positive_int(max_iter, "max_iter")
-        if time_limit is not None:
-            positive(time_limit, "time_limit")
-        self.time_limit, self.callback = time_limit, callback
-        self.started = self.told = time.perf_counter()
-        self.thread = threading.get_ident()
+        self.clock = Clock(None if time_limit is None else positive(time_limit, "time_limit"))
+        self.callback, self.thread = callback, threading.get_ident()
+        self.told = 0.0  # when the user was told last
         self.progress = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
         self.ticks = False  # whether the user is told while a point is computed
         self.status: Status | None = None
@@ -130,19 +127,9 @@ class Stopping:
         return upper - lower <= max(self.tol, self.rtol * upper)
 
     @property
-    def seconds(self) -> float:
-        """Seconds since the solver was called."""
-        return time.perf_counter() - self.started
-
-    @property
-    def left(self) -> float:
-        """Seconds left, infinite without a limit."""
-        return np.inf if self.time_limit is None else self.time_limit - self.seconds
-
-    @property
     def budget(self) -> Budget:
         """What the computations of the solver look at."""
-        return Budget(lambda: self.left, self.poll, lambda: self.leave(Status.TIME_LIMIT))
+        return Budget(lambda: self.clock.remaining, self.poll, lambda: self.leave(Status.TIME_LIMIT))
 
     def leave(self, status: Status) -> None:
         """Leave, now and at every further look."""
@@ -153,27 +140,27 @@ class Stopping:
         """Raise LeaveError where the solver has to leave; tell the user where the last time is long ago."""
         if self.status is not None:
             raise LeaveError(self.status)
-        if self.left <= 0.0:
+        if self.clock.is_over:
             self.leave(Status.TIME_LIMIT)
         if not self.ticks or self.callback is None or threading.get_ident() != self.thread:
             return
-        if time.perf_counter() - self.told >= TICK:
-            stop = self.callback(self.progress._replace(seconds=self.seconds).with_rows(self.count()))
-            self.told = time.perf_counter()
+        if self.clock.seconds - self.told >= TICK:
+            stop = self.callback(self.progress._replace(seconds=self.clock.seconds).with_rows(self.count()))
+            self.told = self.clock.seconds
             if stop:
                 self.leave(Status.STOPPED)
 
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop now, or None to continue."""
         stop = bool(self.callback(progress)) if self.callback else False
-        self.progress, self.told = progress, time.perf_counter()
+        self.progress, self.told = progress, self.clock.seconds
         if self.is_met(progress.lower, progress.upper):
             return Status.OPTIMAL
         if stop:
             return Status.STOPPED
         if progress.iteration >= self.max_iter:
             return Status.MAX_ITER
-        return Status.TIME_LIMIT if self.time_limit is not None and progress.seconds >= self.time_limit else None
+        return Status.TIME_LIMIT if progress.seconds >= self.clock.limit else None
 
 
 def solve_by_iterates(
@@ -307,7 +294,7 @@ def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, 
     F = found.__dict__["F"]  # it may be a function, which is not to be called yet
     found = replace(found, value=value, upper=value, F=F, status=status)
     cost = Judged(data, nu, penalty).least_cost(None if callable(F) else F, found.G)
-    return replace(found.judged_by(cost), F=F, seconds=stopping.seconds)
+    return replace(found.judged_by(cost), F=F, seconds=stopping.clock.seconds)
 
 
 def trivial_result(
@@ -330,7 +317,7 @@ def trivial_result(
         G=np.zeros((d + int(nu < 1.0), 1)) if G is None else G,
         status=status,
         n_iter=0,
-        seconds=stopping.seconds,
+        seconds=stopping.clock.seconds,
         solver=solver,
     )
 
@@ -357,7 +344,7 @@ class Found:
         if iterate.groups is not None and iterate.groups.proved is not None:
             self.proved = iterate.groups.proved
         self.lower = max(self.lower, bounds.lower)
-        now = Progress(iterate.n_iter, stopping.seconds, min(self.lower, self.best.value), self.best.value)
+        now = Progress(iterate.n_iter, stopping.clock.seconds, min(self.lower, self.best.value), self.best.value)
         self.history.append(now.with_rows(X.rows_read) if X.in_passes else now)
         return self.history[-1]
 
@@ -415,7 +402,7 @@ def certify_until_stopped(
             found.best = best_alone(problem)
         if status is None:
             status = Status.OPTIMAL if stopping.is_met(found.lower, found.best.value) else exhausted
-        return found.result(status, stopping.seconds, solver)
+        return found.result(status, stopping.clock.seconds, solver)
 
 
 def with_bracket(error: DataError | LostError, lower: float, upper: float) -> DataError | LostError:

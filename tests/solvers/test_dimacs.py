@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.solvers import dimacs, reference
 from diffrac_cvx.solvers.dimacs import Cones, distance_outside
 from experiments.validate import cells as validate_cells
@@ -129,7 +130,7 @@ def test_other_solvers_cones_and_missing_points_have_no_errors(data):
 def test_solving_with_the_errors_gives_what_cvxpy_gives_without(data):
     relaxation = dc.v_space(data)
     plain = relaxation.problem.solve(solver="CLARABEL", **reference.COMMON_OPTIONS["CLARABEL"](1e-8, None, None))
-    order = reference.Order("CLARABEL", tol=1e-8, max_iter=None, deadline=None, verbose=False, options={})
+    order = reference.Order("CLARABEL", tol=1e-8, max_iter=None, clock=Clock(None), verbose=False, options={})
     ran = reference.run(relaxation.problem, order)
     assert relaxation.problem.value == pytest.approx(plain, abs=1e-12)
     assert relaxation.problem.status == "optimal"

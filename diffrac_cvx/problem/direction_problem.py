@@ -350,18 +350,16 @@ def largest_penalty(upper: float) -> float:
 
 def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
+    problem = unit_problem(X, nu, penalty)
     if X.in_passes:
-        problem = problem_of_passes(X, nu, penalty)
-        if problem is not None:
-            return problem
+        found = problem_of_passes(problem)
+        if found is not None:
+            return found
         n, d = X.shape
         what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
         require_memory(8.0 * (COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
-        X = X.in_columns()
-    problem = unit_problem(X, nu, penalty)
-    if problem.has_l1:
-        return problem
-    return whitened(problem, problem.a)
+        problem = unit_problem(X.in_columns(), nu, penalty)
+    return problem if problem.has_l1 else whitened(problem, problem.a)
 
 
 def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, Array, Array]:
@@ -455,6 +453,12 @@ def best_alone(problem: DirectionProblem) -> Scaled:
     return problem.best_scale(U)
 
 
+def root_of(A: Array) -> Array:
+    """Return R with R'R the positive semidefinite part of A."""
+    values, Q = np.linalg.eigh(A)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T)
+
+
 def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
     """Return a problem in the form in which V that is one block is certified and solved for.
 
@@ -463,41 +467,31 @@ def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
     rows = problem.X.by_rows()
     if rows is problem.X:
         return problem
-    values, Q = np.linalg.eigh(rows.second_moment() + np.diag(problem.a**2))
-    root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-    return replace(problem, X=rows, root=root)
+    return replace(problem, X=rows, root=root_of(rows.second_moment() + np.diag(problem.a**2)))
 
 
-def problem_of_passes(X: Points, nu: float, penalty: Penalty) -> DirectionProblem | None:
-    """Return problem (15) for rows none of which is copied; None if they are too ill conditioned for that.
+def problem_of_passes(problem: DirectionProblem) -> DirectionProblem | None:
+    """Return the problem of these unit columns, no row of which is copied; None if they are too ill conditioned.
 
     The factors come from the Gram matrix, whose rounding is that of X times its condition number.
     """
-    X, a, c = augmented(X, nu, penalty)
-    gram = X.second_moment()
-    scale = power_of_two(inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2)))
-    a, c = a * scale, c * scale
-    A = gram * np.outer(scale, scale) + np.diag(a**2)
-    B = A + np.diag(c**2)
+    A = problem.X.second_moment() + np.diag(problem.a**2)
+    B = A + np.diag(problem.c**2)
     used = np.diag(B) > 0.0
     values, Q = np.linalg.eigh(B[np.ix_(used, used)])
     if used.any() and values[0] * LARGEST_CONDITION < values[-1]:
         return None
-    X = X.scaled(scale)
-    if c.any():
-        values, Q = np.linalg.eigh(A)
-        root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, root=root)
-    W = np.zeros((len(a), len(values)))
+    if problem.has_l1:
+        return replace(problem, root=root_of(A))
+    W = np.zeros((len(used), len(values)))
     W[used] = Q / np.sqrt(values)
-    zeros, basis = np.zeros(W.shape[1]), scale[:, None] * W
-    return DirectionProblem(X=X.in_basis(W), a=zeros, c=zeros, scale=scale, has_offset=nu < 1.0, basis=basis)
+    zeros = np.zeros(W.shape[1])
+    return replace(problem, X=problem.X.in_basis(W), a=zeros, c=zeros, basis=problem.scale[:, None] * W)
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
     """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
-    a, c = weights_of(penalty, X.shape[1])
-    if X.in_passes or a.any() or c.any():
+    if X.in_passes or np.any(penalty.a) or np.any(penalty.c):
         return
     n, d, rank = len(X), int(X.used_columns().sum()), problem.X.shape[1] - int(problem.has_offset)
     if 0 < rank and rank >= n - 1:

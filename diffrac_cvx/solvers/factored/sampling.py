@@ -28,7 +28,7 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import Columns
-from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, root_of
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start
 from diffrac_cvx.solvers.factored.polishing import without_inactive
@@ -68,8 +68,7 @@ def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> 
     B = W.T @ (A + np.diag(problem.c**2)) @ W
     if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < SAMPLES.smallest_eigenvalue:
         return None
-    values, Q = np.linalg.eigh(symmetric(A))
-    root, zero = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T, np.zeros(len(A))
+    root, zero = root_of(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
     return DirectionProblem(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
 

@@ -63,7 +63,6 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Seconds since it was made."""
         return time.time() - self.start
 
     @property
@@ -78,7 +77,6 @@ class Clock:
 
     @property
     def is_over(self) -> bool:
-        """Whether the limit is reached."""
         return self.remaining <= 0.0
 
     @property

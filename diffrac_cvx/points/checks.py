@@ -268,7 +268,6 @@ def as_scalar(value: Any, name: str) -> float:
 
 
 def in_unit_interval(value: Any, name: str) -> float:
-    """Return a parameter of [0, 1] as a float."""
     number = as_scalar(value, name)
     if not 0.0 <= number <= 1.0:
         raise ParameterError(f"{name} = {number:g} is outside [0, 1]")
@@ -276,7 +275,6 @@ def in_unit_interval(value: Any, name: str) -> float:
 
 
 def positive(value: Any, name: str) -> float:
-    """Return a parameter that must be > 0 as a float."""
     number = as_scalar(value, name)
     if number <= 0.0:
         raise ParameterError(f"{name} = {number:g} must be greater than 0")
@@ -284,7 +282,6 @@ def positive(value: Any, name: str) -> float:
 
 
 def nonnegative(value: Any, name: str) -> float:
-    """Return a parameter that must be >= 0 as a float."""
     number = as_scalar(value, name)
     if number < 0.0:
         raise ParameterError(f"{name} = {number:g} must not be negative")
@@ -292,7 +289,6 @@ def nonnegative(value: Any, name: str) -> float:
 
 
 def positive_int(value: Any, name: str) -> int:
-    """Return a parameter that must be a whole number >= 1 as an int."""
     number = as_scalar(value, name)
     if number != int(number) or number < 1:
         raise ParameterError(f"{name} = {value!r} must be a whole number, at least 1")

@@ -75,7 +75,6 @@ def weighted_sums(table: Any) -> Array:
 
 
 def changed_rows(first: int, stop: int) -> DataError:
-    """Return the error that says which rows are not what they were."""
     return DataError(
         f"X changed while it was read: rows {first} to {stop - 1} are not what they were when they were read first; "
         "keep it as it is until all is computed"
@@ -240,7 +239,6 @@ def run_on_chunk(chunk: Any, place: Place, function: Callable[..., Any], common:
 
 
 def pick(table: Any, common: None, own: tuple[Indices]) -> Any:  # noqa: ARG001  # nothing is common
-    """Return the chosen rows of a chunk."""
     return table[own[0]]
 
 
@@ -254,7 +252,6 @@ def join_rows(parts: list[Any]) -> Any:
 
 
 def add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the sums of the entries of two tuples."""
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 

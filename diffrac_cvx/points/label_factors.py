@@ -153,10 +153,8 @@ def sums_of_unit_rows(XU: Array) -> tuple[Array, Array]:
 
 
 def unit_rows_times(W: Array, XU: Array) -> Array:
-    """Return the rows at unit norm times W."""
     return unit_rows(XU) @ W
 
 
 def products_of_unit_rows(XU: Array, y: Array) -> tuple[Array]:
-    """Return the sum of the rows at unit norm times y_i."""
     return (unit_rows(XU).T @ y,)

@@ -55,7 +55,6 @@ def row_products(X: Array, Y: Array) -> Array:
 
 
 def symmetric(M: Array) -> Array:
-    """Return the symmetric part of a square matrix."""
     return (M + M.T) / 2
 
 

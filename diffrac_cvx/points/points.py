@@ -241,7 +241,6 @@ class Columns(Points):
         """Return some of the columns."""
 
     def dense_columns(self, chosen: Chosen) -> Array:
-        """Return some of the columns as an array."""
         return self.columns(chosen).array()
 
     @abstractmethod
@@ -315,7 +314,6 @@ def add_blocks(blocks: Iterable[Array], function: Callable[..., Any], *aligned: 
 
 
 def squared_norms(block: Array) -> Array:
-    """Return the squared norms of the rows."""
     return row_products(block, block)
 
 

@@ -127,12 +127,10 @@ def solve(
 
 
 def choose_solver(size: Size) -> str:
-    """Return CLARABEL for small cones and few rows, else SCS."""
     return "CLARABEL" if size.side <= SMALL_SIDE and size.nonzeros <= SMALL_ROWS else "SCS"
 
 
 def installed_solvers() -> tuple[str, ...]:
-    """Return the names of the solvers that CVXPY finds."""
     return tuple(cp.installed_solvers())
 
 

@@ -86,7 +86,6 @@ class Start(NamedTuple):
 
     @property
     def as_dense(self) -> tuple[Array | None, Array | None]:
-        """U and C as dense arrays."""
         return None if self.U is None else dense(self.U), None if self.C is None else dense(self.C)
 
 

@@ -18,8 +18,12 @@ from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows, part_sums_at
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, growing, sampling, solver
-from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start, with_violated_direction
-from diffrac_cvx.solvers.factored.polishing import without_inactive
+from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    one_block,
+    spread_start,
+    with_violated_direction,
+    without_inactive,
+)
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import OneFactor, top_energy

@@ -33,8 +33,12 @@ from diffrac_cvx.points.linear_algebra import principal_columns, row_products, s
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import follow_multiplier, one_block, rotation_to_fewer
-from diffrac_cvx.solvers.factored.polishing import without_inactive
+from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    follow_multiplier,
+    one_block,
+    rotation_to_fewer,
+    without_inactive,
+)
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import OUTWARDS
 from diffrac_cvx.solvers.factored.unknowns import OneFactor

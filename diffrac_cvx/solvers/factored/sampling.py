@@ -30,8 +30,7 @@ from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import Columns
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, root_of
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start
-from diffrac_cvx.solvers.factored.polishing import without_inactive
+from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start, without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
 from diffrac_cvx.solvers.factored.unknowns import OneFactor

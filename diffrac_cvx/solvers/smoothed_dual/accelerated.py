@@ -69,7 +69,6 @@ class Stage:
         )
 
     def point(self, u: Array, C: Array) -> DualPoint:
-        """Return the dual point with its matrix."""
         return DualPoint(u, C, self.dual.matrix(u, self.scale * C))
 
     def step(self, ahead: DualPoint, here: Smoothed, factor: float) -> tuple[DualPoint, float, float]:
@@ -111,7 +110,6 @@ class StageState(NamedTuple):
     finished: bool
 
     def iterate(self) -> Iterate:
-        """Return the factor of V with its dual."""
         return Iterate(self.U, self.n_iter, Dual(self.dual.u, self.dual.C))
 
 

@@ -30,20 +30,11 @@ class SmoothedDual:
     r"""Hold  min over u > 0, |C_ij| <= box_ij  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
 
     phi_eps(D) = eps log tr exp(D / eps) is the smooth part; the rest is separable.
-
-    Attributes
-    ----------
-    X : Points
-        (n, D).
-    W : (D, r) array
-        W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 in the accelerated variant.
-    box : (D, D) array
-        Bounds on C; zero on the diagonal where Diag(c)^2 is in the normaliser.
     """
 
-    X: Points
-    W: Array
-    box: Array
+    X: Points  # (n, D)
+    W: Array  # (D, r), W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 when accelerated
+    box: Array  # (D, D), bounds on C; zero on the diagonal where Diag(c)^2 is in the normaliser
 
     @cached_property
     def Z(self) -> Points:

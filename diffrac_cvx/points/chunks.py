@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array, require_table
 
 DOUBLE = float(np.finfo(float).eps)
@@ -25,7 +26,6 @@ READERS = 2  # chunks that are read at the same time where there is no cluster
 
 LOST = {"KilledWorker", "CancelledError", "FutureCancelledError", "FuturesCancelledError", "CommClosedError"}
 
-Poll = Callable[[], None]
 Indices = npt.NDArray[np.intp]
 
 
@@ -133,16 +133,14 @@ class Chunks:
                 found.append(run(block, self.place(number), function, shared, own[number]))
         return found
 
-    def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll) -> list[Any]:
+    def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return ``function(chunk, common, own)`` for all chunks, in their order."""
         client = current_client()
         if client is not None:
-            return wait_for(client, client.compute(self.tasks(function, common, own)), poll)
-        return list(self.read_here(function, common, own, poll))
+            return wait_for(client, client.compute(self.tasks(function, common, own)))
+        return list(self.read_here(function, common, own))
 
-    def sum_parts(
-        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
-    ) -> tuple[Any, ...]:
+    def sum_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return the sum of the tuples that `map_parts` gives; on a cluster the workers add, in pairs of pairs."""
         client = current_client()
         if client is not None:
@@ -152,20 +150,18 @@ class Chunks:
             while len(tasks) > 1:
                 odd = tasks[-1:] if len(tasks) % 2 else []
                 tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
-            (found,) = wait_for(client, client.compute(tasks), poll)
+            (found,) = wait_for(client, client.compute(tasks))
             return tuple(found)
-        return reduce(add, self.read_here(function, common, own, poll))
+        return reduce(add, self.read_here(function, common, own))
 
-    def take(self, chosen: Indices, poll: Poll) -> Any:
+    def take(self, chosen: Indices) -> Any:
         """Return the chosen rows, which increase, as an array."""
         ends = np.searchsorted(chosen, [j for _, j in self.bounds])
         starts = np.concatenate([[0], ends[:-1]])
         own = [(chosen[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
-        return join_rows(self.map_parts(pick, None, own, poll))
+        return join_rows(self.map_parts(pick, None, own))
 
-    def read_here(
-        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
-    ) -> Iterator[Any]:
+    def read_here(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield ``function(chunk, common, own)`` for all chunks, in their order; a few are in memory at a time."""
         stopped = threading.Event()
 
@@ -270,7 +266,7 @@ def current_client() -> Any:
         return None
 
 
-def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
+def wait_for(client: Any, futures: list[Any]) -> list[Any]:
     """Return the results of futures; look at the limits and at the cluster while they are made."""
     try:
         silent = 0.0

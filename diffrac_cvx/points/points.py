@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.machine import time_budget
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, order_columns, products
 from diffrac_cvx.points.linear_algebra import (
@@ -27,7 +27,6 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block, misfits, row_norms
 
-Poll = Callable[[], None]
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
 Chosen = Indices | Mask | slice
@@ -185,7 +184,7 @@ class Points(ABC):
         """Return the mean of values of the points over the first axis, weighted where points have shares."""
         return mean_of(values, self.shares)
 
-    def sums_at(self, U: Array, floors: Array, poll: Poll = time_budget.poll) -> "SumsAt":
+    def sums_at(self, U: Array, floors: Array) -> "SumsAt":
         """Return what a pass over all rows gives at a factor, for u = 1/sqrt(max(q, floor)) at several floors."""
         q, zero = self.energies(U), self.zero_rows()
         moments, inverses = [], []
@@ -196,7 +195,7 @@ class Points(ABC):
             inverses.append(float(np.sum(roots[~zero])))
         return SumsAt(np.stack(moments), np.array(inverses), float(np.sum(np.sqrt(q))), float(np.sum(q)))
 
-    def take(self, chosen: Indices, poll: Poll = time_budget.poll) -> Array:  # noqa: ARG002  # for what is read
+    def take(self, chosen: Indices) -> Array:
         """Return the rows chosen, in increasing order, as an array."""
         return self.in_columns().rows(chosen).array()
 

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
 from diffrac_cvx.points.checks import (
@@ -33,7 +32,7 @@ from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.points import Points, Poll, squares_and_sum
+from diffrac_cvx.points.points import Points, squares_and_sum
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
 from diffrac_cvx.points.streamed import StreamedRows, mark, uncentred
 
@@ -87,14 +86,12 @@ def as_points(
     by_columns: bool = False,
     warn: bool = True,
     depth: int = 4,
-    poll: Poll = time_budget.poll,
 ) -> Points:
     """Return data, checked and centred: an array as a copy, others as `StreamedRows` or, sparse, as `SparseColumns`.
 
     X is an (n, d) array, memory map, sparse matrix or dask array, or what this function returned.  With `by_rows` an
     array or a memory map is read by parts too, and not copied; with `by_columns` a sparse matrix is kept by columns.
-    Constant columns are warned of at the user's line, ``depth`` calls up.  While a table is read by parts, `poll` may
-    raise to leave.
+    Constant columns are warned of at the user's line, ``depth`` calls up.
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
@@ -108,7 +105,7 @@ def as_points(
         return array_points(as_data(X, warn=warn, depth=depth + 1))
     threads = allowed_threads()
     with one_thread():
-        return as_rows(X, threads=threads, warn=warn, depth=depth + 1, poll=poll)
+        return as_rows(X, threads=threads, warn=warn, depth=depth + 1)
 
 
 def centred_points(X: Array | Points, shares: Array | None = None) -> Points:
@@ -150,11 +147,11 @@ class Summary(NamedTuple):
     marks: Any
 
 
-def part_summary(part: StreamedRows, poll: Poll) -> Summary:
+def part_summary(part: StreamedRows) -> Summary:
     """Return what the first reading of a part gives."""
     d = part.table.shape[1]
     found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {})
-    for start, block in part.given_blocks(poll) if len(part) else ():
+    for start, block in part.given_blocks() if len(part) else ():
         np.minimum(found.smallest, block.min(axis=0), out=found.smallest)
         np.maximum(found.largest, block.max(axis=0), out=found.largest)
         np.add(found.total, block.sum(axis=0, dtype=np.float64), out=found.total)
@@ -162,15 +159,15 @@ def part_summary(part: StreamedRows, poll: Poll) -> Summary:
     return found
 
 
-def chunk_summary(part: StreamedRows, poll: Poll) -> Summary:
+def chunk_summary(part: StreamedRows) -> Summary:
     """Return what the first reading of a chunk gives."""
-    return part_summary(part, poll)._replace(marks=mark_chunk(part.table))
+    return part_summary(part)._replace(marks=mark_chunk(part.table))
 
 
-def part_not_finite(part: StreamedRows, poll: Poll) -> tuple[int, tuple[float, int, int] | None]:
+def part_not_finite(part: StreamedRows) -> tuple[int, tuple[float, int, int] | None]:
     """Return how many entries are not finite, and value, row and column of the first."""
     count, first = 0, None
-    for start, block in part.given_blocks(poll):
+    for start, block in part.given_blocks():
         bad = np.argwhere(~np.isfinite(block))
         count += len(bad)
         if len(bad) and first is None:
@@ -179,9 +176,7 @@ def part_not_finite(part: StreamedRows, poll: Poll) -> tuple[int, tuple[float, i
     return count, first
 
 
-def as_rows(
-    X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = time_budget.poll
-) -> StreamedRows:
+def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
     """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
 
     A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.  What is
@@ -198,12 +193,12 @@ def as_rows(
     n = table.shape[0]
     require_two(n)
     rows = uncentred(table, threads)
-    summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary, poll=poll)
+    summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary)
     smallest = np.min([found.smallest for found in summaries], axis=0)
     largest = np.max([found.largest for found in summaries], axis=0)
     total = np.sum([found.total for found in summaries], axis=0)
     if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
-        raise first_not_finite(rows, poll)
+        raise first_not_finite(rows)
     size = np.maximum(np.abs(smallest), np.abs(largest))
     require_moderate(size)
     marks = [found.marks for found in summaries]
@@ -211,7 +206,7 @@ def as_rows(
         rows = replace(rows, table=replace(table, marks=tuple(marks)), mean=total / n)
     else:
         rows = replace(rows, marks={start: known for part in marks for start, known in part.items()}, mean=total / n)
-    gram, rest = (found / n for found in rows.add(StreamedRows.centred_blocks, squares_and_sum, poll=poll))
+    gram, rest = (found / n for found in rows.add(StreamedRows.centred_blocks, squares_and_sum))
     gram = gram - np.outer(rest, rest)
     # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
     rest = np.where(np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, rest)
@@ -221,9 +216,9 @@ def as_rows(
     return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
 
 
-def first_not_finite(rows: StreamedRows, poll: Poll) -> DataError:
+def first_not_finite(rows: StreamedRows) -> DataError:
     """Return the error that names the first entry that is NaN or infinite."""
-    found = rows.map_parts(part_not_finite, poll=poll)
+    found = rows.map_parts(part_not_finite)
     for (start, _), (_, first) in zip(rows.bounds(), found, strict=True):
         if first is not None:
             value, row, column = first

@@ -456,15 +456,12 @@ class Standardised(NamedTuple):
     unit: Array
 
 
-def standardise(X: Array, shares: Array | None = None) -> Standardised:
-    """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1.
-
-    Mean and variance are weighted where the rows have shares, (n,) of sum 1.
-    """
-    mean = mean_of(X, shares)
+def standardise(X: Array) -> Standardised:
+    """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1."""
+    mean = X.mean(axis=0)
     # The mean of a constant column is rounded: what is left after centring must not be taken for a feature.
     centred = np.where(X.min(axis=0) == X.max(axis=0), 0.0, X - mean)
-    unit = inverse_or_one(np.sqrt(mean_of(centred**2, shares)))
+    unit = inverse_or_one(np.sqrt(np.mean(centred**2, axis=0)))
     return Standardised(centred * unit, mean, unit)
 
 

@@ -108,11 +108,6 @@ def as_points(
         return as_rows(X, threads=threads, warn=warn, depth=depth + 1)
 
 
-def centred_points(X: Array | Points, shares: Array | None = None) -> Points:
-    """Return points that are centred already, as they are; those of an array may have shares."""
-    return X if isinstance(X, Points) else array_points(X, shares)
-
-
 def moment_of_products(X: Points, G: Factor) -> Array:
     """Return (X G)'(X G)/n, shape (r, r), without X G as a whole where X is read by parts."""
     if X.in_passes:

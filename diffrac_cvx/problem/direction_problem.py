@@ -218,15 +218,12 @@ class DirectionProblem:
         total = known + squared_norm(scale_rows(U, self.a))
         return total + sum_of_absolute_products(scale_rows(U, self.c)) if self.has_l1 else total
 
-    def best_scale(self, U: Factor, q: Array | None = None) -> Scaled:
-        """Return the best multiple of a factor, of energies q where they are known.
-
-        Its objective is 1 - g^2/T, and there g = T = 1 - objective.
-        """
+    def best_scale(self, U: Factor) -> Scaled:
+        """Return the best multiple of a factor: its objective is 1 - g^2/T, and there g = T = 1 - objective."""
         if self.X.in_passes:
             gain, energy = self.X.gain_and_energy(U)
             return self.at_best_scale(U, gain, self.cost(U, energy))
-        q = self.X.energies(U) if q is None else q
+        q = self.X.energies(U)
         cost = self.cost(U, float(np.mean(q)) if self.gram is None else None)
         return self.at_best_scale(U, float(np.mean(np.sqrt(q))), cost, q)
 

@@ -85,8 +85,7 @@ class Place(NamedTuple):
     """The first row of a chunk, its shape, and what it was when it was read first, where it was."""
 
     first: int
-    high: int
-    wide: int
+    shape: tuple[int, int]
     mark: ChunkMark | None
 
 
@@ -111,7 +110,7 @@ class Chunks:
     def place(self, number: int) -> Place:
         """Return where a chunk is, and what it has to be."""
         i, j = self.bounds[number]
-        return Place(i, j - i, self.shape[1], self.marks[number] if self.marks else None)
+        return Place(i, (j - i, self.shape[1]), self.marks[number] if self.marks else None)
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.
@@ -218,19 +217,19 @@ def as_chunks(X: Any) -> Chunks:
 
 def run_on_chunk(chunk: Any, place: Place, function: Callable[..., Any], common: Any, own: tuple[Any, ...]) -> Any:
     """Return what a function gives of a chunk, after a look at its shape, and whether it is what it was."""
-    first, high, wide, mark = place
+    first, shape, mark = place
     if np.ma.is_masked(chunk):
         raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
     table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
-    if table.shape != (high, wide):
+    if table.shape != shape:
         raise DataError(
-            f"the chunk of X from row {first} on has shape {table.shape} in place of {(high, wide)}; "
+            f"the chunk of X from row {first} on has shape {table.shape} in place of {shape}; "
             "make the chunks as the array says that they are"
         )
     if table.dtype.kind not in "biuf":
         raise DataError(f"the chunk of X from row {first} on has entries of type {table.dtype}; encode them as numbers")
     if mark is not None and not mark.agrees_with(table):
-        raise changed_rows(first, first + high)
+        raise changed_rows(first, first + shape[0])
     return function(table, common, own)
 
 

@@ -17,10 +17,7 @@ FEWER = "the roundings take F without making it: pass them the result's `factor`
 
 
 class FactorTable(ABC):
-    """A factor F, shape (n, r), of which sums over the rows and products with small matrices can be asked for.
-
-    What its methods give is said here, for all forms of it.
-    """
+    """A factor F, (n, r), of which sums over the rows and products with small matrices can be had, in all its forms."""
 
     shape: tuple[int, int]
 

@@ -106,10 +106,7 @@ class Points(ABC):
         return self
 
     def counted(self) -> "Points":
-        """Return the points times their counts, with equal shares: means of their norms are weighted.
-
-        Linked points are one row, their signed sum.
-        """
+        """Return the points times their counts, linked ones as a signed sum, with equal shares: for means of norms."""
         return self
 
     # Sums over rows, with equal weights

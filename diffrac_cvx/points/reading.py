@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
 from diffrac_cvx.points.checks import (
@@ -26,7 +25,7 @@ from diffrac_cvx.points.checks import (
     warn_constant,
     weights_for,
 )
-from diffrac_cvx.points.chunks import Chunks, as_chunks, changed_rows, is_chunked, mark_chunk
+from diffrac_cvx.points.chunks import Chunks, as_chunks, is_chunked, mark_chunk
 from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
 from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
@@ -140,35 +139,27 @@ class Summary(NamedTuple):
     largest: Array
     total: Array
     marks: Any
+    bad: list[tuple[int, int, float, int]]  # row, column and value of a block's first entry not finite; and how many
 
 
 def part_summary(part: StreamedRows) -> Summary:
-    """Return what the first reading of a part gives."""
     d = part.table.shape[1]
-    found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {})
+    found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {}, [])
     for start, block in part.given_blocks() if len(part) else ():
         np.minimum(found.smallest, block.min(axis=0), out=found.smallest)
         np.maximum(found.largest, block.max(axis=0), out=found.largest)
         np.add(found.total, block.sum(axis=0, dtype=np.float64), out=found.total)
         found.marks[part.first + start] = mark(block)
+        if not (np.isfinite(found.smallest).all() and np.isfinite(found.largest).all()):
+            bad = np.argwhere(~np.isfinite(block))
+            if len(bad):
+                row, column = bad[0].tolist()
+                found.bad.append((start + row, column, float(block[row, column]), len(bad)))
     return found
 
 
 def chunk_summary(part: StreamedRows) -> Summary:
-    """Return what the first reading of a chunk gives."""
     return part_summary(part)._replace(marks=mark_chunk(part.table))
-
-
-def part_not_finite(part: StreamedRows) -> tuple[int, tuple[float, int, int] | None]:
-    """Return how many entries are not finite, and value, row and column of the first."""
-    count, first = 0, None
-    for start, block in part.given_blocks():
-        bad = np.argwhere(~np.isfinite(block))
-        count += len(bad)
-        if len(bad) and first is None:
-            row, column = map(int, bad[0])
-            first = (float(block[row, column]), start + row, column)
-    return count, first
 
 
 def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
@@ -192,8 +183,10 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     smallest = np.min([found.smallest for found in summaries], axis=0)
     largest = np.max([found.largest for found in summaries], axis=0)
     total = np.sum([found.total for found in summaries], axis=0)
-    if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
-        raise first_not_finite(rows)
+    bad = [(first, *entry) for (first, _), found in zip(rows.bounds(), summaries, strict=True) for entry in found.bad]
+    if bad:
+        first, row, column, value, _ = bad[0]
+        raise not_finite("X", value, (first + row, column), sum(count for *_, count in bad))
     size = np.maximum(np.abs(smallest), np.abs(largest))
     require_moderate(size)
     marks = [found.marks for found in summaries]
@@ -209,16 +202,6 @@ def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int
     constant = find_constant(np.maximum(largest - mean, mean - smallest), size, n)
     warn_constant(constant, warn, depth + 1)
     return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
-
-
-def first_not_finite(rows: StreamedRows) -> DataError:
-    """Return the error that names the first entry that is NaN or infinite."""
-    found = rows.map_parts(part_not_finite)
-    for (start, _), (_, first) in zip(rows.bounds(), found, strict=True):
-        if first is not None:
-            value, row, column = first
-            return not_finite("X", value, (start + row, column), sum(count for count, _ in found))
-    return changed_rows(0, len(rows))
 
 
 # Tables as they are

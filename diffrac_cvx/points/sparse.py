@@ -50,7 +50,6 @@ class SparseColumns(Columns):
 
     @cached_property
     def sparse_rows(self) -> Sparse:
-        """S by rows."""
         return scipy.sparse.csr_array(self.S)
 
     @property
@@ -64,7 +63,6 @@ class SparseColumns(Columns):
         return np.asarray(self.S.toarray() + self.r)
 
     def by_rows(self) -> Points:
-        """Return it as rows that are read by parts, in the same coordinates."""
         return rows_of(self, np.ones(self.shape[1]))
 
     def in_columns(self) -> Self:
@@ -122,7 +120,6 @@ class SparseColumns(Columns):
         return (block.array() for block in self.sparse_blocks())
 
     def sparse_blocks(self) -> list[Self]:
-        """Return it by blocks of rows."""
         return [self.rows(slice(start, start + BLOCK)) for start in range(0, len(self), BLOCK)]
 
     def roots_and_pull(self, U: Array) -> tuple[float, Array]:
@@ -184,10 +181,7 @@ class SparseColumns(Columns):
     # Sums with their error
 
     def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:
-        """Return a bound on what is added: the sparse matrix and its row are multiplied out.
-
-        (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
-        """
+        """Return the bound for a sparse matrix and its row, multiplied out: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2."""
         return np.asarray(2.0 * squares + 8.0 * weight * self.r[chosen] ** 2)
 
     def row_norms(self, units: Array) -> Array:

@@ -53,7 +53,6 @@ class Meter:
         self.rows, self.lock = 0, threading.Lock()
 
     def add(self, rows: int) -> None:
-        """Count so many more."""
         with self.lock:
             self.rows += rows
 
@@ -97,7 +96,6 @@ class StreamedRows(Points):
 
     @property
     def is_here(self) -> bool:  # type: ignore[override]
-        """Whether the rows are not in the chunks of a dask array."""
         return not isinstance(self.table, Chunks)
 
     @property
@@ -106,7 +104,6 @@ class StreamedRows(Points):
 
     @property
     def rows_read(self) -> int:  # type: ignore[override]
-        """How many rows were read until now."""
         return self.meter.rows
 
     def fits(self, copies: float, available: float) -> bool:
@@ -352,7 +349,6 @@ class StreamedRows(Points):
         return self.in_centred.stack(StreamedRows.centred_blocks, partial(are_zero, self.units > 0.0))
 
     def used_columns(self) -> Mask:
-        """Return which columns are not constant."""
         return np.asarray(self.units > 0.0)
 
     def array(self) -> Array:
@@ -381,20 +377,15 @@ def centred_products(T: Array, part: StreamedRows) -> Iterator[Array]:
 
 
 def stack_part(rows: Rows, function: Callable[..., Values], part: StreamedRows, *aligned: Array) -> Values:
-    """Return `stack_blocks` of a part."""
     return stack_blocks(rows(part), len(part), function, *aligned)
 
 
 def add_part(rows: Rows, function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> Any:
-    """Return `add_blocks` of a part."""
     return add_blocks(rows(part), function, *aligned)
 
 
 def part_sums_at(part: StreamedRows, TU: Array, floors: Array) -> SumsAt:
-    """Return the sums over the centred rows of a part.
-
-    The few rows with small energies, whose u differ from floor to floor, are added for each floor.
-    """
+    """Return the sums over the centred rows of a part; rows with small energies, a few, are added for each floor."""
     size, small_at = len(TU), floors[-1]
     moments, inverses, every_root, every_square = np.zeros((len(floors), size, size)), np.zeros(len(floors)), 0.0, 0.0
     for block in part.centred_blocks():

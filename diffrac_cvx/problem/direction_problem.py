@@ -51,14 +51,11 @@ COPIES = 6  # of the data, that a solver holds
 
 
 class Scaled(NamedTuple):
-    """A factor U at its best scale, the objective of (15) there, and the energies q_i = x_i'UU'x_i, shape (n,).
-
-    Of many rows there are no energies, shape (0,): they are not kept, nor sent where the rows are elsewhere.
-    """
+    """A factor U at its best scale, the objective of (15) there, and the energies of the rows."""
 
     U: Factor
     value: float
-    q: Array
+    q: Array  # (n,), x_i'UU'x_i; (0,) of many rows, for which they are not kept, nor sent where these are elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,18 +394,15 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     rows = problem.Y.array()
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
-    Z, zeros = problem.X.in_basis(found.W), np.zeros(found.W.shape[1])
-    return replace(
-        problem,
-        X=Z,
-        a=zeros,
-        c=zeros,
-        basis=problem.scale[:, None] * found.W,
-        root=None,
-        whitened=rounding_of_rows(problem, Z, found.W, a**2, outside_of(found, n)),
-        dropped=found.left_out,
-        gram=None if problem.gram is None else problem.gram.in_basis(found.W),
-    )
+    made = in_basis(problem, found.W)
+    exact = rounding_of_rows(problem, made.X, found.W, a**2, outside_of(found, n))
+    return replace(made, root=None, whitened=exact, dropped=found.left_out)
+
+
+def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
+    """Return the problem of these unit columns, without an l1 part, in the coordinates that W whitens."""
+    zeros, gram = np.zeros(W.shape[1]), None if problem.gram is None else problem.gram.in_basis(W)
+    return replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, basis=problem.scale[:, None] * W)
 
 
 def rounding_of_rows(
@@ -457,10 +451,7 @@ def root_of(A: Array) -> Array:
 
 
 def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
-    """Return a problem in the form in which V that is one block is certified and solved for.
-
-    That of sparse columns is one of sparse rows, in the same coordinates, with A computed.
-    """
+    """Return a problem in the form for V as one block: sparse columns as rows, in the same coordinates, with A."""
     rows = problem.X.by_rows()
     if rows is problem.X:
         return problem
@@ -482,8 +473,7 @@ def problem_of_passes(problem: DirectionProblem) -> DirectionProblem | None:
         return replace(problem, root=root_of(A))
     W = np.zeros((len(used), len(values)))
     W[used] = Q / np.sqrt(values)
-    zeros = np.zeros(W.shape[1])
-    return replace(problem, X=problem.X.in_basis(W), a=zeros, c=zeros, basis=problem.scale[:, None] * W)
+    return in_basis(problem, W)
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:

@@ -229,10 +229,7 @@ def run(problem: cp.Problem, order: Order) -> Ran:
 
 
 def run_apart(problem: cp.Problem, order: Order) -> Ran:
-    """Solve in a process of its own, which is ended in time whatever it does.
-
-    Neither CVXPY's compilation nor a step of a solver can be interrupted otherwise.
-    """
+    """Solve in a process that is ended in time: CVXPY's compilation and a solver's step cannot be interrupted here."""
     worker, clock = Worker(), Clock(order.clock.remaining - WAY_BACK)
     call = Call(find_values, (problem, replace(order, clock=clock)))
     try:

@@ -75,14 +75,11 @@ class Iterate(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A warm start in the problem's coordinates: the factor at its best scale and the multiplier, or None for both.
-
-    ``point`` is the factor with its value, where that has been computed.
-    """
+    """A warm start in the problem's coordinates: the factor at its best scale and the multiplier, or None for both."""
 
     U: Factor | None = None
     C: Factor | None = None
-    point: Scaled | None = None
+    point: Scaled | None = None  # the factor with its value, where that has been computed
 
     @property
     def as_dense(self) -> tuple[Array | None, Array | None]:
@@ -110,8 +107,7 @@ class Stopping:
         *,
         rtol: float = 0.0,
     ) -> None:
-        positive(tol, "tol")
-        self.tol, self.rtol = tol, in_unit_interval(rtol, "rtol")
+        self.tol, self.rtol = positive(tol, "tol"), in_unit_interval(rtol, "rtol")
         self.max_iter = positive_int(max_iter, "max_iter")
         self.clock = Clock(None if time_limit is None else positive(time_limit, "time_limit"))
         self.callback, self.thread = callback, threading.get_ident()
@@ -122,7 +118,6 @@ class Stopping:
         self.count: Callable[[], int] = int  # rows that were read until now
 
     def is_met(self, lower: float, upper: float) -> bool:
-        """Whether a proved gap is within one of the tolerances."""
         return upper - lower <= max(self.tol, self.rtol * upper)
 
     @property
@@ -270,12 +265,11 @@ def with_linked_rows(F: Array, known: Array, groups: Groups, kept: npt.NDArray[n
     """Return the rows of F for all points: those of positive weight as they are, and of what they are linked with."""
     F = F.copy()
     F[kept] = known
-    places = np.flatnonzero(kept)
-    owners, first = np.unique(groups.owner[places], return_index=True)
-    rows = np.zeros((groups.n_groups, F.shape[1]))
-    rows[owners] = F[places[first]] * groups.sign[places[first]][:, None]
-    linked = np.isin(groups.owner, owners)
-    F[linked] = groups.spread(rows)[linked]
+    place = np.full(groups.n_groups, -1)  # of a point of positive weight in each group
+    place[groups.owner[kept]] = np.flatnonzero(kept)
+    at = place[groups.owner]
+    linked = at >= 0
+    F[linked] = F[at[linked]] * (groups.sign * groups.sign[at])[linked, None]
     return F
 
 
@@ -445,10 +439,7 @@ def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Factor | No
 
 
 def with_start(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
-    """Yield a warm start as it is, at no iterations, and then the iterates.
-
-    One with blocks is certified by the solver that takes them.
-    """
+    """Yield a warm start at no iterations, unless it has blocks: its solver certifies these; and then the iterates."""
     if start.U is not None and not is_sparse(start.U):
         yield Iterate(start.U, 0, Dual(C=start.C), start.point)
     yield from iterates

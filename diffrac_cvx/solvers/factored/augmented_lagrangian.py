@@ -105,10 +105,7 @@ class Lagrangian:
         return Point(unknown, value - sum(one.distance(C) for one, _, C in blocks), gradient)
 
     def update(self, at: Point) -> Point:
-        """Take the maximisers at a point for the multipliers; return the point's new value and gradient.
-
-        The products with X are not needed again.
-        """
+        """Take the maximisers at a point for the multipliers; return its value and gradient: no product with X."""
         value, changes = at.value, []
         for one, U, old in self.at(at.U):
             before, one.relative = one.distance(old), old
@@ -174,10 +171,7 @@ def spread_start(problem: DirectionProblem) -> Array:
 def iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
 ) -> Iterator[Iterate]:
-    """Yield a point and its multiplier every few rounds, until so many L-BFGS steps are done.
-
-    The memory of L-BFGS is kept when the multiplier changes.
-    """
+    """Yield a point and its multiplier every few rounds, for so many L-BFGS steps, whose memory is kept throughout."""
     unknowns, memory = suitable_factor(problem), Memory()
     lagrangian = one_block(unknowns, C)
     start = dense(problem.best_scale(unknowns.factor(spread_start(problem)) if U is None else U).U)

@@ -44,20 +44,17 @@ def many_rows(n: int, d: int) -> bool:
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
     """Yield the numbers of rows of the samples, in proportion to the entries of V; none is a large part of all rows."""
-    most = SAMPLES.rows_per_square * D**2
-    m = max(
-        SAMPLES.fewest, min(most, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap * n))) if has_l1 else most
-    )
+    m = SAMPLES.rows_per_square * D**2
+    if has_l1:
+        m = min(m, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap * n)))
+    m = max(SAMPLES.fewest, m)
     while m <= min(SAMPLES.largest_share * n, SAMPLES.most_entries / D):
         yield m
         m = int(SAMPLES.growth * m)
 
 
 def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> DirectionProblem | None:
-    """Return the problem on a sample with the gradient of all rows at the last pass; None where it is unbounded.
-
-    Its A is not that of the sample: it is given by a root.
-    """
+    """Return the problem on a sample, with an A that gives it the gradient of all rows at the last pass; or None."""
     if last is None:
         A = problem.A + sample.second_moment() - problem.X.second_moment()
     else:
@@ -174,7 +171,6 @@ def iterates(
 
 
 def propose(found: Pass, n_iter: int) -> Iterate:
-    """Return what a pass gives as what the solver proposes."""
     return Iterate(found.point.U, n_iter, Dual(C=found.C), found.point, found.bounds)
 
 
@@ -192,5 +188,4 @@ def wanted(last: Pass | None, tol: float) -> float:
 
 
 def start_from(problem: DirectionProblem, last: Pass | None) -> tuple[Array, Array | None]:
-    """Return the factor and the multiplier to start from."""
     return (spread_start(problem), None) if last is None else (grow(problem, last), last.C)

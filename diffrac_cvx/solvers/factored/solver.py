@@ -230,10 +230,7 @@ def is_in_vain(point: Iterate) -> bool:
 
 
 def as_one_block(turn: Turn) -> Way:
-    """Solve for V as one block: by passes, or on all coordinates.
-
-    It goes on from where the components ended.
-    """
+    """Solve for V as one block: by passes, or on all coordinates; it goes on from where the components ended."""
     problem, first, stopping, end = turn.problem, turn.first, turn.stopping, turn.end
     if (not turn.by_parts or not problem.has_l1) and problem.X.in_memory:
         yield from follow(turn, iterates_on_all(problem, first, turn))

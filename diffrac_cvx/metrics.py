@@ -11,8 +11,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array, as_data, as_labels, as_matrix, in_unit_interval
 from diffrac_cvx.points.label_factors import FactorTable
-from diffrac_cvx.points.linear_algebra import column_basis, leading_right_vectors, standardise
-from diffrac_cvx.points.weights import mean_of, weigh_rows
+from diffrac_cvx.points.linear_algebra import column_basis, leading_right_vectors, mean_of, standardise, weigh_rows
 
 DENSE = 200  # rows or columns of a factor from which on two eigenvalues are computed, and not all singular values
 

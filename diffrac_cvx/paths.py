@@ -16,10 +16,11 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
 from diffrac_cvx.points.checks import Array, as_data, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import as_points, weighted_points
+from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.proved_numbers import width_of
 from diffrac_cvx.problem.result import Result, Status

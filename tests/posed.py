@@ -3,12 +3,18 @@
 import numpy as np
 
 from diffrac_cvx.certificates import values
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
+from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import misfits, row_norms
-from diffrac_cvx.points.reading import centred_points
 from diffrac_cvx.problem import direction_problem as problems
 from diffrac_cvx.rounding import directions
 from diffrac_cvx.solvers import stopping
+
+
+def centred_points(X, shares=None):
+    """Return points that are centred already, an array or not; those of an array may have shares."""
+    return X if isinstance(X, Points) else array_points(X, shares)
 
 
 def direction_problem(X, nu, penalty, shares=None):

@@ -16,13 +16,21 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.time_budget import seconds_left
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.points.changes import require_file
-from diffrac_cvx.points.checks import Array, one_of, positive, positive_int
-from diffrac_cvx.points.chunks import is_chunked, with_known_shape
-from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one
+from diffrac_cvx.points.checks import (
+    Array,
+    PointWeights,
+    as_data,
+    one_of,
+    points_with_weight,
+    positive,
+    positive_int,
+    require_file,
+)
+from diffrac_cvx.points.chunks import is_chunked, known_shape
+from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.reading import as_points, table_times, weighted_points
-from diffrac_cvx.points.weights import PointWeights, as_weighted_data, mean_of, points_with_weight
+from diffrac_cvx.points.reading import as_points, table_times
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.proved_numbers import format_upper
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
@@ -56,7 +64,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
         if not is_chunked(X) and not isinstance(X, np.memmap):
             return validate_data(self, X, reset=reset, **INPUT, **options)
-        X = with_known_shape(X) if is_chunked(X) else require_file(X)
+        X = require_file(known_shape(X))
         _check_n_features(self, X, reset=reset)
         if reset:
             _check_feature_names(self, X, reset=True)
@@ -82,7 +90,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             by_rows = isinstance(X, np.memmap)
             points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=warn, depth=depth + 1)
         else:
-            points = weighted_points(as_weighted_data(X, weights, warn=warn, depth=depth + 1), weights, links)
+            points = weighted_points(as_data(X, weights, warn=warn, depth=depth + 1), weights, links)
         unit = inverse_or_one(np.sqrt(points.mean_squares())) if self.standardize else np.ones(X.shape[1])
         mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.taken
         return ScaledTable(points.scaled(unit), mean, unit)

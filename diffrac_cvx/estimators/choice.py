@@ -11,10 +11,10 @@ import numpy.typing as npt
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.metrics import eigenvalue_ratio
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, as_data, every_point
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.linear_algebra import mean_of, shares_within, weigh_rows
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.weights import as_weighted_data, every_point, mean_of, shares_within, weigh_rows
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
@@ -139,7 +139,7 @@ def judge_half(
     """Split half of the points at each setting and predict the others; fewer entries where the time is over."""
     kept, left_out = (X.array()[part] for part in half)
     inside, outside = (shares_within(X.shares, part) for part in half)
-    points = array_points(as_weighted_data(kept, every_point(inside), warn=False), inside)
+    points = array_points(as_data(kept, every_point(inside), warn=False), inside)
     left_out = left_out - mean_of(kept, inside)
     found = []
     for entry in entries:

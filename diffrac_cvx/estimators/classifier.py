@@ -13,17 +13,12 @@ from diffrac_cvx.certificates import certify_clusters
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds
 from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
-from diffrac_cvx.points.checks import Array, nonnegative, one_of
+from diffrac_cvx.points.checks import Array, as_data, as_weights, every_point, nonnegative, one_of, points_with_weight
+from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import table_array, weighted_points
-from diffrac_cvx.points.weights import (
-    as_weighted_data,
-    as_weights,
-    every_point,
-    mean_of,
-    points_with_weight,
-)
+from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import Clusters, classify_together
@@ -214,7 +209,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         else:
             links = Links(groups=classes)
         weights = every_point(shares)
-        points = weighted_points(as_weighted_data(X.array(), weights, warn=False), weights, links)
+        points = weighted_points(as_data(X.array(), weights, warn=False), weights, links)
         result = self._relax(points, "low_rank", seconds_left())
         a, c = self._penalty.weights(X.shape[1])
         if len(self.classes_) == 2:

@@ -14,13 +14,20 @@ from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, as_seconds, choose_seed, require_flag
 from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
-from diffrac_cvx.points.checks import Array, one_of, positive_int
+from diffrac_cvx.points.checks import (
+    Array,
+    PointWeights,
+    as_weights,
+    every_point,
+    one_of,
+    points_with_weight,
+    positive_int,
+)
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.points.weights import PointWeights, as_weights, every_point, points_with_weight
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.rounding.caveats import find_reservations

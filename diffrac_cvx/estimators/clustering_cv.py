@@ -25,10 +25,18 @@ from diffrac_cvx.estimators.choice import (
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
 from diffrac_cvx.machine.time_budget import Clock, spend, within
-from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, one_of, positive, positive_int
+from diffrac_cvx.points.checks import (
+    Array,
+    PointWeights,
+    as_weights,
+    in_unit_interval,
+    nonnegative,
+    one_of,
+    positive,
+    positive_int,
+)
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.points.weights import PointWeights, as_weights
 from diffrac_cvx.problem.penalty import suggested_lam
 
 LAMS, RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)

@@ -22,19 +22,14 @@ def require_memory(bytes_needed: float, what: str, instead: str, limit: float | 
 
 def available_memory() -> float:
     """Return the free memory of the machine in bytes, or the rest of the control group's limit if that is less."""
-    try:
-        with open("/proc/meminfo") as lines:
-            free = next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        try:
-            free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-        except (AttributeError, OSError, ValueError):
-            free = 4e9
-    try:
-        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
-            free = min(free, float(most.read()) - float(used.read()))
-    except (OSError, ValueError):
-        pass
+    free = 4e9
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        free = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(OSError, StopIteration, ValueError), open("/proc/meminfo") as lines:
+        free = next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    group = "/sys/fs/cgroup/memory"
+    with contextlib.suppress(OSError, ValueError), open(f"{group}.max") as most, open(f"{group}.current") as used:
+        free = min(free, float(most.read()) - float(used.read()))
     return free
 
 

@@ -96,7 +96,6 @@ Message = Start | Report | Answer
 
 
 def never() -> bool:
-    """Do not stop."""
     return False
 
 

@@ -51,15 +51,24 @@ def within(seconds: float | None) -> Budget | None:
     """Return the budget of a call that has so many seconds in all: nothing is raised, what can end early does."""
     if seconds is None:
         return current.get()
-    end, outer = time.perf_counter() + seconds, current.get()
-    return Budget(lambda: min(end - time.perf_counter(), np.inf if outer is None else outer.left()))
+    clock, outer = Clock(seconds), current.get()
+    return Budget(lambda: min(clock.remaining, np.inf if outer is None else outer.left()))
 
 
 class Clock:
-    """Seconds left of a limit on several computations together, by the wall clock, which all processes share."""
+    """Seconds since it was made, and those left of a limit, by the wall clock, which all processes share."""
 
-    def __init__(self, seconds: float | None) -> None:
-        self.end = None if seconds is None else time.time() + seconds
+    def __init__(self, limit: float | None) -> None:
+        self.start, self.limit = time.time(), np.inf if limit is None else limit
+
+    @property
+    def seconds(self) -> float:
+        return time.time() - self.start
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, infinite without a limit; negative after it."""
+        return self.limit - self.seconds
 
     @property
     def left(self) -> float | None:
@@ -68,8 +77,7 @@ class Clock:
 
     @property
     def is_over(self) -> bool:
-        """Whether the limit is reached."""
-        return self.end is not None and time.time() >= self.end
+        return self.remaining <= 0.0
 
     @property
     def budget(self) -> Budget | None:
@@ -78,7 +86,7 @@ class Clock:
 
     def share(self, parts: int) -> float | None:
         """Return an equal share of the seconds left for each of some parts, None without a limit; never 0."""
-        return None if self.end is None else max((self.end - time.time()) / parts, SHORTEST)
+        return None if np.isinf(self.limit) else max(self.remaining / parts, SHORTEST)
 
 
 def seconds_left() -> float | None:

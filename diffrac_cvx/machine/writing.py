@@ -64,10 +64,7 @@ def write_rows(file: TextIO, head: Sequence[str], rows: Iterable[Sequence[Any]])
 
 
 def as_text(value: Any) -> Any:
-    """Return a value for a cell: text that would begin a formula after an apostrophe, all else as it is.
-
-    Text that is a number, such as the label "-1", stays as it is.
-    """
+    """Return a value for a cell: text that would begin a formula, unless a number as "-1" is, after an apostrophe."""
     if isinstance(value, str) and FORMULA.match(value) and not NUMBER.fullmatch(value):
         return f"'{value}"
     return value

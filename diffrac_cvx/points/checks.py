@@ -1,17 +1,22 @@
 """Checks of what users pass in: they return a copy, or raise an error that says what to do instead."""
 
+import math
+import mmap
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.points.changes import require_file
 
 Array = npt.NDArray[np.float64]
+Table = TypeVar("Table", bound=npt.NDArray[Any])
+
+SMALLEST = 1e-100  # of the largest weight: squares of what is smaller leave the range of doubles
 
 
 def as_matrix(X: npt.ArrayLike, name: str = "X") -> Array:
@@ -66,6 +71,29 @@ def require_table(X: Any, name: str = "X", kinds: str = "biuf", remedy: str = ""
         raise DataError(f"{name} is empty, its shape is {X.shape}; at least two rows and one column are needed")
 
 
+def require_file(table: Any, name: str = "X") -> Any:
+    """Return a table; raise DataError where it is, or views, a memory map longer than its file.
+
+    To read it would give zeros, or end the process.  So would a file that is cut off between this look and the reading,
+    which therefore follows at once, a block of rows at a time.
+    """
+    file: Any = table
+    while isinstance(file, np.ndarray) and getattr(file, "_mmap", None) is None:
+        file = file.base
+    if not hasattr(file, "_mmap"):
+        return table
+    needed = file.offset - file.offset % mmap.ALLOCATIONGRANULARITY + len(file._mmap)
+    try:
+        size = file._mmap.size()  # of the file itself, whatever its name stands for now
+    except (OSError, ValueError):
+        return table
+    if size < needed:
+        raise DataError(
+            f"{name} is a map of {file.filename}, which has {size} bytes where {needed} are needed: it was cut off"
+        )
+    return table
+
+
 def require_finite(matrix: Array, name: str) -> None:
     """Raise DataError naming the first entry that is NaN or infinite."""
     bad = np.argwhere(~np.isfinite(matrix))
@@ -80,32 +108,91 @@ def not_finite(name: str, value: float, place: tuple[int, ...], count: int) -> D
     return DataError(f"{name} is {value} at {where}{more}, counting from 0; drop or impute such entries")
 
 
-def as_data(
-    X: npt.ArrayLike,
-    *,
-    kept: npt.NDArray[np.bool_] | None = None,
-    shares: Array | None = None,
-    warn: bool = True,
-    depth: int = 4,
-) -> Array:
+@dataclass(frozen=True, eq=False)
+class PointWeights:
+    """Weights of n points, of which m have a positive one."""
+
+    kept: npt.NDArray[np.bool_]  # the points of positive weight, (n,)
+    shares: Array | None  # p_i = w_i / sum w of these points, (m,); None where all are equal
+
+    @property
+    def has_zeros(self) -> bool:
+        """Whether points are left out."""
+        return not self.kept.all()
+
+
+def as_weights(sample_weight: npt.ArrayLike | None, n: int, least: int = 2) -> PointWeights | None:
+    """Return checked weights of n points, at least so many positive; None where there are none, or all are equal."""
+    if sample_weight is None:
+        return None
+    raw = np.asarray(sample_weight)
+    if raw.dtype.kind not in "biufO":
+        raise DataError(f"sample_weight has entries of type {raw.dtype}; weights must be real numbers")
+    try:
+        w = raw.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"sample_weight holds entries that are not real numbers ({error})") from None
+    if w.ndim != 1:
+        raise DataError(f"sample_weight has shape {w.shape}; pass a 1-d array, one weight for each of the {n} points")
+    if len(w) != n:
+        raise DataError(f"sample_weight has {len(w)} weights for {n} points")
+    require_finite(w, "sample_weight")
+    if np.any(w < 0.0):
+        i = int(np.argmax(w < 0.0))
+        raise DataError(f"sample_weight is {w[i]:g} at entry {i}, counting from 0; weights must not be negative")
+    kept = w > 0.0
+    if kept.sum() < least:
+        many = f"{kept.sum()} positive among {n} entries" if kept.any() else "only zeros"
+        raise DataError(f"sample_weight has {many}; at least {least} points need a positive weight")
+    if np.any(w[kept] < SMALLEST * w.max()):
+        tiny = list_some(kept & (w < SMALLEST * w.max()))
+        raise DataError(f"sample_weight is below {SMALLEST:g} of its largest entry at {tiny}; set such weights to 0")
+    positive = w[kept]
+    if positive.min() == positive.max():
+        return PointWeights(kept, None) if not kept.all() else None
+    positive = positive * 2.0 ** -float(np.frexp(positive.max())[1])  # exact, and its sum does not overflow
+    return PointWeights(kept, positive / math.fsum(positive))
+
+
+def weights_for(X: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> PointWeights | None:
+    """Return checked weights of the rows of a table; None where there are none, or all are equal."""
+    return None if sample_weight is None else as_weights(sample_weight, len(as_table(X)))
+
+
+def every_point(shares: Array | None) -> PointWeights | None:
+    """Return the weights of points that all have a positive one, from their shares."""
+    return None if shares is None else PointWeights(np.ones(len(shares), dtype=bool), shares)
+
+
+def points_with_weight(X: Table, weights: PointWeights | None) -> Table:
+    """Return the rows of positive weight, shape (m, ...)."""
+    return X if weights is None or not weights.has_zeros else cast(Table, X[weights.kept])
+
+
+def as_data(X: npt.ArrayLike, weights: PointWeights | None = None, *, warn: bool = True, depth: int = 4) -> Array:
     """Return the (n, d) data matrix, centred, n >= 2; columns constant up to rounding become exactly zero.
 
-    Where points have weights, the mean is that of those kept, with their shares.  Warnings point at the user's line,
-    ``depth`` calls up.
+    Where points have weights, the mean is weighted; those of weight 0 are centred by it too.  Warnings point at the
+    user's line, ``depth`` calls up.
     """
     data = as_matrix(X)
-    if len(data) < 2:
-        raise DataError("X has one row; clustering needs at least two points")
+    require_two(len(data))
     require_moderate(np.abs(data).max(axis=0))
-    used = data if kept is None else data[kept]
+    used = data if weights is None else data[weights.kept]
     largest = np.abs(used).max(axis=0)
     for _ in range(2):
-        data -= used.mean(axis=0) if shares is None else shares @ used
-        used = data if kept is None else data[kept]
+        data -= used.mean(axis=0) if weights is None or weights.shares is None else weights.shares @ used
+        used = data if weights is None else data[weights.kept]
     constant = find_constant(np.abs(used).max(axis=0), largest, len(used))
     data[:, constant] = 0.0
     warn_constant(constant, warn, depth + 1)
     return data
+
+
+def require_two(n: int) -> None:
+    """Raise DataError where there are fewer than two points."""
+    if n < 2:
+        raise DataError("X has one row; clustering needs at least two points")
 
 
 def require_moderate(largest: Array) -> None:
@@ -181,7 +268,6 @@ def as_scalar(value: Any, name: str) -> float:
 
 
 def in_unit_interval(value: Any, name: str) -> float:
-    """Return a parameter of [0, 1] as a float."""
     number = as_scalar(value, name)
     if not 0.0 <= number <= 1.0:
         raise ParameterError(f"{name} = {number:g} is outside [0, 1]")
@@ -189,7 +275,6 @@ def in_unit_interval(value: Any, name: str) -> float:
 
 
 def positive(value: Any, name: str) -> float:
-    """Return a parameter that must be > 0 as a float."""
     number = as_scalar(value, name)
     if number <= 0.0:
         raise ParameterError(f"{name} = {number:g} must be greater than 0")
@@ -197,7 +282,6 @@ def positive(value: Any, name: str) -> float:
 
 
 def nonnegative(value: Any, name: str) -> float:
-    """Return a parameter that must be >= 0 as a float."""
     number = as_scalar(value, name)
     if number < 0.0:
         raise ParameterError(f"{name} = {number:g} must not be negative")
@@ -205,7 +289,6 @@ def nonnegative(value: Any, name: str) -> float:
 
 
 def positive_int(value: Any, name: str) -> int:
-    """Return a parameter that must be a whole number >= 1 as an int."""
     number = as_scalar(value, name)
     if number != int(number) or number < 1:
         raise ParameterError(f"{name} = {value!r} must be a whole number, at least 1")

@@ -14,9 +14,11 @@ import numpy.typing as npt
 import scipy.sparse
 
 from diffrac_cvx.errors import DataError, LostError, ParameterError, ResourceError
-from diffrac_cvx.points.changes import ChunkMark, changed_rows
-from diffrac_cvx.points.checks import require_table
+from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.points.checks import Array, require_table
 
+DOUBLE = float(np.finfo(float).eps)
+HIGH = 2000  # rows of a chunk that are added at a time
 PATIENCE = 0.2  # seconds between looks at the cluster
 SILENCE = 20.0  # seconds for which the scheduler may be out of reach
 MISSING = "a dask array needs dask: pip install 'diffrac-cvx[scale]'"
@@ -24,7 +26,6 @@ READERS = 2  # chunks that are read at the same time where there is no cluster
 
 LOST = {"KilledWorker", "CancelledError", "FutureCancelledError", "FuturesCancelledError", "CommClosedError"}
 
-Poll = Callable[[], None]
 Indices = npt.NDArray[np.intp]
 
 
@@ -33,12 +34,58 @@ def is_chunked(X: object) -> bool:
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
+class ChunkMark(NamedTuple):
+    """Weighted sums of the columns of a chunk, and the norms of the columns.
+
+    A chunk is computed whenever it is read, perhaps on another machine: it is the same where the sums differ by no more
+    than rounding in the type of its entries.
+    """
+
+    sums: Array  # over its rows, with weights that alternate, (d,)
+    norms: Array  # (d,), to which the rounding of the sums is in proportion
+    eps: float  # the distance of 1 to the next number of the type
+
+    def agrees_with(self, table: Any) -> bool:
+        """Whether a chunk that was read again is the same."""
+        off = np.abs(weighted_sums(table) - self.sums)
+        return bool(np.all(off <= max(32.0 * self.eps, 256.0 * DOUBLE) * self.norms))
+
+
+def mark_chunk(table: Any) -> ChunkMark:
+    """Return what tells whether a chunk is the same when it is read again."""
+    if hasattr(table, "toarray"):
+        squares = table.astype(np.float64).power(2).sum(axis=0)
+    else:
+        parts = (np.asarray(table[i : i + HIGH], dtype=np.float64) for i in range(0, len(table), HIGH))
+        squares = sum(np.einsum("ij,ij->j", part, part) for part in parts)
+    eps = float(np.finfo(table.dtype).eps) if table.dtype.kind == "f" else 0.0
+    return ChunkMark(weighted_sums(table), np.sqrt(np.asarray(squares)).ravel(), eps)
+
+
+def weighted_sums(table: Any) -> Array:
+    """Return the sums of the columns with weights sin(1), sin(2), ...: rows that change places change them."""
+    n, d = table.shape
+    weights = np.sin(np.arange(1.0, n + 1.0))
+    if scipy.sparse.issparse(table):
+        return np.asarray(weights @ table)
+    total = np.zeros(d)
+    for i in range(0, n, HIGH):
+        total += weights[i : i + HIGH] @ np.asarray(table[i : i + HIGH], dtype=np.float64)
+    return total
+
+
+def changed_rows(first: int, stop: int) -> DataError:
+    return DataError(
+        f"X changed while it was read: rows {first} to {stop - 1} are not what they were when they were read first; "
+        "keep it as it is until all is computed"
+    )
+
+
 class Place(NamedTuple):
     """The first row of a chunk, its shape, and what it was when it was read first, where it was."""
 
     first: int
-    high: int
-    wide: int
+    shape: tuple[int, int]
     mark: ChunkMark | None
 
 
@@ -63,7 +110,7 @@ class Chunks:
     def place(self, number: int) -> Place:
         """Return where a chunk is, and what it has to be."""
         i, j = self.bounds[number]
-        return Place(i, j - i, self.shape[1], self.marks[number] if self.marks else None)
+        return Place(i, (j - i, self.shape[1]), self.marks[number] if self.marks else None)
 
     def tasks(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return the tasks for the workers of a cluster: ``function(chunk, common, own)`` for all chunks.
@@ -85,16 +132,14 @@ class Chunks:
                 found.append(run(block, self.place(number), function, shared, own[number]))
         return found
 
-    def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll) -> list[Any]:
+    def map_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> list[Any]:
         """Return ``function(chunk, common, own)`` for all chunks, in their order."""
         client = current_client()
         if client is not None:
-            return wait_for(client, client.compute(self.tasks(function, common, own)), poll)
-        return list(self.read_here(function, common, own, poll))
+            return wait_for(client, client.compute(self.tasks(function, common, own)))
+        return list(self.read_here(function, common, own))
 
-    def sum_parts(
-        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
-    ) -> tuple[Any, ...]:
+    def sum_parts(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return the sum of the tuples that `map_parts` gives; on a cluster the workers add, in pairs of pairs."""
         client = current_client()
         if client is not None:
@@ -104,20 +149,18 @@ class Chunks:
             while len(tasks) > 1:
                 odd = tasks[-1:] if len(tasks) % 2 else []
                 tasks = [join(*pair) for pair in zip(tasks[0::2], tasks[1::2], strict=False)] + odd
-            (found,) = wait_for(client, client.compute(tasks), poll)
+            (found,) = wait_for(client, client.compute(tasks))
             return tuple(found)
-        return reduce(add, self.read_here(function, common, own, poll))
+        return reduce(add, self.read_here(function, common, own))
 
-    def take(self, chosen: Indices, poll: Poll) -> Any:
+    def take(self, chosen: Indices) -> Any:
         """Return the chosen rows, which increase, as an array."""
         ends = np.searchsorted(chosen, [j for _, j in self.bounds])
         starts = np.concatenate([[0], ends[:-1]])
         own = [(chosen[a:b] - i,) for a, b, (i, _) in zip(starts, ends, self.bounds, strict=True)]
-        return join_rows(self.map_parts(pick, None, own, poll))
+        return join_rows(self.map_parts(pick, None, own))
 
-    def read_here(
-        self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]], poll: Poll
-    ) -> Iterator[Any]:
+    def read_here(self, function: Callable[..., Any], common: Any, own: list[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield ``function(chunk, common, own)`` for all chunks, in their order; a few are in memory at a time."""
         stopped = threading.Event()
 
@@ -140,8 +183,10 @@ class Chunks:
             pool.shutdown(wait=False, cancel_futures=True)  # a chunk that takes long does not hold who leaves
 
 
-def with_known_shape(X: Any) -> Any:
-    """Return a dask array or data frame as an array whose shape is known, reading it where it has to be."""
+def known_shape(X: Any) -> Any:
+    """Return a table as it is, but a dask collection as an array whose shape is known, read where it has to be."""
+    if not is_chunked(X):
+        return X
     try:
         import dask.array as da
     except ImportError:
@@ -160,7 +205,7 @@ def with_known_shape(X: Any) -> Any:
 
 def as_chunks(X: Any) -> Chunks:
     """Return a dask array or data frame as chunks of whole rows."""
-    array = with_known_shape(X)
+    array = known_shape(X)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
     ends = np.cumsum([0, *array.chunks[0]])
@@ -172,24 +217,23 @@ def as_chunks(X: Any) -> Chunks:
 
 def run_on_chunk(chunk: Any, place: Place, function: Callable[..., Any], common: Any, own: tuple[Any, ...]) -> Any:
     """Return what a function gives of a chunk, after a look at its shape, and whether it is what it was."""
-    first, high, wide, mark = place
+    first, shape, mark = place
     if np.ma.is_masked(chunk):
         raise DataError(f"the chunk of X from row {first} on has masked entries; drop or impute them")
     table: Any = scipy.sparse.csr_array(chunk) if hasattr(chunk, "toarray") else np.asarray(chunk)
-    if table.shape != (high, wide):
+    if table.shape != shape:
         raise DataError(
-            f"the chunk of X from row {first} on has shape {table.shape} in place of {(high, wide)}; "
+            f"the chunk of X from row {first} on has shape {table.shape} in place of {shape}; "
             "make the chunks as the array says that they are"
         )
     if table.dtype.kind not in "biuf":
         raise DataError(f"the chunk of X from row {first} on has entries of type {table.dtype}; encode them as numbers")
     if mark is not None and not mark.agrees_with(table):
-        raise changed_rows(first, first + high)
+        raise changed_rows(first, first + shape[0])
     return function(table, common, own)
 
 
 def pick(table: Any, common: None, own: tuple[Indices]) -> Any:  # noqa: ARG001  # nothing is common
-    """Return the chosen rows of a chunk."""
     return table[own[0]]
 
 
@@ -203,7 +247,6 @@ def join_rows(parts: list[Any]) -> Any:
 
 
 def add(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the sums of the entries of two tuples."""
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
@@ -222,7 +265,7 @@ def current_client() -> Any:
         return None
 
 
-def wait_for(client: Any, futures: list[Any], poll: Poll) -> list[Any]:
+def wait_for(client: Any, futures: list[Any]) -> list[Any]:
     """Return the results of futures; look at the limits and at the cluster while they are made."""
     try:
         silent = 0.0

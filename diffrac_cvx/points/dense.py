@@ -5,10 +5,10 @@ from typing import Self
 
 import numpy as np
 
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.checks import Array, PointWeights, points_with_weight
 from diffrac_cvx.points.factors import Factor, products
 from diffrac_cvx.points.linear_algebra import row_blocks, times
-from diffrac_cvx.points.links import Groups
+from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.points import Chosen, Columns, Indices, Points
 from diffrac_cvx.points.proved_sums import RoundedFactor, bounds_of_groups, row_norms
 
@@ -49,9 +49,6 @@ class DensePoints(Columns):
     def columns(self, chosen: Chosen) -> Self:
         """Return some of the columns; a range of them is a view."""
         return self.like(self.table[:, chosen])
-
-    def dense_columns(self, chosen: Chosen) -> Array:
-        return np.asarray(self.table[:, chosen])
 
     def rows(self, chosen: Chosen) -> Self:
         """Return some of the rows, with equal shares."""
@@ -133,3 +130,12 @@ class DensePoints(Columns):
 def array_points(table: Array, shares: Array | None = None, groups: Groups | None = None) -> Columns:
     """Return the rows of an array, (n, D), as points, not copied; they may have shares, (n,) of sum 1, and links."""
     return DensePoints(table, shares, groups)
+
+
+def weighted_points(data: Array, weights: PointWeights | None, links: Links | None = None) -> Columns:
+    """Return the points of positive weight of centred data, with their shares and links."""
+    groups = None
+    if links is not None:
+        groups = links.groups_of(len(data))
+        groups = groups if weights is None else groups.within(weights.kept)
+    return DensePoints(points_with_weight(data, weights), None if weights is None else weights.shares, groups)

@@ -21,17 +21,14 @@ ROWS = 512  # of UU' that are made at a time
 
 
 def is_sparse(U: object) -> "TypeIs[Sparse]":
-    """Whether a factor is sparse."""
     return bool(scipy.sparse.issparse(U))
 
 
 def as_sparse(U: Factor) -> Sparse:
-    """Return a factor as a sparse array."""
     return U if is_sparse(U) else scipy.sparse.csc_array(U)
 
 
 def dense(U: Factor) -> Array:
-    """Return a factor as a dense array."""
     return np.asarray(U.toarray() if is_sparse(U) else U)
 
 

@@ -4,13 +4,12 @@ from abc import ABC, abstractmethod
 from functools import cached_property, partial
 
 import numpy as np
-import scipy.sparse.linalg
 
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense, order_columns
-from diffrac_cvx.points.linear_algebra import inverse_or_one, unit_rows
+from diffrac_cvx.points.linear_algebra import inverse_or_one, lanczos, unit_rows
 from diffrac_cvx.points.points import Columns, Points
 
 DENSE = 400  # columns from which on a few eigenvectors are computed, and not all
@@ -18,10 +17,7 @@ FEWER = "the roundings take F without making it: pass them the result's `factor`
 
 
 class FactorTable(ABC):
-    """A factor F, shape (n, r), of which sums over the rows and products with small matrices can be asked for.
-
-    What its methods give is said here, for all forms of it.
-    """
+    """A factor F, (n, r), of which sums over the rows and products with small matrices can be had, in all its forms."""
 
     shape: tuple[int, int]
 
@@ -143,9 +139,7 @@ class SparseLabelsFactor(FactorTable):
             w = w.ravel()
             return self.products_with(self.times(w)) / len(self) - mean * float(mean @ w)
 
-        operator = scipy.sparse.linalg.LinearOperator((r, r), matvec=apply, dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(r)
-        values, vectors = scipy.sparse.linalg.eigsh(operator, k=k, which="LA", v0=start)
+        values, vectors = lanczos(apply, r, k, "LA", tol=0.0)
         return values[::-1], np.asarray(vectors[:, ::-1].T)
 
 
@@ -156,10 +150,8 @@ def sums_of_unit_rows(XU: Array) -> tuple[Array, Array]:
 
 
 def unit_rows_times(W: Array, XU: Array) -> Array:
-    """Return the rows at unit norm times W."""
     return unit_rows(XU) @ W
 
 
 def products_of_unit_rows(XU: Array, y: Array) -> tuple[Array]:
-    """Return the sum of the rows at unit norm times y_i."""
     return (unit_rows(XU).T @ y,)

@@ -1,8 +1,9 @@
 """Linear algebra that the rest of the package uses."""
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,6 @@ import scipy.sparse.linalg
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.time_budget import is_late, poll
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.weights import mean_of
 
 BLOCK = 2000  # rows at a time, so that what is computed from them stays in the cache
 RANK = 8.0  # times the size and the precision: singular values below, over the largest, are zero
@@ -55,7 +55,6 @@ def row_products(X: Array, Y: Array) -> Array:
 
 
 def symmetric(M: Array) -> Array:
-    """Return the symmetric part of a square matrix."""
     return (M + M.T) / 2
 
 
@@ -426,6 +425,29 @@ def power_of_two(x: Array) -> Array:
     return np.asarray(np.exp2(np.round(np.log2(x))))
 
 
+def mean_of(values: Array, shares: Array | None) -> Array:
+    """Return sum_i p_i values_i, over the first axis; the plain mean where the shares are None."""
+    return np.asarray(values.mean(axis=0) if shares is None else shares @ values)
+
+
+def sum_of_weights(mask: npt.NDArray[np.bool_], shares: Array | None) -> float:
+    """Return m times the shares of the points where a mask is true: their number, where all weights are equal."""
+    return float(mask.sum() if shares is None else len(mask) * (shares @ mask))
+
+
+def weigh_rows(X: Array, shares: Array | None) -> Array:
+    """Return the rows times s_i = sqrt(m p_i), in whose squares means are weighted; X where the shares are None."""
+    if shares is None:
+        return X
+    s = np.sqrt(len(shares) * shares)
+    return np.asarray(X * (s if X.ndim == 1 else s[:, None]))
+
+
+def shares_within(shares: Array | None, chosen: npt.NDArray[Any]) -> Array | None:
+    """Return the shares of some points, by a mask or their numbers, of the total of these."""
+    return None if shares is None else shares[chosen] / math.fsum(shares[chosen])
+
+
 class Standardised(NamedTuple):
     """Columns of mean 0 and variance 1, X = (what was given - mean) * unit, each shape (d,) but X (n, d)."""
 
@@ -434,15 +456,12 @@ class Standardised(NamedTuple):
     unit: Array
 
 
-def standardise(X: Array, shares: Array | None = None) -> Standardised:
-    """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1.
-
-    Mean and variance are weighted where the rows have shares, (n,) of sum 1.
-    """
-    mean = mean_of(X, shares)
+def standardise(X: Array) -> Standardised:
+    """Centre the columns and scale them to unit variance; constant columns become 0, their unit is 1."""
+    mean = X.mean(axis=0)
     # The mean of a constant column is rounded: what is left after centring must not be taken for a feature.
     centred = np.where(X.min(axis=0) == X.max(axis=0), 0.0, X - mean)
-    unit = inverse_or_one(np.sqrt(mean_of(centred**2, shares)))
+    unit = inverse_or_one(np.sqrt(np.mean(centred**2, axis=0)))
     return Standardised(centred * unit, mean, unit)
 
 

@@ -18,25 +18,14 @@ UNKNOWN = 0.0  # label of a point of which nothing is known
 
 
 class Groups(NamedTuple):
-    """Points in groups with one free sign each.
+    """Points in groups with one free sign each."""
 
-    Attributes
-    ----------
-    owner : (n,) array of int
-        The group of each point, numbered from 0 by first point.
-    sign : (n,) array
-        Its sign in the group, +1 or -1: that of its known label, or +1 for the group's first point.
-    known : int
-        The group of the points whose labels are known; -1 without any.
-    """
-
-    owner: Indices
-    sign: Array
-    known: int
+    owner: Indices  # (n,), the group of each point, numbered from 0 by first point
+    sign: Array  # (n,), its sign in the group, +1 or -1: that of its known label, or +1 for the group's first point
+    known: int  # the group of the points whose labels are known; -1 without any
 
     @property
     def n_groups(self) -> int:
-        """How many groups there are."""
         return int(self.owner.max(initial=-1)) + 1
 
     @property
@@ -70,12 +59,11 @@ class Groups(NamedTuple):
         """Return rows for all points: those kept as they are known, and of what is linked with them; else as given."""
         values = values.copy()
         values[kept] = known
-        places = np.flatnonzero(kept)
-        owners, first = np.unique(self.owner[places], return_index=True)
-        rows = np.zeros((self.n_groups, values.shape[1]))
-        rows[owners] = values[places[first]] * self.sign[places[first]][:, None]
-        linked = np.isin(self.owner, owners)
-        values[linked] = self.spread(rows)[linked]
+        place = np.full(self.n_groups, -1)  # of a point kept in each group
+        place[self.owner[kept]] = np.flatnonzero(kept)
+        at = place[self.owner]
+        linked = at >= 0
+        values[linked] = values[at[linked]] * (self.sign * self.sign[at])[linked, None]
         return values
 
     def means(self, values: Array, shares: Array | None = None) -> tuple[Array, Array]:
@@ -237,7 +225,6 @@ def read_pairs(pairs: Iterable[Pair], name: str) -> Indices:
 
 
 def read_groups(groups: npt.ArrayLike) -> Indices:
-    """Return the number of each point's group."""
     given = np.asarray(groups)
     if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
         raise DataError("groups has to be one whole number for each point, -1 for a point on its own")

@@ -5,34 +5,33 @@ give is said here, and there only what is particular to it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.machine import time_budget
-from diffrac_cvx.points.blocks import (
-    add_blocks,
-    products_of_rows,
-    roots_and_pull,
-    squared_norms,
-    stack_blocks,
-    weighted_squares,
-)
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, order_columns, products
-from diffrac_cvx.points.linear_algebra import BLOCK, inverse_or_one, power_of_two, unit_rows
+from diffrac_cvx.points.linear_algebra import (
+    BLOCK,
+    inverse_or_one,
+    mean_of,
+    power_of_two,
+    row_products,
+    times,
+    unit_rows,
+)
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block, misfits, row_norms
-from diffrac_cvx.points.weights import mean_of
 
-Poll = Callable[[], None]
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.signedinteger[Any]]
 Chosen = Indices | Mask | slice
 LabelsFactor = Array | Callable[[], Array]  # a factor of the labels' matrix, or what makes it
+Values = TypeVar("Values", bound=npt.NDArray[Any])
 
 
 class Points(ABC):
@@ -107,10 +106,7 @@ class Points(ABC):
         return self
 
     def counted(self) -> "Points":
-        """Return the points times their counts, with equal shares: means of their norms are weighted.
-
-        Linked points are one row, their signed sum.
-        """
+        """Return the points times their counts, linked ones as a signed sum, with equal shares: for means of norms."""
         return self
 
     # Sums over rows, with equal weights
@@ -185,7 +181,7 @@ class Points(ABC):
         """Return the mean of values of the points over the first axis, weighted where points have shares."""
         return mean_of(values, self.shares)
 
-    def sums_at(self, U: Array, floors: Array, poll: Poll = time_budget.poll) -> "SumsAt":
+    def sums_at(self, U: Array, floors: Array) -> "SumsAt":
         """Return what a pass over all rows gives at a factor, for u = 1/sqrt(max(q, floor)) at several floors."""
         q, zero = self.energies(U), self.zero_rows()
         moments, inverses = [], []
@@ -196,7 +192,7 @@ class Points(ABC):
             inverses.append(float(np.sum(roots[~zero])))
         return SumsAt(np.stack(moments), np.array(inverses), float(np.sum(np.sqrt(q))), float(np.sum(q)))
 
-    def take(self, chosen: Indices, poll: Poll = time_budget.poll) -> Array:  # noqa: ARG002  # for what is read
+    def take(self, chosen: Indices) -> Array:
         """Return the rows chosen, in increasing order, as an array."""
         return self.in_columns().rows(chosen).array()
 
@@ -240,9 +236,8 @@ class Columns(Points):
     def columns(self, chosen: Chosen) -> Self:
         """Return some of the columns."""
 
-    @abstractmethod
     def dense_columns(self, chosen: Chosen) -> Array:
-        """Return some of the columns as an array."""
+        return self.columns(chosen).array()
 
     @abstractmethod
     def rows(self, chosen: Chosen) -> Self:
@@ -278,3 +273,76 @@ class Columns(Points):
 
         Given are these sums of the columns chosen, and the sum of the weights.
         """
+
+
+# Of rows that come a block at a time; the functions of a block are importable by the workers of a cluster
+
+
+def with_entries(blocks: Iterable[Array], aligned: tuple[Array, ...]) -> Iterator[tuple[Array, ...]]:
+    """Yield each block of rows with the entries, for its rows, of arrays that have one for each row."""
+    start = 0
+    for block in blocks:
+        yield block, *(values[start : start + len(block)] for values in aligned)
+        start += len(block)
+
+
+def stack_blocks(blocks: Iterable[Array], n: int, function: Callable[..., Values], *aligned: Array) -> Values:
+    """Return ``function(block, *aligned)`` of all blocks, of n rows, one below the other."""
+    stacked, start = np.empty(0), 0
+    for given in with_entries(blocks, aligned):
+        found = function(*given)
+        if start == 0:
+            stacked = np.empty((n, *found.shape[1:]), dtype=found.dtype)
+        stacked[start : start + len(found)] = found
+        start += len(found)
+    return cast(Values, stacked)
+
+
+def add_blocks(blocks: Iterable[Array], function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
+    """Return the sums of the tuples ``function(block, *aligned)`` of all blocks; there is at least one."""
+    sums: list[Any] = []
+    for given in with_entries(blocks, aligned):
+        found = function(*given)
+        sums = sums or [0.0] * len(found)
+        for i, value in enumerate(found):
+            sums[i] += value
+    return tuple(sums)
+
+
+def squared_norms(block: Array) -> Array:
+    return row_products(block, block)
+
+
+def are_zero(used: npt.NDArray[np.bool_], block: Array) -> npt.NDArray[np.bool_]:
+    """Return which rows are zero in the columns in use."""
+    return np.asarray(~block[:, used].any(axis=1))
+
+
+def norms_and_squares(block: Array) -> tuple[float, float]:
+    """Return the sums of the norms of the rows, and of their squares."""
+    squares = squared_norms(block)
+    return float(np.sqrt(squares).sum()), float(squares.sum())
+
+
+def squares_and_sum(block: Array) -> tuple[Array, Array]:
+    """Return the sums of x_i x_i' and of x_i."""
+    return block.T @ block, block.sum(axis=0)
+
+
+def weighted_squares(block: Array, u: Array) -> tuple[Array]:
+    """Return the sum of u_i x_i x_i'."""
+    return (times(block.T, u[:, None] * block),)
+
+
+def products_of_rows(block: Array, Y: Array) -> tuple[Array]:
+    """Return the sum of x_i y_i'."""
+    return (block.T @ Y,)
+
+
+def roots_and_pull(U: Array, block: Array) -> tuple[float, Array]:
+    """Return sum_i sqrt(q_i) and X' Diag(1/sqrt(q)) X U."""
+    XU = times(block, U)
+    roots = np.sqrt(row_products(XU, XU))
+    # At x_i'U = 0 the root has no gradient; 0 is in the limit of its subgradients along symmetric directions.
+    XU /= np.where(roots > 0.0, roots, 1.0)[:, None]
+    return float(roots.sum()), times(block.T, XU)

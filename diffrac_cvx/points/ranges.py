@@ -33,5 +33,4 @@ def in_range() -> Iterator[None]:
 
 
 def are_finite(*matrices: np.ndarray) -> bool:
-    """Whether all entries are finite numbers."""
     return all(bool(np.isfinite(matrix).all()) for matrix in matrices)

@@ -1,37 +1,83 @@
 """From what users pass to points: checked, centred, with the weights they have."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.errors import DataError
-from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.threads import allowed_threads, one_thread
-from diffrac_cvx.points.blocks import squares_and_sum
-from diffrac_cvx.points.changes import changed_rows, mark, mark_chunk, require_file
 from diffrac_cvx.points.checks import (
     Array,
+    PointWeights,
+    Table,
     as_data,
     as_sparse_table,
     as_table,
     find_constant,
     not_finite,
+    points_with_weight,
+    require_file,
     require_moderate,
+    require_two,
     warn_constant,
+    weights_for,
 )
-from diffrac_cvx.points.chunks import Chunks, as_chunks, is_chunked, with_known_shape
-from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.chunks import Chunks, as_chunks, is_chunked, mark_chunk
+from diffrac_cvx.points.dense import DensePoints, array_points, weighted_points
 from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.points.label_factors import FactorTable, StoredFactor
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, inverse_or_one, row_blocks, times, whitener_of_gram
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.points import Points, Poll
+from diffrac_cvx.points.points import Points, squares_and_sum
 from diffrac_cvx.points.sparse import SparseColumns, as_sparse_columns, rows_of
-from diffrac_cvx.points.streamed import StreamedRows, uncentred
-from diffrac_cvx.points.weights import PointWeights, Table, as_weighted_data, points_with_weight, shares_of, weights_for
+from diffrac_cvx.points.streamed import StreamedRows, mark, uncentred
+
+
+class Sample(NamedTuple):
+    """Points of positive weight, and all points."""
+
+    X: Points  # (m, d), centred by their weighted mean, with their shares and links
+    every: Points  # (n, d), those of weight 0 too
+    weights: PointWeights | None  # of all points
+
+    @property
+    def given(self) -> int:
+        """How many points there are with those of weight 0."""
+        return len(self.every)
+
+    def of_points(self, values: Table) -> Table:
+        """Return the values of the points of positive weight, from those of all."""
+        return points_with_weight(values, self.weights)
+
+
+def read_points(
+    X: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    links: Links | None = None,
+    are_many: Callable[[int, int], bool] | None = None,
+    by_columns: bool = False,
+    warn: bool = False,
+    depth: int = 4,
+) -> Sample:
+    """Return the points of positive weight of a table, checked and centred.
+
+    With weights or links it is an array; a sparse matrix or a dask array with links is made one.  Any other table is
+    read by `as_points`: by rows where its n points of d features ``are_many``, else by columns, if so asked.
+    """
+    weights = weights_for(X, sample_weight)
+    if weights is None and links is None:
+        shape = getattr(X, "shape", ())
+        many = are_many is not None and len(shape) == 2 and are_many(*shape)
+        points = as_points(X, by_rows=many, by_columns=by_columns and not many, warn=warn, depth=depth + 1)
+        return Sample(points, points, None)
+    if links is not None and (is_chunked(X) or hasattr(X, "toarray")):
+        X = table_array(X)
+    data = as_data(X, weights, warn=warn, depth=depth + 1)
+    return Sample(weighted_points(data, weights, links), array_points(data), weights)
 
 
 def as_points(
@@ -41,33 +87,27 @@ def as_points(
     by_columns: bool = False,
     warn: bool = True,
     depth: int = 4,
-    poll: Poll = time_budget.poll,
 ) -> Points:
     """Return data, checked and centred: an array as a copy, others as `StreamedRows` or, sparse, as `SparseColumns`.
 
     X is an (n, d) array, memory map, sparse matrix or dask array, or what this function returned.  With `by_rows` an
     array or a memory map is read by parts too, and not copied; with `by_columns` a sparse matrix is kept by columns.
-    Constant columns are warned of at the user's line, ``depth`` calls up.  While a table is read by parts, `poll` may
-    raise to leave.
+    Constant columns are warned of at the user's line, ``depth`` calls up.
     """
     if isinstance(X, SparseColumns) and not by_columns:
         return rows_of(X, X.used_columns().astype(np.float64))
-    if isinstance(X, DensePoints) and by_rows and X.shares is None:  # its array is read as a table of many rows
+    is_plain = isinstance(X, DensePoints) and X.shares is None and X.groups is None
+    if is_plain and by_rows:  # its array is read as a table of many rows
         X, warn = X.array(), False
     if isinstance(X, Points):
         return X
     if by_columns and hasattr(X, "toarray"):
         return as_sparse_columns(X, warn=warn, depth=depth + 1)
     if not (by_rows or is_chunked(X) or hasattr(X, "toarray")):
-        return DensePoints(as_data(X, warn=warn, depth=depth + 1))
+        return array_points(as_data(X, warn=warn, depth=depth + 1))
     threads = allowed_threads()
     with one_thread():
-        return as_rows(X, threads=threads, warn=warn, depth=depth + 1, poll=poll)
-
-
-def centred_points(X: Array | Points, shares: Array | None = None) -> Points:
-    """Return points that are centred already, as they are; those of an array may have shares."""
-    return X if isinstance(X, Points) else DensePoints(X, shares)
+        return as_rows(X, threads=threads, warn=warn, depth=depth + 1)
 
 
 def moment_of_products(X: Points, G: Factor) -> Array:
@@ -102,40 +142,30 @@ class Summary(NamedTuple):
     largest: Array
     total: Array
     marks: Any
+    bad: list[tuple[int, int, float, int]]  # row, column and value of a block's first entry not finite; and how many
 
 
-def part_summary(part: StreamedRows, poll: Poll) -> Summary:
-    """Return what the first reading of a part gives."""
+def part_summary(part: StreamedRows) -> Summary:
     d = part.table.shape[1]
-    found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {})
-    for start, block in part.given_blocks(poll) if len(part) else ():
+    found = Summary(np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d), {}, [])
+    for start, block in part.given_blocks() if len(part) else ():
         np.minimum(found.smallest, block.min(axis=0), out=found.smallest)
         np.maximum(found.largest, block.max(axis=0), out=found.largest)
         np.add(found.total, block.sum(axis=0, dtype=np.float64), out=found.total)
         found.marks[part.first + start] = mark(block)
+        if not (np.isfinite(found.smallest).all() and np.isfinite(found.largest).all()):
+            bad = np.argwhere(~np.isfinite(block))
+            if len(bad):
+                row, column = bad[0].tolist()
+                found.bad.append((start + row, column, float(block[row, column]), len(bad)))
     return found
 
 
-def chunk_summary(part: StreamedRows, poll: Poll) -> Summary:
-    """Return what the first reading of a chunk gives."""
-    return part_summary(part, poll)._replace(marks=mark_chunk(part.table))
+def chunk_summary(part: StreamedRows) -> Summary:
+    return part_summary(part)._replace(marks=mark_chunk(part.table))
 
 
-def part_not_finite(part: StreamedRows, poll: Poll) -> tuple[int, tuple[float, int, int] | None]:
-    """Return how many entries are not finite, and value, row and column of the first."""
-    count, first = 0, None
-    for start, block in part.given_blocks(poll):
-        bad = np.argwhere(~np.isfinite(block))
-        count += len(bad)
-        if len(bad) and first is None:
-            row, column = map(int, bad[0])
-            first = (float(block[row, column]), start + row, column)
-    return count, first
-
-
-def as_rows(
-    X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4, poll: Poll = time_budget.poll
-) -> StreamedRows:
+def as_rows(X: npt.ArrayLike, *, threads: int = 1, warn: bool = True, depth: int = 4) -> StreamedRows:
     """Return a table of many rows, checked and centred as by `as_data`; it is read twice.
 
     A numeric array is not copied, whatever its type; a sparse matrix is brought to rows, without duplicates.  What is
@@ -150,15 +180,16 @@ def as_rows(
         if isinstance(X, np.memmap) and table.dtype == X.dtype:
             table = X  # which knows its file
     n = table.shape[0]
-    if n < 2:
-        raise DataError("X has one row; clustering needs at least two points")
+    require_two(n)
     rows = uncentred(table, threads)
-    summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary, poll=poll)
+    summaries = rows.map_parts(chunk_summary if not rows.is_here else part_summary)
     smallest = np.min([found.smallest for found in summaries], axis=0)
     largest = np.max([found.largest for found in summaries], axis=0)
     total = np.sum([found.total for found in summaries], axis=0)
-    if not (np.isfinite(smallest).all() and np.isfinite(largest).all()):
-        raise first_not_finite(rows, poll)
+    bad = [(first, *entry) for (first, _), found in zip(rows.bounds(), summaries, strict=True) for entry in found.bad]
+    if bad:
+        first, row, column, value, _ = bad[0]
+        raise not_finite("X", value, (first + row, column), sum(count for *_, count in bad))
     size = np.maximum(np.abs(smallest), np.abs(largest))
     require_moderate(size)
     marks = [found.marks for found in summaries]
@@ -166,7 +197,7 @@ def as_rows(
         rows = replace(rows, table=replace(table, marks=tuple(marks)), mean=total / n)
     else:
         rows = replace(rows, marks={start: known for part in marks for start, known in part.items()}, mean=total / n)
-    gram, rest = (found / n for found in rows.add(StreamedRows.centred_blocks, squares_and_sum, poll=poll))
+    gram, rest = (found / n for found in rows.add(StreamedRows.centred_blocks, squares_and_sum))
     gram = gram - np.outer(rest, rest)
     # What is left is mostly the rounding of the mean; where it cannot be seen, it is not subtracted again.
     rest = np.where(np.abs(rest) <= 1e-14 * np.sqrt(np.diag(gram)), 0.0, rest)
@@ -176,61 +207,7 @@ def as_rows(
     return replace(rows, rest=rest, units=np.where(constant, 0.0, 1.0), gram=gram)
 
 
-def first_not_finite(rows: StreamedRows, poll: Poll) -> DataError:
-    """Return the error that names the first entry that is NaN or infinite."""
-    found = rows.map_parts(part_not_finite, poll=poll)
-    for (start, _), (_, first) in zip(rows.bounds(), found, strict=True):
-        if first is not None:
-            value, row, column = first
-            return not_finite("X", value, (start + row, column), sum(count for count, _ in found))
-    return changed_rows(0, len(rows))
-
-
-# Points with weights
-
-
-class Sample(NamedTuple):
-    """Points of positive weight."""
-
-    X: Points  # (m, d), centred by their weighted mean, with their shares
-    weights: PointWeights | None  # of all points
-    given: int  # how many points there are with those of weight 0
-
-    def of_points(self, values: Table) -> Table:
-        """Return the values of the points of positive weight, from those of all."""
-        return points_with_weight(values, self.weights)
-
-
-def read_points(
-    X: npt.ArrayLike, sample_weight: npt.ArrayLike | None, *, by_columns: bool = False, links: Links | None = None
-) -> Sample:
-    """Return the points of positive weight of a table, checked and centred, without warnings.
-
-    A table that is read by parts is kept as it is; a sparse one by columns, if so asked.
-    """
-    weights = weights_for(X, sample_weight)
-    if weights is None and links is None:
-        points = as_points(X, by_columns=by_columns, warn=False)
-        return Sample(points, None, len(points))
-    data = as_weighted_data(X, weights, warn=False)
-    return Sample(weighted_points(data, weights, links), weights, len(data))
-
-
-def weighted_points(data: Array, weights: PointWeights | None, links: Links | None = None) -> DensePoints:
-    """Return the points of positive weight of centred data, with their shares and links."""
-    groups = None
-    if links is not None:
-        groups = links.groups_of(len(data))
-        groups = groups if weights is None else groups.within(weights.kept)
-    return DensePoints(points_with_weight(data, weights), shares_of(weights), groups)
-
-
 # Tables as they are
-
-
-def known_shape(X: Any) -> Any:
-    """Return a table as it is, but a dask collection as an array whose shape is known."""
-    return with_known_shape(X) if is_chunked(X) else X
 
 
 def stored_factor(F: Any) -> FactorTable | None:

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import (
     Array,
     as_sparse_table,
     find_constant,
     not_finite,
     require_moderate,
+    require_two,
     warn_constant,
 )
 from diffrac_cvx.points.dense import DensePoints
@@ -50,7 +50,6 @@ class SparseColumns(Columns):
 
     @cached_property
     def sparse_rows(self) -> Sparse:
-        """S by rows."""
         return scipy.sparse.csr_array(self.S)
 
     @property
@@ -64,7 +63,6 @@ class SparseColumns(Columns):
         return np.asarray(self.S.toarray() + self.r)
 
     def by_rows(self) -> Points:
-        """Return it as rows that are read by parts, in the same coordinates."""
         return rows_of(self, np.ones(self.shape[1]))
 
     def in_columns(self) -> Self:
@@ -83,9 +81,6 @@ class SparseColumns(Columns):
 
     def columns(self, chosen: Chosen) -> Self:
         return type(self)(self.S[:, chosen], self.r[chosen])
-
-    def dense_columns(self, chosen: Chosen) -> Array:
-        return self.columns(chosen).array()
 
     def rows(self, chosen: Chosen) -> Self:
         return type(self)(self.sparse_rows[chosen], self.r)
@@ -125,7 +120,6 @@ class SparseColumns(Columns):
         return (block.array() for block in self.sparse_blocks())
 
     def sparse_blocks(self) -> list[Self]:
-        """Return it by blocks of rows."""
         return [self.rows(slice(start, start + BLOCK)) for start in range(0, len(self), BLOCK)]
 
     def roots_and_pull(self, U: Array) -> tuple[float, Array]:
@@ -187,10 +181,7 @@ class SparseColumns(Columns):
     # Sums with their error
 
     def terms(self, squares: Array, weight: float, chosen: Chosen = slice(None)) -> Array:
-        """Return a bound on what is added: the sparse matrix and its row are multiplied out.
-
-        (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2.
-        """
+        """Return the bound for a sparse matrix and its row, multiplied out: (|s| + |r|)^2 <= 2 (s + r)^2 + 8 r^2."""
         return np.asarray(2.0 * squares + 8.0 * weight * self.r[chosen] ** 2)
 
     def row_norms(self, units: Array) -> Array:
@@ -233,8 +224,7 @@ def as_sparse_columns(X: Any, *, warn: bool = True, depth: int = 4) -> SparseCol
     """Return a sparse matrix, checked and centred as by `as_data`; it is not made dense."""
     table = scipy.sparse.csc_array(as_sparse_table(X), dtype=np.float64)
     n, d = table.shape
-    if n < 2:
-        raise DataError("X has one row; clustering needs at least two points")
+    require_two(n)
     bad = ~np.isfinite(table.data)
     if bad.any():
         place = int(np.argmax(bad))

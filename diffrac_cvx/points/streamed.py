@@ -2,6 +2,7 @@
 
 import mmap
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
@@ -12,9 +13,20 @@ from typing import Any, Self, cast
 import numpy as np
 import scipy.sparse
 
-from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.points.blocks import (
+from diffrac_cvx.machine.time_budget import poll
+from diffrac_cvx.points.checks import Array, require_file
+from diffrac_cvx.points.chunks import Chunks, add, changed_rows, join_rows
+from diffrac_cvx.points.dense import DensePoints
+from diffrac_cvx.points.factors import Factor, dense
+from diffrac_cvx.points.label_factors import LabelsFactor
+from diffrac_cvx.points.linear_algebra import BLOCK, row_products
+from diffrac_cvx.points.points import (
+    Columns,
+    Indices,
+    Mask,
+    Points,
+    SumsAt,
     Values,
     add_blocks,
     are_zero,
@@ -25,18 +37,11 @@ from diffrac_cvx.points.blocks import (
     stack_blocks,
     weighted_squares,
 )
-from diffrac_cvx.points.changes import changed_rows, mark, require_file
-from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.chunks import Chunks, add, join_rows
-from diffrac_cvx.points.dense import DensePoints
-from diffrac_cvx.points.factors import Factor, dense
-from diffrac_cvx.points.label_factors import LabelsFactor
-from diffrac_cvx.points.linear_algebra import BLOCK, row_products
-from diffrac_cvx.points.points import Columns, Indices, Mask, Points, Poll, SumsAt
 from diffrac_cvx.points.points import LabelsFactor as MadeFactor
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block, misfit_of_block
 
 PATIENCE = 0.2  # seconds between looks at the clock while other threads read
+WORDS = 512  # of eight bytes, of which a mark is made, that are added at a time
 PICKED = 1000  # rows of a memory map that are picked at a time: each brings some pages of its own
 ENTRIES = 2_000_000  # of a block, where the table has many columns
 
@@ -48,7 +53,6 @@ class Meter:
         self.rows, self.lock = 0, threading.Lock()
 
     def add(self, rows: int) -> None:
-        """Count so many more."""
         with self.lock:
             self.rows += rows
 
@@ -56,7 +60,7 @@ class Meter:
         return Meter, ()  # whoever gets a copy counts its own
 
 
-Rows = Callable[["StreamedRows", Poll], Iterator[Array]]  # which rows of a part, by blocks
+Rows = Callable[["StreamedRows"], Iterator[Array]]  # which rows of a part, by blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +96,6 @@ class StreamedRows(Points):
 
     @property
     def is_here(self) -> bool:  # type: ignore[override]
-        """Whether the rows are not in the chunks of a dask array."""
         return not isinstance(self.table, Chunks)
 
     @property
@@ -101,7 +104,6 @@ class StreamedRows(Points):
 
     @property
     def rows_read(self) -> int:  # type: ignore[override]
-        """How many rows were read until now."""
         return self.meter.rows
 
     def fits(self, copies: float, available: float) -> bool:
@@ -111,47 +113,43 @@ class StreamedRows(Points):
 
     # Parts
 
-    def map_parts(self, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll) -> list[Any]:
-        """Return ``function(part, poll, *aligned)`` for all parts of the rows, in their order.
+    def map_parts(self, function: Callable[..., Any], *aligned: Array) -> list[Any]:
+        """Return ``function(part, *aligned)`` for all parts of the rows, in their order.
 
         The function is importable by the workers of a cluster; a part is `StreamedRows` of a table in memory.  Arrays
-        that are aligned have an entry for each row; those of the part are passed.  Where the table is here, `poll` is
-        called once per block of rows; it may raise to leave.
+        that are aligned have an entry for each row; those of the part are passed.
         """
         slices = self.cut(aligned)
         if isinstance(self.table, Chunks):
-            found = self.table.map_parts(run_part, (function, self.without_table), slices, poll)
+            found = self.table.map_parts(run_part, (function, self.without_table), slices)
             self.meter.add(len(self))
             return found
         parts = self.parts()
         if len(parts) == 1:
-            return [function(self, poll, *aligned)]
+            return [function(self, *aligned)]
         with ThreadPoolExecutor(len(parts)) as pool:
             tasks = [  # each with the caller's budget of time
-                pool.submit(copy_context().run, function, part, poll, *own)
-                for part, own in zip(parts, slices, strict=True)
+                pool.submit(copy_context().run, function, part, *own) for part, own in zip(parts, slices, strict=True)
             ]
             while wait(tasks, timeout=PATIENCE).not_done:
                 poll()
             return [task.result() for task in tasks]
 
-    def sum_parts(self, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll) -> Any:
+    def sum_parts(self, function: Callable[..., Any], *aligned: Array) -> Any:
         """Return the sum of the tuples of numbers or arrays that `map_parts` gives; it is made where the rows are."""
         if isinstance(self.table, Chunks):
-            found = self.table.sum_parts(run_part, (function, self.without_table), self.cut(aligned), poll)
+            found = self.table.sum_parts(run_part, (function, self.without_table), self.cut(aligned))
             self.meter.add(len(self))
             return found
-        return reduce(add, self.map_parts(function, *aligned, poll=poll))
+        return reduce(add, self.map_parts(function, *aligned))
 
     def stack(self, rows: Rows, function: Callable[..., Values], *aligned: Array) -> Values:
         """Return ``function(block, *aligned)`` of the blocks of all parts, one below the other."""
         return cast(Values, join_rows(self.map_parts(partial(stack_part, rows, function), *aligned)))
 
-    def add(
-        self, rows: Rows, function: Callable[..., Any], *aligned: Array, poll: Poll = time_budget.poll
-    ) -> tuple[Any, ...]:
+    def add(self, rows: Rows, function: Callable[..., Any], *aligned: Array) -> tuple[Any, ...]:
         """Return the sums of the tuples ``function(block, *aligned)`` of the blocks of all parts."""
-        return tuple(self.sum_parts(partial(add_part, rows, function), *aligned, poll=poll))
+        return tuple(self.sum_parts(partial(add_part, rows, function), *aligned))
 
     @property
     def without_table(self) -> "StreamedRows":
@@ -180,7 +178,7 @@ class StreamedRows(Points):
 
     # Blocks of a part, whose table is in memory or a memory map
 
-    def given_blocks(self, poll: Poll = time_budget.poll) -> Iterator[tuple[int, Any]]:
+    def given_blocks(self) -> Iterator[tuple[int, Any]]:
         """Yield the blocks of rows as they are in the table, copied, after the first row of each; one is overwritten.
 
         What is copied is compared with what was read first, so that all that is computed is of the same data.
@@ -204,7 +202,7 @@ class StreamedRows(Points):
             yield start, block
             release(self.table, start, start + len(block))
 
-    def centred_blocks(self, poll: Poll = time_budget.poll) -> Iterator[Array]:
+    def centred_blocks(self) -> Iterator[Array]:
         """Yield the centred columns and, where there is an offset, ones, by blocks of rows; a block is overwritten.
 
         The matrix is these times ``transform``.
@@ -212,7 +210,7 @@ class StreamedRows(Points):
         n, d = self.table.shape
         buffer = np.ones((min(self.block, n), d + int(self.offset > 0.0)))
         again = bool(self.rest.any())
-        for _, given in self.given_blocks(poll):
+        for _, given in self.given_blocks():
             block = buffer[: len(given)]
             features = block[:, :d]
             features[...] = given  # nearly twice as quick, of single precision, as the difference of two types
@@ -237,17 +235,17 @@ class StreamedRows(Points):
         factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
         return np.diag(factors) if self.basis is None else factors[:, None] * self.basis
 
-    def row_blocks(self, poll: Poll = time_budget.poll) -> Iterator[Array]:
+    def row_blocks(self) -> Iterator[Array]:
         factors = np.append(self.units, self.offset) if self.offset > 0.0 else self.units
-        for block in self.centred_blocks(poll):
+        for block in self.centred_blocks():
             scaled = block * factors
             yield scaled if self.basis is None else scaled @ self.basis
 
     # What is computed of all rows
 
-    def take(self, chosen: Indices, poll: Poll = time_budget.poll) -> Array:
+    def take(self, chosen: Indices) -> Array:
         if isinstance(self.table, Chunks):
-            picked = self.table.take(chosen, poll)
+            picked = self.table.take(chosen)
             self.meter.add(len(self))
         else:
             picked = pick_rows(self.table, chosen)
@@ -319,7 +317,7 @@ class StreamedRows(Points):
         total, pull = self.add_centred(partial(roots_and_pull, T @ U))
         return total, np.asarray(T.T @ pull)
 
-    def sums_at(self, U: Array, floors: Array, poll: Poll = time_budget.poll) -> SumsAt:
+    def sums_at(self, U: Array, floors: Array) -> SumsAt:
         """Return what one pass over all rows gives.
 
         Parts of the rows are read by threads of their own, each with products of one thread: that is quicker by nearly
@@ -327,7 +325,7 @@ class StreamedRows(Points):
         much where another process has the core.
         """
         T = self.transform
-        sums = SumsAt(*self.in_centred.sum_parts(partial(part_sums_at, TU=T @ U, floors=floors), poll=poll))
+        sums = SumsAt(*self.in_centred.sum_parts(partial(part_sums_at, TU=T @ U, floors=floors)))
         return sums._replace(moments=np.stack([T.T @ M @ T for M in sums.moments]))
 
     def mean_squares(self) -> Array:
@@ -351,7 +349,6 @@ class StreamedRows(Points):
         return self.in_centred.stack(StreamedRows.centred_blocks, partial(are_zero, self.units > 0.0))
 
     def used_columns(self) -> Mask:
-        """Return which columns are not constant."""
         return np.asarray(self.units > 0.0)
 
     def array(self) -> Array:
@@ -371,32 +368,27 @@ def run_part(table: Any, task: tuple[Callable[..., Any], StreamedRows], aligned:
     """Return what a function gives of a part, on a worker; the linear algebra has one thread."""
     function, frame = task
     with one_thread():
-        return function(replace(frame, table=table), time_budget.poll, *aligned)
+        return function(replace(frame, table=table), *aligned)
 
 
-def centred_products(T: Array, part: StreamedRows, poll: Poll) -> Iterator[Array]:
+def centred_products(T: Array, part: StreamedRows) -> Iterator[Array]:
     """Yield the centred rows times T, by blocks."""
-    return (block @ T for block in part.centred_blocks(poll))
+    return (block @ T for block in part.centred_blocks())
 
 
-def stack_part(rows: Rows, function: Callable[..., Values], part: StreamedRows, poll: Poll, *aligned: Array) -> Values:
-    """Return `stack_blocks` of a part."""
-    return stack_blocks(rows(part, poll), len(part), function, *aligned)
+def stack_part(rows: Rows, function: Callable[..., Values], part: StreamedRows, *aligned: Array) -> Values:
+    return stack_blocks(rows(part), len(part), function, *aligned)
 
 
-def add_part(rows: Rows, function: Callable[..., Any], part: StreamedRows, poll: Poll, *aligned: Array) -> Any:
-    """Return `add_blocks` of a part."""
-    return add_blocks(rows(part, poll), function, *aligned)
+def add_part(rows: Rows, function: Callable[..., Any], part: StreamedRows, *aligned: Array) -> Any:
+    return add_blocks(rows(part), function, *aligned)
 
 
-def part_sums_at(part: StreamedRows, poll: Poll, TU: Array, floors: Array) -> SumsAt:
-    """Return the sums over the centred rows of a part.
-
-    The few rows with small energies, whose u differ from floor to floor, are added for each floor.
-    """
+def part_sums_at(part: StreamedRows, TU: Array, floors: Array) -> SumsAt:
+    """Return the sums over the centred rows of a part; rows with small energies, a few, are added for each floor."""
     size, small_at = len(TU), floors[-1]
     moments, inverses, every_root, every_square = np.zeros((len(floors), size, size)), np.zeros(len(floors)), 0.0, 0.0
-    for block in part.centred_blocks(poll):
+    for block in part.centred_blocks():
         XU = block @ TU
         q = row_products(XU, XU)
         small = q < small_at
@@ -415,6 +407,18 @@ def part_sums_at(part: StreamedRows, poll: Poll, TU: Array, floors: Array) -> Su
             moments[i] += few.T @ (few / roots[:, None])
             inverses[i] += np.sum(roots[nonzero])
     return SumsAt(moments, inverses, every_root, every_square)
+
+
+def mark(block: np.ndarray) -> int:
+    """Return a number that is another one where any entry of a block is, but for a chance of one in 2^32.
+
+    Its words are added as whole numbers modulo 2^64, exact in any order and on any machine: a pass takes a few percent
+    longer.  Neighbours that change places, within 4 kB, are not seen; no bound depends on the order of the rows.
+    """
+    content = np.ascontiguousarray(block).reshape(-1).view(np.uint8)
+    whole = len(content) // (8 * WORDS) * 8 * WORDS
+    sums = content[:whole].view(np.uint64).reshape(-1, WORDS).sum(axis=1)
+    return zlib.crc32(content[whole:].tobytes(), zlib.crc32(sums.tobytes()))
 
 
 def pick_rows(table: Any, chosen: Indices) -> Any:

@@ -51,14 +51,11 @@ COPIES = 6  # of the data, that a solver holds
 
 
 class Scaled(NamedTuple):
-    """A factor U at its best scale, the objective of (15) there, and the energies q_i = x_i'UU'x_i, shape (n,).
-
-    Of many rows there are no energies, shape (0,): they are not kept, nor sent where the rows are elsewhere.
-    """
+    """A factor U at its best scale, the objective of (15) there, and the energies of the rows."""
 
     U: Factor
     value: float
-    q: Array
+    q: Array  # (n,), x_i'UU'x_i; (0,) of many rows, for which they are not kept, nor sent where these are elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,15 +215,12 @@ class DirectionProblem:
         total = known + squared_norm(scale_rows(U, self.a))
         return total + sum_of_absolute_products(scale_rows(U, self.c)) if self.has_l1 else total
 
-    def best_scale(self, U: Factor, q: Array | None = None) -> Scaled:
-        """Return the best multiple of a factor, of energies q where they are known.
-
-        Its objective is 1 - g^2/T, and there g = T = 1 - objective.
-        """
+    def best_scale(self, U: Factor) -> Scaled:
+        """Return the best multiple of a factor: its objective is 1 - g^2/T, and there g = T = 1 - objective."""
         if self.X.in_passes:
             gain, energy = self.X.gain_and_energy(U)
             return self.at_best_scale(U, gain, self.cost(U, energy))
-        q = self.X.energies(U) if q is None else q
+        q = self.X.energies(U)
         cost = self.cost(U, float(np.mean(q)) if self.gram is None else None)
         return self.at_best_scale(U, float(np.mean(np.sqrt(q))), cost, q)
 
@@ -357,18 +351,16 @@ def largest_penalty(upper: float) -> float:
 
 def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     """Return problem (15) for centred X; nu < 1 by the augmentation [X, 1] with a = sqrt(nu / (1 - nu)) (Eq. 14)."""
+    problem = unit_problem(X, nu, penalty)
     if X.in_passes:
-        problem = problem_of_passes(X, nu, penalty)
-        if problem is not None:
-            return problem
+        found = problem_of_passes(problem)
+        if found is not None:
+            return found
         n, d = X.shape
         what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
         require_memory(8.0 * (COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
-        X = X.in_columns()
-    problem = unit_problem(X, nu, penalty)
-    if problem.has_l1:
-        return problem
-    return whitened(problem, problem.a)
+        problem = unit_problem(X.in_columns(), nu, penalty)
+    return problem if problem.has_l1 else whitened(problem, problem.a)
 
 
 def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, Array, Array]:
@@ -409,18 +401,15 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
     rows = problem.Y.array()
     n = len(rows)
     found = whitener_with_ridge(rows / n**0.5, a)
-    Z, zeros = problem.X.in_basis(found.W), np.zeros(found.W.shape[1])
-    return replace(
-        problem,
-        X=Z,
-        a=zeros,
-        c=zeros,
-        basis=problem.scale[:, None] * found.W,
-        root=None,
-        whitened=rounding_of_rows(problem, Z, found.W, a**2, outside_of(found, n)),
-        dropped=found.left_out,
-        gram=None if problem.gram is None else problem.gram.in_basis(found.W),
-    )
+    made = in_basis(problem, found.W)
+    exact = rounding_of_rows(problem, made.X, found.W, a**2, outside_of(found, n))
+    return replace(made, root=None, whitened=exact, dropped=found.left_out)
+
+
+def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
+    """Return the problem of these unit columns, without an l1 part, in the coordinates that W whitens."""
+    zeros, gram = np.zeros(W.shape[1]), None if problem.gram is None else problem.gram.in_basis(W)
+    return replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, basis=problem.scale[:, None] * W)
 
 
 def rounding_of_rows(
@@ -462,49 +451,41 @@ def best_alone(problem: DirectionProblem) -> Scaled:
     return problem.best_scale(U)
 
 
-def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
-    """Return a problem in the form in which V that is one block is certified and solved for.
+def root_of(A: Array) -> Array:
+    """Return R with R'R the positive semidefinite part of A."""
+    values, Q = np.linalg.eigh(A)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T)
 
-    That of sparse columns is one of sparse rows, in the same coordinates, with A computed.
-    """
+
+def problem_by_rows(problem: DirectionProblem) -> DirectionProblem:
+    """Return a problem in the form for V as one block: sparse columns as rows, in the same coordinates, with A."""
     rows = problem.X.by_rows()
     if rows is problem.X:
         return problem
-    values, Q = np.linalg.eigh(rows.second_moment() + np.diag(problem.a**2))
-    root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-    return replace(problem, X=rows, root=root)
+    return replace(problem, X=rows, root=root_of(rows.second_moment() + np.diag(problem.a**2)))
 
 
-def problem_of_passes(X: Points, nu: float, penalty: Penalty) -> DirectionProblem | None:
-    """Return problem (15) for rows none of which is copied; None if they are too ill conditioned for that.
+def problem_of_passes(problem: DirectionProblem) -> DirectionProblem | None:
+    """Return the problem of these unit columns, no row of which is copied; None if they are too ill conditioned.
 
     The factors come from the Gram matrix, whose rounding is that of X times its condition number.
     """
-    X, a, c = augmented(X, nu, penalty)
-    gram = X.second_moment()
-    scale = power_of_two(inverse_or_one(np.sqrt(np.diag(gram) + a**2 + c**2)))
-    a, c = a * scale, c * scale
-    A = gram * np.outer(scale, scale) + np.diag(a**2)
-    B = A + np.diag(c**2)
+    A = problem.X.second_moment() + np.diag(problem.a**2)
+    B = A + np.diag(problem.c**2)
     used = np.diag(B) > 0.0
     values, Q = np.linalg.eigh(B[np.ix_(used, used)])
     if used.any() and values[0] * LARGEST_CONDITION < values[-1]:
         return None
-    X = X.scaled(scale)
-    if c.any():
-        values, Q = np.linalg.eigh(A)
-        root = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T
-        return DirectionProblem(X=X, a=a, c=c, scale=scale, has_offset=nu < 1.0, root=root)
-    W = np.zeros((len(a), len(values)))
+    if problem.has_l1:
+        return replace(problem, root=root_of(A))
+    W = np.zeros((len(used), len(values)))
     W[used] = Q / np.sqrt(values)
-    zeros, basis = np.zeros(W.shape[1]), scale[:, None] * W
-    return DirectionProblem(X=X.in_basis(W), a=zeros, c=zeros, scale=scale, has_offset=nu < 1.0, basis=basis)
+    return in_basis(problem, W)
 
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
     """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
-    a, c = weights_of(penalty, X.shape[1])
-    if X.in_passes or a.any() or c.any():
+    if X.in_passes or np.any(penalty.a) or np.any(penalty.c):
         return
     n, d, rank = len(X), int(X.used_columns().sum()), problem.X.shape[1] - int(problem.has_offset)
     if 0 < rank and rank >= n - 1:

@@ -62,7 +62,14 @@ class Penalty:
         ridge: float | npt.ArrayLike | None = None,
     ) -> None:
         for name, value, root, given in (("ridge", ridge, "a", a), ("lam", lam, "c", c)):
-            weight, size = _weight_and_root(name, value, root, given)
+            if value is None:
+                size = _weights(given, root)
+                weight = _frozen(np.square(size))
+            elif np.any(np.asarray(given) != 0.0):
+                raise ParameterError(f"give {name} or its root {root}, not both")
+            else:
+                weight = _weights(value, name)
+                size = _frozen(np.sqrt(weight))
             object.__setattr__(self, name, weight)
             object.__setattr__(self, root, size)
 
@@ -134,23 +141,6 @@ def penalty_of(penalty: Penalty, lam: Weight, ridge: Weight) -> Penalty:
     if penalty is not NO_PENALTY:
         raise ParameterError("give a penalty or the weights lam and ridge, not both")
     return Penalty(lam=0.0 if lam is None else lam, ridge=0.0 if ridge is None else ridge)
-
-
-def _weight_and_root(
-    name: str, weight: Weight, root: str, size: float | npt.ArrayLike
-) -> tuple[float | Array, float | Array]:
-    """Return a weight and its root, from whichever was given."""
-    if weight is None:
-        size = _weights(size, root)
-        return _squared(size), size
-    if np.any(np.asarray(size) != 0.0):
-        raise ParameterError(f"give {name} or its root {root}, not both")
-    weight = _weights(weight, name)
-    return weight, _frozen(np.sqrt(weight))
-
-
-def _squared(size: float | Array) -> float | Array:
-    return _frozen(np.square(size))
 
 
 def _frozen(values: Array) -> float | Array:

@@ -101,14 +101,7 @@ class DimacsErrors(NamedTuple):
         return max(self)
 
 
-class _Line(NamedTuple):
-    iteration: int
-    seconds: float
-    lower: float
-    upper: float
-
-
-class Progress(_Line):
+class Progress(NamedTuple("Line", [("iteration", int), ("seconds", float), ("lower", float), ("upper", float)])):
     """One line of a solver's history: (iteration, seconds, lower, upper).
 
     Attributes

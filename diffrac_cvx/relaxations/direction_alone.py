@@ -4,10 +4,9 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.points.checks import in_unit_interval
+from diffrac_cvx.points.checks import as_data, in_unit_interval, weights_for
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.reading import weighted_points
-from diffrac_cvx.points.weights import as_weighted_data, weights_for
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, value_of
@@ -56,7 +55,7 @@ def v_space(
     """
     penalty = penalty_of(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
-    every, nu = as_weighted_data(X, weights), in_unit_interval(nu, "nu")
+    every, nu = as_data(X, weights), in_unit_interval(nu, "nu")
     points = weighted_points(every, weights, links)
     space.require_direction_memory(points, "v_space")
     coordinates = space.scaled_coordinates(points, penalty)

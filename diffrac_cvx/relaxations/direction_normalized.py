@@ -7,8 +7,8 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import as_data, in_unit_interval
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations import direction_space as space

@@ -7,9 +7,9 @@ from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.label_bounds import bracket_nu
 from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.points.checks import as_data, in_unit_interval
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import psd_factor, unit_rows
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of
 from diffrac_cvx.relaxations import label_space as space
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, matrix_of, parameter, value_of

@@ -6,9 +6,9 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
+from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.reading import weighted_points
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
 from diffrac_cvx.relaxations.label_space import INSTEAD, diagonal_multiplier

@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.points.reading import centred_points, rank_of
+from diffrac_cvx.points.reading import rank_of
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result
 
@@ -133,7 +134,7 @@ def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:
     """
     if result.upper > NOTHING * nu:
         return None
-    n, rank = len(X), rank_of(centred_points(X))
+    n, rank = len(X), rank_of(X if isinstance(X, Points) else array_points(X))
     needed = rank + rank * (rank - 1) / 4
     if n - 1 > needed:
         return None

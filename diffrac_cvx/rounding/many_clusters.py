@@ -11,9 +11,15 @@ from diffrac_cvx.machine.time_budget import is_late
 from diffrac_cvx.points.checks import Array, as_generator, as_matrix, positive_int
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, products
-from diffrac_cvx.points.linear_algebra import column_basis, row_products
+from diffrac_cvx.points.linear_algebra import (
+    column_basis,
+    mean_of,
+    row_products,
+    shares_within,
+    sum_of_weights,
+    weigh_rows,
+)
 from diffrac_cvx.points.links import Groups
-from diffrac_cvx.points.weights import mean_of, shares_within, sum_of_weights, weigh_rows
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
 

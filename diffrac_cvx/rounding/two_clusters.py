@@ -10,10 +10,16 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, as_labels, as_matrix, as_scalar, positive_int
 from diffrac_cvx.points.label_factors import FactorTable
-from diffrac_cvx.points.linear_algebra import EPS, column_basis, leading_right_vectors, triangular_root
+from diffrac_cvx.points.linear_algebra import (
+    EPS,
+    column_basis,
+    leading_right_vectors,
+    mean_of,
+    triangular_root,
+    weigh_rows,
+)
 from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.reading import stored_factor
-from diffrac_cvx.points.weights import mean_of, weigh_rows
 
 DENSE = 400  # rows or columns from which on the leading singular vectors are computed alone
 

@@ -13,16 +13,6 @@ from diffrac_cvx.problem.result import DimacsErrors
 TRIANGLES = {"CLARABEL": np.tril_indices, "SCS": np.triu_indices}
 
 
-class Cones(NamedTuple):
-    """The cones of a conic problem in the order of its rows, the semidefinite ones by side; power cones are of 1/2."""
-
-    zero: int
-    nonnegative: int
-    second_order: tuple[int, ...]
-    semidefinite: tuple[int, ...]
-    power: int
-
-
 class ConicPoint(NamedTuple):
     """A solver's x, s and z, in the notation of `DimacsErrors`."""
 
@@ -38,17 +28,15 @@ def dimacs_errors(solver: str, data: dict[str, Any], raw: Any) -> DimacsErrors |
     """
     if solver not in TRIANGLES or data.get("P") is not None:
         return None
-    cones, point = cones_of(data["dims"]), point_of(raw)
-    if cones is None or not all(np.all(np.isfinite(part)) for part in point):
+    cones, point = data["dims"], point_of(raw)
+    if not are_known(cones) or not all(np.all(np.isfinite(part)) for part in point):
         return None
     return errors_at(scipy.sparse.csc_array(data["A"]), data["b"], data["c"], point, cones, solver)
 
 
-def cones_of(dims: Any) -> Cones | None:
-    """Return the cones as CVXPY counts them; None where there are others than those of this package's relaxations."""
-    if dims.exp or getattr(dims, "pnd", None) or any(power != 0.5 for power in dims.p3d):
-        return None
-    return Cones(dims.zero, dims.nonneg, tuple(dims.soc), tuple(dims.psd), len(dims.p3d))
+def are_known(cones: Any) -> bool:
+    """Whether the cones, as CVXPY counts them in the order of the rows, are those of this package's relaxations."""
+    return not (cones.exp or getattr(cones, "pnd", None) or any(power != 0.5 for power in cones.p3d))
 
 
 def point_of(raw: Any) -> ConicPoint:
@@ -57,7 +45,7 @@ def point_of(raw: Any) -> ConicPoint:
     return ConicPoint(*(np.asarray(np.nan if part is None else part, dtype=float) for part in parts))
 
 
-def errors_at(A: Any, b: Array, c: Array, point: ConicPoint, cones: Cones, solver: str) -> DimacsErrors:
+def errors_at(A: Any, b: Array, c: Array, point: ConicPoint, cones: Any, solver: str) -> DimacsErrors:
     """Return the six errors."""
     x, s, z = point
     of_b, of_c = (1.0 + float(np.abs(vector).max(initial=0.0)) for vector in (b, c))
@@ -73,25 +61,25 @@ def errors_at(A: Any, b: Array, c: Array, point: ConicPoint, cones: Cones, solve
     )
 
 
-def distance_outside(vector: Array, cones: Cones, solver: str, *, dual: bool) -> float:
+def distance_outside(vector: Array, cones: Any, solver: str, *, dual: bool) -> float:
     """Return the largest distance of the parts of a vector from their cones, or from the dual cones."""
     return max((float(distance) for distance in distances(vector, cones, solver, dual=dual)), default=0.0)
 
 
-def distances(vector: Array, cones: Cones, solver: str, *, dual: bool) -> Iterator[float]:
+def distances(vector: Array, cones: Any, solver: str, *, dual: bool) -> Iterator[float]:
     """Yield minus the least eigenvalue of each part, 0 where it is in its cone."""
-    zero, nonnegative, rest = np.split(vector, np.cumsum([cones.zero, cones.nonnegative]))
+    zero, nonnegative, rest = np.split(vector, np.cumsum([cones.zero, cones.nonneg]))
     if not dual:  # the dual cone of 0 is everything
         yield np.abs(zero).max(initial=0.0)
     yield (-nonnegative).max(initial=0.0)
-    for size in cones.second_order:
+    for size in cones.soc:
         head, rest = np.split(rest, [size])
         yield max(np.linalg.norm(head[1:]) - head[0], 0.0)
-    for side in cones.semidefinite:
+    for side in cones.psd:
         head, rest = np.split(rest, [side * (side + 1) // 2])
         yield max(-least_eigenvalue(head, side, solver), 0.0)
     # x y >= w^2 is [[x, w], [w, y]] >= 0, and 4 x y >= w^2, its dual, is [[x, w/2], [w/2, y]] >= 0.
-    x, y, w = rest.reshape(cones.power, 3).T
+    x, y, w = rest.reshape(len(cones.p3d), 3).T
     w = w / 2 if dual else w
     yield (np.hypot((x - y) / 2, w) - (x + y) / 2).max(initial=0.0)
 

@@ -1,6 +1,5 @@
 """The reference path: solve a relaxation through CVXPY, and certify what comes back."""
 
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ import numpy as np
 from diffrac_cvx.errors import ParameterError, ResourceError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.processes import Call, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import positive, positive_int
 from diffrac_cvx.problem.result import DimacsErrors, Result, Status
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
@@ -95,17 +95,16 @@ def solve(
     ResourceError
         If the problem would not fit in memory; the message names a formulation that does.
     """
-    started = time.perf_counter()
     if not isinstance(relaxation, Relaxation):
         raise ParameterError(f"relaxation is a {type(relaxation).__name__}; pass what a builder returns, as v_space(X)")
     positive(tol, "tol")
     max_iter = None if max_iter is None else positive_int(max_iter, "max_iter")
-    time_limit = None if time_limit is None else positive(time_limit, "time_limit")
+    clock = Clock(None if time_limit is None else positive(time_limit, "time_limit"))
     memory_limit = None if memory_limit is None else 1e9 * positive(memory_limit, "memory_limit")
     name = choose_solver(relaxation.size) if solver is None else find_solver(solver)
     answer = relaxation.shortcut()
     if isinstance(answer, Reading):
-        return make_result(answer, Status.CLOSED_FORM, 0, time.perf_counter() - started, "closed form")
+        return make_result(answer, Status.CLOSED_FORM, 0, clock.seconds, "closed form")
     relaxation = relaxation if answer is None else answer
     if name not in COMMON_OPTIONS and not (max_iter is None and time_limit is None):
         raise ParameterError(f"max_iter and time_limit are not mapped to {name}; pass its own options by name")
@@ -114,13 +113,11 @@ def solve(
     require_memory(needed, f"{relaxation.name} with {name}", relaxation.size.instead, memory_limit)
     for variable in relaxation.problem.variables():
         variable.save_value(None)  # what an earlier call has found is not the answer to this one
-    deadline = None if time_limit is None else time.time() + time_limit - (time.perf_counter() - started)
-    order = Order(name, tol, max_iter, deadline, verbose, solver_options)
-    apart = deadline is not None and takes_long(relaxation.size, name)
+    order = Order(name, tol, max_iter, clock, verbose, solver_options)
+    apart = time_limit is not None and takes_long(relaxation.size, name)
     ran = run_apart(relaxation.problem, order) if apart else run(relaxation.problem, order)
     reading = read_point(relaxation)
-    seconds = time.perf_counter() - started
-    trivial = relaxation.trivial
+    seconds, trivial = clock.seconds, relaxation.trivial
     if reading is None:
         empty = Reading(F=np.ones((relaxation.size.points, 1)), value=trivial.upper, bracket=trivial)
         status = Status.LIMIT if ran.limited else Status.FAILED
@@ -130,12 +127,10 @@ def solve(
 
 
 def choose_solver(size: Size) -> str:
-    """Return CLARABEL for small cones and few rows, else SCS."""
     return "CLARABEL" if size.side <= SMALL_SIDE and size.nonzeros <= SMALL_ROWS else "SCS"
 
 
 def installed_solvers() -> tuple[str, ...]:
-    """Return the names of the solvers that CVXPY finds."""
     return tuple(cp.installed_solvers())
 
 
@@ -169,19 +164,14 @@ def takes_long(size: Size, solver: str) -> bool:
 
 @dataclass(frozen=True)
 class Order:
-    """What a solver of CVXPY is to do: parameters as those of `solve`, the deadline in seconds of `time.time`."""
+    """What a solver of CVXPY is to do, with parameters as those of `solve`, and the time that it has."""
 
     solver: str
     tol: float
     max_iter: int | None
-    deadline: float | None
+    clock: Clock
     verbose: bool
     options: Mapping[str, Any]
-
-    @property
-    def left(self) -> float | None:
-        """Seconds left."""
-        return None if self.deadline is None else self.deadline - time.time()
 
 
 class Ran(NamedTuple):
@@ -210,10 +200,10 @@ def run(problem: cp.Problem, order: Order) -> Ran:
         problem.get_problem_data(solver)
     except cp.error.SolverError as error:
         raise ParameterError(f"{solver} cannot take this problem, use CLARABEL or SCS: {error}") from error
-    left = order.left
-    if left is not None and left <= 0.0:
+    if order.clock.is_over:
         return Ran(0, True)
-    common = COMMON_OPTIONS[solver](order.tol, order.max_iter, left) if solver in COMMON_OPTIONS else {}
+    left = order.clock.remaining
+    common = COMMON_OPTIONS[solver](order.tol, order.max_iter, order.clock.left) if solver in COMMON_OPTIONS else {}
     options = {**common, **order.options}
     try:
         with warnings.catch_warnings():
@@ -221,7 +211,7 @@ def run(problem: cp.Problem, order: Order) -> Ran:
             warnings.filterwarnings("ignore", message=".*inaccurate.*", category=UserWarning)
             errors: Any = problem.solve(method=JUDGED, solver=solver, verbose=order.verbose, **options)
     except cp.error.SolverError:
-        return Ran(0, left is not None and spent(problem) >= left)
+        return Ran(0, spent(problem) >= left)
     except MemoryError as error:
         raise ResourceError(f"{solver} ran out of memory: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
@@ -233,21 +223,17 @@ def run(problem: cp.Problem, order: Order) -> Ran:
     limited = (
         problem.status == "user_limit"
         or (order.max_iter is not None and n_iter >= order.max_iter)
-        or (left is not None and spent(problem) >= left)
+        or spent(problem) >= left
     )
     return Ran(n_iter, limited, errors)
 
 
 def run_apart(problem: cp.Problem, order: Order) -> Ran:
-    """Solve in a process of its own, which is ended at the deadline whatever it does.
-
-    Neither CVXPY's compilation nor a step of a solver can be interrupted otherwise.
-    """
-    assert order.deadline is not None
-    worker, deadline = Worker(), order.deadline - WAY_BACK
-    call = Call(find_values, (problem, replace(order, deadline=deadline)))
+    """Solve in a process that is ended in time: CVXPY's compilation and a solver's step cannot be interrupted here."""
+    worker, clock = Worker(), Clock(order.clock.remaining - WAY_BACK)
+    call = Call(find_values, (problem, replace(order, clock=clock)))
     try:
-        answer = worker.call(call, stopped=lambda: time.time() >= deadline)
+        answer = worker.call(call, stopped=lambda: clock.is_over)
     except StoppedError:
         return Ran(0, True)
     except WorkerDiedError as error:

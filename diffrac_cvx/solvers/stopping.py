@@ -1,11 +1,10 @@
 """What the fast solvers share: from X and a generator of points to a result, stopped by the proved gap."""
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +17,15 @@ from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.machine.threads import one_thread
-from diffrac_cvx.machine.time_budget import Budget, LeaveError, spend
-from diffrac_cvx.points.checks import Array, in_unit_interval, positive, positive_int
-from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.machine.time_budget import Budget, Clock, LeaveError, spend
+from diffrac_cvx.points.checks import Array, PointWeights, in_unit_interval, positive, positive_int
+from diffrac_cvx.points.chunks import known_shape
 from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
-from diffrac_cvx.points.reading import as_points, known_shape, weighted_points
-from diffrac_cvx.points.weights import PointWeights, as_weighted_data
+from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import (
     DirectionProblem,
     Scaled,
@@ -77,26 +75,22 @@ class Iterate(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A warm start in the problem's coordinates: the factor at its best scale and the multiplier, or None for both.
-
-    ``point`` is the factor with its value, where that has been computed.
-    """
+    """A warm start in the problem's coordinates: the factor at its best scale and the multiplier, or None for both."""
 
     U: Factor | None = None
     C: Factor | None = None
-    point: Scaled | None = None
+    point: Scaled | None = None  # the factor with its value, where that has been computed
 
     @property
     def as_dense(self) -> tuple[Array | None, Array | None]:
-        """U and C as dense arrays."""
         return None if self.U is None else dense(self.U), None if self.C is None else dense(self.C)
 
 
 class Stopping:
     """When to stop: the tolerances on the proved gap, absolute and relative, the limits, and the user's callback.
 
-    It keeps when it began, what the user was told last and when, and why the solver has to leave.  It belongs to the
-    thread that made it: the callback is called in no other.
+    It keeps the clock, what the user was told last and when, and why the solver has to leave.  It belongs to the thread
+    that made it: the callback is called in no other.
 
     Raises
     ------
@@ -113,37 +107,23 @@ class Stopping:
         *,
         rtol: float = 0.0,
     ) -> None:
-        positive(tol, "tol")
-        self.tol, self.rtol = tol, in_unit_interval(rtol, "rtol")
+        self.tol, self.rtol = positive(tol, "tol"), in_unit_interval(rtol, "rtol")
         self.max_iter = positive_int(max_iter, "max_iter")
-        if time_limit is not None:
-            positive(time_limit, "time_limit")
-        self.time_limit, self.callback = time_limit, callback
-        self.started = self.told = time.perf_counter()
-        self.thread = threading.get_ident()
+        self.clock = Clock(None if time_limit is None else positive(time_limit, "time_limit"))
+        self.callback, self.thread = callback, threading.get_ident()
+        self.told = 0.0  # when the user was told last
         self.progress = Progress(iteration=0, seconds=0.0, lower=0.0, upper=1.0)
         self.ticks = False  # whether the user is told while a point is computed
         self.status: Status | None = None
         self.count: Callable[[], int] = int  # rows that were read until now
 
     def is_met(self, lower: float, upper: float) -> bool:
-        """Whether a proved gap is within one of the tolerances."""
         return upper - lower <= max(self.tol, self.rtol * upper)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the solver was called."""
-        return time.perf_counter() - self.started
-
-    @property
-    def left(self) -> float:
-        """Seconds left, infinite without a limit."""
-        return np.inf if self.time_limit is None else self.time_limit - self.seconds
 
     @property
     def budget(self) -> Budget:
         """What the computations of the solver look at."""
-        return Budget(lambda: self.left, self.poll, lambda: self.leave(Status.TIME_LIMIT))
+        return Budget(lambda: self.clock.remaining, self.poll, lambda: self.leave(Status.TIME_LIMIT))
 
     def leave(self, status: Status) -> None:
         """Leave, now and at every further look."""
@@ -154,27 +134,27 @@ class Stopping:
         """Raise LeaveError where the solver has to leave; tell the user where the last time is long ago."""
         if self.status is not None:
             raise LeaveError(self.status)
-        if self.left <= 0.0:
+        if self.clock.is_over:
             self.leave(Status.TIME_LIMIT)
         if not self.ticks or self.callback is None or threading.get_ident() != self.thread:
             return
-        if time.perf_counter() - self.told >= TICK:
-            stop = self.callback(self.progress._replace(seconds=self.seconds).with_rows(self.count()))
-            self.told = time.perf_counter()
+        if self.clock.seconds - self.told >= TICK:
+            stop = self.callback(self.progress._replace(seconds=self.clock.seconds).with_rows(self.count()))
+            self.told = self.clock.seconds
             if stop:
                 self.leave(Status.STOPPED)
 
     def reason(self, progress: Progress) -> Status | None:
         """Return why to stop now, or None to continue."""
         stop = bool(self.callback(progress)) if self.callback else False
-        self.progress, self.told = progress, time.perf_counter()
+        self.progress, self.told = progress, self.clock.seconds
         if self.is_met(progress.lower, progress.upper):
             return Status.OPTIMAL
         if stop:
             return Status.STOPPED
         if progress.iteration >= self.max_iter:
             return Status.MAX_ITER
-        return Status.TIME_LIMIT if self.time_limit is not None and progress.seconds >= self.time_limit else None
+        return Status.TIME_LIMIT if progress.seconds >= self.clock.limit else None
 
 
 def solve_by_iterates(
@@ -187,9 +167,10 @@ def solve_by_iterates(
     *,
     start: Result | npt.ArrayLike | None = None,
     exhausted: Status = Status.STALLED,
-    weights: PointWeights | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     links: Links | None = None,
-    read: Callable[[Any], Points] | None = None,
+    are_many: Callable[[int, int], bool] | None = None,
+    by_columns: bool = False,
 ) -> Result:
     """Solve problem (15) by a generator of points: certify each, keep the best, stop on the proved gap.
 
@@ -211,12 +192,14 @@ def solve_by_iterates(
         A matrix of directions to start from; it is certified before the points.
     exhausted : Status
         The status where the points end before the tolerance or a limit is reached.
-    weights : PointWeights, optional
+    sample_weight : (n,) array, optional
         Weights of the points of an array.
     links : Links, optional
         What is known of the points of an array.
-    read : callable, optional
-        What gives the data as the solver wants them, from X.
+    are_many : callable, optional
+        Whether n points of d features are read by parts, where they have no weights and no links.
+    by_columns : bool
+        Whether a sparse matrix of fewer points is kept by columns.
 
     Raises
     ------
@@ -228,18 +211,16 @@ def solve_by_iterates(
     trivial = partial(trivial_result, nu=nu, stopping=stopping, solver=solver)
     try:
         with spend(stopping.budget):
-            if weights is not None or links is not None:
-                every = as_weighted_data(X, weights, depth=5)
-                given: Points = array_points(every)
-                data: Points = weighted_points(every, weights, links)
-            else:
-                given = data = read(X) if read is not None else as_points(X, depth=5)
+            sample = read_points(
+                X, sample_weight, links=links, are_many=are_many, by_columns=by_columns, warn=True, depth=5
+            )
     except LeaveError as leave:
         return trivial(np.shape(X), status=leave.status)
+    data, shape = sample.X, sample.every.shape
     G = offset_only(data, nu)
     if G is not None:
         upper = round_up(nu) if 0.0 < nu < 1.0 else nu  # 1 - nu is rounded, and with it V
-        return trivial(given.shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
+        return trivial(shape, status=Status.CLOSED_FORM, G=G, bounds=(nu, upper))
     stopping.ticks = is_large(*data.shape)
     with one_thread(), spend(stopping.budget):
         try:
@@ -249,12 +230,12 @@ def solve_by_iterates(
             points = iterates(problem, first)
         except LeaveError as leave:
             if data.in_passes:
-                return trivial(given.shape, status=leave.status)
+                return trivial(shape, status=leave.status)
             with spend(LATE):
                 problem, points = unit_problem(data, nu, penalty), iter(())
                 first = starting_point(problem, start)
         if problem.X.shape[1] == 0:  # beside the penalty, the data are below rounding
-            return trivial(given.shape, status=Status.RANGE)
+            return trivial(shape, status=Status.RANGE)
         if not problem.X.in_passes:  # of many rows the solver certifies the start itself, in one pass
             points = with_start(first, points)
         found = certify_until_stopped(problem, points, first.point, stopping, solver, exhausted)
@@ -263,7 +244,7 @@ def solve_by_iterates(
             found = with_proved_value(found, data, nu, penalty, stopping)
         except (DataError, LostError) as error:
             raise with_bracket(error, found.lower, found.upper) from error
-        return with_all_points(found, problem, given, weights, links)
+        return with_all_points(found, problem, sample.every, sample.weights, links)
 
 
 def with_all_points(
@@ -292,7 +273,7 @@ def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, 
     F = found.__dict__["F"]  # it may be a function, which is not to be called yet
     found = replace(found, value=value, upper=value, F=F, status=status)
     cost = Judged(data, nu, penalty).least_cost(None if callable(F) else F, found.G)
-    return replace(found.judged_by(cost), F=F, seconds=stopping.seconds)
+    return replace(found.judged_by(cost), F=F, seconds=stopping.clock.seconds)
 
 
 def trivial_result(
@@ -315,7 +296,7 @@ def trivial_result(
         G=np.zeros((d + int(nu < 1.0), 1)) if G is None else G,
         status=status,
         n_iter=0,
-        seconds=stopping.seconds,
+        seconds=stopping.clock.seconds,
         solver=solver,
     )
 
@@ -342,7 +323,7 @@ class Found:
         if iterate.groups is not None and iterate.groups.proved is not None:
             self.proved = iterate.groups.proved
         self.lower = max(self.lower, bounds.lower)
-        now = Progress(iterate.n_iter, stopping.seconds, min(self.lower, self.best.value), self.best.value)
+        now = Progress(iterate.n_iter, stopping.clock.seconds, min(self.lower, self.best.value), self.best.value)
         self.history.append(now.with_rows(X.rows_read) if X.in_passes else now)
         return self.history[-1]
 
@@ -400,7 +381,7 @@ def certify_until_stopped(
             found.best = best_alone(problem)
         if status is None:
             status = Status.OPTIMAL if stopping.is_met(found.lower, found.best.value) else exhausted
-        return found.result(status, stopping.seconds, solver)
+        return found.result(status, stopping.clock.seconds, solver)
 
 
 def with_bracket(error: DataError | LostError, lower: float, upper: float) -> DataError | LostError:
@@ -444,10 +425,7 @@ def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Factor | No
 
 
 def with_start(start: Start, iterates: Iterable[Iterate]) -> Iterator[Iterate]:
-    """Yield a warm start as it is, at no iterations, and then the iterates.
-
-    One with blocks is certified by the solver that takes them.
-    """
+    """Yield a warm start at no iterations, unless it has blocks: its solver certifies these; and then the iterates."""
     if start.U is not None and not is_sparse(start.U):
         yield Iterate(start.U, 0, Dual(C=start.C), start.point)
     yield from iterates

@@ -24,10 +24,10 @@ from diffrac_cvx.certificates.label_proof import (
     projection_of,
 )
 from diffrac_cvx.points import floating_point as rounding
-from diffrac_cvx.points.blocks import add_blocks
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import UNIT, Whitening, sum_error
 from diffrac_cvx.points.linear_algebra import scale_to_whiten
+from diffrac_cvx.points.points import add_blocks
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor, bounds_of_block
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.sparse import as_sparse_columns

@@ -166,11 +166,11 @@ def test_a_chunk_that_does_not_fit_in_memory_is_said_to_be_too_large(solve):
 
 
 def test_an_error_of_the_package_is_not_said_to_be_one_of_the_data():
-    def fail(part, poll):
+    def fail(part):
         raise KeyError(len(part))
 
     with pytest.raises(KeyError):
-        as_rows(chunked(X)).map_parts(fail, poll=lambda: None)
+        as_rows(chunked(X)).map_parts(fail)
 
 
 def test_a_chunk_that_differs_when_it_is_read_again_is_found_out_by_the_factor():

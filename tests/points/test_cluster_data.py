@@ -173,8 +173,8 @@ def test_what_travels_in_a_pass_does_not_grow_with_the_number_of_rows(four, tmp_
         sent.append(len(cloudpickle.dumps((function, common, own))))
         return tasks(self, function, common, own)
 
-    def weighed(client, futures, poll):
-        found = wait_for(client, futures, poll)
+    def weighed(client, futures):
+        found = wait_for(client, futures)
         received.append(len(pickle.dumps(found)))
         return found
 

@@ -25,10 +25,9 @@ from diffrac_cvx.estimators.choice import (
 )
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import separation
-from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.checks import as_data, as_weights
 from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK
-from diffrac_cvx.points.weights import as_weights
 from diffrac_cvx.problem.result import Components
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.caveats import find_reservations

@@ -13,10 +13,10 @@ from diffrac_cvx.solvers.factored.augmented_lagrangian import (
     Lagrangian,
     StallDetector,
     one_block,
+    polish,
     rotation_to_fewer,
     with_violated_direction,
 )
-from diffrac_cvx.solvers.factored.polishing import polish
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, take_step
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import OneFactor, ScaledFactor, suitable_factor

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.solvers import dimacs, reference
-from diffrac_cvx.solvers.dimacs import Cones, distance_outside
+from diffrac_cvx.solvers.dimacs import distance_outside
 from experiments.validate import cells as validate_cells
 from experiments.validate import check
 from experiments.validate.plot import draw
@@ -93,7 +94,7 @@ def test_the_errors_of_the_exact_point_are_zero_and_each_grows_with_what_it_meas
 @pytest.mark.parametrize("dual", [False, True])
 def test_the_distance_from_a_power_cone_is_what_has_to_be_added_to_its_first_two_entries(dual):
     rng = np.random.default_rng(0)
-    cones = Cones(0, 0, (), (), 1)
+    cones = SimpleNamespace(zero=0, nonneg=0, soc=[], psd=[], p3d=[0.5])
     reach = 2.0 if dual else 1.0  # |w| <= reach * sqrt(x y)
     for x, y, w in rng.standard_normal((200, 3)):
         distance = distance_outside(np.array([x, y, w]), cones, "SCS", dual=dual)
@@ -106,7 +107,7 @@ def test_the_distance_from_a_power_cone_is_what_has_to_be_added_to_its_first_two
 
 
 def test_the_distance_from_the_other_cones():
-    cones = Cones(1, 2, (3,), (), 0)
+    cones = SimpleNamespace(zero=1, nonneg=2, soc=[3], psd=[], p3d=[])
     vector = np.array([-0.5, 1.0, -0.25, 1.0, 3.0, 4.0])
     assert distance_outside(vector, cones, "SCS", dual=False) == pytest.approx(4.0)
     inside = np.array([-0.5, 1.0, -0.25, 5.0, 3.0, 4.0])
@@ -121,15 +122,15 @@ def test_other_solvers_cones_and_missing_points_have_no_errors(data):
     assert dimacs.dimacs_errors("CLARABEL", given, nothing) is None
     assert dimacs.dimacs_errors("OTHER", given, nothing) is None
     dims = SimpleNamespace(zero=0, nonneg=0, soc=[], psd=[], exp=1, p3d=[])
-    assert dimacs.cones_of(dims) is None
+    assert not dimacs.are_known(dims)
     dims.exp, dims.p3d = 0, [0.3]
-    assert dimacs.cones_of(dims) is None
+    assert not dimacs.are_known(dims)
 
 
 def test_solving_with_the_errors_gives_what_cvxpy_gives_without(data):
     relaxation = dc.v_space(data)
     plain = relaxation.problem.solve(solver="CLARABEL", **reference.COMMON_OPTIONS["CLARABEL"](1e-8, None, None))
-    order = reference.Order("CLARABEL", tol=1e-8, max_iter=None, deadline=None, verbose=False, options={})
+    order = reference.Order("CLARABEL", tol=1e-8, max_iter=None, clock=Clock(None), verbose=False, options={})
     ran = reference.run(relaxation.problem, order)
     assert relaxation.problem.value == pytest.approx(plain, abs=1e-12)
     assert relaxation.problem.status == "optimal"

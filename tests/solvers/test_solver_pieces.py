@@ -10,7 +10,6 @@ from posed import direction_problem
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.block_proof import Pairs
 from diffrac_cvx.certificates.direction_bounds import certify_in_one_pass
-from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.chunks import add
 from diffrac_cvx.points.linear_algebra import moment
@@ -18,8 +17,12 @@ from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows, part_sums_at
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, growing, sampling, solver
-from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start, with_violated_direction
-from diffrac_cvx.solvers.factored.polishing import without_inactive
+from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    one_block,
+    spread_start,
+    with_violated_direction,
+    without_inactive,
+)
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import OneFactor, top_energy
@@ -335,7 +338,7 @@ def test_sums_at_several_floors_are_those_of_all_rows_at_once():
     floors = np.array([1e-3, 0.1, 0.5]) * q.mean()
     unit, none = np.ones(3), np.zeros(3)
     parts = [StreamedRows(part, none, none, unit) for part in (X[:12], X[12:])]
-    sums = [part_sums_at(part, time_budget.poll, U, floors) for part in parts]
+    sums = [part_sums_at(part, U, floors) for part in parts]
     moments, inverses, roots, squares = add(*sums)
     assert (roots, squares) == (pytest.approx(np.sqrt(q).sum()), pytest.approx(q.sum()))
     for i, floor in enumerate(floors):

@@ -62,9 +62,9 @@ def test_a_bad_dual_gives_a_wide_bracket_and_never_a_wrong_one():
 def test_no_factor_is_brought_to_its_best_scale_twice(d, penalty, monkeypatch):
     scaled, best_scale = [], DirectionProblem.best_scale
 
-    def counted(problem, U, q=None):
+    def counted(problem, U):
         scaled.append((problem.X.shape, dense(U).tobytes()))
-        return best_scale(problem, U, q)
+        return best_scale(problem, U)
 
     monkeypatch.setattr(DirectionProblem, "best_scale", counted)
     result = dc.low_rank(gaussian(30, d), 0.5, penalty, tol=1e-6, max_iter=400)

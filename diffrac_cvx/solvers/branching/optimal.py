@@ -11,6 +11,7 @@ import numpy.typing as npt
 from diffrac_cvx.certificates.contradictions import require_consistent
 from diffrac_cvx.certificates.values import proved_labels_value
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative, positive
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import direction_problem
@@ -157,25 +158,27 @@ def optimal_labels(
     nu, tol = in_unit_interval(nu, "nu"), positive(tol, "tol")
     if time_limit is not None:
         nonnegative(time_limit, "time_limit")
-    points = read_points(X, sample_weight)
-    given = (links or Links()).groups_of(points.given)
-    inside = Groups(points.of_points(given.owner), points.of_points(given.sign), given.known)
+    links = links or Links()
+    sample = read_points(X, sample_weight, links=links)
+    given = links.groups_of(sample.given)
+    inside = Groups(sample.of_points(given.owner), sample.of_points(given.sign), given.known)
+    points = array_points(sample.X.array(), sample.X.shares)
     tree: Search
     if penalty.has_l1:
-        tree = SparseTree(points.X, nu, penalty, inside, given.n_groups, tol, executor)
+        tree = SparseTree(points, nu, penalty, inside, given.n_groups, tol, executor)
     else:
-        problem = direction_problem(points.X, nu, penalty)
-        tree = Tree(problem, inside, given.n_groups, tol, executor, is_varied=points.X.any())
+        problem = direction_problem(points, nu, penalty)
+        tree = Tree(problem, inside, given.n_groups, tol, executor, is_varied=points.any())
     if certain_within is not None:
         nonnegative(certain_within, "certain_within")
     status = tree.search(Watch(start, time_limit, callback))
     certain = None if certain_within is None else tree.certain(certain_within, given.known)[given.owner]
     labels = given.labels(tree.signs)
     labels = labels if given.known >= 0 else labels * labels[0]
-    a, c = weights_of(penalty, points.X.shape[1])
-    chosen = points.of_points(labels)
-    v = best_direction(points.X, chosen - points.X.mean_of(chosen), a, c)
-    upper = proved_labels_value(points.X, chosen, v, nu, a, c)
+    a, c = weights_of(penalty, points.shape[1])
+    chosen = sample.of_points(labels)
+    v = best_direction(points, chosen - points.mean_of(chosen), a, c)
+    upper = proved_labels_value(points, chosen, v, nu, a, c)
     lower = max(tree.lower, 0.0)
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:

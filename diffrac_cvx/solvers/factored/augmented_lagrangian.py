@@ -1,19 +1,30 @@
 """The augmented Lagrangian of the l1 part at factors of V, minimised by L-BFGS; and V as one block solved by it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import Dual
+from diffrac_cvx.certificates.direction_bounds import Dual, lower_bound
+from diffrac_cvx.certificates.proof import clip_to_box
+from diffrac_cvx.certificates.search import candidate_weights, closer_to_feasible, fit_from
 from diffrac_cvx.machine import time_budget
-from diffrac_cvx.machine.time_budget import LeaveError
+from diffrac_cvx.machine.time_budget import LeaveError, is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.floating_point import UNIT
-from diffrac_cvx.points.linear_algebra import LARGE, cholesky, eigh, extreme_eigenpairs, inverse_or_one, times
-from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of
-from diffrac_cvx.solvers.factored.polishing import polish
+from diffrac_cvx.points.linear_algebra import (
+    LARGE,
+    cholesky,
+    eigh,
+    extreme_eigenpairs,
+    inverse_or_one,
+    psd_factor,
+    times,
+)
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, box_of
+from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import BlockFactors, OneFactor, suitable_factor, top_energy
@@ -94,10 +105,7 @@ class Lagrangian:
         return Point(unknown, value - sum(one.distance(C) for one, _, C in blocks), gradient)
 
     def update(self, at: Point) -> Point:
-        """Take the maximisers at a point for the multipliers; return the point's new value and gradient.
-
-        The products with X are not needed again.
-        """
+        """Take the maximisers at a point for the multipliers; return its value and gradient: no product with X."""
         value, changes = at.value, []
         for one, U, old in self.at(at.U):
             before, one.relative = one.distance(old), old
@@ -163,10 +171,7 @@ def spread_start(problem: DirectionProblem) -> Array:
 def iterates(
     problem: DirectionProblem, max_iter: int, U: Array | None = None, C: Array | None = None
 ) -> Iterator[Iterate]:
-    """Yield a point and its multiplier every few rounds, until so many L-BFGS steps are done.
-
-    The memory of L-BFGS is kept when the multiplier changes.
-    """
+    """Yield a point and its multiplier every few rounds, for so many L-BFGS steps, whose memory is kept throughout."""
     unknowns, memory = suitable_factor(problem), Memory()
     lagrangian = one_block(unknowns, C)
     start = dense(problem.best_scale(unknowns.factor(spread_start(problem)) if U is None else U).U)
@@ -247,3 +252,45 @@ def proposal(problem: DirectionProblem, U: Array, C: Array | None, done: int, *,
         return Iterate(U, done, Dual(), point)
     polished, bounds = polish(problem, point, C, fitted=fitted)
     return Iterate(U, done, Dual(u=problem.inverse_roots(point.q), C=C), polished, bounds)
+
+
+def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool = False) -> tuple[Scaled, Bracket]:
+    """Return the better of a point and its thresholded form, and the bracket, for the multiplier C at the point.
+
+    The bound uses the energies of the point given: C belongs to them, and not to those of the thresholded one.  Where
+    the multiplier is fitted, that takes an eigendecomposition a step.
+    """
+    U = dense(point.U)
+    thresholded = without_inactive(problem, U, C)
+    better = thresholded if thresholded.value < point.value else point
+    lower = 0.0
+    C = clip_to_box(problem, C)
+    with suppress(LeaveError):  # what was proved until then holds; the solver leaves at its next look at the clock
+        for u, inverse_mean in candidate_weights(problem, point.q):
+            lower = max(lower, lower_bound(problem, u, inverse_mean, C))
+            M = problem.X.moment(u)
+            closer = closer_to_feasible(problem, M, C)
+            lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
+            if fitted:
+                closer = fit_from(problem, M, times(U, U.T), C, ONE_BLOCK.fitting_steps)
+                lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
+    return better, Bracket(float(lower), float(better.value))
+
+
+def without_inactive(problem: DirectionProblem, U: Array, C: Array) -> Scaled:
+    """Return the point with V_ij = 0 where C_ij is strictly inside its box, projected on V >= 0 where it has to be.
+
+    At an optimum V_ij is 0 there; before, what is left of it costs c_i c_j |V_ij|, much more than it gains.
+    """
+    V = times(U, U.T)
+    active = np.abs(C) >= problem.box * (1.0 - 1e-12)
+    V = np.where(active, V, 0.0)
+    scale = inverse_or_one(np.sqrt(np.diag(V)))
+    correlations = V * np.outer(scale, scale)
+    try:
+        factor = cholesky(correlations) / scale[:, None]
+    except np.linalg.LinAlgError:
+        if len(V) > LARGE and is_late(10.0 * float(len(V)) ** 3):
+            return problem.best_scale(U)
+        factor = psd_factor(V, rtol=1e-14)
+    return problem.best_scale(factor)

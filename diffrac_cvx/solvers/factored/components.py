@@ -34,17 +34,13 @@ from diffrac_cvx.solvers.stopping import Iterate, Start
 
 @dataclass
 class State:
-    """Where the solver is: the partition's blocks, the point, its multipliers, and what is known of the pairs.
-
-    `near` are the pairs that were near their box or beyond it when all were looked at last, where these are few, and
-    `looked` is the gap of the block diagonal problem then.
-    """
+    """Where the solver is: the partition's blocks, the point, its multipliers, and what is known of the pairs."""
 
     blocks: Blocks
     point: Point
     C: list[Array]
-    near: Pairs | None = None
-    looked: float = np.inf
+    near: Pairs | None = None  # near their box or beyond it when all were looked at last, where these are few
+    looked: float = np.inf  # the gap of the block diagonal problem then
 
 
 def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
@@ -106,7 +102,6 @@ def improve(state: State, steps: int, enough: float) -> int:
 
 
 def reduce_rank(point: Point) -> Point:
-    """Return the point with the negligible columns of its factors dropped."""
     return point._replace(factors=[principal_columns(U, rtol=1e-12) for U in point.factors])
 
 

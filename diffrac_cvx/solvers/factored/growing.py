@@ -33,8 +33,12 @@ from diffrac_cvx.points.linear_algebra import principal_columns, row_products, s
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import follow_multiplier, one_block, rotation_to_fewer
-from diffrac_cvx.solvers.factored.polishing import without_inactive
+from diffrac_cvx.solvers.factored.augmented_lagrangian import (
+    follow_multiplier,
+    one_block,
+    rotation_to_fewer,
+    without_inactive,
+)
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import OUTWARDS
 from diffrac_cvx.solvers.factored.unknowns import OneFactor
@@ -63,16 +67,10 @@ class Solved(NamedTuple):
 
 def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     """Whether a solution from a few features outwards is tried: there has to be a ridge, or V is often diagonal."""
-    free = int(np.sum(problem.c == 0.0))
-    if not np.any(problem.a[problem.c > 0.0]):
-        return False
-    if (
-        free > OUTWARDS.most_free
-        or len(problem.c) < OUTWARDS.least
-        or problem.X.shape[0] * problem.X.shape[1] > OUTWARDS.most_entries
-    ):
-        return False
-    return first.U is None or 4 * int(np.sum(diagonal(first.U) > 0.0)) <= len(problem.c)
+    n, D = problem.X.shape
+    has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
+    fits = free <= OUTWARDS.most_free and D >= OUTWARDS.least and n * D <= OUTWARDS.most_entries
+    return has_ridge and fits and (first.U is None or 4 * int(np.sum(diagonal(first.U) > 0.0)) <= D)
 
 
 def iterates(
@@ -238,14 +236,13 @@ def look_closer(core: Core, found: Solved, bounds: Bracket, goal: float, tol: fl
     while True:
         goal = min(goal, max(tol, (bounds.upper - lower) / OUTWARDS.closer))
         tried = max(goal, found.gap / OUTWARDS.target)
-        if tried > OUTWARDS.worthwhile * (bounds.upper - lower) and tried > goal:
+        worth = OUTWARDS.worthwhile * (bounds.upper - lower)
+        if tried > worth and tried > goal:
             return look._replace(lower=lower), goal
         look = look_outside(core, *found.dual.at(bounds.upper - OUTWARDS.tried * tried))
         if look.lower is None:
             few = len(look.needed) <= OUTWARDS.new_share * len(core.chosen)
-            return look._replace(lower=lower), goal if few else min(
-                OUTWARDS.back * tried, OUTWARDS.worthwhile * (bounds.upper - lower)
-            )
+            return look._replace(lower=lower), goal if few else min(OUTWARDS.back * tried, worth)
         lower = max(lower, look.lower)
         if tried <= tol:
             return look, goal

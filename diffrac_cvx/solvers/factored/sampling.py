@@ -28,10 +28,9 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import principal_columns, symmetric
 from diffrac_cvx.points.points import Columns
-from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, root_of
 from diffrac_cvx.solvers.factored import augmented_lagrangian
-from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start
-from diffrac_cvx.solvers.factored.polishing import without_inactive
+from diffrac_cvx.solvers.factored.augmented_lagrangian import one_block, spread_start, without_inactive
 from diffrac_cvx.solvers.factored.quasi_newton import Memory
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK, SAMPLES
 from diffrac_cvx.solvers.factored.unknowns import OneFactor
@@ -45,20 +44,17 @@ def many_rows(n: int, d: int) -> bool:
 
 def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
     """Yield the numbers of rows of the samples, in proportion to the entries of V; none is a large part of all rows."""
-    most = SAMPLES.rows_per_square * D**2
-    m = max(
-        SAMPLES.fewest, min(most, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap * n))) if has_l1 else most
-    )
+    m = SAMPLES.rows_per_square * D**2
+    if has_l1:
+        m = min(m, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap * n)))
+    m = max(SAMPLES.fewest, m)
     while m <= min(SAMPLES.largest_share * n, SAMPLES.most_entries / D):
         yield m
         m = int(SAMPLES.growth * m)
 
 
 def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> DirectionProblem | None:
-    """Return the problem on a sample with the gradient of all rows at the last pass; None where it is unbounded.
-
-    Its A is not that of the sample: it is given by a root.
-    """
+    """Return the problem on a sample, with an A that gives it the gradient of all rows at the last pass; or None."""
     if last is None:
         A = problem.A + sample.second_moment() - problem.X.second_moment()
     else:
@@ -68,8 +64,7 @@ def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> 
     B = W.T @ (A + np.diag(problem.c**2)) @ W
     if W.shape[1] and np.linalg.eigvalsh(symmetric(B))[0] < SAMPLES.smallest_eigenvalue:
         return None
-    values, Q = np.linalg.eigh(symmetric(A))
-    root, zero = np.sqrt(np.maximum(values, 0.0))[:, None] * Q.T, np.zeros(len(A))
+    root, zero = root_of(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
     return DirectionProblem(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
 
@@ -176,7 +171,6 @@ def iterates(
 
 
 def propose(found: Pass, n_iter: int) -> Iterate:
-    """Return what a pass gives as what the solver proposes."""
     return Iterate(found.point.U, n_iter, Dual(C=found.C), found.point, found.bounds)
 
 
@@ -194,5 +188,4 @@ def wanted(last: Pass | None, tol: float) -> float:
 
 
 def start_from(problem: DirectionProblem, last: Pass | None) -> tuple[Array, Array | None]:
-    """Return the factor and the multiplier to start from."""
     return (spread_start(problem), None) if last is None else (grow(problem, last), last.C)

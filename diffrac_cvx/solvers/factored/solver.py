@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,7 @@ from diffrac_cvx.machine.time_budget import LeaveError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import psd_factor, times
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.reading import as_points
-from diffrac_cvx.points.weights import weights_for
 from diffrac_cvx.problem.direction_problem import COPIES, DirectionProblem, problem_by_rows
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Result, Status
@@ -120,20 +117,22 @@ def low_rank(
     penalty = penalty_of(penalty, lam, ridge)
     stopping = Stopping(tol, max_iter, time_limit, callback, rtol=rtol)
 
-    weights = weights_for(X, sample_weight)
-
-    def read(X: Any) -> Points:
-        shape = getattr(X, "shape", ())
-        many = len(shape) == 2 and sampling.many_rows(*shape)
-        by_columns = penalty.has_l1 and not many
-        return as_points(X, by_rows=many, by_columns=by_columns, depth=6)
-
     def iterates(problem: DirectionProblem, first: Start) -> Iterator[Iterate]:
         return take_turns(Turn(problem, first, stopping, working_set))
 
     with in_range():
         return solve_by_iterates(
-            X, nu, penalty, iterates, stopping, "low_rank", start=start, weights=weights, links=links, read=read
+            X,
+            nu,
+            penalty,
+            iterates,
+            stopping,
+            "low_rank",
+            start=start,
+            sample_weight=sample_weight,
+            links=links,
+            are_many=sampling.many_rows,
+            by_columns=penalty.has_l1,
         )
 
 
@@ -231,10 +230,7 @@ def is_in_vain(point: Iterate) -> bool:
 
 
 def as_one_block(turn: Turn) -> Way:
-    """Solve for V as one block: by passes, or on all coordinates.
-
-    It goes on from where the components ended.
-    """
+    """Solve for V as one block: by passes, or on all coordinates; it goes on from where the components ended."""
     problem, first, stopping, end = turn.problem, turn.first, turn.stopping, turn.end
     if (not turn.by_parts or not problem.has_l1) and problem.X.in_memory:
         yield from follow(turn, iterates_on_all(problem, first, turn))

@@ -25,15 +25,12 @@ class OneFactor:
             self.left = inverse_of_B_and_one(problem, self.B)
 
     def factor(self, unknown: Array) -> Array:
-        """Return U of the unknown."""
         return unknown
 
     def unknown(self, U: Array) -> Array:
-        """Return the unknown at U."""
         return U
 
     def factors(self, unknown: Array) -> list[Array]:
-        """Return U alone."""
         return [self.factor(unknown)]
 
     def value_and_gradient(self, unknown: Array, products: list[Array]) -> tuple[float, Array]:
@@ -81,11 +78,9 @@ class ScaledFactor(OneFactor):
         self.Z, self.root = problem.X.in_basis(self.T), root @ self.T
 
     def factor(self, unknown: Array) -> Array:
-        """Return U."""
         return np.asarray(self.T @ unknown)
 
     def unknown(self, U: Array) -> Array:
-        """Return the unknown at U."""
         return np.asarray(self.inverse_T @ U)
 
     def value_and_gradient(self, unknown: Array, products: list[Array]) -> tuple[float, Array]:
@@ -110,7 +105,6 @@ class Point(NamedTuple):
 
     @property
     def parts(self) -> list[Array]:
-        """All arrays."""
         return [self.weights, self.intercepts, self.rest, *self.factors]
 
     def times(self, multiple: float) -> "Point":
@@ -118,7 +112,6 @@ class Point(NamedTuple):
         return from_parts([part * multiple for part in self.parts])
 
     def flat(self) -> Array:
-        """Return all entries in one vector."""
         return np.concatenate([part.ravel() for part in self.parts])
 
     def like(self, entries: Array) -> "Point":
@@ -131,7 +124,6 @@ class Point(NamedTuple):
 
 
 def from_parts(parts: list[Array]) -> Point:
-    """Return the point with these arrays."""
     return Point(parts[0], parts[1], parts[2], parts[3:])
 
 

@@ -69,7 +69,6 @@ class Stage:
         )
 
     def point(self, u: Array, C: Array) -> DualPoint:
-        """Return the dual point with its matrix."""
         return DualPoint(u, C, self.dual.matrix(u, self.scale * C))
 
     def step(self, ahead: DualPoint, here: Smoothed, factor: float) -> tuple[DualPoint, float, float]:
@@ -110,10 +109,6 @@ class StageState(NamedTuple):
     n_iter: int
     finished: bool
 
-    def iterate(self) -> Iterate:
-        """Return the factor of V with its dual."""
-        return Iterate(self.U, self.n_iter, Dual(self.dual.u, self.dual.C))
-
 
 def iterates(
     problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
@@ -130,7 +125,7 @@ def iterates(
     ends: list[StageState] = []
     while eps > STAGES.last_eps and end.n_iter < max_iter:
         for step in run_stage(stage, end, max_iter):
-            yield step.iterate()
+            yield Iterate(step.U, step.n_iter, Dual(step.dual.u, step.dual.C))
         end = step
         ends.append(end)
         for order in (2, 3):

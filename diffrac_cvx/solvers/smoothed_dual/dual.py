@@ -30,20 +30,11 @@ class SmoothedDual:
     r"""Hold  min over u > 0, |C_ij| <= box_ij  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
 
     phi_eps(D) = eps log tr exp(D / eps) is the smooth part; the rest is separable.
-
-    Attributes
-    ----------
-    X : Points
-        (n, D).
-    W : (D, r) array
-        W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 in the accelerated variant.
-    box : (D, D) array
-        Bounds on C; zero on the diagonal where Diag(c)^2 is in the normaliser.
     """
 
-    X: Points
-    W: Array
-    box: Array
+    X: Points  # (n, D)
+    W: Array  # (D, r), W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 when accelerated
+    box: Array  # (D, D), bounds on C; zero on the diagonal where Diag(c)^2 is in the normaliser
 
     @cached_property
     def Z(self) -> Points:
@@ -52,7 +43,6 @@ class SmoothedDual:
 
     @cached_property
     def used(self) -> npt.NDArray[np.bool_]:
-        """Which rows are not zero, shape (n,)."""
         return ~self.Z.zero_rows()
 
     def separable_part(self, u: Array) -> float:
@@ -87,7 +77,7 @@ class SmoothedDual:
         O(n d^2) instead of the O(max(n, d)^3) of the paper.
         """
         w, bound = np.ones(len(self.Z)), np.inf
-        image_of = self.image_of(units) if self.Z.in_memory else self.image_by_parts(units)
+        image_of = self.image_of(units)
         for _ in range(steps):
             poll()
             image = image_of(w)
@@ -99,15 +89,12 @@ class SmoothedDual:
         return bound
 
     def image_of(self, units: Array | None) -> Callable[[Array], Array]:
-        """Return the map from w to (B'B o B'B) w, in u / units."""
-        n = len(self.Z)
-        Z = self.Z.array() if units is None else np.sqrt(units)[:, None] * self.Z.array()
-        return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * n**2)
-
-    def image_by_parts(self, units: Array | None) -> Callable[[Array], Array]:
-        """Return the same map for rows that are read by parts."""
+        """Return the map from w to (B'B o B'B) w, in u / units; the second form is of rows that are read by parts."""
         n = len(self.Z)
         scale = np.ones(n) if units is None else units
+        if self.Z.in_memory:
+            Z = self.Z.array() if units is None else np.sqrt(units)[:, None] * self.Z.array()
+            return lambda w: row_products(times(Z, times(Z.T, w[:, None] * Z)), Z) / (4 * n**2)
         return lambda w: scale * self.Z.energies(psd_factor(self.Z.moment(scale * w))) / (4 * n)
 
     def curvature_C(self) -> float:

@@ -12,7 +12,6 @@ from diffrac_cvx.points.checks import one_of, positive
 from diffrac_cvx.points.factors import is_sparse
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.ranges import in_range
-from diffrac_cvx.points.weights import weights_for
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Result, Status
@@ -113,8 +112,17 @@ def fista(
         yield from published.iterates(problem, eps, U, C, stopping.max_iter, own_rule=epsilon is not None)
 
     exhausted = Status.PUBLISHED if variant == "published" else Status.STALLED
-    name, weights = f"fista ({variant})", weights_for(X, sample_weight)
+    name = f"fista ({variant})"
     with in_range():
         return solve_by_iterates(
-            X, nu, penalty, iterates, stopping, name, start=start, exhausted=exhausted, weights=weights, links=links
+            X,
+            nu,
+            penalty,
+            iterates,
+            stopping,
+            name,
+            start=start,
+            exhausted=exhausted,
+            sample_weight=sample_weight,
+            links=links,
         )

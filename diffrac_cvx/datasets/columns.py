@@ -1,7 +1,7 @@
 """Columns of a table as numbers: marks of thousands, categories as columns of 0 and 1, and what cannot be one."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,10 +25,7 @@ DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 THOUSANDS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", ","), (",", "."))}  # by decimal mark
 GROUPS = {mark: re.compile(rf"[+-]?\d{{1,3}}({between}\d{{3}})+([{mark}]\d*)?") for mark, between in THOUSANDS.items()}
 TYPES = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of NumPy's type
-PLAIN = {
-    ".": re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf"),
-    ",": re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?|[+-]?inf"),
-}
+PLAIN = {mark: re.compile(rf"[+-]?(\d+([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?|[+-]?inf") for mark in ".,"}
 
 
 @dataclass(frozen=True)
@@ -117,9 +114,8 @@ def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]
             return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
         except (TypeError, ValueError):
             pass
-    read = number_reader(decimal)
     values = objects_of(column)
-    numbers = np.array([read(value) for value in values])
+    numbers = np.array([read_number(value, decimal) for value in values])
     return numbers, np.isnan(numbers) & ~missing_values(values)
 
 
@@ -134,21 +130,17 @@ def missing_values(values: np.ndarray) -> np.ndarray:
     return np.asarray(pandas_or_error().isna(values) | marks)
 
 
-def number_reader(decimal: str) -> Callable[[Any], float]:
-    """Return the function from a value to a number, NaN where it is none."""
-
-    def read(value: Any) -> float:
-        if not isinstance(value, str):
-            try:
-                return np.nan if isinstance(value, complex) else float(value)
-            except (TypeError, ValueError):
-                return np.nan
-        text = value.strip().replace("\u2212", "-")
-        if GROUPS[decimal].fullmatch(text):
-            text = re.sub(THOUSANDS[decimal], "", text)
-        return float(text.replace(",", ".")) if PLAIN[decimal].fullmatch(text) else np.nan
-
-    return read
+def read_number(value: Any, decimal: str) -> float:
+    """Return a value as a number, NaN where it is none."""
+    if not isinstance(value, str):
+        try:
+            return np.nan if isinstance(value, complex) else float(value)
+        except (TypeError, ValueError):
+            return np.nan
+    text = value.strip().replace("\u2212", "-")
+    if GROUPS[decimal].fullmatch(text):
+        text = re.sub(THOUSANDS[decimal], "", text)
+    return float(text.replace(",", ".")) if PLAIN[decimal].fullmatch(text) else np.nan
 
 
 def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> Unusable:

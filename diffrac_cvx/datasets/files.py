@@ -1,7 +1,7 @@
 """The files of data sets: where they are, and what they hold.
 
-CSV and LIBSVM text are parsed here because an error has to name the file and the line, and because scikit-learn, which
-has a reader of LIBSVM text, is an optional dependency.
+LIBSVM text is parsed here because an error has to name the file and the line, and because scikit-learn, which has a
+reader of it, is an optional dependency.
 """
 
 import gzip
@@ -89,26 +89,6 @@ def explain_missing(record: DataSet) -> str:
     )
 
 
-def read_csv(text: str, where: str) -> tuple[Array, Array]:
-    """Return the columns but the last, and the last, of comma-separated numbers under a header row."""
-    lines = text.splitlines()
-    width = len(lines[0].split(",")) if lines else 0
-    rows = []
-    for number, line in enumerate(lines[1:], start=2):
-        fields = line.split(",")
-        try:
-            values = [float(field) for field in fields]
-        except ValueError:
-            raise DataError(f"{where}, line {number}: {line[:60]!r} is not numbers separated by commas") from None
-        if len(values) != width:
-            raise DataError(f"{where}, line {number}: {len(values)} values where the header has {width}")
-        rows.append(values)
-    if not rows or width < 2:
-        raise DataError(f"{where} holds no table: a header row, then numbers with the label last, is expected")
-    table = np.array(rows)
-    return np.ascontiguousarray(table[:, :-1]), table[:, -1]
-
-
 def read_libsvm(text: str, where: str) -> tuple[Array, Array]:
     """Return X and the labels of LIBSVM text: a label, then index:value pairs with indices from 1 on."""
     labels: list[float] = []
@@ -134,12 +114,6 @@ def read_libsvm(text: str, where: str) -> tuple[Array, Array]:
     return X, np.array(labels)
 
 
-def read_npz(packed: bytes) -> tuple[Array, Array]:
-    """Return X and Y of an npz archive."""
-    with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
-        return archive["X"].astype(np.float64), archive["Y"].astype(np.float64)
-
-
 def read_label_names(packed: bytes) -> tuple[str, ...]:
     """Return the names of the labels in an npz archive."""
     with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
@@ -149,7 +123,9 @@ def read_label_names(packed: bytes) -> tuple[str, ...]:
 def parse(record: DataSet, packed: bytes) -> tuple[Array, Array]:
     """Return X and the labels as they are in the file."""
     if record.file.endswith(".npz"):
-        return read_npz(packed)
+        with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
+            return archive["X"].astype(np.float64), archive["Y"].astype(np.float64)
     if record.file.endswith(".csv.gz"):
-        return read_csv(gzip.decompress(packed).decode(), record.file)
+        table = np.loadtxt(io.BytesIO(gzip.decompress(packed)), delimiter=",", skiprows=1, ndmin=2)
+        return np.ascontiguousarray(table[:, :-1]), table[:, -1]
     return read_libsvm(packed.decode(), record.file)

@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "marimo": {"app.page.address", "app.page.cards", "app.page.controls", "app.page.notebook"},
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
-    "openpyxl": {"datasets.optional"},
+    "openpyxl": {"datasets.tables"},
     "pandas": {"datasets.optional"} | {f"datasets.{name}" for name in ("columns", "tables", "text_tables")},  # types
     "pooch": {"datasets.download"},
     "jinja2": {"app.report"},

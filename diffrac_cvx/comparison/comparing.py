@@ -15,7 +15,7 @@ from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements, label_differences, lower_of
 from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
 from diffrac_cvx.comparison.table import Table, rich_group
-from diffrac_cvx.datasets.optional import pandas_or_error
+from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import Array, as_data, as_seed, in_unit_interval, positive

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.datasets.headers import MARKS
-from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
@@ -16,6 +14,7 @@ from diffrac_cvx.points.checks import Array
 if TYPE_CHECKING:
     import pandas as pd
 
+MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
 ALL = "all"  # instead of names of columns: every column of categories
 MOST_CATEGORIES = 50  # of a column that is made into columns of 0 and 1
 MOST_MADE = 10_000  # columns of 0 and 1, of all columns
@@ -26,6 +25,15 @@ THOUSANDS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", "
 GROUPS = {mark: re.compile(rf"[+-]?\d{{1,3}}({between}\d{{3}})+([{mark}]\d*)?") for mark, between in THOUSANDS.items()}
 TYPES = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of NumPy's type
 PLAIN = {mark: re.compile(rf"[+-]?(\d+([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?|[+-]?inf") for mark in ".,"}
+
+
+def pandas_or_error() -> Any:
+    """Return pandas, or raise an error that says how to install it."""
+    try:
+        import pandas
+    except ImportError:
+        raise DataError("a table needs pandas: pip install 'diffrac-cvx[app]'") from None
+    return pandas
 
 
 @dataclass(frozen=True)

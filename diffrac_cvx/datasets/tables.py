@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import drop_error, list_texts, numeric_columns, tell_row
-from diffrac_cvx.datasets.headers import MARKS, NAMELESS, find_header, name_columns
-from diffrac_cvx.datasets.optional import pandas_or_error
+from diffrac_cvx.datasets.columns import MARKS, drop_error, list_texts, numeric_columns, pandas_or_error, tell_row
 from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.datasets.text_tables import SAMPLE, Reading, text_frame
+from diffrac_cvx.datasets.text_tables import NAMELESS, SAMPLE, Reading, find_header, name_columns, text_frame
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, one_of

@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.tables"},
-    "pandas": {"datasets.optional"} | {f"datasets.{name}" for name in ("columns", "tables", "text_tables")},  # types
+    "pandas": {"datasets.columns", "datasets.tables", "datasets.text_tables"},
     "pooch": {"datasets.download"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},

@@ -132,8 +132,8 @@ def test_an_error_names_the_controls_that_help():
 
 def test_missing_values_can_be_dropped_or_replaced():
     text = "a,b\n1,2\n3,\n5,6\n7,9\n"
-    assert OwnTable(text.encode(), "mine.csv", missing="drop").load().n == 3
-    assert OwnTable(text.encode(), "mine.csv", missing="mean").load().n == 4
+    assert len(OwnTable(text.encode(), "mine.csv", missing="drop").load().X) == 3
+    assert len(OwnTable(text.encode(), "mine.csv", missing="mean").load().X) == 4
 
 
 def test_without_a_file_one_is_asked_for():
@@ -225,7 +225,7 @@ def state_of(given):
     """The values of all controls of made data that the address starts."""
     groups = [controls.elements(kind, given) for kind in ("planted", "parameters", "solving")]
     values = {name: value for group in groups for name, value in group.value.items()}
-    one = {"source": controls.source_control(given), "rounding": controls.element("rounding", given)}
+    one = {"source": controls.element("source", given), "rounding": controls.element("rounding", given)}
     return {**values, **{name: element.value for name, element in one.items()}}
 
 

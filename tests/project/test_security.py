@@ -382,7 +382,7 @@ def test_a_download_that_does_not_end_is_ended(home, monkeypatch):
 
 
 def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypatch):
-    assert controls.file_control()._component_args["max_size"] == MOST_UPLOADED
+    assert controls.element("file", {})._component_args["max_size"] == MOST_UPLOADED
     monkeypatch.setattr(page_data, "MOST_UPLOADED", 100)
     monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
     monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))

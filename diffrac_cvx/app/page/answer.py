@@ -42,8 +42,10 @@ class Answer:
     @classmethod
     def of(cls, reservations: Iterable[Reservation], says: list[str], data: Data, labels: Array, scores: Array) -> Self:
         """Return what is said of clusters, and how they agree with the known groups."""
-        sentences = (*says, *describe_agreement(data, labels))
-        return cls(tuple(reservations), sentences, group_table(data, labels), write_clusters(data, labels, scores))
+        sentences, groups = (*says, *describe_agreement(data, labels)), None
+        if data.labels is not None:
+            groups = crosstab_table(crosstab(data.labels, number_clusters(labels)), "known group", "in cluster")
+        return cls(tuple(reservations), sentences, groups, write_clusters(data, labels, scores))
 
     @property
     def html(self) -> str:
@@ -147,15 +149,8 @@ def describe_agreement(data: Data, labels: Array) -> list[str]:
     says = f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance"
     if not two:
         return [f"{says})."]
-    right, largest = int(np.sum(labels == data.y)), np.unique(data.labels, return_counts=True)[1].max()
-    return [f"{says}); {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
-
-
-def group_table(data: Data, labels: Array) -> Table | None:
-    """Return how many points of each known group are in each cluster."""
-    if data.labels is None:
-        return None
-    return crosstab_table(crosstab(data.labels, number_clusters(labels)), "known group", "in cluster")
+    n, right, largest = len(labels), int(np.sum(labels == data.y)), np.unique(data.labels, return_counts=True)[1].max()
+    return [f"{says}); {right} of {n} points are in the cluster of their group ({largest} if all were in one)."]
 
 
 def number_clusters(labels: Array) -> Array:

@@ -108,16 +108,26 @@ def elements(kind: str, given: Given, columns: Sequence[str] = ()) -> Any:
 
 
 def element(name: str, given: Given, columns: Sequence[str] = ()) -> Any:
-    """Return a slider, or a choice of one option or of several, which starts as the address says."""
+    """Return a slider, a choice of one option or of several, a switch, or the place for a file.
+
+    All but the last start as the address says.
+    """
     if name in STEPS or name in RANGES:
         return slider(name, given)
+    if name == "automatic":
+        return mo.ui.switch(value=given.get("automatic") != ["0"], label=label_of("automatic"))
+    if name == "file":
+        return mo.ui.file(filetypes=SUFFIXES, kind="area", max_size=MOST_UPLOADED)
     options, usual = options_of(name, columns), USUAL[name]
     if isinstance(usual, list):
         keys = [key for key, value in options.items() if value in usual]
         chosen = address.several(given, name, keys, options)
         return mo.ui.multiselect(options, value=chosen, label=CONTROLS[name][0], full_width=True)
     key = next((key for key, value in options.items() if value == usual), None)
-    return mo.ui.dropdown(options, value=address.option(given, name, key, options), full_width=True)
+    start = address.option(given, name, key, options)
+    if name == "source":
+        return mo.ui.radio(options, value=start, inline=True, label=CONTROLS[name][0])
+    return mo.ui.dropdown(options, value=start, full_width=True)
 
 
 def slider(name: str, given: Given) -> Any:
@@ -132,34 +142,15 @@ def slider(name: str, given: Given) -> Any:
 
 def options_of(name: str, columns: Sequence[str]) -> dict[str, Any]:
     """Return what can be chosen, by its name on the page; what is given as a sequence has its own name."""
+    numbers = {form: form if form.startswith("(") else f"({form})" for form in list_forms()}
     choices: dict[str, Mapping[str, Any] | Sequence[str]] = {
-        "name": datasets.names(), "scaling": SCALINGS, "label": columns, "drop": columns, "missing": MISSING,
-        "strategy": STRATEGIES, "tol": TOLERANCES, "forms": {name_form(form): form for form in list_forms()},
+        "source": SOURCES, "name": datasets.names(), "scaling": SCALINGS, "label": columns, "drop": columns,
+        "missing": MISSING, "strategy": STRATEGIES, "tol": TOLERANCES,
+        "forms": {f"{record.says} {numbers[form]}": form for form, (_, record) in list_forms().items()},
         "solvers": tuple(SOLVERS), "extras": tuple(EXTRAS), "rounding": tuple(ROUNDINGS),
     }  # fmt: skip
     choice = choices[name]
     return dict(choice) if isinstance(choice, Mapping) else {name: name for name in choice}
-
-
-def name_form(form: str) -> str:
-    """Return the name of a problem: what it is, and its number in the paper."""
-    return f"{list_forms()[form][1].says} {form if form.startswith('(') else f'({form})'}"
-
-
-def source_control(given: Given) -> Any:
-    """Return the control that chooses where the points come from."""
-    start = address.option(given, "source", "made here", SOURCES)
-    return mo.ui.radio(SOURCES, value=start, inline=True, label=CONTROLS["source"][0])
-
-
-def automatic_control(given: Given) -> Any:
-    """Return the control that computes at every change."""
-    return mo.ui.switch(value=given.get("automatic") != ["0"], label=label_of("automatic"))
-
-
-def file_control() -> Any:
-    """Return the control that takes a user's own table."""
-    return mo.ui.file(filetypes=SUFFIXES, kind="area", max_size=MOST_UPLOADED)
 
 
 def label_of(name: str) -> str:

@@ -39,9 +39,8 @@ def _():
 @app.cell
 def _():
     given = address.read_address()
-    source, automatic = controls.source_control(given), controls.automatic_control(given)
-    file, rounding = controls.file_control(), controls.element("rounding", given)
-    _kinds = ("planted", "known", "parameters", "solving")
+    _single, _kinds = ("source", "automatic", "file", "rounding"), ("planted", "known", "parameters", "solving")
+    source, automatic, file, rounding = (controls.element(name, given) for name in _single)
     planted, known, parameters, solving = (controls.elements(kind, given) for kind in _kinds)
     return automatic, file, given, known, parameters, planted, rounding, solving, source
 

@@ -237,12 +237,10 @@ def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, M
 
 
 def with_best_alpha(task: Task) -> Task:
-    """Return the task with the imbalance of a solution of (8), and a bound on (7) + nu alpha - (8) there.
-
-    The solution is feasible for (7) at its own imbalance, up to rounding; the bound is measured after that is mended.
-    """
+    """Return the task with the imbalance of a solution of (8), and a bound on (7) + nu alpha - (8) there."""
     found = low_rank(task.X, task.nu, **task.limits)
     alpha = metrics.factor_imbalance(found.F)
+    # The solution is feasible for (7) there, up to rounding; the bound is measured after that is mended.
     attained = bracket_alpha(projection_of(task.X), found.F, alpha).upper + task.nu * alpha
     return replace(task, alpha=alpha, alpha_slack=max(attained - found.lower, 0.0))
 

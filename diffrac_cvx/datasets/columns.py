@@ -62,11 +62,7 @@ class Unusable:
 def numeric_columns(
     frame: "pd.DataFrame", decimal: str = ".", one_hot: Sequence[str] | str = ()
 ) -> tuple["pd.DataFrame", tuple[str, ...]]:
-    """Return a table with every column as numbers, NaN where a value is missing, and what was done.
-
-    Columns of categories that ``one_hot`` names become a column of 0 and 1 for each category, or one where there are
-    two.  An error names all other columns that hold text or dates.
-    """
+    """Return a table of numbers, NaN where a value is missing, and what was done; the options are of `read_table`."""
     pandas = pandas_or_error()
     parts: dict[str, Array | Categories] = {}
     wrong: list[Unusable] = []

@@ -68,25 +68,20 @@ def find_reservations(
         fewer_clusters(sizes, n_clusters),
         NO_DIRECTION if gains_nothing else None,
         freedom(X, result, nu),
-        outlying(sizes, None if shares is None else weights_of_clusters(labels, shares)),
+        outlying(labels, shares),
     ]
     return tuple(reason for reason in found if reason is not None)
 
 
 def find_reservations_on_labels(labels: Array, penalty: Penalty) -> tuple[Reservation, ...]:
     """Return the reasons that can be seen in labels (n,) alone, numbers or names, whatever method found them."""
-    sizes = sizes_of(labels)
-    return tuple(reason for reason in (one_cluster(sizes, penalty), outlying(sizes)) if reason is not None)
+    found = one_cluster(sizes_of(labels), penalty), outlying(labels)
+    return tuple(reason for reason in found if reason is not None)
 
 
 def sizes_of(labels: Array) -> Counts:
     """Return how many points each cluster has."""
     return np.unique(labels, return_counts=True)[1].astype(np.int64)
-
-
-def weights_of_clusters(labels: Array, shares: Array) -> Array:
-    """Return the share of each cluster of the total weight."""
-    return np.bincount(np.unique(labels, return_inverse=True)[1], shares).astype(np.float64)
 
 
 def one_cluster(sizes: Counts, penalty: Penalty) -> Reservation | None:
@@ -111,8 +106,10 @@ def fewer_clusters(sizes: Counts, n_clusters: int) -> Reservation | None:
     )
 
 
-def outlying(sizes: Counts, weights: Array | None = None) -> Reservation | None:
+def outlying(labels: Array, shares: Array | None = None) -> Reservation | None:
     """Where a cluster holds a few points, or as little of the weight as a few of as many points of equal weight."""
+    sizes = sizes_of(labels)
+    weights = None if shares is None else np.bincount(np.unique(labels, return_inverse=True)[1], shares)
     counts = sizes if weights is None else weights * sizes.sum()
     least = int(np.argmin(counts))
     if len(sizes) == 1 or counts[least] > max(1.0, FEW * sizes.sum()):

@@ -19,7 +19,7 @@ from diffrac_cvx.rounding.directions import best_directions
 Clusters = npt.NDArray[np.int64]
 LLOYD_ROUNDS = 300
 MOST_ROUNDS = 100  # of affine scores and clusters
-LEAST_SHARE = 1e-6  # of the variance within clusters
+LEAST_SHARE = 1e-6  # of the variance within clusters: a direction with less counts as one with that share
 RANK = 1e-12  # variance of a direction, over the largest, up to which it is a rounding error
 
 
@@ -208,11 +208,7 @@ def fit_scores(X: Array, clusters: Clusters, a: Array, c: Array, shares: Array |
 
 
 def unit_within(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:
-    """Return T, (k, r), such that the rows of points @ T have the identity for covariance within clusters.
-
-    r is the rank of the points.  A direction along which less than LEAST_SHARE of the variance is within clusters
-    counts as one with that share.
-    """
+    """Return T, (k, rank of the points): the rows of points @ T have the identity for covariance within clusters."""
     centred = points - mean_of(points, shares)
     weighed = weigh_rows(centred, shares)
     variances, axes = np.linalg.eigh(weighed.T @ weighed / len(points))
@@ -266,10 +262,8 @@ def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | 
 
 
 def scores_of_splits(X: Array, splits: tuple[Split, ...]) -> Array:
-    """Return scores, (n, K): positive for the cluster that the splits lead to, and negative for all others.
-
-    The score of a cluster is the least of the values, with their signs, of the functions on the way to it.
-    """
+    """Return scores, (n, K): positive for the cluster that the splits lead to, and negative for all others."""
+    # The score of a cluster is the least of the values, with their signs, of the functions on the way to it.
     scores = np.full((len(X), len(splits) + 1), np.inf)
     for split in splits:
         values = X @ split.coef + split.intercept

@@ -36,7 +36,7 @@ def sign_leading(F: npt.ArrayLike, shares: Array | None = None) -> Array:
         If F is not a finite matrix.
     """
     factor = _as_factor(F)
-    return _labels_by_sign(_project(factor, _right_vectors(factor, 1, shares)[0]))
+    return _labels_by_sign(_project(factor, right_vectors(factor, 1, shares)[0]))
 
 
 def sign_second(F: npt.ArrayLike, shares: Array | None = None) -> Array:
@@ -49,7 +49,7 @@ def sign_second(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     factor = _as_factor(F)
     if min(factor.shape) == 1:
         return np.ones(len(factor))
-    return _labels_by_sign(_project(factor, _right_vectors(factor, 2, shares)[1]))
+    return _labels_by_sign(_project(factor, right_vectors(factor, 2, shares)[1]))
 
 
 def sign_centered(F: npt.ArrayLike, shares: Array | None = None) -> Array:
@@ -62,7 +62,7 @@ def sign_centered(F: npt.ArrayLike, shares: Array | None = None) -> Array:
     Parameters and errors are those of sign_leading.
     """
     factor = _as_factor(F)
-    two = _right_vectors(factor, 2, shares).T
+    two = right_vectors(factor, 2, shares).T
     return _labels_by_sign(_principal_component(factor @ two, shares))
 
 
@@ -229,7 +229,7 @@ def _center(M: Array, shares: Array | None = None) -> Array:
     return M
 
 
-def _right_vectors(F: Any, k: int, shares: Array | None = None) -> Array:
+def right_vectors(F: Any, k: int, shares: Array | None = None) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
     if isinstance(F, FactorTable):
         return F.leading(k)[1]
@@ -246,7 +246,7 @@ def _principal_component(F: Any, shares: Array | None = None) -> Array:
         projected = F.times(F.leading(1, centred=True)[1][0])
         return _without_rounding(projected - projected.mean(), F.shape)
     G = _center(F, shares)
-    return _project(G, _right_vectors(G, 1, shares)[0])
+    return _project(G, right_vectors(G, 1, shares)[0])
 
 
 def _project(G: Any, direction: Array) -> Array:
@@ -255,11 +255,8 @@ def _project(G: Any, direction: Array) -> Array:
 
 
 def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
-    """Return projections of F with entries that are rounding errors set to 0, the first nonzero one positive.
-
-    An error is compared with 1, the size of the entries of F, because they may be those of F centred and much smaller.
-    """
-    n, r = shape
+    """Return projections of F with entries that are rounding errors set to 0, the first nonzero one positive."""
+    n, r = shape  # an error is compared with 1, the size of the entries of F: projections of F centred may be smaller
     projected[np.abs(projected) <= 8 * (n**0.5 + r) * EPS] = 0.0
     nonzero = np.flatnonzero(projected)
     return _orient(projected, nonzero[0]) if len(nonzero) else projected

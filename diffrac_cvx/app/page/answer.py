@@ -57,11 +57,8 @@ class Answer:
 
 
 def find_answer(outcome: Outcome, run_name: str, rounding: str) -> Answer | None:
-    """Return the answer of one of the runs, by default of the first that has a result; None where there is none.
-
-    More than two clusters are found beside the runs, and are the same for all of them.
-    """
-    if outcome.setting.n_clusters > 2:
+    """Return the answer of one of the runs, by default of the first that has a result; None where there is none."""
+    if outcome.setting.n_clusters > 2:  # found beside the runs, and the same for all of them
         model = outcome.extras.get(CLUSTERS)
         return None if model is None else answer_of_many(outcome.data, outcome.setting, model)
     run = outcome.run_called(run_name)

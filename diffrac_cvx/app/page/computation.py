@@ -62,16 +62,13 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What was asked, and all that was computed so far: the runs in order, and the rest by its name in COMPUTED.
-
-    Where the rest failed, a sentence is in its place.
-    """
+    """What was asked, and all that was computed so far: the runs in order, and the rest by its name in COMPUTED."""
 
     source: Source
     data: Data
     setting: Setting
     runs: tuple[Run, ...] = ()
-    extras: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)  # a sentence in place of what failed
 
     @property
     def solved(self) -> dict[str, Run]:
@@ -85,17 +82,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class StatusLine:
-    """A line of progress: what is computed, how many are done, and the bracket so far where the solver reports it.
-
-    The state is "idle", "running", "done" or "stopped".
-    """
+    """A line of progress: what is computed, how many are done, and the bracket so far where the solver reports it."""
 
     doing: str
     done: int = 0
     total: int = 0
     seconds: float = 0.0
     progress: Progress | None = None
-    state: str = "idle"
+    state: str = "idle"  # or "running", "done", "stopped"
 
     def __str__(self) -> str:
         if self.state == "idle":

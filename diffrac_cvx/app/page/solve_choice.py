@@ -15,11 +15,7 @@ from diffrac_cvx.registry import MOST_ON_PAGE, RelaxationRecord
 
 @dataclass(frozen=True)
 class Setting:
-    """What is solved: the weights of the imbalance, the l1 part and the ridge, the fixed imbalance, the proved gap.
-
-    The weights, the number of clusters and the way to more than two are those of `DiffracClustering`, and have its
-    defaults.
-    """
+    """What is solved, in the words and with the defaults of `DiffracClustering`; alpha is the imbalance of (7)."""
 
     nu: float = 1.0
     lam: float = 0.0

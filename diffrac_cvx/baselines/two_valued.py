@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
+from scipy.optimize import isotonic_regression, minimize
 
 from diffrac_cvx.baselines.principal import leading_scores
 from diffrac_cvx.points.checks import Array, as_data, as_generator, one_of, positive_int
@@ -126,19 +126,11 @@ class _Hull(NamedTuple):
 
 
 def _minorant(x: Array, f: Array, low: int, high: int) -> _Hull:
-    """Return the greatest convex function below f at the points low to high."""
-    hull: list[int] = []
-    for i in range(low, high + 1):
-        while len(hull) > 1 and not _turns_up(x, f, hull[-2], hull[-1], i):
-            hull.pop()
-        hull.append(i)
-    vertices = np.array(hull)
+    """Return the greatest convex function below f at the points low to high; its slopes are f's, made isotonic."""
+    widths = np.diff(x[low : high + 1])
+    slopes = isotonic_regression(np.diff(f[low : high + 1]) / widths, weights=widths).x
+    vertices = low + np.concatenate([[0], np.flatnonzero(np.diff(slopes)) + 1, [len(slopes)]])
     return _Hull(vertices, np.interp(x, x[vertices], f[vertices]))
-
-
-def _turns_up(x: Array, f: Array, i: int, j: int, k: int) -> bool:
-    """Return whether the slope from i to j is less than that from j to k."""
-    return bool((f[j] - f[i]) * (x[k] - x[j]) < (f[k] - f[j]) * (x[j] - x[i]))
 
 
 def _widest_gap(minorant: _Hull, majorant: _Hull) -> tuple[int, int, float]:

@@ -193,10 +193,6 @@ class ProjectionDisplay(canvas.Display):
     legend_ : Legend
     """
 
-    bars_: list[Any]
-    threshold_line_: Any
-    legend_: Any
-
     def __init__(
         self,
         projection: npt.ArrayLike,
@@ -285,7 +281,7 @@ class ProjectionDisplay(canvas.Display):
         """
         (ax,) = self._open(ax)
         edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
-        self.bars_ = []
+        self.bars_: list[Any] = []
         for k, (name, points) in enumerate(self._parts()):
             style = canvas.merge_style(fill_of(k) | {"label": f"{name}, {len(points)} points"}, kwargs)
             self.bars_.append(ax.hist(points, edges, **style)[2])
@@ -310,16 +306,10 @@ class ProjectionDisplay(canvas.Display):
 
 def fill_of(k: int) -> dict[str, Any]:
     """Return keywords for the k-th histogram: after the last colour the first comes again with another hatch."""
-    color, hatch = (
-        (canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]) if k < DISTINCT else OTHERS
-    )
-    return {
-        "histtype": "stepfilled",
-        "facecolor": (color, 0.35 if hatch is None else 0.1),
-        "edgecolor": color,
-        "hatch": hatch,
-        "linewidth": 1.2,
-    }
+    distinct = canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]
+    color, hatch = distinct if k < DISTINCT else OTHERS
+    face = (color, 0.35 if hatch is None else 0.1)
+    return {"histtype": "stepfilled", "facecolor": face, "edgecolor": color, "hatch": hatch, "linewidth": 1.2}
 
 
 def format_label(label: Any) -> str:

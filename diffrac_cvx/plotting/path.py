@@ -272,9 +272,6 @@ class ChoiceDisplay(canvas.Display):
         The star, by panel.
     """
 
-    lines_: dict[str, list[Any]]
-    marks_: dict[str, Any]
-
     def __init__(self, results: Mapping[str, Any], best: int) -> None:
         self.results, self.best = results, best
 
@@ -301,7 +298,8 @@ class ChoiceDisplay(canvas.Display):
         ParameterError
             If a panel is not known.
         """
-        self.lines_, self.marks_ = {}, {}
+        self.lines_: dict[str, list[Any]] = {}
+        self.marks_: dict[str, Any] = {}
         ridges = np.asarray(self.results["param_ridge"])
         for name, axes in self._open_panels(ax, canvas.panels_for(ax, panels, CRITERIA), CRITERIA):
             if ridges.min() > 0.0:

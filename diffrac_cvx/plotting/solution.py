@@ -36,12 +36,6 @@ class BracketDisplay(Display):
     legend_ : Legend
     """
 
-    lower_lines_: list[Any]
-    upper_lines_: list[Any]
-    gap_lines_: list[Any]
-    fills_: list[Any]
-    legend_: Any
-
     def __init__(self, histories: Sequence[Sequence[Progress]], names: Sequence[str]) -> None:
         if not histories or len(histories) != len(names) or not all(histories):
             raise DataError("a bracket needs at least one run, and every run a name and a line of history")
@@ -87,7 +81,10 @@ class BracketDisplay(Display):
         """
         column = AGAINST.index(one_of(against, "against", AGAINST))
         (ax,) = self._open(ax)
-        self.lower_lines_, self.upper_lines_, self.gap_lines_, self.fills_ = [], [], [], []
+        self.lower_lines_: list[Any] = []
+        self.upper_lines_: list[Any] = []
+        self.gap_lines_: list[Any] = []
+        self.fills_: list[Any] = []
         for k, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             x, lower, upper = history[:, column], history[:, 2], history[:, 3]
             marks = 4.0 if len(x) <= FEW else 0.0
@@ -122,10 +119,6 @@ class SpectrumDisplay(Display):
         The second is None where there is no V.
     legend_ : Legend
     """
-
-    labels_line_: Any
-    directions_line_: Any
-    legend_: Any
 
     def __init__(self, labels: npt.ArrayLike, directions: npt.ArrayLike | None = None) -> None:
         self.labels = normalize(labels)

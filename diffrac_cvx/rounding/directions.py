@@ -90,8 +90,7 @@ def direction_by_moments(X: Points, target: Array, a: Array, c: Array) -> Array:
     scale = inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2))
     pulls, ridge, weights = X.products_with(target) * scale, a * scale, c * scale
     d, v = len(pulls), np.zeros(len(pulls))
-    few = not X.in_passes and bool(weights.all())  # whether a few features are used at first
-    if not few:
+    if X.in_passes or not weights.all():  # else a few features are used at first
         require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER)
         return solve_moments(X.scaled(scale).second_moment(), pulls, ridge, weights) * scale
     size, slopes, chosen, whole = FIRST_FEATURES, np.abs(pulls), np.zeros(d, dtype=bool), X.in_columns()

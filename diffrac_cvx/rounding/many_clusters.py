@@ -137,18 +137,14 @@ class AffineScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One cluster split in two by the affine function x'coef + intercept, coef (d,).
-
-    The part where it is positive gets the new number, the rest keeps that of the cluster.  The cost of this split of
-    the points of the cluster, so many as its size, is 0 at best and nu at worst.
-    """
+    """One cluster split in two by the affine function x'coef + intercept, coef (d,)."""
 
     cluster: int
-    new: int
+    new: int  # the number of the part where the function is positive; the rest keeps that of the cluster
     coef: Array
     intercept: float
-    cost: float
-    size: int
+    cost: float  # of this split of the points of the cluster: 0 at best and nu at worst
+    size: int  # how many these are
 
 
 class Halves(NamedTuple):
@@ -170,11 +166,10 @@ def cluster_together(
     seed: int,
     shares: Array | None = None,
 ) -> AffineScores:
-    """Return affine scores of k clusters, found from a solution of the relaxation for X (n, d), centred.
+    """Return affine scores of k clusters, or fewer, found from a solution of the relaxation for X (n, d), centred.
 
     The rows of X V^(1/2), up to a rotation, or those of F for a result in Y alone, are clustered by k-means.  Then
-    `fit_scores` goes from clusters to affine scores, and so to new clusters, until nothing changes or MOST_ROUNDS.
-    There may be fewer than k clusters in the end.
+    `fit_scores` goes from clusters to affine scores, and so to new clusters, until nothing changes.
     """
     points = result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
     found = kmeans_clusters(points, k, restarts=restarts, rng=seed, shares=shares)
@@ -230,15 +225,14 @@ def order_along_largest(centres: Array, sizes: npt.NDArray[Any], W: Array) -> np
     return np.argsort((centres @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
 
 
-Halve = Callable[[Array, Array | None], Halves | None]
+Halve = Callable[[Array, Array | None], Halves | None]  # of some points and their shares; None: they cannot be split
 
 
 def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | None = None) -> tuple[Split, ...]:
     """Split points in two, and again the cluster where that gains most, until there are k or none can be split.
 
     The gain is (nu - cost) times the number of points of the cluster, or their weight, nu being the cost of leaving it
-    whole.  Given some of the points and their shares, or None, halve returns their `Halves`; None where they cannot be
-    split.
+    whole.
     """
     clusters = np.zeros(len(X), dtype=np.int64)
     waiting = {0: halve(X, shares)}

@@ -9,26 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.machine.processes import Call, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array, as_labels
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
-from diffrac_cvx.registry import (
-    BASELINES,
-    BOTH,
-    RELAXATIONS,
-    SOLVERS,
-    BaselineRecord,
-    Parameters,
-    RelaxationRecord,
-    SolverRecord,
-    cvxpy_solvers,
-    fast_solvers,
-    no_bound,
-    refuse_penalty,
-    same_value,
-)
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import solve
 
@@ -36,7 +22,7 @@ MEGA = 1e6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Task(Parameters):
+class Task(registry.Parameters):
     """What all methods are given: the data, centred, the parameters, and the limits of each solve."""
 
     X: Array
@@ -63,64 +49,65 @@ class Method:
 
     problem: str  # the paper's equation
     run: Callable[[Task], Result | Array]  # labels for a baseline
-    penalty: tuple[str, ...] = BOTH  # what it can take of "ridge" and "l1"
-    bounds_15: Callable[[Bracket, Task], Bracket | None] = same_value  # what its bracket proves about (15), if anything
+    penalty: tuple[str, ...] = registry.BOTH  # what it can take of "ridge" and "l1"
+    bounds_15: Callable[[Bracket, Task], Bracket | None] = registry.same_value  # what a bracket proves of (15)
     needs_alpha: bool = False
     too_large: Callable[[int, int], str] = never  # from n and d to why it is not run unless asked for, or nothing
 
     def refuses(self, penalty: Penalty) -> str:
         """Return why the method cannot take a penalty, or nothing."""
-        return refuse_penalty(self.penalty, penalty)
+        return registry.refuse_penalty(self.penalty, penalty)
 
 
 def list_methods() -> dict[str, Method]:
     """Return all methods by name: the fast solvers, each relaxation by each solver of CVXPY, and the baselines."""
+    solvers = registry.cvxpy_solvers()
     return {
-        **{name: solver_method(name) for name in fast_solvers()},
-        **{f"{name}/{by}": relaxation_method(name, by) for name in RELAXATIONS for by in cvxpy_solvers()},
-        **{name: baseline_method(name) for name in BASELINES},
+        **{name: solver_method(name) for name in registry.fast_solvers()},
+        **{f"{name}/{by}": relaxation_method(name, by) for name in registry.RELAXATIONS for by in solvers},
+        **{name: baseline_method(name) for name in registry.BASELINES},
     }
 
 
 def solver_method(name: str, **options: Any) -> Method:
     """Return a solver of (15) that does not need CVXPY; options come before those of the task."""
-    record = SOLVERS[name]
+    record = registry.SOLVERS[name]
     return Method("(15)", partial(run_solver, record, options), record.penalty, too_large=record.too_slow)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     """Return a relaxation solved through CVXPY; options come before those of the task."""
-    record = RELAXATIONS[name]
+    record = registry.RELAXATIONS[name]
     run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_leave_out, record, solver)
     return Method(record.equation, run, record.penalty, record.bounds_15, "alpha" in record.takes, too_large)
 
 
 def baseline_method(name: str) -> Method:
     """Return a baseline."""
-    record = BASELINES[name]
-    return Method(record.problem, partial(run_baseline, record), bounds_15=no_bound)
+    record = registry.BASELINES[name]
+    return Method(record.problem, partial(run_baseline, record), bounds_15=registry.no_bound)
 
 
 # Functions with names, and not lambdas, can be sent to another process.
-def run_solver(record: SolverRecord, options: dict[str, Any], task: Task) -> Result:
+def run_solver(record: registry.SolverRecord, options: dict[str, Any], task: Task) -> Result:
     """Run a solver of (15)."""
     return record.run(task.X, task.nu, task.penalty, callback=task.callback, **{**task.limits, **options})
 
 
-def run_relaxation(record: RelaxationRecord, solver: str, options: dict[str, Any], task: Task) -> Result:
+def run_relaxation(record: registry.RelaxationRecord, solver: str, options: dict[str, Any], task: Task) -> Result:
     """Build a relaxation and solve it."""
     return solve(record.build(task.X, task), solver, memory_limit=task.memory_limit, **{**task.limits, **options})
 
 
-def run_baseline(record: BaselineRecord, task: Task) -> Array:
+def run_baseline(record: registry.BaselineRecord, task: Task) -> Array:
     """Run a baseline."""
     limits = {"time_limit": task.time_limit} if record.limited else {}
     return record.function(task.X, rng=task.seed, **limits)
 
 
-def reason_to_leave_out(record: RelaxationRecord, solver: str, n: int, d: int) -> str:
+def reason_to_leave_out(record: registry.RelaxationRecord, solver: str, n: int, d: int) -> str:
     """Return why a relaxation is not run with a solver without being asked for, or nothing."""
-    return SOLVERS[solver].too_large(record, n, d) or record.left_out.get(solver, "")
+    return registry.SOLVERS[solver].too_large(record, n, d) or record.left_out.get(solver, "")
 
 
 @dataclass(frozen=True, eq=False)

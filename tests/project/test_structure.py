@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.tables"},
     "pandas": {"datasets.columns", "datasets.tables", "datasets.text_tables"},
-    "pooch": {"datasets.download"},
+    "pooch": {"datasets.files"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
     "sklearn": {"baselines.standardised", "app.cli.cluster"}

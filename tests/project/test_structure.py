@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "pandas": {"datasets.columns", "datasets.tables", "datasets.text_tables"},
     "pooch": {"datasets.files"},
     "jinja2": {"app.report"},
-    "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
+    "rich": {"comparison.table", "app.cli.compare", "app.cli.console"},
     "sklearn": {"baselines.standardised", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "clustering", "clustering_cv", "multi_label")},
 }

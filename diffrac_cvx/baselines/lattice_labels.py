@@ -77,11 +77,8 @@ def candidates(affine: Array, bits: int) -> list[Array]:
 
 def lattice_basis(relations: Array, bits: int) -> Integers:
     """Return the basis (I, 2^bits relations), rounded, of the integers z with the errors of the relations z'b = 0."""
-    rounded = np.rint(2.0**bits * relations)
-    entries = [[int(i == j) for j in range(len(rounded))] + [int(x) for x in row] for i, row in enumerate(rounded)]
-    basis = np.empty((len(entries), len(entries[0])), dtype=object)
-    basis[:] = entries
-    return basis
+    rounded = np.vectorize(int, otypes=[object])(np.rint(2.0**bits * relations))
+    return np.hstack([np.eye(len(rounded), dtype=int).astype(object), rounded])
 
 
 def reduced_basis(basis: Integers) -> Integers:

@@ -46,11 +46,6 @@ class Unusable:
     count: int  # how many entries are text
     row: int  # the first of them
 
-    @property
-    def remedy(self) -> str:
-        """What to do with the column: "one_hot" or "drop"."""
-        return "one_hot" if self.kind == "categories" else "drop"
-
     def __str__(self) -> str:
         shown = ", ".join(map(repr, self.values[:SHOWN]))
         if self.kind == "some text":
@@ -120,18 +115,13 @@ def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]
             pass
     values = objects_of(column)
     numbers = np.array([read_number(value, decimal) for value in values])
-    return numbers, np.isnan(numbers) & ~missing_values(values)
+    marks = np.array([isinstance(value, str) and value.strip() in MARKS for value in values], dtype=bool)
+    return numbers, np.isnan(numbers) & ~(marks | pandas_or_error().isna(values))
 
 
 def objects_of(column: "pd.Series") -> np.ndarray:
     """Return the entries of a column as they are, shape (n,), without pandas, which takes long to begin."""
     return np.asarray(column.array, dtype=object)
-
-
-def missing_values(values: np.ndarray) -> np.ndarray:
-    """Return which entries are missing, or are texts that stand for a missing one."""
-    marks = np.array([isinstance(value, str) and value.strip() in MARKS for value in values], dtype=bool)
-    return np.asarray(pandas_or_error().isna(values) | marks)
 
 
 def read_number(value: Any, decimal: str) -> float:
@@ -197,10 +187,9 @@ def unusable_error(wrong: Sequence[Unusable]) -> DataError:
     ways = ["if it is the label, name it as the label" if len(wrong) == 1 else "name the label, if one is the label"]
     ways += ["turn categories into columns of 0 and 1"] if kinds & {"categories", "names"} else []
     ways += ["correct the text"] if "some text" in kinds else []
-    columns = tuple((one.name, one.remedy) for one in wrong)
-    likely = [one.name for one in wrong if one.kind == "categories"]
-    if len(likely) == 1:
-        columns = tuple((name, "label" if name in likely else remedy) for name, remedy in columns)
+    # A column of categories that is the only one is likely to be the label.
+    remedy = "label" if [one.kind for one in wrong].count("categories") == 1 else "one_hot"
+    columns = tuple((one.name, remedy if one.kind == "categories" else "drop") for one in wrong)
     return DataError(
         f"{said}: {'; '.join(ways)}; or drop {'it' if len(wrong) == 1 else 'them'}",
         column=first.name, row=first.row, remedies=("label", "one_hot", "drop"), columns=columns,

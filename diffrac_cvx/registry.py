@@ -253,10 +253,7 @@ SOLVERS: dict[str, SolverRecord] = {
     ),
     "SCS": SolverRecord("splitting, through CVXPY", most_rows=121, most_coefficients=500_000),
     "CLARABEL": SolverRecord(  # sides that `solve` gives it by default, the row of the offset apart
-        "interior point, through CVXPY",
-        most_rows=SMALL_SIDE + 1,
-        most_coefficients=SMALL_ROWS,
-        most_rows_on_page=60,
+        "interior point, through CVXPY", most_rows=SMALL_SIDE + 1, most_coefficients=SMALL_ROWS, most_rows_on_page=60
     ),
 }
 

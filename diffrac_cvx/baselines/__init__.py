@@ -31,23 +31,8 @@ from diffrac_cvx.baselines.two_valued import cure, spectral_kurtosis, two_valued
 from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans, sparse_kmeans
 
 __all__ = [
-    "Selection",
-    "alternating_optimisation",
-    "alternating_runs",
-    "cure",
-    "first_component",
-    "gaussian_mixture",
-    "ifpca",
-    "kmeans_by_column",
-    "kmeans_standardised",
-    "kmeans_whitened",
-    "lattice",
-    "select_ifpca",
-    "select_sparse_component",
-    "select_sparse_kmeans",
-    "sparse_component",
-    "sparse_kmeans",
-    "spectral",
-    "spectral_kurtosis",
-    "two_valued_component",
-]
+    "Selection", "alternating_optimisation", "alternating_runs", "cure", "first_component", "gaussian_mixture",
+    "ifpca", "kmeans_by_column", "kmeans_standardised", "kmeans_whitened", "lattice", "select_ifpca",
+    "select_sparse_component", "select_sparse_kmeans", "sparse_component", "sparse_kmeans", "spectral",
+    "spectral_kurtosis", "two_valued_component",
+]  # fmt: skip

@@ -7,16 +7,6 @@ from diffrac_cvx.datasets.real import SCALINGS, describe, label_names, load, nam
 from diffrac_cvx.datasets.tables import Table, read_table
 
 __all__ = [
-    "SCALINGS",
-    "SETS",
-    "DataSet",
-    "Planted",
-    "Table",
-    "describe",
-    "fetch",
-    "label_names",
-    "load",
-    "make_planted",
-    "names",
-    "read_table",
-]
+    "SCALINGS", "SETS", "DataSet", "Planted", "Table", "describe", "fetch", "label_names", "load", "make_planted",
+    "names", "read_table",
+]  # fmt: skip

@@ -11,12 +11,6 @@ from diffrac_cvx.plotting.phase_map import PhaseMapDisplay
 from diffrac_cvx.plotting.solution import BracketDisplay, SpectrumDisplay
 
 __all__ = [
-    "BracketDisplay",
-    "ChoiceDisplay",
-    "DirectionDisplay",
-    "DualityDisplay",
-    "PathDisplay",
-    "PhaseMapDisplay",
-    "ProjectionDisplay",
-    "SpectrumDisplay",
-]
+    "BracketDisplay", "ChoiceDisplay", "DirectionDisplay", "DualityDisplay", "PathDisplay", "PhaseMapDisplay",
+    "ProjectionDisplay", "SpectrumDisplay",
+]  # fmt: skip

@@ -24,12 +24,7 @@ RANK = 1e-12  # variance of a direction, over the largest, up to which it is a r
 
 
 def kmeans_clusters(
-    F: npt.ArrayLike,
-    k: int,
-    *,
-    restarts: int = 10,
-    rng: np.random.Generator | int = 0,
-    shares: Array | None = None,
+    F: npt.ArrayLike, k: int, *, restarts: int = 10, rng: np.random.Generator | int = 0, shares: Array | None = None
 ) -> Clusters:
     r"""Return clusters 0, ..., k - 1 of the rows of F by k-means, the best of several starts.
 
@@ -156,15 +151,7 @@ class Halves(NamedTuple):
 
 
 def cluster_together(
-    X: Array,
-    result: Result,
-    k: int,
-    *,
-    a: Array,
-    c: Array,
-    restarts: int,
-    seed: int,
-    shares: Array | None = None,
+    X: Array, result: Result, k: int, *, a: Array, c: Array, restarts: int, seed: int, shares: Array | None = None
 ) -> AffineScores:
     """Return affine scores of k clusters, or fewer, found from a solution of the relaxation for X (n, d), centred.
 

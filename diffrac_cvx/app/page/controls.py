@@ -111,10 +111,7 @@ def elements(kind: str, given: Given, columns: Sequence[str] = ()) -> Any:
 
 
 def element(name: str, given: Given, columns: Sequence[str] = ()) -> Any:
-    """Return a slider, a choice of one option or of several, a switch, or the place for a file.
-
-    All but the last start as the address says.
-    """
+    """Return a slider, a choice of one option or several, or a switch, as the address says; or the place for a file."""
     if name in STEPS or name in RANGES:
         return slider(name, given)
     if name == "automatic":

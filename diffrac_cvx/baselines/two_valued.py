@@ -13,7 +13,6 @@ from diffrac_cvx.points.linear_algebra import column_basis, moment, row_products
 from diffrac_cvx.rounding.two_clusters import kmeans_centered, two_means
 from diffrac_cvx.solvers.factored.solver import low_rank
 
-Indices = npt.NDArray[np.intp]
 RANDOM_STARTS = 20  # of the search for a direction
 GAP = 1e-3  # proved, of the relaxation
 MOST_STEPS = 2000  # of the relaxation
@@ -121,7 +120,7 @@ def dip(values: Array) -> float:
 
 
 class _Hull(NamedTuple):
-    vertices: Indices
+    vertices: npt.NDArray[np.intp]
     heights: Array  # at all points, meaningful on the interval
 
 

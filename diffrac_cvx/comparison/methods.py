@@ -18,8 +18,6 @@ from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import solve
 
-MEGA = 1e6
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task(registry.Parameters):
@@ -155,7 +153,7 @@ def attempt_apart(method: Method, task: Task) -> Found:
         worker.close()
     if answer.error is not None:
         return Found(method.problem, reason=describe_error(answer.error))
-    found: Found = replace(answer.value, memory=answer.peak / MEGA)
+    found: Found = replace(answer.value, memory=answer.peak / 1e6)
     return found
 
 

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ("error", "drop", "mean")
-TEXTS = (".csv", ".tsv", ".txt", ".dat", ".data")
-SUFFIXES = (*TEXTS, ".xlsx", ".npz", ".npy", ".parquet")
-DECIMALS = (".", ",")
+SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".xlsx", ".npz", ".npy", ".parquet")
 COPIES = 4  # of a table in memory while it is read
 LARGE = 2**26  # bytes of an archive, unpacked
 MOST_PACKED = 200  # times the size of an archive that its members have; those that programs write have up to 50
@@ -126,7 +124,7 @@ def read_table(
     one_of(missing, "missing", MISSING)
     one_of(scaling, "scaling", SCALINGS)
     if decimal is not None:
-        one_of(decimal, "decimal", DECIMALS)
+        one_of(decimal, "decimal", (".", ","))
     reading = Reading(header, separator, decimal, encoding, sheet)
     frame = read_frame(source, name or str(source), reading)
     said, mark = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")

@@ -57,6 +57,7 @@ class DirectionDisplay(canvas.Display):
         self.coefficients = as_matrix(np.reshape(coefficients, (-1, 1)), "coefficients")[:, 0]
         self.feature_names = canvas.names_of(feature_names, len(self.coefficients))
         self.per_deviation = per_deviation
+        self._axis_label = canvas.PER_DEVIATION if per_deviation else "coefficient $v_j$"
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
         if self.support.shape != self.coefficients.shape:
             raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features")
@@ -140,10 +141,6 @@ class DirectionDisplay(canvas.Display):
             self.shown_ = largest if order == "size" else np.sort(largest)
             self._bars(ax, kwargs)
         return self
-
-    @property
-    def _axis_label(self) -> str:
-        return canvas.PER_DEVIATION if self.per_deviation else "coefficient $v_j$"
 
     def _bars(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
         count = len(self.shown_)

@@ -129,10 +129,6 @@ class SpectrumDisplay(Display):
         """Compute the spectra of a result.
 
         Those of V depend on the units of the features; the offset, where V has one, counts.
-
-        Parameters
-        ----------
-        result : Result
         """
         singular = np.linalg.svd(result.F, compute_uv=False)
         return cls(singular**2, None if result.G is None else eigenvalues(result.G))

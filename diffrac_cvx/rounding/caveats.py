@@ -17,12 +17,9 @@ FEW = 0.02  # share of the points below which a cluster is a few outlying ones
 
 @dataclass(frozen=True)
 class Reservation:
-    """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each.
+    """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each."""
 
-    The kind: "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points", "few points".
-    """
-
-    kind: str
+    kind: str  # "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points", "few points"
     says: str
     remedy: str
 

@@ -214,7 +214,7 @@ def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Ar
     """Return what `sparse_direction` does for many features, by descent along one coordinate after the other.
 
     The l1 part is the square of a separable function, whose slopes are separable too: where no coordinate improves it,
-    nothing does.  Where the time is up, it is what the sweeps until then give.
+    nothing does.
     """
     columns = np.ascontiguousarray(Z.T)
     curvature = row_products(columns, columns) + ridge**2 + weights**2
@@ -231,7 +231,7 @@ def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Ar
                 total = rest + weights[j] * abs(v[j])
                 largest = max(largest, abs(v[j] - old))
         total = float(weights @ np.abs(v))
-        if largest <= SETTLED * np.abs(v).max() or is_late():
+        if largest <= SETTLED * np.abs(v).max() or is_late():  # then it is what the sweeps until now give
             break
     return v
 

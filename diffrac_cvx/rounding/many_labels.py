@@ -122,12 +122,8 @@ def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator 
     _warn_if_dependent(labels)
     # ||F R - M||^2 = ||F||^2 + n ||a||^2 - 2 tr (F R)'M
     objective = float(np.sum(lead**2) / len(F) + 1.0 - 2.0 * best.inner_product)
-    return LabelMixture(
-        labels=labels * first,
-        weights=np.concatenate([best.weights[:1], best.weights[order]]),
-        objective=max(objective, 0.0),
-        scores=(lead @ best.R)[:, order] * first,
-    )
+    weights, scores = best.weights[np.append(0, order)], (lead @ best.R)[:, order]
+    return LabelMixture(labels * first, weights, max(objective, 0.0), scores * first)
 
 
 def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:

@@ -204,10 +204,7 @@ def alternate(Q: Array, y: Array, max_iter: int) -> Array:
 
 
 ROUNDINGS: dict[str, Callable[..., Array]] = {
-    "sign_leading": sign_leading,
-    "sign_second": sign_second,
-    "sign_centered": sign_centered,
-    "kmeans_centered": kmeans_centered,
+    rule.__name__: rule for rule in (sign_leading, sign_second, sign_centered, kmeans_centered)
 }
 
 

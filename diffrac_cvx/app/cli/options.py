@@ -94,7 +94,6 @@ def penalty_of(lam: float | None, c: float | None, ridge: float | None, a: float
     for name, weight, flag, root in (("--lambda", lam, "-c", c), ("--ridge", ridge, "-a", a)):
         if weight is not None and root is not None:
             raise ParameterError(f"give {name} or its root {flag}, not both")
-    sizes = {name: root for name, root in (("c", c), ("a", a)) if root is not None}
-    weights = {} if c is not None else {"lam": lam or 0.0}
-    weights |= {} if a is not None else {"ridge": default if ridge is None else ridge}
-    return Penalty(**sizes, **weights)
+    l1 = {"lam": lam or 0.0} if c is None else {"c": c}
+    l2 = {"ridge": default if ridge is None else ridge} if a is None else {"a": a}
+    return Penalty(**l1, **l2)

@@ -13,7 +13,7 @@ from diffrac_cvx.app.labels import crosstab_table, file_table, list_words
 from diffrac_cvx.app.page.computation import CLUSTERS, Outcome, Run
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.solve_choice import Setting
-from diffrac_cvx.app.page.tables import list_html, stacked_html
+from diffrac_cvx.app.page.tables import VISIBLE, list_html, stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.certify import ClustersCertificate, LabelCertificate
 from diffrac_cvx.comparison.table import Table
@@ -26,7 +26,6 @@ from diffrac_cvx.rounding import ROUNDINGS
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations
 
 MOST_NAMED = 6  # features
-VISIBLE = 1e-3  # of the largest coefficient: what is smaller is not used
 CERTAIN = 1e-3  # a proved gap below which it is said, and not the bound
 
 

@@ -102,6 +102,10 @@ class StatusLine:
         return text if self.progress is None else f"{text}: iteration {self.progress.iteration}, {found}"
 
 
+Ask = Callable[[], bool]  # whether to stop
+Tell = Callable[[StatusLine], object]
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """The solves and other calls, by name, that are asked for, in order, and the empty outcome they are added to."""
@@ -110,13 +114,7 @@ class Job:
     solves: Sequence[Solve]
     calls: Mapping[str, Call] = field(default_factory=dict)
 
-    def compute(
-        self,
-        worker: Worker,
-        stopped: Callable[[], bool],
-        show: Callable[[Outcome], object],
-        tell: Callable[[StatusLine], object],
-    ) -> Outcome:
+    def compute(self, worker: Worker, stopped: Ask, show: Callable[[Outcome], object], tell: Tell) -> Outcome:
         """Compute one after the other until stopped; `show` the outcome after each, and `tell` the progress."""
         outcome, reporter = self.outcome, Reporter(worker, stopped, tell, len(self.solves) + len(self.calls))
         try:
@@ -141,9 +139,7 @@ class Job:
 class Reporter:
     """Do calls in another process, and pass on lines of progress, at most one every EVERY seconds."""
 
-    def __init__(
-        self, worker: Worker, stopped: Callable[[], bool], tell: Callable[[StatusLine], object], total: int
-    ) -> None:
+    def __init__(self, worker: Worker, stopped: Ask, tell: Tell, total: int) -> None:
         self.worker, self.stopped, self.tell = worker, stopped, tell
         self.started, self.last = time.perf_counter(), 0.0
         self.line = StatusLine("", total=total, state="running")

@@ -224,9 +224,8 @@ def write_address(values: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
 
 def texts_of(value: Any) -> list[str]:
     """Return a value as the address has it; an empty choice is one empty text."""
-    if isinstance(value, list | tuple):
-        return [text_of(one) for one in value] or [""]
-    return [text_of(value)]
+    values = value if isinstance(value, list | tuple) else [value]
+    return [text_of(one) for one in values] or [""]
 
 
 def text_of(value: Any) -> str:

@@ -14,21 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from diffrac_cvx import relaxations
 from diffrac_cvx.baselines import alternating_optimisation, gaussian_mixture, kmeans_standardised, kmeans_whitened
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 from diffrac_cvx.problem.result import Bracket, Result
-from diffrac_cvx.relaxations import (
-    Relaxation,
-    constrained_alpha,
-    correlation,
-    lifted,
-    multiclass,
-    penalized_nu,
-    v_space,
-    v_space_normalized,
-)
 from diffrac_cvx.solvers import fista, low_rank
 from diffrac_cvx.solvers.reference import SMALL_ROWS, SMALL_SIDE
 
@@ -122,10 +113,10 @@ class RelaxationRecord:
         Solvers that it is not run with unless asked for by name, and why.
     """
 
-    builder: Callable[..., Relaxation]
+    builder: Callable[..., relaxations.Relaxation]
     equations: tuple[str, ...]
     says: str
-    takes: tuple[str, ...] = ("nu", "penalty", "links")
+    takes: tuple[str, ...] = ("nu", "penalty")
     penalty: tuple[str, ...] = BOTH
     rows: str = "n"
     bounds_15: Callable[[Bracket, Parameters], Bracket | None] = same_value
@@ -147,7 +138,7 @@ class RelaxationRecord:
         """Whether its matrix has a row for each point."""
         return self.rows != "d + 1"
 
-    def build(self, X: Array, parameters: Parameters) -> Relaxation:
+    def build(self, X: Array, parameters: Parameters) -> relaxations.Relaxation:
         """Build it."""
         return self.builder(X, **{name: getattr(parameters, name) for name in self.takes})
 
@@ -235,22 +226,29 @@ class BaselineRecord:
     takes_links: bool = False
 
 
+WITH_LINKS = ("nu", "penalty", "links")
+
 RELAXATIONS: dict[str, RelaxationRecord] = {
-    "v_space": RelaxationRecord(v_space, ("(15)", "(12)", "(14)", "(20)"), "direction alone", rows="d + 1"),
-    "v_space_normalized": RelaxationRecord(
-        v_space_normalized, ("(21)",), "direction, normalised", rows="d + 1", bounds_15=from_normalized
+    "v_space": RelaxationRecord(
+        relaxations.v_space, ("(15)", "(12)", "(14)", "(20)"), "direction alone", WITH_LINKS, rows="d + 1"
     ),
-    "lifted": RelaxationRecord(lifted, ("(11)",), "labels and direction", rows="n + d"),
-    "penalized_nu": RelaxationRecord(penalized_nu, ("(8)", "(16)"), "imbalance penalised", penalty=("ridge",)),
+    "v_space_normalized": RelaxationRecord(
+        relaxations.v_space_normalized, ("(21)",), "direction, normalised", WITH_LINKS, rows="d + 1",
+        bounds_15=from_normalized,
+    ),
+    "lifted": RelaxationRecord(relaxations.lifted, ("(11)",), "labels and direction", WITH_LINKS, rows="n + d"),
+    "penalized_nu": RelaxationRecord(
+        relaxations.penalized_nu, ("(8)", "(16)"), "imbalance penalised", WITH_LINKS, penalty=("ridge",)
+    ),
     "multiclass": RelaxationRecord(
-        multiclass, ("section 4",), "k classes", takes=("k", "nu"), penalty=(), bounds_15=from_multiclass
+        relaxations.multiclass, ("section 4",), "k classes", takes=("k", "nu"), penalty=(), bounds_15=from_multiclass
     ),
     "constrained_alpha": RelaxationRecord(
-        constrained_alpha, ("(7)",), "imbalance fixed, without penalty", takes=("alpha",), penalty=(),
+        relaxations.constrained_alpha, ("(7)",), "imbalance fixed, without penalty", takes=("alpha",), penalty=(),
         bounds_15=from_constrained,
     ),
     "correlation": RelaxationRecord(
-        correlation, ("(24)", "(23)"), "correlation, trivial whatever the data", takes=(), penalty=(),
+        relaxations.correlation, ("(24)", "(23)"), "correlation, trivial whatever the data", takes=(), penalty=(),
         bounds_15=no_bound,
         left_out={"SCS": "its matrix grows without bound, which takes SCS minutes; ask for it by name"},
     ),
@@ -264,10 +262,7 @@ SOLVERS: dict[str, SolverRecord] = {
     ),
     "SCS": SolverRecord("splitting, through CVXPY", most_rows=121, most_coefficients=500_000),
     "CLARABEL": SolverRecord(  # sides that `solve` gives it by default, the row of the offset apart
-        "interior point, through CVXPY",
-        most_rows=SMALL_SIDE + 1,
-        most_coefficients=SMALL_ROWS,
-        most_rows_on_page=60,
+        "interior point, through CVXPY", most_rows=SMALL_SIDE + 1, most_coefficients=SMALL_ROWS, most_rows_on_page=60
     ),
 }
 

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
-from diffrac_cvx.app.cli import progress
+from diffrac_cvx.app.cli import console
 from diffrac_cvx.app.cli.program import run
 
 NAMES: dict[str, dict[str, Any]] = {}  # of each page, shared by its blocks
@@ -79,7 +79,7 @@ class RunProgram(SphinxDirective):
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Add the directives."""
-    progress.FIRST = 1e6  # how long a command takes is no part of a page
+    console.FIRST = 1e6  # how long a command takes is no part of a page
     app.add_directive("run-python", RunPython)
     app.add_directive("run-program", RunProgram)
     return {"parallel_read_safe": False}

@@ -11,9 +11,14 @@ Those up to lattice reduction, but for `kmeans_by_column`, depend on the data up
 the relaxation without a penalty does; the others on the data up to shifts and units of the columns.
 """
 
-from diffrac_cvx.baselines.influential import ifpca, select_ifpca
 from diffrac_cvx.baselines.lattice_labels import lattice
-from diffrac_cvx.baselines.principal import first_component, select_sparse_component, sparse_component
+from diffrac_cvx.baselines.principal import (
+    first_component,
+    ifpca,
+    select_ifpca,
+    select_sparse_component,
+    sparse_component,
+)
 from diffrac_cvx.baselines.selection import Selection
 from diffrac_cvx.baselines.squared_correlation import (
     alternating_optimisation,
@@ -22,28 +27,12 @@ from diffrac_cvx.baselines.squared_correlation import (
     kmeans_whitened,
 )
 from diffrac_cvx.baselines.standardised import gaussian_mixture, kmeans_standardised, spectral
-from diffrac_cvx.baselines.two_valued import two_valued_component
-from diffrac_cvx.baselines.two_valued_whitened import cure, spectral_kurtosis
+from diffrac_cvx.baselines.two_valued import cure, spectral_kurtosis, two_valued_component
 from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans, sparse_kmeans
 
 __all__ = [
-    "Selection",
-    "alternating_optimisation",
-    "alternating_runs",
-    "cure",
-    "first_component",
-    "gaussian_mixture",
-    "ifpca",
-    "kmeans_by_column",
-    "kmeans_standardised",
-    "kmeans_whitened",
-    "lattice",
-    "select_ifpca",
-    "select_sparse_component",
-    "select_sparse_kmeans",
-    "sparse_component",
-    "sparse_kmeans",
-    "spectral",
-    "spectral_kurtosis",
-    "two_valued_component",
-]
+    "Selection", "alternating_optimisation", "alternating_runs", "cure", "first_component", "gaussian_mixture",
+    "ifpca", "kmeans_by_column", "kmeans_standardised", "kmeans_whitened", "lattice", "select_ifpca",
+    "select_sparse_component", "select_sparse_kmeans", "sparse_component", "sparse_kmeans", "spectral",
+    "spectral_kurtosis", "two_valued_component",
+]  # fmt: skip

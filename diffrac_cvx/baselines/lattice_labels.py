@@ -61,11 +61,8 @@ def lattice(X: npt.ArrayLike, *, bits: int = 40) -> Array:
 
 
 def candidates(affine: Array, bits: int) -> list[Array]:
-    """Return the labels of all points, for each row of the reduced basis that takes two values on the chosen points.
-
-    `affine` has orthonormal columns, (n, r + 1).  The first r + 1 points chosen determine the affine function.
-    """
-    n, size = affine.shape
+    """Return the labels of all points, for each row of the reduced basis that takes two values on the chosen points."""
+    n, size = affine.shape  # (n, r + 1), with orthonormal columns
     order = scipy.linalg.qr(affine.T, mode="economic", pivoting=True)[2]
     # The reduction loses a factor of about 1.02^m to the shortest vector: so many bits set the indicators apart.
     more = min(n - size, ceil(size * (2 + size / 32) / bits))
@@ -74,17 +71,14 @@ def candidates(affine: Array, bits: int) -> list[Array]:
     short = reduced_basis(lattice_basis(relations, bits))[:, : len(chosen)].astype(float)
     two_valued = [row for row in short if len(np.unique(row)) == 2]
     signs = [np.where(row == row.max(), 1.0, -1.0) for row in two_valued]
-    first = affine[chosen[:size]]
+    first = affine[chosen[:size]]  # which determine the affine function
     return [np.where(affine @ np.linalg.solve(first, y[:size]) >= 0.0, 1.0, -1.0) for y in signs]
 
 
 def lattice_basis(relations: Array, bits: int) -> Integers:
     """Return the basis (I, 2^bits relations), rounded, of the integers z with the errors of the relations z'b = 0."""
-    rounded = np.rint(2.0**bits * relations)
-    entries = [[int(i == j) for j in range(len(rounded))] + [int(x) for x in row] for i, row in enumerate(rounded)]
-    basis = np.empty((len(entries), len(entries[0])), dtype=object)
-    basis[:] = entries
-    return basis
+    rounded = np.vectorize(int, otypes=[object])(np.rint(2.0**bits * relations))
+    return np.hstack([np.eye(len(rounded), dtype=int).astype(object), rounded])
 
 
 def reduced_basis(basis: Integers) -> Integers:

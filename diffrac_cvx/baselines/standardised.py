@@ -60,12 +60,8 @@ def gaussian_mixture(X: npt.ArrayLike, *, restarts: int = 5, rng: np.random.Gene
         raise ImportError("it needs scikit-learn: pip install 'diffrac-cvx[app]'") from None
     if not data.any():  # all points are equal
         return np.ones(len(data))
-    mixture = GaussianMixture(
-        n_components=2,
-        covariance_type="full" if len(data) >= ENOUGH * data.shape[1] else "diag",
-        n_init=restarts,
-        random_state=int(random.integers(2**31)),
-    )
+    covariances, seed = "full" if len(data) >= ENOUGH * data.shape[1] else "diag", int(random.integers(2**31))
+    mixture = GaussianMixture(2, covariance_type=covariances, n_init=restarts, random_state=seed)
     return _fit_quietly(mixture, data)  # a run of a hundred rounds is taken as it is
 
 
@@ -89,12 +85,8 @@ def spectral(X: npt.ArrayLike, *, rng: np.random.Generator | int) -> Array:
         return np.ones(len(data))
     if len(data) == 2:  # no graph to speak of
         return np.array([1.0, -1.0])
-    clustering = SpectralClustering(
-        2,
-        affinity="nearest_neighbors",
-        n_neighbors=min(NEIGHBOURS, len(data) - 1),
-        random_state=int(random.integers(2**31)),
-    )
+    graph = {"affinity": "nearest_neighbors", "n_neighbors": min(NEIGHBOURS, len(data) - 1)}
+    clustering = SpectralClustering(2, **graph, random_state=int(random.integers(2**31)))
     return _fit_quietly(clustering, data)  # a graph of several parts is taken as it is
 
 

@@ -95,13 +95,10 @@ def _best_by_gap(data: Array, restarts: int, random: np.random.Generator) -> _We
 
 
 def _optima(data: Array, bounds: Array, restarts: int, random: np.random.Generator) -> list[_Weighted]:
-    """Return for each bound, in increasing order, the best of what alternation reaches from several starts.
-
-    The labels found for one bound are a start for the next: the optimum does not decrease with the bound.
-    """
+    """Return for each bound, in increasing order, the best of what alternation reaches from several starts."""
     starts = _starts(data, restarts, random)
     found: list[_Weighted] = []
-    for bound in bounds:
+    for bound in bounds:  # what one finds is a start for the next, whose optimum is no less
         ends = [_alternate(data, y, bound) for y in [*starts, *(end.y for end in found[-1:])]]
         found.append(max(ends, key=lambda end: end.explained))
     return found
@@ -150,12 +147,9 @@ def _between(data: Array, y: Array) -> Array:
 
 
 def _lloyd(data: Array, weights: Array, plus: Array, minus: Array) -> Array:
-    """Return the labels of 2-means with weights of the columns, from two different centres.
-
-    No round leaves a cluster empty: the mean of a cluster is nearer to its own centre.
-    """
+    """Return the labels of 2-means with weights of the columns, from two different centres."""
     y = np.zeros(len(data))
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS):  # none leaves a cluster empty: the mean of a cluster is nearer to its own centre
         direction, middle = weights * (plus - minus), (plus + minus) / 2
         before, y = y, np.where(data @ direction >= middle @ direction, 1.0, -1.0)
         if np.array_equal(y, before):

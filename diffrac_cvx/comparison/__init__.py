@@ -16,19 +16,6 @@ from diffrac_cvx.comparison.methods import (
 from diffrac_cvx.comparison.table import Table, format_cell
 
 __all__ = [
-    "Comparison",
-    "Found",
-    "Method",
-    "Table",
-    "Task",
-    "attempt",
-    "attempt_apart",
-    "baseline_method",
-    "compare",
-    "find_disagreements",
-    "format_cell",
-    "list_methods",
-    "relaxation_method",
-    "solver_method",
-    "worst_disagreement",
-]
+    "Comparison", "Found", "Method", "Table", "Task", "attempt", "attempt_apart", "baseline_method", "compare",
+    "find_disagreements", "format_cell", "list_methods", "relaxation_method", "solver_method", "worst_disagreement",
+]  # fmt: skip

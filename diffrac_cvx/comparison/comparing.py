@@ -15,7 +15,7 @@ from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.comparison.disagreements import best_labels, find_disagreements, label_differences, lower_of
 from diffrac_cvx.comparison.methods import Found, Method, Task, attempt, attempt_apart, list_methods
 from diffrac_cvx.comparison.table import Table, rich_group
-from diffrac_cvx.datasets.optional import pandas_or_error
+from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import Array, as_data, as_seed, in_unit_interval, positive
@@ -244,12 +244,10 @@ def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, M
 
 
 def with_best_alpha(task: Task) -> Task:
-    """Return the task with the imbalance of a solution of (8), and a bound on (7) + nu alpha - (8) there.
-
-    The solution is feasible for (7) at its own imbalance, up to rounding; the bound is measured after that is mended.
-    """
+    """Return the task with the imbalance of a solution of (8), and a bound on (7) + nu alpha - (8) there."""
     found = low_rank(task.X, task.nu, **task.limits)
     alpha = metrics.factor_imbalance(found.F)
+    # The solution is feasible for (7) there, up to rounding; the bound is measured after that is mended.
     attained = bracket_alpha(projection_of(task.X), found.F, alpha).upper + task.nu * alpha
     return replace(task, alpha=alpha, alpha_slack=max(attained - found.lower, 0.0))
 
@@ -349,7 +347,8 @@ def row_of(name: str, found: Found, task: Task, truth: npt.NDArray[Any] | None, 
             "goemans_williamson": partial(goemans_williamson, rng=task.seed),
         }
         for rule, rounding in roundings.items():
-            labels = rounding(result.F, links=task.links) if result is not None else None
+            known = {} if task.links is None else {"links": task.links}
+            labels = rounding(result.F, **known) if result is not None else None
             row[f"error_{rule}"] = error_of(truth, labels)
         row["error"] = error_of(truth, found.labels)
         row["adjusted_rand"] = np.nan if found.labels is None else metrics.adjusted_rand_index(truth, found.labels)

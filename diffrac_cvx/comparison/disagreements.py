@@ -158,9 +158,6 @@ def rounding_of(*numbers: float) -> float:
     return SLACK * max(1.0, *(abs(number) if np.isfinite(number) else 0.0 for number in numbers))
 
 
-# What is worth a note
-
-
 def label_differences(found: Mapping[str, Found], tol: float) -> Iterator[str]:
     """Say that solutions of (15), in whatever form, are of rank one at small proved gaps and not the same labels."""
     groups: list[list[str]] = []

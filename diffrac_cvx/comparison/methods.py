@@ -9,35 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from diffrac_cvx import registry
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.machine.processes import Call, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array, as_labels
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
-from diffrac_cvx.registry import (
-    BASELINES,
-    BOTH,
-    RELAXATIONS,
-    SOLVERS,
-    BaselineRecord,
-    Parameters,
-    RelaxationRecord,
-    SolverRecord,
-    cvxpy_solvers,
-    fast_solvers,
-    no_bound,
-    refuse_penalty,
-    same_value,
-)
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import solve
 
-MEGA = 1e6
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Task(Parameters):
+class Task(registry.Parameters):
     """What all methods are given: the data, centred, the parameters, and the limits of each solve."""
 
     X: Array
@@ -64,8 +48,8 @@ class Method:
 
     problem: str  # the paper's equation
     run: Callable[[Task], Result | Array]  # labels for a baseline
-    penalty: tuple[str, ...] = BOTH  # what it can take of "ridge" and "l1"
-    bounds_15: Callable[[Bracket, Task], Bracket | None] = same_value  # what its bracket proves about (15), if anything
+    penalty: tuple[str, ...] = registry.BOTH  # what it can take of "ridge" and "l1"
+    bounds_15: Callable[[Bracket, Task], Bracket | None] = registry.same_value  # what a bracket proves of (15)
     needs_alpha: bool = False
     takes_links: bool = True
     too_large: Callable[[int, int], str] = never  # from n and d to why it is not run unless asked for, or nothing
@@ -73,27 +57,28 @@ class Method:
     def refuses(self, penalty: Penalty, links: Links | None = None) -> str:
         """Return why the method cannot take a penalty or links, or nothing."""
         unaware = "it takes no links" if links is not None and not self.takes_links else ""
-        return refuse_penalty(self.penalty, penalty) or unaware
+        return registry.refuse_penalty(self.penalty, penalty) or unaware
 
 
 def list_methods() -> dict[str, Method]:
     """Return all methods by name: the fast solvers, each relaxation by each solver of CVXPY, and the baselines."""
+    solvers = registry.cvxpy_solvers()
     return {
-        **{name: solver_method(name) for name in fast_solvers()},
-        **{f"{name}/{by}": relaxation_method(name, by) for name in RELAXATIONS for by in cvxpy_solvers()},
-        **{name: baseline_method(name) for name in BASELINES},
+        **{name: solver_method(name) for name in registry.fast_solvers()},
+        **{f"{name}/{by}": relaxation_method(name, by) for name in registry.RELAXATIONS for by in solvers},
+        **{name: baseline_method(name) for name in registry.BASELINES},
     }
 
 
 def solver_method(name: str, **options: Any) -> Method:
     """Return a solver of (15) that does not need CVXPY; options come before those of the task."""
-    record = SOLVERS[name]
+    record = registry.SOLVERS[name]
     return Method("(15)", partial(run_solver, record, options), record.penalty, too_large=record.too_slow)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     """Return a relaxation solved through CVXPY; options come before those of the task."""
-    record = RELAXATIONS[name]
+    record = registry.RELAXATIONS[name]
     run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_leave_out, record, solver)
     needs_alpha, takes_links = "alpha" in record.takes, "links" in record.takes
     return Method(record.equation, run, record.penalty, record.bounds_15, needs_alpha, takes_links, too_large)
@@ -101,23 +86,23 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
 
 def baseline_method(name: str) -> Method:
     """Return a baseline."""
-    record = BASELINES[name]
+    record, no_bound = registry.BASELINES[name], registry.no_bound
     return Method(record.problem, partial(run_baseline, record), bounds_15=no_bound, takes_links=record.takes_links)
 
 
 # Functions with names, and not lambdas, can be sent to another process.
-def run_solver(record: SolverRecord, options: dict[str, Any], task: Task) -> Result:
+def run_solver(record: registry.SolverRecord, options: dict[str, Any], task: Task) -> Result:
     """Run a solver of (15)."""
     known = {"callback": task.callback, "links": task.links}
     return record.run(task.X, task.nu, task.penalty, **known, **{**task.limits, **options})
 
 
-def run_relaxation(record: RelaxationRecord, solver: str, options: dict[str, Any], task: Task) -> Result:
+def run_relaxation(record: registry.RelaxationRecord, solver: str, options: dict[str, Any], task: Task) -> Result:
     """Build a relaxation and solve it."""
     return solve(record.build(task.X, task), solver, memory_limit=task.memory_limit, **{**task.limits, **options})
 
 
-def run_baseline(record: BaselineRecord, task: Task) -> Array:
+def run_baseline(record: registry.BaselineRecord, task: Task) -> Array:
     """Run a baseline."""
     options: dict[str, Any] = {"time_limit": task.time_limit} if record.limited else {}
     if record.takes_links:
@@ -125,9 +110,9 @@ def run_baseline(record: BaselineRecord, task: Task) -> Array:
     return record.function(task.X, rng=task.seed, **options)
 
 
-def reason_to_leave_out(record: RelaxationRecord, solver: str, n: int, d: int) -> str:
+def reason_to_leave_out(record: registry.RelaxationRecord, solver: str, n: int, d: int) -> str:
     """Return why a relaxation is not run with a solver without being asked for, or nothing."""
-    return SOLVERS[solver].too_large(record, n, d) or record.left_out.get(solver, "")
+    return registry.SOLVERS[solver].too_large(record, n, d) or record.left_out.get(solver, "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +160,7 @@ def attempt_apart(method: Method, task: Task) -> Found:
         worker.close()
     if answer.error is not None:
         return Found(method.problem, reason=describe_error(answer.error))
-    found: Found = replace(answer.value, memory=answer.peak / MEGA)
+    found: Found = replace(answer.value, memory=answer.peak / 1e6)
     return found
 
 

@@ -1,22 +1,12 @@
 """Data: made, with a planted clustering; real, with two classes or many labels; and tables of the user's own."""
 
 from diffrac_cvx.datasets.catalogue import SETS, DataSet
-from diffrac_cvx.datasets.download import fetch
+from diffrac_cvx.datasets.files import fetch
 from diffrac_cvx.datasets.planted import Planted, make_planted
 from diffrac_cvx.datasets.real import SCALINGS, describe, label_names, load, names
 from diffrac_cvx.datasets.tables import Table, read_table
 
 __all__ = [
-    "SCALINGS",
-    "SETS",
-    "DataSet",
-    "Planted",
-    "Table",
-    "describe",
-    "fetch",
-    "label_names",
-    "load",
-    "make_planted",
-    "names",
-    "read_table",
-]
+    "SCALINGS", "SETS", "DataSet", "Planted", "Table", "describe", "fetch", "label_names", "load", "make_planted",
+    "names", "read_table",
+]  # fmt: skip

@@ -1,14 +1,12 @@
 """Columns of a table as numbers: marks of thousands, categories as columns of 0 and 1, and what cannot be one."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.datasets.headers import MARKS
-from diffrac_cvx.datasets.optional import pandas_or_error
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
@@ -16,6 +14,7 @@ from diffrac_cvx.points.checks import Array
 if TYPE_CHECKING:
     import pandas as pd
 
+MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
 ALL = "all"  # instead of names of columns: every column of categories
 MOST_CATEGORIES = 50  # of a column that is made into columns of 0 and 1
 MOST_MADE = 10_000  # columns of 0 and 1, of all columns
@@ -25,10 +24,16 @@ DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T]\d{1,2}:\d{2}.*)?")
 THOUSANDS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", ","), (",", "."))}  # by decimal mark
 GROUPS = {mark: re.compile(rf"[+-]?\d{{1,3}}({between}\d{{3}})+([{mark}]\d*)?") for mark, between in THOUSANDS.items()}
 TYPES = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of NumPy's type
-PLAIN = {
-    ".": re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf"),
-    ",": re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?|[+-]?inf"),
-}
+PLAIN = {mark: re.compile(rf"[+-]?(\d+([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?|[+-]?inf") for mark in ".,"}
+
+
+def pandas_or_error() -> Any:
+    """Return pandas, or raise an error that says how to install it."""
+    try:
+        import pandas
+    except ImportError:
+        raise DataError("a table needs pandas: pip install 'diffrac-cvx[app]'") from None
+    return pandas
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,6 @@ class Unusable:
     count: int  # how many entries are text
     row: int  # the first of them
 
-    @property
-    def remedy(self) -> str:
-        """What to do with the column: "one_hot" or "drop"."""
-        return "one_hot" if self.kind == "categories" else "drop"
-
     def __str__(self) -> str:
         shown = ", ".join(map(repr, self.values[:SHOWN]))
         if self.kind == "some text":
@@ -57,11 +57,7 @@ class Unusable:
 def numeric_columns(
     frame: "pd.DataFrame", decimal: str = ".", one_hot: Sequence[str] | str = ()
 ) -> tuple["pd.DataFrame", tuple[str, ...]]:
-    """Return a table with every column as numbers, NaN where a value is missing, and what was done.
-
-    Columns of categories that ``one_hot`` names become a column of 0 and 1 for each category, or one where there are
-    two.  An error names all other columns that hold text or dates.
-    """
+    """Return a table of numbers, NaN where a value is missing, and what was done; the options are of `read_table`."""
     pandas = pandas_or_error()
     parts: dict[str, Array | Categories] = {}
     wrong: list[Unusable] = []
@@ -117,10 +113,10 @@ def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]
             return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
         except (TypeError, ValueError):
             pass
-    read = number_reader(decimal)
     values = objects_of(column)
-    numbers = np.array([read(value) for value in values])
-    return numbers, np.isnan(numbers) & ~missing_values(values)
+    numbers = np.array([read_number(value, decimal) for value in values])
+    marks = np.array([isinstance(value, str) and value.strip() in MARKS for value in values], dtype=bool)
+    return numbers, np.isnan(numbers) & ~(marks | pandas_or_error().isna(values))
 
 
 def objects_of(column: "pd.Series") -> np.ndarray:
@@ -128,27 +124,17 @@ def objects_of(column: "pd.Series") -> np.ndarray:
     return np.asarray(column.array, dtype=object)
 
 
-def missing_values(values: np.ndarray) -> np.ndarray:
-    """Return which entries are missing, or are texts that stand for a missing one."""
-    marks = np.array([isinstance(value, str) and value.strip() in MARKS for value in values], dtype=bool)
-    return np.asarray(pandas_or_error().isna(values) | marks)
-
-
-def number_reader(decimal: str) -> Callable[[Any], float]:
-    """Return the function from a value to a number, NaN where it is none."""
-
-    def read(value: Any) -> float:
-        if not isinstance(value, str):
-            try:
-                return np.nan if isinstance(value, complex) else float(value)
-            except (TypeError, ValueError):
-                return np.nan
-        text = value.strip().replace("\u2212", "-")
-        if GROUPS[decimal].fullmatch(text):
-            text = re.sub(THOUSANDS[decimal], "", text)
-        return float(text.replace(",", ".")) if PLAIN[decimal].fullmatch(text) else np.nan
-
-    return read
+def read_number(value: Any, decimal: str) -> float:
+    """Return a value as a number, NaN where it is none."""
+    if not isinstance(value, str):
+        try:
+            return np.nan if isinstance(value, complex) else float(value)
+        except (TypeError, ValueError):
+            return np.nan
+    text = value.strip().replace("\u2212", "-")
+    if GROUPS[decimal].fullmatch(text):
+        text = re.sub(THOUSANDS[decimal], "", text)
+    return float(text.replace(",", ".")) if PLAIN[decimal].fullmatch(text) else np.nan
 
 
 def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> Unusable:
@@ -201,10 +187,9 @@ def unusable_error(wrong: Sequence[Unusable]) -> DataError:
     ways = ["if it is the label, name it as the label" if len(wrong) == 1 else "name the label, if one is the label"]
     ways += ["turn categories into columns of 0 and 1"] if kinds & {"categories", "names"} else []
     ways += ["correct the text"] if "some text" in kinds else []
-    columns = tuple((one.name, one.remedy) for one in wrong)
-    likely = [one.name for one in wrong if one.kind == "categories"]
-    if len(likely) == 1:
-        columns = tuple((name, "label" if name in likely else remedy) for name, remedy in columns)
+    # A column of categories that is the only one is likely to be the label.
+    remedy = "label" if [one.kind for one in wrong].count("categories") == 1 else "one_hot"
+    columns = tuple((one.name, remedy if one.kind == "categories" else "drop") for one in wrong)
     return DataError(
         f"{said}: {'; '.join(ways)}; or drop {'it' if len(wrong) == 1 else 'them'}",
         column=first.name, row=first.row, remedies=("label", "one_hot", "drop"), columns=columns,

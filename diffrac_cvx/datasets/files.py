@@ -1,9 +1,10 @@
-"""The files of data sets: where they are, and what they hold.
+"""The files of data sets: where they are, what they hold, and how they are downloaded: only if they are the known ones.
 
-CSV and LIBSVM text are parsed here because an error has to name the file and the line, and because scikit-learn, which
-has a reader of LIBSVM text, is an optional dependency.
+LIBSVM text is parsed here because an error has to name the file and the line, and because scikit-learn, which has a
+reader of it, is an optional dependency.
 """
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -12,16 +13,25 @@ import zipfile
 import zlib
 from importlib import resources
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 
-from diffrac_cvx.datasets.catalogue import DataSet
-from diffrac_cvx.errors import DataError
-from diffrac_cvx.points.checks import Array
+from diffrac_cvx.datasets.catalogue import SETS, DataSet
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.points.checks import Array, one_of
+
+if TYPE_CHECKING:
+    import requests
 
 HOME = "DIFFRAC_DATA_HOME"
 FOLDERS = ("", "libsvm")  # inside a data folder
 MOST_UNPACKED = 100_000_000  # bytes of arrays that are looked at
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+MOST_BYTES = 100_000_000  # of a download; the files have a few megabytes at most
+MOST_REDIRECTIONS = 3
+TIMEOUT = 30.0  # seconds without an answer
 
 
 def cache_folder() -> Path:
@@ -89,26 +99,6 @@ def explain_missing(record: DataSet) -> str:
     )
 
 
-def read_csv(text: str, where: str) -> tuple[Array, Array]:
-    """Return the columns but the last, and the last, of comma-separated numbers under a header row."""
-    lines = text.splitlines()
-    width = len(lines[0].split(",")) if lines else 0
-    rows = []
-    for number, line in enumerate(lines[1:], start=2):
-        fields = line.split(",")
-        try:
-            values = [float(field) for field in fields]
-        except ValueError:
-            raise DataError(f"{where}, line {number}: {line[:60]!r} is not numbers separated by commas") from None
-        if len(values) != width:
-            raise DataError(f"{where}, line {number}: {len(values)} values where the header has {width}")
-        rows.append(values)
-    if not rows or width < 2:
-        raise DataError(f"{where} holds no table: a header row, then numbers with the label last, is expected")
-    table = np.array(rows)
-    return np.ascontiguousarray(table[:, :-1]), table[:, -1]
-
-
 def read_libsvm(text: str, where: str) -> tuple[Array, Array]:
     """Return X and the labels of LIBSVM text: a label, then index:value pairs with indices from 1 on."""
     labels: list[float] = []
@@ -134,12 +124,6 @@ def read_libsvm(text: str, where: str) -> tuple[Array, Array]:
     return X, np.array(labels)
 
 
-def read_npz(packed: bytes) -> tuple[Array, Array]:
-    """Return X and Y of an npz archive."""
-    with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
-        return archive["X"].astype(np.float64), archive["Y"].astype(np.float64)
-
-
 def read_label_names(packed: bytes) -> tuple[str, ...]:
     """Return the names of the labels in an npz archive."""
     with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
@@ -149,7 +133,105 @@ def read_label_names(packed: bytes) -> tuple[str, ...]:
 def parse(record: DataSet, packed: bytes) -> tuple[Array, Array]:
     """Return X and the labels as they are in the file."""
     if record.file.endswith(".npz"):
-        return read_npz(packed)
+        with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
+            return archive["X"].astype(np.float64), archive["Y"].astype(np.float64)
     if record.file.endswith(".csv.gz"):
-        return read_csv(gzip.decompress(packed).decode(), record.file)
+        table = np.loadtxt(io.BytesIO(gzip.decompress(packed)), delimiter=",", skiprows=1, ndmin=2)
+        return np.ascontiguousarray(table[:, :-1]), table[:, -1]
     return read_libsvm(packed.decode(), record.file)
+
+
+def fetch(name: str, *, url: str | None = None) -> Path:
+    """Download the file of a data set, unless it is there already, and return its path.
+
+    The file goes to $DIFFRAC_DATA_HOME, or to diffrac_cvx in the user's cache folder.  It is kept only if its sha256 is
+    the known one.  An interrupted download starts again from the beginning: the files have a few megabytes at most.
+
+    Parameters
+    ----------
+    name : str
+        A set that is not shipped and has an address, such as "australian", "dna" or "w1a".
+    url : str, optional
+        A mirror of the file, by https (http on this machine alone); by default the page that the paper names.  The
+        file is taken from the host of that address and from no other.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown, or the set is shipped, or no address is known.
+    DataError
+        If the file cannot be downloaded or written, is not the right one, or is offered by another host.
+    """
+    record = SETS[one_of(name, "name", SETS)]
+    if record.shipped:
+        raise ParameterError(f"{name!r} is shipped with the package: load it")
+    for path in possible_paths(record):
+        if path.is_file() and is_known(record, path.read_bytes()):
+            return path
+    if not (address := url or record.url):
+        raise ParameterError(explain_missing(record))
+    check_address(address, name)
+    # Imported here because most users never download anything.
+    import pooch
+    from requests import RequestException
+
+    folder, logger = cache_folder(), pooch.get_logger()
+    level = logger.level
+    logger.setLevel("WARNING")
+    try:
+        return Path(pooch.retrieve(address, record.sha256, fname=record.file, path=folder, downloader=download))
+    except DataError:
+        raise
+    except RequestException as error:
+        answer = type(error).__name__ if error.response is None else f"status {error.response.status_code}"
+        raise DataError(
+            f"{name!r} could not be downloaded from {address} ({answer}); nothing was kept; try again when there is a "
+            "connection, or pass the url of a mirror"
+        ) from None
+    except ValueError as error:  # a sha256 that differs
+        raise DataError(f"{address} cannot be taken as the file of {name!r}; nothing was kept: {error}") from None
+    except OSError as error:
+        raise DataError(f"the folder {folder} cannot be written to ({error.strerror}); set ${HOME}") from None
+    finally:
+        logger.setLevel(level)
+
+
+def check_address(address: str, name: str) -> None:
+    """Refuse an address that a file may not be taken from: not by https; on this machine alone it may be http."""
+    parts = urlsplit(address)
+    allowed = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    if not (allowed and parts.hostname):
+        raise DataError(f"{address} cannot be taken as the file of {name!r}: the protocol has to be https")
+
+
+def download(address: str, file: str | IO[bytes], _: object) -> None:
+    """Write what is at an address to a file, as `pooch.retrieve` asks for it, from this host alone."""
+    import requests
+
+    asked = address
+    for _redirection in range(MOST_REDIRECTIONS + 1):
+        with requests.get(asked, stream=True, timeout=TIMEOUT, allow_redirects=False) as response:
+            if not response.is_redirect:
+                response.raise_for_status()
+                write_at_most(response, file, address)
+                return
+            following = urljoin(asked, response.headers["Location"])
+            if urlsplit(following)[:2] != urlsplit(address)[:2]:  # protocol, and host with port
+                raise DataError(
+                    f"{address} leads to another place, {following}; nothing was kept; pass that as the url to trust it"
+                )
+            asked = following
+    raise DataError(f"{address} leads from one place to the next; nothing was kept; pass the url of a mirror")
+
+
+def write_at_most(response: "requests.Response", file: str | IO[bytes], address: str) -> None:
+    """Write the content of a response to a file, up to MOST_BYTES."""
+    written = 0
+    with open(file, "wb") if isinstance(file, str) else contextlib.nullcontext(file) as target:
+        for block in response.iter_content(chunk_size=65536):
+            written += len(block)
+            if written > MOST_BYTES:
+                raise DataError(
+                    f"{address} holds more than {MOST_BYTES // 10**6} MB, which no data set has; nothing was kept"
+                )
+            target.write(block)

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import drop_error, list_texts, numeric_columns, tell_row
-from diffrac_cvx.datasets.headers import MARKS, NAMELESS, find_header, name_columns
-from diffrac_cvx.datasets.optional import pandas_or_error, require_openpyxl
+from diffrac_cvx.datasets.columns import MARKS, drop_error, list_texts, numeric_columns, pandas_or_error, tell_row
 from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.datasets.text_tables import SAMPLE, Reading, text_frame
+from diffrac_cvx.datasets.text_tables import NAMELESS, SAMPLE, Reading, find_header, name_columns, text_frame
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, one_of
@@ -23,12 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING = ("error", "drop", "mean")
-TEXTS = (".csv", ".tsv", ".txt", ".dat", ".data")
-SUFFIXES = (*TEXTS, ".xlsx", ".npz", ".npy", ".parquet")
-DECIMALS = (".", ",")
+SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".xlsx", ".npz", ".npy", ".parquet")
 COPIES = 4  # of a table in memory while it is read
 LARGE = 2**26  # bytes of an archive, unpacked
 MOST_PACKED = 200  # times the size of an archive that its members have; those that programs write have up to 50
+NEEDS = {
+    ".xlsx": "{} cannot be read: Excel files need openpyxl: pip install 'diffrac-cvx[excel]', or save the sheet as CSV",
+    ".parquet": "Parquet files need pyarrow: pip install pyarrow, or save the table as CSV",
+}
 OF_EXCEL = 4  # times the size of the text of a sheet that its cells take
 CELL = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # of a sheet
 FOUND_OUT = Reading()
@@ -124,17 +124,17 @@ def read_table(
     one_of(missing, "missing", MISSING)
     one_of(scaling, "scaling", SCALINGS)
     if decimal is not None:
-        one_of(decimal, "decimal", DECIMALS)
+        one_of(decimal, "decimal", (".", ","))
     reading = Reading(header, separator, decimal, encoding, sheet)
     frame = read_frame(source, name or str(source), reading)
     said, mark = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")
     labels, frame = split_label(frame, label)
-    require_columns(frame, drop, "to drop")
+    require_columns(frame, drop, " to drop")
     frame = frame.drop(columns=list(drop))
     if frame.shape[1] == 0:
         raise DataError("no column is left to cluster on")
     if one_hot != "all":
-        require_columns(frame, one_hot, "to turn into columns of 0 and 1")
+        require_columns(frame, one_hot, " to turn into columns of 0 and 1")
     frame, encoded = numeric_columns(frame, mark, one_hot)
     names = tuple(map(str, frame.columns))
     X = frame.to_numpy(dtype=float)
@@ -153,14 +153,12 @@ def read_table(
     return Table(X, names, text, classes, np.flatnonzero(keep), (*said, *encoded, *changes, *notes))
 
 
-def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str) -> None:
+def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = "") -> None:
     """Raise an error that names all columns that are not there."""
     unknown = [repr(name) for name in names if name not in frame.columns]
     if unknown:
-        are = "column" if len(unknown) == 1 else "columns"
-        raise DataError(
-            f"there is no {are} {list_texts(unknown)} {purpose}; the columns are {list_texts(frame.columns)}"
-        )
+        what = f"{'column' if len(unknown) == 1 else 'columns'} {list_texts(unknown)}{purpose}"
+        raise DataError(f"there is no {what}; the columns are {list_texts(frame.columns)}")
 
 
 def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
@@ -182,8 +180,7 @@ def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | 
     label = label if label is not None else frame.attrs.get("label")
     if label is None:
         return None, frame
-    if label not in frame.columns:
-        raise DataError(f"there is no column {label!r}; the columns are {list_texts(frame.columns)}")
+    require_columns(frame, [label])
     return frame[label], frame.drop(columns=[label])
 
 
@@ -253,7 +250,7 @@ def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_O
     except MemoryError:
         raise ResourceError(f"{name} does not fit in memory: take a part of it") from None
     except ImportError:
-        raise DataError("Parquet files need pyarrow: pip install pyarrow, or save the table as CSV") from None
+        raise DataError(NEEDS[suffix].format(name)) from None
     except Exception as error:  # readers of formats raise errors of many kinds on a damaged file
         says = " ".join(str(error).split()) or "it ends too early"
         raise DataError(f"{name} cannot be read as a {suffix} file: {says}") from None
@@ -261,8 +258,9 @@ def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_O
 
 def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
     """Return the columns of a sheet; its first row is a header or a point, as in a text."""
+    import openpyxl  # noqa: F401  # by which pandas reads
+
     pandas = pandas_or_error()
-    require_openpyxl()
     require_book(content, name)
     with pandas.ExcelFile(BytesIO(content), engine="openpyxl") as book:
         sheets = list(map(str, book.sheet_names))

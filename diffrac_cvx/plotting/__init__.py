@@ -5,19 +5,12 @@ one for each panel, ``ax_``, the first of them, ``figure_``, the figure that it 
 does not import matplotlib, drawing does.  Nothing global is changed.
 """
 
-from diffrac_cvx.plotting.choice import ChoiceDisplay
 from diffrac_cvx.plotting.direction import DirectionDisplay, ProjectionDisplay
-from diffrac_cvx.plotting.path import DualityDisplay, PathDisplay
+from diffrac_cvx.plotting.path import ChoiceDisplay, DualityDisplay, PathDisplay
 from diffrac_cvx.plotting.phase_map import PhaseMapDisplay
 from diffrac_cvx.plotting.solution import BracketDisplay, SpectrumDisplay
 
 __all__ = [
-    "BracketDisplay",
-    "ChoiceDisplay",
-    "DirectionDisplay",
-    "DualityDisplay",
-    "PathDisplay",
-    "PhaseMapDisplay",
-    "ProjectionDisplay",
-    "SpectrumDisplay",
-]
+    "BracketDisplay", "ChoiceDisplay", "DirectionDisplay", "DualityDisplay", "PathDisplay", "PhaseMapDisplay",
+    "ProjectionDisplay", "SpectrumDisplay",
+]  # fmt: skip

@@ -122,10 +122,7 @@ class Display:
 
 @contextmanager
 def apart_from_pyplot() -> Iterator[None]:
-    """Make figures that pyplot does not know of, inside and in this thread.
-
-    Pyplot is not safe to use from several threads: a figure that it closes while another draws it is distorted.
-    """
+    """Make figures that pyplot, which is not safe to use from several threads, does not know of, in this thread."""
     token = APART.set(True)
     try:
         yield
@@ -184,12 +181,9 @@ def label_ends(
 
 
 def keep_apart(at: Array, distance: float) -> Array:
-    """Return the positions nearest to these, in the sense of least squares, that keep their order and a distance.
-
-    After subtracting the distances from the first, this is an isotonic regression.
-    """
+    """Return the positions nearest to these, in the sense of least squares, that keep their order and a distance."""
     order = np.argsort(at, kind="stable")
-    room = distance * np.arange(len(at))
+    room = distance * np.arange(len(at))  # without which this is an isotonic regression
     moved = np.empty(len(at))
     if len(at):
         moved[order] = scipy.optimize.isotonic_regression(at[order] - room).x + room

@@ -57,6 +57,7 @@ class DirectionDisplay(canvas.Display):
         self.coefficients = as_matrix(np.reshape(coefficients, (-1, 1)), "coefficients")[:, 0]
         self.feature_names = canvas.names_of(feature_names, len(self.coefficients))
         self.per_deviation = per_deviation
+        self._axis_label = canvas.PER_DEVIATION if per_deviation else "coefficient $v_j$"
         self.support = np.asarray(self.coefficients != 0.0 if support is None else support, dtype=bool)
         if self.support.shape != self.coefficients.shape:
             raise DataError(f"support has shape {self.support.shape} for {len(self.coefficients)} features")
@@ -141,10 +142,6 @@ class DirectionDisplay(canvas.Display):
             self._bars(ax, kwargs)
         return self
 
-    @property
-    def _axis_label(self) -> str:
-        return canvas.PER_DEVIATION if self.per_deviation else "coefficient $v_j$"
-
     def _bars(self, ax: canvas.Axes | None, kwargs: dict[str, Any]) -> None:
         count = len(self.shown_)
         (ax,) = self._open(ax, size=(canvas.WIDTH, 0.8 + 0.22 * max(count, 4)))
@@ -192,10 +189,6 @@ class ProjectionDisplay(canvas.Display):
     threshold_line_ : Line2D
     legend_ : Legend
     """
-
-    bars_: list[Any]
-    threshold_line_: Any
-    legend_: Any
 
     def __init__(
         self,
@@ -285,7 +278,7 @@ class ProjectionDisplay(canvas.Display):
         """
         (ax,) = self._open(ax)
         edges: list[float] = np.histogram_bin_edges(self.projection, bins).tolist()
-        self.bars_ = []
+        self.bars_: list[Any] = []
         for k, (name, points) in enumerate(self._parts()):
             style = canvas.merge_style(fill_of(k) | {"label": f"{name}, {len(points)} points"}, kwargs)
             self.bars_.append(ax.hist(points, edges, **style)[2])
@@ -310,16 +303,10 @@ class ProjectionDisplay(canvas.Display):
 
 def fill_of(k: int) -> dict[str, Any]:
     """Return keywords for the k-th histogram: after the last colour the first comes again with another hatch."""
-    color, hatch = (
-        (canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]) if k < DISTINCT else OTHERS
-    )
-    return {
-        "histtype": "stepfilled",
-        "facecolor": (color, 0.35 if hatch is None else 0.1),
-        "edgecolor": color,
-        "hatch": hatch,
-        "linewidth": 1.2,
-    }
+    distinct = canvas.style_of(k).color, HATCHES[(k + k // len(HATCHES)) % len(HATCHES)]
+    color, hatch = distinct if k < DISTINCT else OTHERS
+    face = (color, 0.35 if hatch is None else 0.1)
+    return {"histtype": "stepfilled", "facecolor": face, "edgecolor": color, "hatch": hatch, "linewidth": 1.2}
 
 
 def format_label(label: Any) -> str:

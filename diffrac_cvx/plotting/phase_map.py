@@ -31,10 +31,6 @@ class PhaseMapDisplay(Display):
     contour_ : ContourSet or None
     """
 
-    mesh_: Any
-    colorbar_: Any
-    contour_: Any
-
     def __init__(self, d: npt.ArrayLike, n: npt.ArrayLike, values: npt.ArrayLike, name: str = "") -> None:
         self.d, self.n = np.asarray(d, dtype=float), np.asarray(n, dtype=float)
         self.values, self.name = np.asarray(values, dtype=float), name
@@ -92,7 +88,8 @@ class PhaseMapDisplay(Display):
         known = self.values[~np.isnan(self.values)]
         if len(known) < self.values.size:
             ax.patch.set(hatch="////", edgecolor=PALE)
-        self.colorbar_ = self.contour_ = None
+        self.colorbar_: Any = None
+        self.contour_: Any = None
         if colorbar:
             self.colorbar_ = self.figure_.colorbar(self.mesh_, ax=ax, label=self.name)
         if level is not None and min(self.values.shape) > 1 and (known < level).any() and (known > level).any():

@@ -36,12 +36,6 @@ class BracketDisplay(Display):
     legend_ : Legend
     """
 
-    lower_lines_: list[Any]
-    upper_lines_: list[Any]
-    gap_lines_: list[Any]
-    fills_: list[Any]
-    legend_: Any
-
     def __init__(self, histories: Sequence[Sequence[Progress]], names: Sequence[str]) -> None:
         if not histories or len(histories) != len(names) or not all(histories):
             raise DataError("a bracket needs at least one run, and every run a name and a line of history")
@@ -87,7 +81,10 @@ class BracketDisplay(Display):
         """
         column = AGAINST.index(one_of(against, "against", AGAINST))
         (ax,) = self._open(ax)
-        self.lower_lines_, self.upper_lines_, self.gap_lines_, self.fills_ = [], [], [], []
+        self.lower_lines_: list[Any] = []
+        self.upper_lines_: list[Any] = []
+        self.gap_lines_: list[Any] = []
+        self.fills_: list[Any] = []
         for k, (history, name) in enumerate(zip(self.histories, self.names, strict=True)):
             x, lower, upper = history[:, column], history[:, 2], history[:, 3]
             marks = 4.0 if len(x) <= FEW else 0.0
@@ -123,10 +120,6 @@ class SpectrumDisplay(Display):
     legend_ : Legend
     """
 
-    labels_line_: Any
-    directions_line_: Any
-    legend_: Any
-
     def __init__(self, labels: npt.ArrayLike, directions: npt.ArrayLike | None = None) -> None:
         self.labels = normalize(labels)
         self.directions = None if directions is None else normalize(directions)
@@ -136,10 +129,6 @@ class SpectrumDisplay(Display):
         """Compute the spectra of a result.
 
         Those of V depend on the units of the features; the offset, where V has one, counts.
-
-        Parameters
-        ----------
-        result : Result
         """
         singular = np.linalg.svd(result.F, compute_uv=False)
         return cls(singular**2, None if result.G is None else eigenvalues(result.G))

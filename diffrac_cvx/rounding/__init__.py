@@ -20,17 +20,6 @@ from diffrac_cvx.rounding.two_clusters import (
 )
 
 __all__ = [
-    "ROUNDINGS",
-    "LabelMixture",
-    "fit_label_mixture",
-    "goemans_williamson",
-    "kmeans_centered",
-    "kmeans_clusters",
-    "obey",
-    "procrustes",
-    "refine",
-    "sign_centered",
-    "sign_leading",
-    "sign_second",
-    "two_means",
-]
+    "ROUNDINGS", "LabelMixture", "fit_label_mixture", "goemans_williamson", "kmeans_centered", "kmeans_clusters",
+    "obey", "procrustes", "refine", "sign_centered", "sign_leading", "sign_second", "two_means",
+]  # fmt: skip

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -12,7 +11,6 @@ from diffrac_cvx.points.reading import rank_of
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result
 
-Counts = npt.NDArray[np.int64]
 NO_GAIN = 1e-4  # of the cost of one cluster: a relaxation that gains less has found no direction
 NOTHING = 1e-3  # of the cost of one cluster: a relaxation that costs less fits the points perfectly
 FEW = 0.02  # share of the points below which a cluster is a few outlying ones
@@ -20,12 +18,9 @@ FEW = 0.02  # share of the points below which a cluster is a few outlying ones
 
 @dataclass(frozen=True)
 class Reservation:
-    """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each.
+    """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each."""
 
-    The kind: "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points", "few points".
-    """
-
-    kind: str
+    kind: str  # "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points", "few points"
     says: str
     remedy: str
 
@@ -61,38 +56,28 @@ def find_reservations(
     """
     if not X.any():
         return (CONSTANT,)
-    sizes = sizes_of(labels)
-    gains_nothing = len(sizes) > 1 and nu != 0.0 and not result.lower < nu * (1.0 - NO_GAIN)
+    count = len(np.unique(labels))
+    gains_nothing = count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - NO_GAIN)
     found = [
         None if nu > 0.0 else NO_PREFERENCE,
-        one_cluster(sizes, penalty),
-        fewer_clusters(sizes, n_clusters),
+        one_cluster(count, penalty),
+        fewer_clusters(count, n_clusters),
         NO_DIRECTION if gains_nothing else None,
         freedom(X, result, nu),
-        outlying(sizes, None if shares is None else weights_of_clusters(labels, shares)),
+        outlying(labels, shares),
     ]
     return tuple(reason for reason in found if reason is not None)
 
 
 def find_reservations_on_labels(labels: Array, penalty: Penalty) -> tuple[Reservation, ...]:
     """Return the reasons that can be seen in labels (n,) alone, numbers or names, whatever method found them."""
-    sizes = sizes_of(labels)
-    return tuple(reason for reason in (one_cluster(sizes, penalty), outlying(sizes)) if reason is not None)
+    found = one_cluster(len(np.unique(labels)), penalty), outlying(labels)
+    return tuple(reason for reason in found if reason is not None)
 
 
-def sizes_of(labels: Array) -> Counts:
-    """Return how many points each cluster has."""
-    return np.unique(labels, return_counts=True)[1].astype(np.int64)
-
-
-def weights_of_clusters(labels: Array, shares: Array) -> Array:
-    """Return the share of each cluster of the total weight."""
-    return np.bincount(np.unique(labels, return_inverse=True)[1], shares).astype(np.float64)
-
-
-def one_cluster(sizes: Counts, penalty: Penalty) -> Reservation | None:
+def one_cluster(count: int, penalty: Penalty) -> Reservation | None:
     """Where there is one cluster."""
-    if len(sizes) > 1:
+    if count > 1:
         return None
     penalised = penalty.has_l1 or np.any(np.asarray(penalty.a) > 0.0)
     remedy = "Make lambda or the ridge smaller, or nu larger." if penalised else "Make nu larger, 1 at most."
@@ -101,19 +86,21 @@ def one_cluster(sizes: Counts, penalty: Penalty) -> Reservation | None:
     )
 
 
-def fewer_clusters(sizes: Counts, n_clusters: int) -> Reservation | None:
+def fewer_clusters(count: int, n_clusters: int) -> Reservation | None:
     """Where fewer clusters were found than were asked for."""
-    if len(sizes) in (1, n_clusters):
+    if count in (1, n_clusters):
         return None
     return Reservation(
         "fewer clusters",
-        f"Only {len(sizes)} of the {n_clusters} clusters that were asked for have points.",
+        f"Only {count} of the {n_clusters} clusters that were asked for have points.",
         "Ask for fewer clusters, or make lambda or the ridge smaller.",
     )
 
 
-def outlying(sizes: Counts, weights: Array | None = None) -> Reservation | None:
+def outlying(labels: Array, shares: Array | None = None) -> Reservation | None:
     """Where a cluster holds a few points, or as little of the weight as a few of as many points of equal weight."""
+    _, which, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    weights = None if shares is None else np.bincount(which, shares)
     counts = sizes if weights is None else weights * sizes.sum()
     least = int(np.argmin(counts))
     if len(sizes) == 1 or counts[least] > max(1.0, FEW * sizes.sum()):

@@ -3,7 +3,6 @@
 import numpy as np
 import numpy.typing as npt
 import scipy.optimize
-import scipy.sparse.linalg
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
@@ -25,9 +24,9 @@ from diffrac_cvx.points.linear_algebra import (
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_points, moment_of_products
 from diffrac_cvx.problem.result import Result
-from diffrac_cvx.rounding.two_clusters import two_means
+from diffrac_cvx.rounding.two_clusters import right_vectors, two_means
 
-DENSE = 400  # rows or columns of X G from which on one singular vector is computed, and not all
+DENSE = 400  # rows or columns of X G from which on least squares take steps
 FIRST_FEATURES = 300  # in which a sparse direction is looked for at first
 MOST_SIGNS = 20  # that are tried before the features are added one by one
 WELL_CONDITIONED = 1e-8  # inverse of the condition number from which on a triangular system is solved as it is
@@ -39,12 +38,9 @@ AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre u
 
 
 def best_directions(X: Points, targets: Array, a: Array, c: Array) -> Array:
-    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k).
-
-    Of two columns that are each other's negative, as those of two clusters are, one is solved for.
-    """
+    """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
     found: list[Array] = []
-    for k, target in enumerate(targets.T):
+    for k, target in enumerate(targets.T):  # of two that are each other's negative, as for two clusters, one is solved
         same = next((i for i in range(k) if np.array_equal(targets[:, i], -target)), None)
         found.append(best_direction(X, target, a, c) if same is None else -found[same])
     return np.array(found).reshape(-1, X.shape[1])
@@ -90,15 +86,11 @@ def best_direction(points: Points, target: Array, a: Array, c: Array) -> Array:
 
 
 def direction_by_moments(X: Points, target: Array, a: Array, c: Array) -> Array:
-    """Return what `best_direction` does, from second moments: of all features, or of those that are used.
-
-    Where an l1 part weighs every feature a few are used at first, as there.
-    """
+    """Return what `best_direction` does, from second moments: of all features, or of those that are used."""
     scale = inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2))
     pulls, ridge, weights = X.products_with(target) * scale, a * scale, c * scale
     d, v = len(pulls), np.zeros(len(pulls))
-    few = not X.in_passes and bool(weights.all())
-    if not few:
+    if X.in_passes or not weights.all():  # else a few features are used at first
         require_memory(8.0 * 6 * d**2, f"the direction of labels in {d} features", FEWER)
         return solve_moments(X.scaled(scale).second_moment(), pulls, ridge, weights) * scale
     size, slopes, chosen, whole = FIRST_FEATURES, np.abs(pulls), np.zeros(d, dtype=bool), X.in_columns()
@@ -115,16 +107,13 @@ def direction_by_moments(X: Points, target: Array, a: Array, c: Array) -> Array:
 
 
 def solve_moments(gram: Array, pulls: Array, ridge: Array, weights: Array) -> Array:
-    """Return argmin over v of v'(gram + Diag(ridge)^2)v - 2 pulls'v + (sum weights_i |v_i|)^2.
-
-    Without an l1 part it is the one of least norm.
-    """
+    """Return argmin over v of v'(gram + Diag(ridge)^2)v - 2 pulls'v + (sum weights_i |v_i|)^2, as `best_direction`."""
     values, Q = np.linalg.eigh(gram + np.diag(ridge**2))
     kept = values > 8 * len(values) * EPS * max(values[-1], 0.0)
     values, Q = values[kept], Q[:, kept]
     roots = np.sqrt(values)
     if not weights.any():
-        return np.asarray(Q @ (Q.T @ pulls / values))
+        return np.asarray(Q @ (Q.T @ pulls / values))  # of least norm
     Z, b, none = roots[:, None] * Q.T, Q.T @ pulls / roots, np.zeros(len(pulls))
     found = direction_by_signs(Z, b, none, weights) if kept.all() else None
     return sparse_direction(Z, b, none, weights) if found is None else found
@@ -173,16 +162,13 @@ def well_conditioned_factor(B: Array) -> Array | None:
 
 
 def least_squares(Z: Array, b: Array, ridge: Array | None = None) -> Array:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm, by conjugate gradients.
-
-    Where the time is up, it is what a few steps give.
-    """
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2, of least norm, by conjugate gradients."""
     weights = np.zeros(Z.shape[1]) if ridge is None else ridge**2
     v, slope = np.zeros(Z.shape[1]), Z.T @ b
     step, size = slope, float(slope @ slope)
     enough = EPS**2 * size
     for done in range(2 * Z.shape[1]):
-        if size <= enough or (done >= FEW_STEPS and is_late()):
+        if size <= enough or (done >= FEW_STEPS and is_late()):  # then it is what a few steps give
             break
         image = Z.T @ (Z @ step) + weights * step
         length = size / float(step @ image)
@@ -193,17 +179,14 @@ def least_squares(Z: Array, b: Array, ridge: Array | None = None) -> Array:
 
 
 def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Array | None:
-    """Return what `sparse_direction` does, by Newton's method on its optimality conditions, or None where that fails.
-
-    Where the signs s of v are known, the l1 part is one more row, (weights * s)'v = 0, of the least squares.
-    """
+    """Return what `sparse_direction` does, by Newton's method on the optimality conditions; None where that fails."""
     v = ridge_direction(Z, b, ridge)
     signs = np.sign(v)
     for _ in range(MOST_SIGNS):
         if is_late():
             return None
         used = signs != 0.0
-        row = (weights * signs)[used]
+        row = (weights * signs)[used]  # where the signs are known, the l1 part is (row'v)^2: one more of the squares
         v = np.zeros(len(signs))
         if used.any():
             v[used] = ridge_direction(np.vstack([Z[:, used], row]), np.append(b, 0.0), ridge[used])
@@ -217,15 +200,12 @@ def direction_by_signs(Z: Array, b: Array, ridge: Array, weights: Array) -> Arra
 
 
 def sparse_direction(Z: Array, b: Array, ridge: Array, weights: Array) -> Array:
-    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2.
-
-    With v = p - m, p and m >= 0, the last term is (weights'(p + m))^2: nonnegative least squares.
-    """
+    """Return argmin over v of |b - Z v|^2 + sum ridge_i^2 v_i^2 + (sum weights_i |v_i|)^2."""
     if Z.shape[1] > LARGE // 2:
         return direction_by_descent(Z, b, ridge, weights)
     R, b = triangular_system(Z, b, ridge)
     d = R.shape[1]
-    row = weights[None, :]
+    row = weights[None, :]  # with v = p - m, p and m >= 0, the last term is (weights'(p + m))^2
     split, _ = scipy.optimize.nnls(np.vstack([np.hstack([R, -R]), np.hstack([row, row])]), np.append(b, 0.0))
     return np.asarray(split[:d] - split[d:])
 
@@ -234,7 +214,7 @@ def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Ar
     """Return what `sparse_direction` does for many features, by descent along one coordinate after the other.
 
     The l1 part is the square of a separable function, whose slopes are separable too: where no coordinate improves it,
-    nothing does.  Where the time is up, it is what the sweeps until then give.
+    nothing does.
     """
     columns = np.ascontiguousarray(Z.T)
     curvature = row_products(columns, columns) + ridge**2 + weights**2
@@ -251,7 +231,7 @@ def direction_by_descent(Z: Array, b: Array, ridge: Array, weights: Array) -> Ar
                 total = rest + weights[j] * abs(v[j])
                 largest = max(largest, abs(v[j] - old))
         total = float(weights @ np.abs(v))
-        if largest <= SETTLED * np.abs(v).max() or is_late():
+        if largest <= SETTLED * np.abs(v).max() or is_late():  # then it is what the sweeps until now give
             break
     return v
 
@@ -331,20 +311,13 @@ class UnitColumns:
 
     def leading_direction(self, G: Factor) -> Array:
         """Return the leading direction of V = GG', G with d rows, for columns at unit variance."""
-        if not self.X.in_memory:
-            weights = np.linalg.eigh(moment_of_products(self.X.scaled(self.units), G))[1][:, -1]
-            return self.with_sign(np.asarray(G @ weights))
-        points = self.X.scaled(self.units) @ G
-        if min(points.shape) <= DENSE:
-            weights = np.linalg.svd(points, full_matrices=False)[2][0]
+        points = self.X.scaled(self.units)
+        if points.in_memory:
+            weights = right_vectors(points @ G, 1)[0]
         else:
-            start = np.random.default_rng(0).standard_normal(min(points.shape))
-            weights = scipy.sparse.linalg.svds(points, k=1, v0=start)[2][0]
-        return self.with_sign(np.asarray(G @ weights))
-
-    def with_sign(self, v: Array) -> Array:
-        """Return a direction in the user's units, its largest entry positive for columns at unit variance."""
-        return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))
+            weights = np.linalg.eigh(moment_of_products(points, G))[1][:, -1]
+        v = np.asarray(G @ weights)
+        return np.asarray(self.units * (v if v[np.argmax(np.abs(v))] >= 0.0 else -v))  # the largest entry is positive
 
     def factor_of(self, V: npt.ArrayLike | Result) -> Factor:
         """Return G with V = GG' for columns at unit variance, without the offset; in Y alone, V = X^+ Y X^+'."""
@@ -371,11 +344,8 @@ class UnitColumns:
 
 
 def align_signs(directions: Array, units: Array) -> Array:
-    """Return directions, (m, d), each with the sign that agrees with the one before, the largest entry positive.
-
-    Both are decided with the columns at unit variance.
-    """
-    scaled = directions / units
+    """Return directions, (m, d), each with the sign that agrees with the one before, the largest entry positive."""
+    scaled = directions / units  # for columns at unit variance
     turns = np.where(row_products(scaled[1:], scaled[:-1]) < 0.0, -1.0, 1.0)
     signs = np.cumprod(np.append(1.0, turns))
     scaled *= signs[:, None]

@@ -26,17 +26,12 @@ from diffrac_cvx.rounding.directions import best_directions
 Clusters = npt.NDArray[np.int64]
 LLOYD_ROUNDS = 300
 MOST_ROUNDS = 100  # of affine scores and clusters
-LEAST_SHARE = 1e-6  # of the variance within clusters
+LEAST_SHARE = 1e-6  # of the variance within clusters: a direction with less counts as one with that share
 RANK = 1e-12  # variance of a direction, over the largest, up to which it is a rounding error
 
 
 def kmeans_clusters(
-    F: npt.ArrayLike,
-    k: int,
-    *,
-    restarts: int = 10,
-    rng: np.random.Generator | int = 0,
-    shares: Array | None = None,
+    F: npt.ArrayLike, k: int, *, restarts: int = 10, rng: np.random.Generator | int = 0, shares: Array | None = None
 ) -> Clusters:
     r"""Return clusters 0, ..., k - 1 of the rows of F by k-means, the best of several starts.
 
@@ -144,18 +139,14 @@ class AffineScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One cluster split in two by the affine function x'coef + intercept, coef (d,).
-
-    The part where it is positive gets the new number, the rest keeps that of the cluster.  The cost of this split of
-    the points of the cluster, so many as its size, is 0 at best and nu at worst.
-    """
+    """One cluster split in two by the affine function x'coef + intercept, coef (d,)."""
 
     cluster: int
-    new: int
+    new: int  # the number of the part where the function is positive; the rest keeps that of the cluster
     coef: Array
     intercept: float
-    cost: float
-    size: int
+    cost: float  # of this split of the points of the cluster: 0 at best and nu at worst
+    size: int  # how many these are
 
 
 class Halves(NamedTuple):
@@ -178,12 +169,11 @@ def cluster_together(
     shares: Array | None = None,
     groups: Groups | None = None,
 ) -> AffineScores:
-    """Return affine scores of k clusters, found from a solution of the relaxation for X (n, d), centred.
+    """Return affine scores of k clusters, or fewer, found from a solution of the relaxation for X (n, d), centred.
 
     The rows of X V^(1/2), up to a rotation, or those of F for a result in Y alone, are clustered by k-means.  Then
-    `fit_scores` goes from clusters to affine scores, and so to new clusters, until nothing changes or MOST_ROUNDS.
-    There may be fewer than k clusters in the end.  Points that belong together, in groups, are in one cluster
-    throughout: k-means takes their mean for all of them.
+    `fit_scores` goes from clusters to affine scores, and so to new clusters, until nothing changes.  Points that belong
+    together, in groups, are in one cluster throughout: k-means takes their mean for all of them.
     """
     points = result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
     merged, merged_shares, owner = merge(points, shares, groups)
@@ -262,11 +252,7 @@ def fit_scores(
 
 
 def unit_within(points: Array, clusters: Clusters, shares: Array | None = None) -> Array:
-    """Return T, (k, r), such that the rows of points @ T have the identity for covariance within clusters.
-
-    r is the rank of the points.  A direction along which less than LEAST_SHARE of the variance is within clusters
-    counts as one with that share.
-    """
+    """Return T, (k, rank of the points): the rows of points @ T have the identity for covariance within clusters."""
     centred = points - mean_of(points, shares)
     weighed = weigh_rows(centred, shares)
     variances, axes = np.linalg.eigh(weighed.T @ weighed / len(points))
@@ -288,15 +274,14 @@ def order_along_largest(centres: Array, sizes: npt.NDArray[Any], W: Array) -> np
     return np.argsort((centres @ u) * (1.0 if v[np.argmax(np.abs(v))] >= 0.0 else -1.0), kind="stable")
 
 
-Halve = Callable[[Array, Array | None], Halves | None]
+Halve = Callable[[Array, Array | None], Halves | None]  # of some points and their shares; None: they cannot be split
 
 
 def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | None = None) -> tuple[Split, ...]:
     """Split points in two, and again the cluster where that gains most, until there are k or none can be split.
 
     The gain is (nu - cost) times the number of points of the cluster, or their weight, nu being the cost of leaving it
-    whole.  Given some of the points and their shares, or None, halve returns their `Halves`; None where they cannot be
-    split.
+    whole.
     """
     clusters = np.zeros(len(X), dtype=np.int64)
     waiting = {0: halve(X, shares)}
@@ -320,10 +305,8 @@ def split_repeatedly(X: Array, k: int, halve: Halve, nu: float, shares: Array | 
 
 
 def scores_of_splits(X: Array, splits: tuple[Split, ...]) -> Array:
-    """Return scores, (n, K): positive for the cluster that the splits lead to, and negative for all others.
-
-    The score of a cluster is the least of the values, with their signs, of the functions on the way to it.
-    """
+    """Return scores, (n, K): positive for the cluster that the splits lead to, and negative for all others."""
+    # The score of a cluster is the least of the values, with their signs, of the functions on the way to it.
     scores = np.full((len(X), len(splits) + 1), np.inf)
     for split in splits:
         values = X @ split.coef + split.intercept

@@ -112,19 +112,18 @@ def _fit_best(F: npt.ArrayLike, k: int, restarts: int, rng: np.random.Generator 
         warn_degenerate(f"F has rank {rank}, less than k = {k} labels")
     fits: list[Fit] = []
     while not fits or (len(fits) < restarts and not is_late()):
-        fits.append(_fit_from_random_rotation(lead, whitened, random))
+        start = np.asarray(np.linalg.qr(random.standard_normal((k + 1, k + 1)))[0])
+        *_, first = fits_from(whitened, start)
+        *_, last = fits_from(lead, first.R)
+        fits.append(last)
     best = max(fits, key=lambda fit: fit.inner_product)
     order = 1 + np.argsort(-best.weights[1:], kind="stable")
     labels, first = best.signs[:, order], best.signs[0, order]
     _warn_if_dependent(labels)
     # ||F R - M||^2 = ||F||^2 + n ||a||^2 - 2 tr (F R)'M
     objective = float(np.sum(lead**2) / len(F) + 1.0 - 2.0 * best.inner_product)
-    return LabelMixture(
-        labels=labels * first,
-        weights=np.concatenate([best.weights[:1], best.weights[order]]),
-        objective=max(objective, 0.0),
-        scores=(lead @ best.R)[:, order] * first,
-    )
+    weights, scores = best.weights[np.append(0, order)], (lead @ best.R)[:, order]
+    return LabelMixture(labels * first, weights, max(objective, 0.0), scores * first)
 
 
 def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:
@@ -142,15 +141,6 @@ def _reduce_rank(F: Array, rank: int) -> tuple[Array, Array]:
     total = float(np.sum(s**2)) or 1.0
     root = len(F) ** 0.5
     return U * (s * root / total**0.5), U * np.where(live, root / max(live.sum(), 1) ** 0.5, 0.0)
-
-
-def _fit_from_random_rotation(lead: Array, whitened: Array, random: np.random.Generator) -> Fit:
-    """Alternate from a random rotation on the whitened factor first, then on F itself."""
-    size = lead.shape[1]
-    start = np.asarray(np.linalg.qr(random.standard_normal((size, size)))[0])
-    *_, first = fits_from(whitened, start)
-    *_, last = fits_from(lead, first.R)
-    return last
 
 
 def fits_from(F: Array, R: Array) -> Iterator[Fit]:

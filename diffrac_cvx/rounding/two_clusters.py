@@ -46,7 +46,7 @@ def sign_leading(F: npt.ArrayLike, shares: Array | None = None, links: Links | N
         If F is not a finite matrix, or the links are not between its rows.
     """
     factor = _as_factor(F)
-    return _labels_by_sign(_project(factor, _right_vectors(factor, 1, shares)[0]), shares, links)
+    return _labels_by_sign(_project(factor, right_vectors(factor, 1, shares)[0]), shares, links)
 
 
 def sign_second(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
@@ -59,7 +59,7 @@ def sign_second(F: npt.ArrayLike, shares: Array | None = None, links: Links | No
     factor = _as_factor(F)
     if min(factor.shape) == 1:
         return _labels_by_sign(np.ones(len(factor)), shares, links)
-    return _labels_by_sign(_project(factor, _right_vectors(factor, 2, shares)[1]), shares, links)
+    return _labels_by_sign(_project(factor, right_vectors(factor, 2, shares)[1]), shares, links)
 
 
 def sign_centered(F: npt.ArrayLike, shares: Array | None = None, links: Links | None = None) -> Array:
@@ -72,7 +72,7 @@ def sign_centered(F: npt.ArrayLike, shares: Array | None = None, links: Links | 
     Parameters and errors are those of sign_leading.
     """
     factor = _as_factor(F)
-    two = _right_vectors(factor, 2, shares).T
+    two = right_vectors(factor, 2, shares).T
     return _labels_by_sign(_principal_component(factor @ two, shares), shares, links)
 
 
@@ -253,10 +253,7 @@ def alternate(Q: Array, y: Array, max_iter: int, links: Links | None = None) -> 
 
 
 ROUNDINGS: dict[str, Callable[..., Array]] = {
-    "sign_leading": sign_leading,
-    "sign_second": sign_second,
-    "sign_centered": sign_centered,
-    "kmeans_centered": kmeans_centered,
+    rule.__name__: rule for rule in (sign_leading, sign_second, sign_centered, kmeans_centered)
 }
 
 
@@ -278,7 +275,7 @@ def _center(M: Array, shares: Array | None = None) -> Array:
     return M
 
 
-def _right_vectors(F: Any, k: int, shares: Array | None = None) -> Array:
+def right_vectors(F: Any, k: int, shares: Array | None = None) -> Array:
     """Return the leading right singular vectors as rows, min(k, r) of them."""
     if isinstance(F, FactorTable):
         return F.leading(k)[1]
@@ -295,7 +292,7 @@ def _principal_component(F: Any, shares: Array | None = None) -> Array:
         projected = F.times(F.leading(1, centred=True)[1][0])
         return _without_rounding(projected - projected.mean(), F.shape)
     G = _center(F, shares)
-    return _project(G, _right_vectors(G, 1, shares)[0])
+    return _project(G, right_vectors(G, 1, shares)[0])
 
 
 def _project(G: Any, direction: Array) -> Array:
@@ -304,11 +301,8 @@ def _project(G: Any, direction: Array) -> Array:
 
 
 def _without_rounding(projected: Array, shape: tuple[int, ...]) -> Array:
-    """Return projections of F with entries that are rounding errors set to 0, the first nonzero one positive.
-
-    An error is compared with 1, the size of the entries of F, because they may be those of F centred and much smaller.
-    """
-    n, r = shape
+    """Return projections of F with entries that are rounding errors set to 0, the first nonzero one positive."""
+    n, r = shape  # an error is compared with 1, the size of the entries of F: projections of F centred may be smaller
     projected[np.abs(projected) <= 8 * (n**0.5 + r) * EPS] = 0.0
     nonzero = np.flatnonzero(projected)
     return _orient(projected, nonzero[0]) if len(nonzero) else projected

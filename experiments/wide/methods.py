@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 import diffrac_cvx as dc
 from diffrac_cvx import baselines
-from diffrac_cvx.baselines.influential import select_ifpca
-from diffrac_cvx.baselines.principal import select_sparse_component
+from diffrac_cvx.baselines.principal import select_ifpca, select_sparse_component
 from diffrac_cvx.baselines.selection import Selection, grid_of_bounds
 from diffrac_cvx.baselines.weighted_columns import select_sparse_kmeans
 from diffrac_cvx.problem.penalty import suggested_lam

@@ -19,7 +19,7 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx import registry
-from diffrac_cvx.app.cli import progress
+from diffrac_cvx.app.cli import console
 from diffrac_cvx.app.cli.options import RIDGE
 from diffrac_cvx.app.cli.program import run
 from diffrac_cvx.problem.result import Progress
@@ -39,7 +39,7 @@ def table(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _no_progress(monkeypatch):
-    monkeypatch.setattr(progress, "FIRST", 1e6)
+    monkeypatch.setattr(console, "FIRST", 1e6)
 
 
 def run_command(capsys, *arguments):
@@ -232,7 +232,7 @@ def test_features_are_not_counted_where_no_l1_weight_chose_them_or_the_split_is_
 
 
 def test_progress_is_on_standard_error_and_not_with_quiet_or_json(table, capsys, monkeypatch):
-    monkeypatch.setattr(progress, "FIRST", 0.0)
+    monkeypatch.setattr(console, "FIRST", 0.0)
     options = ("cluster", table, "--label", "city", "--drop", "name")
     _, printed, error = run_command(capsys, *options)
     assert error.startswith("0 s: ")

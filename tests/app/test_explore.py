@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.page import __main__ as launcher
-from diffrac_cvx.app.page import address, computation, controls
+from diffrac_cvx.app.page import computation, controls
 from diffrac_cvx.app.page.answer import find_answer, make_answer
 from diffrac_cvx.app.page.computation import EXTRAS, Job, Outcome, Run, StatusLine, plan_extras, take_worker
 from diffrac_cvx.app.page.controls import CONTROLS, hint
@@ -132,8 +132,8 @@ def test_an_error_names_the_controls_that_help():
 
 def test_missing_values_can_be_dropped_or_replaced():
     text = "a,b\n1,2\n3,\n5,6\n7,9\n"
-    assert OwnTable(text.encode(), "mine.csv", missing="drop").load().n == 3
-    assert OwnTable(text.encode(), "mine.csv", missing="mean").load().n == 4
+    assert len(OwnTable(text.encode(), "mine.csv", missing="drop").load().X) == 3
+    assert len(OwnTable(text.encode(), "mine.csv", missing="mean").load().X) == 4
 
 
 def test_without_a_file_one_is_asked_for():
@@ -217,7 +217,7 @@ class Parameters(dict):
 @pytest.fixture
 def parameters(monkeypatch):
     held = Parameters()
-    monkeypatch.setattr(address.mo, "query_params", lambda: held)
+    monkeypatch.setattr(controls.mo, "query_params", lambda: held)
     return held
 
 
@@ -225,14 +225,14 @@ def state_of(given):
     """The values of all controls of made data that the address starts."""
     groups = [controls.elements(kind, given) for kind in ("planted", "parameters", "solving")]
     values = {name: value for group in groups for name, value in group.value.items()}
-    one = {"source": controls.source_control(given), "rounding": controls.element("rounding", given)}
+    one = {"source": controls.element("source", given), "rounding": controls.element("rounding", given)}
     return {**values, **{name: element.value for name, element in one.items()}}
 
 
 def test_an_empty_address_gives_the_usual_values_and_these_are_not_written(parameters):
-    state = state_of(address.read_address())
+    state = state_of(controls.read_address())
     assert state == {name: controls.USUAL[name] for name in state}
-    address.write_address(state, controls.USUAL)
+    controls.write_address(state, controls.USUAL)
     assert parameters == {}
 
 
@@ -243,10 +243,10 @@ def test_the_address_gives_back_every_control(parameters):
         "n_clusters": 5, "strategy": "splits", "solvers": ["SCS"], "extras": [], "rounding": "sign_leading",
         "source": "known",
     }  # fmt: skip
-    address.write_address({**state, **changed}, controls.USUAL)
+    controls.write_address({**state, **changed}, controls.USUAL)
     assert set(parameters) == set(changed)
-    assert state_of(address.read_address()) == {**state, **changed}
-    address.write_address(state, controls.USUAL)
+    assert state_of(controls.read_address()) == {**state, **changed}
+    controls.write_address(state, controls.USUAL)
     assert parameters == {}
 
 

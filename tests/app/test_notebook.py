@@ -71,7 +71,7 @@ def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
     ((job, stopped, _, _),) = jobs.started
     assert [solve.name for solve in job.solves if solve.call is not None]
     assert set(job.calls) == set(computation.EXTRAS)
-    assert names["data"].n == 150
+    assert len(names["data"].X) == 150
     assert names["board"]["outcome"] is job.outcome
     assert names["board"]["line"].state == "running"
     assert not stopped()
@@ -92,7 +92,7 @@ def test_a_data_set_and_a_table_of_ones_own_are_what_is_solved(jobs):
     for chosen, n in ((choose("known"), 683), (choose("own table", upload=TABLE), 4)):
         jobs.begun.clear()
         _, names = app.run(defs=chosen)
-        assert names["data"].n == n
+        assert len(names["data"].X) == n
         assert jobs.begun.wait(WAIT)
     assert names["columns"] == ["height", "weight"]
 

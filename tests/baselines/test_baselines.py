@@ -17,7 +17,7 @@ from diffrac_cvx.baselines import (
     spectral_kurtosis,
 )
 from diffrac_cvx.baselines.lattice_labels import reduced_basis
-from diffrac_cvx.baselines.two_valued_whitened import INNER, OUTER, double_well, loss
+from diffrac_cvx.baselines.two_valued import INNER, OUTER, double_well, loss
 from diffrac_cvx.datasets import make_planted
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
 from diffrac_cvx.metrics import clustering_error, squared_correlation

@@ -22,7 +22,7 @@ from diffrac_cvx.baselines import (
     spectral,
     two_valued_component,
 )
-from diffrac_cvx.baselines.influential import higher_criticism, normal_distance, null_p_values
+from diffrac_cvx.baselines.principal import higher_criticism, normal_distance, null_p_values
 from diffrac_cvx.baselines.selection import sparse_weights
 from diffrac_cvx.baselines.two_valued import CRITERIA, dip, kurtosis, kurtosis_along
 from diffrac_cvx.datasets import make_planted

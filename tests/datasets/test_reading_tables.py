@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import diffrac_cvx as dc
-from diffrac_cvx.datasets.headers import find_header, name_columns
 from diffrac_cvx.datasets.tables import extent_of_sheet, read_table
+from diffrac_cvx.datasets.text_tables import find_header, name_columns
 
 IRIS = np.round(np.random.default_rng(0).normal([5.8, 3.0, 3.7, 1.2], [0.8, 0.4, 1.7, 0.7], (150, 4)), 1)
 COUNTS = np.random.default_rng(1).integers(0, 17, (60, 5))

@@ -19,8 +19,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli import cluster_report, path, words
-from diffrac_cvx.app.cli.console import Console
-from diffrac_cvx.app.cli.progress import Watch
+from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.page import answer, computation
 from diffrac_cvx.app.page.tables import rounding_table
 from diffrac_cvx.app.report import render

@@ -293,7 +293,7 @@ PROGRAM = {
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """A folder with files of all kinds, which is the current one; no progress is shown."""
-    monkeypatch.setattr("diffrac_cvx.app.cli.progress.FIRST", 1e6)
+    monkeypatch.setattr("diffrac_cvx.app.cli.console.FIRST", 1e6)
     for name, content in {
         "empty.csv": b"", "one.csv": b"a,b\n1,2\n", "good.csv": TEXT.encode(), "bad.npz": b"PK\x03\x04 no",
         "empty.npz": b"", "binary.csv": bytes(range(256)), "missing.csv": b"a,b\n1,2\n3,\n5,7\n",

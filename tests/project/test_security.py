@@ -42,7 +42,7 @@ from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
 from diffrac_cvx.app.page.tables import list_html, table_figure
 from diffrac_cvx.app.page.views import BY_NAME
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.datasets import download, files, real
+from diffrac_cvx.datasets import files, real
 from diffrac_cvx.datasets.catalogue import SETS
 from diffrac_cvx.datasets.tables import read_table
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
@@ -368,11 +368,11 @@ def test_another_place_on_the_same_host_is_followed_but_not_for_ever(home):
         pytest.raises(DataError, match="from one place to the next"),
     ):
         dc.datasets.fetch("w1a", url=f"{url}/w1a")
-    assert len(asked) == download.MOST_REDIRECTIONS + 1
+    assert len(asked) == files.MOST_REDIRECTIONS + 1
 
 
 def test_a_download_that_does_not_end_is_ended(home, monkeypatch):
-    monkeypatch.setattr(download, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(files, "MOST_BYTES", 10**6)
     with server(lambda _: bytes(3 * 10**6)) as (url, _), pytest.raises(DataError, match="more than 1 MB"):
         dc.datasets.fetch("w1a", url=f"{url}/w1a")
     assert list(home.iterdir()) == []
@@ -382,7 +382,7 @@ def test_a_download_that_does_not_end_is_ended(home, monkeypatch):
 
 
 def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypatch):
-    assert controls.file_control()._component_args["max_size"] == MOST_UPLOADED
+    assert controls.element("file", {})._component_args["max_size"] == MOST_UPLOADED
     monkeypatch.setattr(page_data, "MOST_UPLOADED", 100)
     monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
     monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))

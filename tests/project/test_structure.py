@@ -43,14 +43,14 @@ MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
     "dask": {"points.chunks"},
     "distributed": {"points.chunks"},
-    "marimo": {"app.page.address", "app.page.cards", "app.page.controls", "app.page.notebook"},
+    "marimo": {"app.page.cards", "app.page.controls", "app.page.notebook"},
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
-    "openpyxl": {"datasets.optional"},
-    "pandas": {"datasets.optional"} | {f"datasets.{name}" for name in ("columns", "tables", "text_tables")},  # types
-    "pooch": {"datasets.download"},
+    "openpyxl": {"datasets.tables"},
+    "pandas": {"datasets.columns", "datasets.tables", "datasets.text_tables"},
+    "pooch": {"datasets.files"},
     "jinja2": {"app.report"},
-    "rich": {"comparison.table", "app.cli.compare", "app.cli.progress"},
+    "rich": {"comparison.table", "app.cli.compare", "app.cli.console"},
     "sklearn": {"baselines.standardised", "app.cli.cluster"}
     | {f"estimators.{name}" for name in ("affine", "classifier", "clustering", "clustering_cv", "multi_label")},
 }

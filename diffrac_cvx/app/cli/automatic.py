@@ -65,10 +65,7 @@ class Chosen(NamedTuple):
 
 
 def choose(X: Array, lam: Any, ridge: Any, nu: Any, *, seed: int, standardize: bool, seconds: float | None) -> Chosen:
-    """Return weights: those given as they are, those that are "auto" chosen by `DiffracClusteringCV`, without labels.
-
-    `seconds` is the time limit of all that is done, of which a part is for the choice.
-    """
+    """Return weights: those given as they are, those that are "auto" chosen by `DiffracClusteringCV` without labels."""
     from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
 
     given = {"lams": lam, "ridges": ridge, "nus": nu}

@@ -9,9 +9,8 @@ import typer
 from diffrac_cvx import metrics
 from diffrac_cvx.app.cli import automatic, options
 from diffrac_cvx.app.cli.cluster_report import write_report
-from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import Source, with_option
-from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
 from diffrac_cvx.app.labels import file_table
 from diffrac_cvx.datasets.tables import Table

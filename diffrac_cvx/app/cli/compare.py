@@ -9,9 +9,8 @@ import typer
 from diffrac_cvx import comparison
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import Source, with_option
-from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison import Comparison, Table
 from diffrac_cvx.machine.writing import write_csv, write_text
 from diffrac_cvx.points.linear_algebra import standardise

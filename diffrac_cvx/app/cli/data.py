@@ -70,16 +70,13 @@ class Source:
 
 
 def refuse_outputs(source: Source, outputs: Mapping[str, Path]) -> None:
-    """Refuse files to write, by their options: a folder, the table that is read, one file twice, one in no folder.
-
-    A device such as /dev/stdout is no file in this sense: nothing of it can be lost.
-    """
+    """Refuse files to write, by their options: a folder, the table that is read, one file twice, one in no folder."""
     taken = {} if source.is_name else {Path(source.file).resolve(): "the table that is read, which it would replace"}
     for option, path in outputs.items():
         if path.is_dir():
             raise ParameterError(f"{option} {path} is a folder: name a file in it, such as {path / 'result.csv'}")
         if path.exists() and not path.is_file():
-            continue
+            continue  # a device such as /dev/stdout: nothing of it can be lost
         other = next((says for file, says in taken.items() if is_same_file(path, file)), None)
         if other is not None:
             raise ParameterError(f"{option} {path} is {other}: name another file")

@@ -19,15 +19,10 @@ from diffrac_cvx.solvers.reference import installed_solvers
 
 CORE = ("diffrac-cvx", "numpy", "scipy", "cvxpy", "scs", "clarabel", "threadpoolctl", "matplotlib")
 OPTIONAL = {
-    "typer": "this program",
-    "scikit-learn": "estimators, cluster",
-    "pandas": "cluster, compare",
-    "pyarrow": "Parquet files",
-    "openpyxl": "Excel files",
-    "jinja2": "reports",
-    "marimo": "explore",
+    "typer": "this program", "scikit-learn": "estimators, cluster", "pandas": "cluster, compare",
+    "pyarrow": "Parquet files", "openpyxl": "Excel files", "jinja2": "reports", "marimo": "explore",
     "pymanopt": "a baseline of the runtime experiment",
-}
+}  # fmt: skip
 
 
 def version(package: str) -> str | None:

@@ -65,10 +65,7 @@ OUTPUTS = ("out", "report")  # the options that name a file to write
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of a table in place of its first parameter, a `Source`.
-
-    What it is to write is looked at before it is called: see `refuse_outputs`.
-    """
+    """Return a command with the options of a table in place of its first parameter, a `Source`."""
     signature = inspect.signature(command)
     keyword, usual = inspect.Parameter.KEYWORD_ONLY, {"one_hot_all": False, "missing": "error"}  # the others: None
     every = [
@@ -93,14 +90,10 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def penalty_of(lam: float | None, c: float | None, ridge: float | None, a: float | None, default: float) -> Penalty:
-    """Return the penalty of the options: weights, or their roots; ``default`` is the ridge where none is given.
-
-    A weight that is given with its root, or is not usable, raises `ParameterError`.
-    """
+    """Return the penalty of the options: weights, or their roots; ``default`` is the ridge where none is given."""
     for name, weight, flag, root in (("--lambda", lam, "-c", c), ("--ridge", ridge, "-a", a)):
         if weight is not None and root is not None:
             raise ParameterError(f"give {name} or its root {flag}, not both")
-    sizes = {name: root for name, root in (("c", c), ("a", a)) if root is not None}
-    weights = {} if c is not None else {"lam": lam or 0.0}
-    weights |= {} if a is not None else {"ridge": default if ridge is None else ridge}
-    return Penalty(**sizes, **weights)
+    l1 = {"lam": lam or 0.0} if c is None else {"c": c}
+    l2 = {"ridge": default if ridge is None else ridge} if a is None else {"a": a}
+    return Penalty(**l1, **l2)

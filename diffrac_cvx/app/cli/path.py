@@ -10,9 +10,8 @@ import typer
 
 from diffrac_cvx import paths
 from diffrac_cvx.app.cli import options
-from diffrac_cvx.app.cli.console import Console
+from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import Source, with_option
-from diffrac_cvx.app.cli.progress import Watch
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.writing import whole_file, write_csv

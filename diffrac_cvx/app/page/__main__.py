@@ -20,10 +20,7 @@ ENVIRONMENT = {"MPLBACKEND": "Agg", "MARIMO_SKIP_UPDATE_CHECK": "1"}  # no scree
 
 
 def arguments(port: int, token: str, *, browser: bool) -> list[str]:
-    """Return marimo's arguments: no other machine can reach the page, and no other user of this one without the token.
-
-    They are set in this process, so that the list of processes does not show the token.
-    """
+    """Return marimo's arguments: no other machine reaches the page, and no other user of this one without the token."""
     options = ["--host", HOST, "--port", str(port), "--token", "--token-password", token, "--no-sandbox", "--no-check"]
     return ["marimo", "--quiet", "run", str(PAGE), *options, *([] if browser else ["--headless"])]
 
@@ -48,6 +45,7 @@ def main() -> None:
         import_module(module)  # pages run in this process, and do not wait for the import
     token = secrets.token_urlsafe(24)
     print(f"http://{HOST}:{options.port}/?access_token={token} (Ctrl-C ends it)", flush=True)  # noqa: T201
+    # Set in this process, so that the list of processes does not show the token.
     sys.argv = arguments(options.port, token, browser=not options.headless)
     runpy.run_module("marimo", run_name="__main__", alter_sys=True)
 

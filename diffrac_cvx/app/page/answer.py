@@ -13,7 +13,7 @@ from diffrac_cvx.app.labels import crosstab_table, file_table, list_words
 from diffrac_cvx.app.page.computation import CLUSTERS, Outcome, Run
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.solve_choice import Setting
-from diffrac_cvx.app.page.tables import list_html, stacked_html
+from diffrac_cvx.app.page.tables import VISIBLE, list_html, stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
 from diffrac_cvx.certificates.certify import ClustersCertificate, LabelCertificate
 from diffrac_cvx.comparison.table import Table
@@ -26,7 +26,6 @@ from diffrac_cvx.rounding import ROUNDINGS
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations
 
 MOST_NAMED = 6  # features
-VISIBLE = 1e-3  # of the largest coefficient: what is smaller is not used
 CERTAIN = 1e-3  # a proved gap below which it is said, and not the bound
 
 
@@ -42,8 +41,10 @@ class Answer:
     @classmethod
     def of(cls, reservations: Iterable[Reservation], says: list[str], data: Data, labels: Array, scores: Array) -> Self:
         """Return what is said of clusters, and how they agree with the known groups."""
-        sentences = (*says, *describe_agreement(data, labels))
-        return cls(tuple(reservations), sentences, group_table(data, labels), write_clusters(data, labels, scores))
+        sentences, groups = (*says, *describe_agreement(data, labels)), None
+        if data.labels is not None:
+            groups = crosstab_table(crosstab(data.labels, number_clusters(labels)), "known group", "in cluster")
+        return cls(tuple(reservations), sentences, groups, write_clusters(data, labels, scores))
 
     @property
     def html(self) -> str:
@@ -55,11 +56,8 @@ class Answer:
 
 
 def find_answer(outcome: Outcome, run_name: str, rounding: str) -> Answer | None:
-    """Return the answer of one of the runs, by default of the first that has a result; None where there is none.
-
-    More than two clusters are found beside the runs, and are the same for all of them.
-    """
-    if outcome.setting.n_clusters > 2:
+    """Return the answer of one of the runs, by default of the first that has a result; None where there is none."""
+    if outcome.setting.n_clusters > 2:  # found beside the runs, and the same for all of them
         model = outcome.extras.get(CLUSTERS)
         return None if model is None else answer_of_many(outcome.data, outcome.setting, model)
     run = outcome.run_called(run_name)
@@ -147,15 +145,8 @@ def describe_agreement(data: Data, labels: Array) -> list[str]:
     says = f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance"
     if not two:
         return [f"{says})."]
-    right, largest = int(np.sum(labels == data.y)), np.unique(data.labels, return_counts=True)[1].max()
-    return [f"{says}); {right} of {data.n} points are in the cluster of their group ({largest} if all were in one)."]
-
-
-def group_table(data: Data, labels: Array) -> Table | None:
-    """Return how many points of each known group are in each cluster."""
-    if data.labels is None:
-        return None
-    return crosstab_table(crosstab(data.labels, number_clusters(labels)), "known group", "in cluster")
+    n, right, largest = len(labels), int(np.sum(labels == data.y)), np.unique(data.labels, return_counts=True)[1].max()
+    return [f"{says}); {right} of {n} points are in the cluster of their group ({largest} if all were in one)."]
 
 
 def number_clusters(labels: Array) -> Array:

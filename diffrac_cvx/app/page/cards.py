@@ -31,7 +31,7 @@ def answer_section(answer: Answer | None, above: str = "") -> Any:
 def card(picture: Picture) -> str:
     """Return a view as HTML: what it shows, of what, its files and its Python."""
     name, view = picture.view.name, picture.view
-    kind = "view wide" if view.is_wide else "view"
+    kind = "view wide" if view.is_table or name == "duality" else "view"
     head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}{mo.md(view.says).text}'
     if picture.says:
         return f"{head}{picture.html}</div>"

@@ -62,16 +62,13 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What was asked, and all that was computed so far: the runs in order, and the rest by its name in COMPUTED.
-
-    Where the rest failed, a sentence is in its place.
-    """
+    """What was asked, and all that was computed so far: the runs in order, and the rest by its name in COMPUTED."""
 
     source: Source
     data: Data
     setting: Setting
     runs: tuple[Run, ...] = ()
-    extras: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)  # a sentence in place of what failed
 
     @property
     def solved(self) -> dict[str, Run]:
@@ -85,17 +82,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class StatusLine:
-    """A line of progress: what is computed, how many are done, and the bracket so far where the solver reports it.
-
-    The state is "idle", "running", "done" or "stopped".
-    """
+    """A line of progress: what is computed, how many are done, and the bracket so far where the solver reports it."""
 
     doing: str
     done: int = 0
     total: int = 0
     seconds: float = 0.0
     progress: Progress | None = None
-    state: str = "idle"
+    state: str = "idle"  # or "running", "done", "stopped"
 
     def __str__(self) -> str:
         if self.state == "idle":
@@ -108,6 +102,10 @@ class StatusLine:
         return text if self.progress is None else f"{text}: iteration {self.progress.iteration}, {found}"
 
 
+Ask = Callable[[], bool]  # whether to stop
+Tell = Callable[[StatusLine], object]
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """The solves and other calls, by name, that are asked for, in order, and the empty outcome they are added to."""
@@ -116,13 +114,7 @@ class Job:
     solves: Sequence[Solve]
     calls: Mapping[str, Call] = field(default_factory=dict)
 
-    def compute(
-        self,
-        worker: Worker,
-        stopped: Callable[[], bool],
-        show: Callable[[Outcome], object],
-        tell: Callable[[StatusLine], object],
-    ) -> Outcome:
+    def compute(self, worker: Worker, stopped: Ask, show: Callable[[Outcome], object], tell: Tell) -> Outcome:
         """Compute one after the other until stopped; `show` the outcome after each, and `tell` the progress."""
         outcome, reporter = self.outcome, Reporter(worker, stopped, tell, len(self.solves) + len(self.calls))
         try:
@@ -147,9 +139,7 @@ class Job:
 class Reporter:
     """Do calls in another process, and pass on lines of progress, at most one every EVERY seconds."""
 
-    def __init__(
-        self, worker: Worker, stopped: Callable[[], bool], tell: Callable[[StatusLine], object], total: int
-    ) -> None:
+    def __init__(self, worker: Worker, stopped: Ask, tell: Tell, total: int) -> None:
         self.worker, self.stopped, self.tell = worker, stopped, tell
         self.started, self.last = time.perf_counter(), 0.0
         self.line = StatusLine("", total=total, state="running")

@@ -1,14 +1,15 @@
-"""The controls of the page: what each does and where to start, its element, and the panel that holds them."""
+"""The controls of the page: what each does and where to start, its element, the panel, and their state in the address.
 
-from collections.abc import Mapping, Sequence
+In the page's address the state survives a reload, and can be sent to others.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import marimo as mo
 
 from diffrac_cvx import datasets
-from diffrac_cvx.app.page import address
-from diffrac_cvx.app.page.address import Given
 from diffrac_cvx.app.page.computation import EXTRAS
 from diffrac_cvx.app.page.data import MOST_UPLOADED, Planted
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms
@@ -16,6 +17,8 @@ from diffrac_cvx.datasets.tables import SUFFIXES
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 from diffrac_cvx.rounding import ROUNDINGS
+
+Given = Mapping[str, list[str]]  # what the address says of each control
 
 # The label of each control, and what it does and where to start.
 CONTROLS: dict[str, tuple[str, str]] = {
@@ -108,16 +111,23 @@ def elements(kind: str, given: Given, columns: Sequence[str] = ()) -> Any:
 
 
 def element(name: str, given: Given, columns: Sequence[str] = ()) -> Any:
-    """Return a slider, or a choice of one option or of several, which starts as the address says."""
+    """Return a slider, a choice of one option or several, or a switch, as the address says; or the place for a file."""
     if name in STEPS or name in RANGES:
         return slider(name, given)
+    if name == "automatic":
+        return mo.ui.switch(value=given.get("automatic") != ["0"], label=label_of("automatic"))
+    if name == "file":
+        return mo.ui.file(filetypes=SUFFIXES, kind="area", max_size=MOST_UPLOADED)
     options, usual = options_of(name, columns), USUAL[name]
     if isinstance(usual, list):
         keys = [key for key, value in options.items() if value in usual]
-        chosen = address.several(given, name, keys, options)
+        chosen = given_options(given, name, keys, options)
         return mo.ui.multiselect(options, value=chosen, label=CONTROLS[name][0], full_width=True)
     key = next((key for key, value in options.items() if value == usual), None)
-    return mo.ui.dropdown(options, value=address.option(given, name, key, options), full_width=True)
+    start = given_option(given, name, key, options)
+    if name == "source":
+        return mo.ui.radio(options, value=start, inline=True, label=CONTROLS[name][0])
+    return mo.ui.dropdown(options, value=start, full_width=True)
 
 
 def slider(name: str, given: Given) -> Any:
@@ -126,40 +136,21 @@ def slider(name: str, given: Given) -> Any:
     start, stop, step = RANGES.get(name, (0, 0, 1))
     allowed = STEPS.get(name) or [round(start + k * step, 9) for k in range(round((stop - start) / step) + 1)]
     shape: dict[str, Any] = {"steps": allowed} if name in STEPS else {"start": start, "stop": stop, "step": step}
-    value = type(usual)(address.number(given, name, usual, allowed))
+    value = type(usual)(given_number(given, name, usual, allowed))
     return mo.ui.slider(value=value, debounce=True, show_value=True, full_width=True, **shape)
 
 
 def options_of(name: str, columns: Sequence[str]) -> dict[str, Any]:
     """Return what can be chosen, by its name on the page; what is given as a sequence has its own name."""
+    numbers = {form: form if form.startswith("(") else f"({form})" for form in list_forms()}
     choices: dict[str, Mapping[str, Any] | Sequence[str]] = {
-        "name": datasets.names(), "scaling": SCALINGS, "label": columns, "drop": columns, "missing": MISSING,
-        "strategy": STRATEGIES, "tol": TOLERANCES, "forms": {name_form(form): form for form in list_forms()},
+        "source": SOURCES, "name": datasets.names(), "scaling": SCALINGS, "label": columns, "drop": columns,
+        "missing": MISSING, "strategy": STRATEGIES, "tol": TOLERANCES,
+        "forms": {f"{record.says} {numbers[form]}": form for form, (_, record) in list_forms().items()},
         "solvers": tuple(SOLVERS), "extras": tuple(EXTRAS), "rounding": tuple(ROUNDINGS),
     }  # fmt: skip
     choice = choices[name]
     return dict(choice) if isinstance(choice, Mapping) else {name: name for name in choice}
-
-
-def name_form(form: str) -> str:
-    """Return the name of a problem: what it is, and its number in the paper."""
-    return f"{list_forms()[form][1].says} {form if form.startswith('(') else f'({form})'}"
-
-
-def source_control(given: Given) -> Any:
-    """Return the control that chooses where the points come from."""
-    start = address.option(given, "source", "made here", SOURCES)
-    return mo.ui.radio(SOURCES, value=start, inline=True, label=CONTROLS["source"][0])
-
-
-def automatic_control(given: Given) -> Any:
-    """Return the control that computes at every change."""
-    return mo.ui.switch(value=given.get("automatic") != ["0"], label=label_of("automatic"))
-
-
-def file_control() -> Any:
-    """Return the control that takes a user's own table."""
-    return mo.ui.file(filetypes=SUFFIXES, kind="area", max_size=MOST_UPLOADED)
 
 
 def label_of(name: str) -> str:
@@ -211,3 +202,56 @@ def panel(source: Any, data: Mapping[str, Any], preferences: Mapping[str, Any], 
         mo.accordion({"What the controls mean": mo.md(list_meanings())}),
     ]  # fmt: skip
     return mo.sidebar([mo.Html(part) if isinstance(part, str) else part for part in parts], width="23rem")
+
+
+def read_address() -> Given:
+    """Return what the address says; the cell that asks does not run again when the address changes."""
+    parameters = mo.query_params()
+    return {name: parameters.get_all(name) for name in parameters}
+
+
+def write_address(values: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+    """Put the values that are not the usual ones into the address, and take out those that are."""
+    parameters = mo.query_params()
+    for name, value in values.items():
+        texts, now = texts_of(value), parameters.get_all(name)
+        if texts == texts_of(usual[name]):
+            if now:
+                parameters.remove(name)
+        elif texts != now:
+            parameters[name] = texts if len(texts) > 1 else texts[0]
+
+
+def texts_of(value: Any) -> list[str]:
+    """Return a value as the address has it; an empty choice is one empty text."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return [text_of(one) for one in values] or [""]
+
+
+def text_of(value: Any) -> str:
+    """Return one value as text, a number as short as can be, true as 1."""
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    return "" if value is None else str(value)
+
+
+def given_number(given: Given, name: str, usual: float, allowed: Iterable[float]) -> float:
+    """Return the number that the address gives if it is one of those allowed, up to rounding; else the usual one."""
+    try:
+        wanted = float(given[name][0])
+    except (KeyError, IndexError, ValueError):
+        return usual
+    nearest = min(allowed, key=lambda value: abs(value - wanted))
+    return nearest if abs(nearest - wanted) <= 1e-9 else usual
+
+
+def given_option(given: Given, name: str, usual: str | None, options: Mapping[str, Any]) -> str | None:
+    """Return the key of the option whose value the address gives, if there is one; else the usual key."""
+    return next((key for key, value in options.items() if [text_of(value)] == given.get(name)), usual)
+
+
+def given_options(given: Given, name: str, usual: list[str], options: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the options whose values the address gives; the usual ones where it says nothing."""
+    if name not in given:
+        return usual
+    return [key for key, value in options.items() if text_of(value) in given[name]]

@@ -24,16 +24,6 @@ class Data(Table):
     title: str = ""
 
     @property
-    def n(self) -> int:
-        """Number of points."""
-        return len(self.X)
-
-    @property
-    def d(self) -> int:
-        """Number of features."""
-        return int(self.X.shape[1])
-
-    @property
     def summary(self) -> str:
         """What the data are, as a sentence, and what was done to them."""
         groups = [] if self.labels is None else zip(*np.unique(self.labels, return_counts=True), strict=True)
@@ -42,7 +32,7 @@ class Data(Table):
         if 0 < len(sizes) <= MOST_GROUPS:
             known += f": {', '.join(sizes)}"
         notes = " ".join(f"{note[0].upper()}{note[1:]}." for note in self.notes)
-        return f"{self.title}: {self.n} points, {self.d} features, {known}. {notes}"
+        return f"{self.title}: {len(self.X)} points, {len(self.names)} features, {known}. {notes}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ with app.setup:
 
     import marimo as mo
 
-    from diffrac_cvx.app.page import address, answer, cards, computation, controls, pictures, tables
+    from diffrac_cvx.app.page import answer, cards, computation, controls, pictures, tables
     from diffrac_cvx.app.page.computation import READABLE, StatusLine
     from diffrac_cvx.app.page.data import NamedSet, OwnTable, Planted
     from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
@@ -38,10 +38,9 @@ def _():
 
 @app.cell
 def _():
-    given = address.read_address()
-    source, automatic = controls.source_control(given), controls.automatic_control(given)
-    file, rounding = controls.file_control(), controls.element("rounding", given)
-    _kinds = ("planted", "known", "parameters", "solving")
+    given = controls.read_address()
+    _single, _kinds = ("source", "automatic", "file", "rounding"), ("planted", "known", "parameters", "solving")
+    source, automatic, file, rounding = (controls.element(name, given) for name in _single)
     planted, known, parameters, solving = (controls.elements(kind, given) for kind in _kinds)
     return automatic, file, given, known, parameters, planted, rounding, solving, source
 
@@ -71,7 +70,7 @@ def _(automatic, columns, known, look, own, parameters, planted, remembered, rou
     _ = look.value
     _state = {"source": source.value, "automatic": automatic.value, "rounding": rounding.value}
     _state |= {"run": remembered.get("run"), **_data[source.value], **parameters.value, **solving.value}
-    address.write_address(_state, controls.USUAL)
+    controls.write_address(_state, controls.USUAL)
 
 
 @app.cell

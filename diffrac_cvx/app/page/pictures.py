@@ -124,7 +124,7 @@ def cached_picture(
         names["result"] = runs[0].result
         names["labels"] = name_by_truth(ROUNDINGS[rounding](names["result"].F), data.y)
     of = f"{runs[0].name}: " if view.of == "one" else ""
-    caption = f"{of}{data.title}, n = {data.n}, d = {data.d}, {setting}"
+    caption = f"{of}{data.title}, n = {len(data.X)}, d = {len(data.names)}, {setting}"
     return Picture(view, lines=lines, names=names, code=code, caption=caption)
 
 

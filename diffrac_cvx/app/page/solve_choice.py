@@ -7,21 +7,15 @@ import numpy as np
 
 from diffrac_cvx import registry
 from diffrac_cvx.app.page.data import Data
+from diffrac_cvx.comparison import Task, relaxation_method
 from diffrac_cvx.machine.processes import Call
-from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.result import Result
-from diffrac_cvx.registry import MOST_ON_PAGE, Parameters, RelaxationRecord
-from diffrac_cvx.solvers import solve
+from diffrac_cvx.registry import MOST_ON_PAGE, RelaxationRecord
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is solved: the weights of the imbalance, the l1 part and the ridge, the fixed imbalance, the proved gap.
-
-    The weights, the number of clusters and the way to more than two are those of `DiffracClustering`, and have its
-    defaults.
-    """
+    """What is solved, in the words and with the defaults of `DiffracClustering`; alpha is the imbalance of (7)."""
 
     nu: float = 1.0
     lam: float = 0.0
@@ -81,7 +75,7 @@ def plan_solves(data: Data, setting: Setting, forms: Sequence[str], solvers: Seq
 def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
     """Return a solve of (15) without CVXPY."""
     record = registry.SOLVERS[solver]
-    refusal = registry.refuse_penalty(record.penalty, setting.penalty) or unasked(record.too_slow(data.n, data.d))
+    refusal = registry.refuse_penalty(record.penalty, setting.penalty) or unasked(record.too_slow(*data.X.shape))
     arguments = (data.X, setting.nu, setting.penalty)
     call = None if refusal else Call(record.run, arguments, {"tol": setting.tol}, reports=True)
     options = "".join(f", {name}={value!r}" for name, value in record.options.items())
@@ -92,20 +86,21 @@ def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
 def plan_reference(data: Data, setting: Setting, form: str, solver: str) -> Solve:
     """Return a solve through CVXPY, or the reason why it is not offered."""
     name, record = list_forms()[form]
-    parameters = Parameters(nu=setting.nu, penalty=setting.penalty, alpha=setting.alpha)
+    task = Task(X=data.X, nu=setting.nu, penalty=setting.penalty, alpha=setting.alpha, tol=setting.tol)
     refusal = reason_to_refuse(data, setting, record, solver)
-    taken = [name for name in record.takes if getattr(parameters, name) is not None]
-    texts = [f"{name}={name if hasattr(setting, name) else getattr(parameters, name)}" for name in taken]
+    taken = [name for name in record.takes if getattr(task, name) is not None]
+    texts = [f"{name}={name if hasattr(setting, name) else getattr(task, name)}" for name in taken]
     code = f'dc.solve(dc.{name}({", ".join(["X", *texts])}), "{solver}", tol=tol)'
-    call = None if refusal else Call(build_and_solve, (record, data.X, parameters, solver, setting.tol))
+    call = None if refusal else Call(relaxation_method(name, solver).run, (task,))
     return Solve(f"{form} {solver}", f"{name}/{solver}", call, code, refusal)
 
 
 def reason_to_refuse(data: Data, setting: Setting, record: RelaxationRecord, solver: str) -> str:
     """Return why a relaxation is not solved on the page, or nothing."""
-    form, side = record.equation, record.side(data.n, data.d)
-    if record.has_points and data.n > MOST_ON_PAGE:
-        return f"{form} has a row for each point and takes at most {MOST_ON_PAGE} points here, not {data.n}"
+    n, d = data.X.shape
+    form, side = record.equation, record.side(n, d)
+    if record.has_points and n > MOST_ON_PAGE:
+        return f"{form} has a row for each point and takes at most {MOST_ON_PAGE} points here, not {n}"
     if "penalty" in record.takes and "l1" not in record.penalty and setting.lam > 0.0:
         return f"{form} takes no sparse penalty: set lam to 0, or choose (11) or (15)"
     by = registry.SOLVERS[solver]
@@ -113,16 +108,11 @@ def reason_to_refuse(data: Data, setting: Setting, record: RelaxationRecord, sol
     if side > most:
         return f"{solver} takes a matrix of at most {most} rows here, and {form} has one of {side}"
     # The numbers of `compare`: a small matrix with a constraint for each of very many points is as slow as a large one.
-    if not record.has_points and (reason := by.too_large(record, data.n, data.d)):
-        return f"{form} would take {solver} too long for {data.n} points in {data.d} features: {unasked(reason)}"
+    if not record.has_points and (reason := by.too_large(record, n, d)):
+        return f"{form} would take {solver} too long for {n} points in {d} features: {unasked(reason)}"
     return ""
 
 
 def unasked(reason: str) -> str:
     """Return why something is too large for `compare`, without its advice to ask for it: the page is for seconds."""
     return reason.partition(";")[0]
-
-
-def build_and_solve(record: RelaxationRecord, X: Array, parameters: Parameters, solver: str, tol: float) -> Result:
-    """Build a relaxation and solve it: CVXPY's problems stay in the process that built them."""
-    return solve(record.build(X, parameters), solver, tol=tol)

@@ -33,8 +33,7 @@ def rounding_table(
 ) -> Table:
     """Return what every rounding of a result gives: sizes, clustering error, cost by Eq. (9), and its proved gap.
 
-    The labels of least cost are marked.  `bounds` says whether the result's lower bound is one on Eq. (9) with this nu
-    and penalty, as that of (8), (11) and (15) is.
+    `bounds`: whether the lower bound is one on Eq. (9) with this nu and penalty, as that of (8), (11) and (15) is.
     """
     found = {name: rounding(result.F) for name, rounding in ROUNDINGS.items()}
     found["goemans_williamson"] = goemans_williamson(result.F, 0)
@@ -65,11 +64,7 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def plane_of(model: Any, X: Array) -> Array:
-    """Return the points, (n, 2), in the plane in which the scores of the clusters vary most.
-
-    The columns are the first two principal components of the scores; the second is 0 where all scores depend on one
-    sum of the features.
-    """
+    """Return the first two principal components of the scores of the clusters, (n, 2); 0 for one that there is not."""
     scores = X @ np.atleast_2d(model.coef_).T
     U, sizes, V = np.linalg.svd(scores - scores.mean(axis=0), full_matrices=False)
     signs = np.where(V[np.arange(len(V)), np.abs(V).argmax(axis=1)] < 0.0, -1.0, 1.0)

@@ -28,11 +28,6 @@ class View:
         return (f"from diffrac_cvx.app.page.tables import {', '.join(self.needs)}",) if self.needs else ()
 
     @property
-    def is_wide(self) -> bool:
-        """Whether it takes the whole width of the page."""
-        return self.is_table or self.name == "duality"
-
-    @property
     def is_table(self) -> bool:
         """Whether it is shown as a table, and is a picture only when it is saved."""
         return self.draw[-1] == TABLE

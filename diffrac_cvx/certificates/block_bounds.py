@@ -22,7 +22,7 @@ from diffrac_cvx.certificates.block_proof import (
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.proof import bound_at, is_positive
-from diffrac_cvx.certificates.screening import NEAR, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
+from diffrac_cvx.certificates.screening import NEAR, Radius, largest_safe_t, look_again, product_radius, scan, weights_at
 from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
@@ -110,7 +110,7 @@ def whiten(right: Array) -> Array:
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> ScreeningRadius | None:
+def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Radius | None:
     r"""Return the distance to the optimal G that the gap at t leaves; None where it is not known.
 
     It is not with unpenalised coordinates, nor where a row counts next to nothing, nor where points are linked.
@@ -127,9 +127,8 @@ def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Scr
     used = np.where(zero, 0.0, weights.w)
     fourth = problem.squares.squares().row_sums(used) / len(used)  # mean w x_j^4
     floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)))
-    lost = 1.0 + sum_error(problem.most_rows + 64)
-    near, scale = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal)
-    return ScreeningRadius(lost * near, lost * scale, abs(t - 1.0))
+    near, scale = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(abs(t - 1.0) * problem.diagonal)
+    return product_radius((1.0 + sum_error(problem.most_rows + 64)) * np.stack([near, scale]) / problem.c)
 
 
 def least_direction(S: Array) -> tuple[Array, float]:
@@ -217,7 +216,7 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
         if t <= safe:
             pairs = look_again(problem, at, found.pairs)
         else:
-            pairs = scan(problem, blocks.partition.labels, at, 1.0, None).pairs
+            pairs = scan(problem, blocks.partition.labels, at, 1.0).pairs
         finding = attempt(blocks, claim, at, pairs, None)
     return first._replace(lower=finding.lower, proved=finding.proved)
 

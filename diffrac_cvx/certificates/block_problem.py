@@ -218,12 +218,13 @@ class Gram(NamedTuple):
     F: Array
 
 
-def block_problem(problem: DirectionProblem) -> BlockProblem:
-    """Return the problem with its unpenalised coordinates apart."""
-    penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
+def block_problem(problem: DirectionProblem, chosen: Indices | None = None) -> BlockProblem:
+    """Return the problem with its unpenalised coordinates apart; or that on these coordinates alone, none apart."""
+    free = np.flatnonzero(problem.c == 0.0) if chosen is None else np.zeros(0, dtype=np.intp)
+    penalised = np.flatnonzero(problem.c > 0.0) if chosen is None else chosen
     # The offset comes last, so that without other free columns the penalised ones are a view.
     contiguous = len(penalised) == 0 or penalised[-1] == len(penalised) - 1
-    chosen: Indices | slice = slice(len(penalised)) if contiguous else penalised
+    columns: Indices | slice = slice(len(penalised)) if contiguous else penalised
     X, Y = problem.X.in_columns(), problem.Y.in_columns()
     F, FY = X.dense_columns(free), Y.dense_columns(free)
     root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
@@ -233,7 +234,7 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
         whitened = rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2)
         whitened = with_sums(whitened, problem.summed, FY, basis)
     return BlockProblem(
-        X=X.columns(chosen),
+        X=X.columns(columns),
         F=F @ basis,
         a=problem.a[penalised],
         c=problem.c[penalised],
@@ -242,7 +243,7 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
         free=free,
         problem=problem,
         whitened=whitened,
-        gram=None if problem.gram is None else Gram(Y.columns(chosen), FY @ basis),
+        gram=None if problem.gram is None else Gram(Y.columns(columns), FY @ basis),
     )
 
 

@@ -120,15 +120,14 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | No
     if not np.isfinite(t):
         return None
     n, gram_weights, f = len(u), problem.gram_weights(u, t), problem.F.shape[1]
-    if f == 0:
-        return with_rounding(problem, u, SchurComplement(t, gram_weights, np.zeros((0, len(problem.c)))), 1.0)
     values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
     top = problem.problem.largest_weight(u)
     off = t * problem.whitened.right_error + 4 * (t * top) ** 0.5 * problem.whitened.data_error
-    if values[0] <= 64 * f * sum_error(n + 32) * t + 4 * off:
+    least = float(values.min(initial=np.inf))
+    if least <= 64 * f * sum_error(n + 32) * t + 4 * off:
         return None
     K = (vectors / np.sqrt(values)).T @ cross_products(problem, gram_weights)
-    return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / float(values[0]))
+    return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / least)
 
 
 def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:

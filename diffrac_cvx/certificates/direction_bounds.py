@@ -12,7 +12,7 @@ import numpy as np
 
 from diffrac_cvx.certificates.proof import (
     OF_MEANS,
-    Moment,
+    Inexact,
     bound_at,
     bound_normalized,
     clip_to_box,
@@ -87,15 +87,15 @@ def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Arr
     return bound_at(least_ratio(problem, moment_at(problem, u), C), inverse_mean)
 
 
-def least_ratio(problem: DirectionProblem, moment: Moment, C: Array | None) -> float:
+def least_ratio(problem: DirectionProblem, moment: Inexact, C: Array | None) -> float:
     """Return t with M <= t (A + C + Diag(c)^2), proved; C blended with 0 until the right side is positive definite."""
-    if moment.M.size == 0:
+    if moment.matrix.size == 0:
         return 0.0
     if C is None:
-        return prove(problem, moment, None, 0.0, top_eigenvalue(moment.M), 1.0)
+        return prove(problem, moment, None, 0.0, top_eigenvalue(moment.matrix), 1.0)
     multiplier = multiplier_in_box(problem, C)
     off = round_up(problem.rounding.right_error + multiplier.error)
-    found = blended_ratio(moment.M, multiplier.C, moment.error, off)
+    found = blended_ratio(moment.matrix, multiplier.matrix, moment.error, off)
     return prove(problem, moment, multiplier, found.share, found.t, found.least)
 
 

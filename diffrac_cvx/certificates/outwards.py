@@ -21,15 +21,15 @@ from diffrac_cvx.certificates.core_proof import (
     Core,
     CoreSums,
     Eliminated,
-    SparseMatrix,
     eliminate_core,
-    less_excess,
+    excess_matrix,
+    is_positive_less,
     sums_of_core,
 )
 from diffrac_cvx.certificates.direction_bounds import lower_bound
 from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.proof import bound_at, clip_to_box, cost_of_excess
-from diffrac_cvx.certificates.screening import excess_pairs
+from diffrac_cvx.certificates.screening import TooManyError, scan
 from diffrac_cvx.certificates.search import (
     Blend,
     candidate_weights,
@@ -239,8 +239,9 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float, spent: flo
     m = len(core.rest)
     if len(lacking) > MOST_LACKING:
         return failure(core, found, lacking, unit_vectors(m, lacking[:VIOLATED]))
-    pairs = excess_pairs(core.outside, found.at, MOST_PAIRS * max(m, 1))
-    if pairs is None:
+    try:
+        pairs = scan(core.outside, np.arange(m), found.at, 1.0, most=MOST_PAIRS * max(m, 1)).pairs
+    except TooManyError:
         order = np.argsort(found.diagonal, kind="stable")[: m // 4 + 1]
         return failure(core, found, order, unit_vectors(m, order[:VIOLATED]))
     among = pairs.take(np.flatnonzero(~np.isin(pairs.j, lacking) & ~np.isin(pairs.k, lacking)))
@@ -290,29 +291,24 @@ def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
 
     Where neither is found, the coordinates of the least dominant rows are named.
     """
-    S = less_excess(diagonal, pairs)
-    if S.is_dominant:
+    m = len(diagonal)
+    E = excess_matrix(pairs, m)
+    rows = np.asarray(abs(E).sum(axis=1)).ravel()
+    if is_positive_less(diagonal, E, np.zeros(m, dtype=bool)):
         return None
-    directions = negative_directions(S)
-    if directions.shape[1]:
-        return directions
-    weak = ~(diagonal > 2.0 * S.rows)
-    if int(weak.sum()) > MOST_FACTORISED:
-        weak = ~(diagonal > S.rows)
-    if int(weak.sum()) <= MOST_FACTORISED and S.is_positive(weak):
-        return None
-    chosen = np.flatnonzero(weak)
-    return unit_vectors(len(diagonal), chosen[np.argsort((diagonal - S.rows)[chosen])[:VIOLATED]])
-
-
-def negative_directions(S: SparseMatrix) -> Array:
-    """Return the directions in which a matrix is most negative, orthogonal, shape (m, v); v may be 0."""
-    diagonal, E, _ = S
-    if len(diagonal) <= DENSE:
+    if m <= DENSE:
         values, vectors = np.linalg.eigh(np.diag(diagonal) - E.toarray())
     else:
-        values, vectors = lanczos(lambda x: diagonal * x - E @ x, len(diagonal), VIOLATED, "SA", ROUGHLY)
-    return np.asarray(vectors[:, : min(VIOLATED, int(np.sum(values < 0.0)))])
+        values, vectors = lanczos(lambda x: diagonal * x - E @ x, m, VIOLATED, "SA", ROUGHLY)
+    if np.any(values < 0.0):
+        return np.asarray(vectors[:, : min(VIOLATED, int(np.sum(values < 0.0)))])
+    weak = ~(diagonal > 2.0 * rows)
+    if int(weak.sum()) > MOST_FACTORISED:
+        weak = ~(diagonal > rows)
+    if int(weak.sum()) <= MOST_FACTORISED and is_positive_less(diagonal, E, weak):
+        return None
+    chosen = np.flatnonzero(weak)
+    return unit_vectors(m, chosen[np.argsort((diagonal - rows)[chosen])[:VIOLATED]])
 
 
 def unit_vectors(size: int, places: Indices) -> Array:

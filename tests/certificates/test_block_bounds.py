@@ -260,9 +260,9 @@ def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(
     G = split.X.array().T @ ((claim.ratios.u - t)[:, None] * split.X.array()) / len(split.X.array())
     np.fill_diagonal(G, 0.0)
     spread = spread_of(split, claim, t)
-    off = spread.between(whole, whole, split.c)
+    off = spread.between(whole, whole)
     assert np.all(np.abs(G - G_best) <= off * np.outer(split.c, split.c) + 1e-6)
-    assert off.max() <= spread.largest(split.c) * (1 + 1e-12)
+    assert off.max() <= spread.largest * (1 + 1e-12)
     if max_iter == 20:
         assert np.abs(G - G_best).max() > abs(claim.least_t - 1.0)  # the distance is more than that of t alone
 
@@ -281,7 +281,7 @@ def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(m
     box, whole = np.outer(split.c, split.c), slice(0, 30)
     G = np.abs(full_pairs(split, at)[0]) / box
     np.fill_diagonal(G, 0.0)
-    graph = G + spread.between(whole, whole, split.c) >= 1.0
+    graph = G + spread.between(whole, whole) >= 1.0
     expected = scipy.sparse.csgraph.connected_components(graph)[1]
     if proved is None:
         assert np.sum(graph) > 30

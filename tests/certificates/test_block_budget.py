@@ -32,7 +32,7 @@ from diffrac_cvx.certificates.block_proof import (
     single_ratios,
 )
 from diffrac_cvx.certificates.proof import proved_ratio
-from diffrac_cvx.certificates.screening import ScreeningRadius, largest_safe_t, scan
+from diffrac_cvx.certificates.screening import largest_safe_t, product_radius, scan
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
@@ -495,8 +495,7 @@ def test_no_pair_is_separated_by_single_precision(monkeypatch):
     for j, k in np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.05) & (G < 1.0), 1)):
         near = np.zeros(8)
         near[j] = near[k] = (1.0 - G[j, k] * (1 - 1e-12)) ** 0.5
-        spread = ScreeningRadius(near * split.c, np.zeros(8), 0.0)
-        proved = scan(split, np.arange(8), at, 0.7, spread).proved
+        proved = scan(split, np.arange(8), at, 0.7, product_radius(near[None])).proved
         assert proved[j] == proved[k]
         tried += 1
     assert tried > 3
@@ -513,8 +512,8 @@ def test_no_block_of_columns_is_passed_over_that_only_double_precision_joins(mon
         G = abs(screening.block_of(split, at, every, every)[0, 1]) / (split.c[0] * split.c[1])
         single = abs(float(screening.scaled_columns(split, at).products(every, every)[0, 1]))
         if single < G * (1 - 1e-9) < 0.9:
-            near = (1.0 - G * (1 - 1e-12)) ** 0.5 * split.c
-            proved = scan(split, np.arange(2), at, 0.7, ScreeningRadius(near, np.zeros(2), 0.0)).proved
+            near = np.full((1, 2), (1.0 - G * (1 - 1e-12)) ** 0.5)
+            proved = scan(split, np.arange(2), at, 0.7, product_radius(near)).proved
             assert proved[0] == proved[1]
             tried += 1
     assert tried > 0

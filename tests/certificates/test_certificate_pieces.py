@@ -22,7 +22,7 @@ from diffrac_cvx.certificates.proof import (
     proved_shift,
     skip_zero_rows,
 )
-from diffrac_cvx.certificates.screening import ScreeningRadius, label_components, weights_at
+from diffrac_cvx.certificates.screening import label_components, product_radius, weights_at
 from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, least_over_blends
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data
@@ -243,13 +243,14 @@ def test_the_largest_group_of_a_partition_and_the_largest_spread_of_its_pairs():
     assert Partition(np.array([0, 1, 1, 2, 1])).largest == 3
     assert Partition(np.zeros(0, dtype=int)).largest == 0
     rng, every = np.random.default_rng(8), slice(0, 6)
-    c = rng.uniform(0.1, 0.9, 6)
     for off in (0.0, 0.3):
         for scale in (0.1, 3.0):
-            spread = ScreeningRadius(0.01 * rng.uniform(size=6), scale * rng.uniform(size=6), off)
-            assert spread.between(every, every, c).max() <= spread.largest(c) * (1.0 + 1e-12)
-            both = ScreeningRadius(spread.near, spread.near, off)
-            assert both.between(every, every, c).max() == pytest.approx(both.largest(c))
+            near, far = 0.01 * rng.uniform(size=6), scale * rng.uniform(size=6)
+            radius = product_radius(np.stack([near, off**0.5 * far]))
+            found = radius.between(every, every)
+            np.testing.assert_allclose(found, np.outer(near, near) + off * np.outer(far, far))
+            assert found.max() <= radius.largest * (1.0 + 1e-12)
+            assert np.diag(found).max() == pytest.approx(radius.largest)
 
 
 def test_labels_are_numbered_by_first_appearance_and_groups_of_pairs_are_joined():

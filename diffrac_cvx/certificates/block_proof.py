@@ -169,10 +169,10 @@ def matrices(
     problem, partition = blocks.problem, blocks.partition
     joined = partition.join(pairs.j, pairs.k)
     excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
-    M = problem.weighted_squares(u)
-    diagonal = at.t * problem.diagonal - M - np.sum(at.K**2, axis=0)
+    M, taken = problem.weighted_squares(u), np.sum(at.K**2, axis=0)
+    diagonal = at.t * problem.diagonal - M - taken
     sums = problem.rows.X.terms(at.t * problem.diagonal + M, at.t + float(np.mean(u)))
-    mass = 4.0 * at.roundings * (sums + at.condition * np.sum(at.K**2, axis=0))
+    mass = 4.0 * at.roundings * (sums + at.condition * taken)
     number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
     for group in involved_groups(joined, pairs):
         position[group] = np.arange(len(group))
@@ -195,8 +195,6 @@ def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
 
 def block_matrix(blocks: BlockData, u: Array, C: Array, at: SchurComplement, i: int) -> Array:
     """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
-    block, data = blocks.partition.blocks[i], blocks.data[i]
-    s = len(block)
-    M = data.columns(slice(s)).moment(u)
-    K = at.K[:, block]
+    s, K = len(C), at.K[:, blocks.partition.blocks[i]]
+    M = blocks.data[i].columns(slice(s)).moment(u)
     return np.asarray(at.t * (blocks.right[i][:s, :s] + C) - M - K.T @ K)

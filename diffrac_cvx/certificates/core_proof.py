@@ -42,12 +42,6 @@ class Core:
         np.fill_diagonal(box, 0.0)
         self.C = np.clip(symmetric((1.0 + excess) * C), -box, box)
 
-    def matrix(self, u: Array, t: float) -> Array:
-        """Return S on the core."""
-        inside = self.inside
-        P = t * (self.C + np.diag(inside.a**2 + inside.c**2)) - inside.rows.X.gram(inside.gram_weights(u, t))
-        return symmetric(P)
-
     def masses(self, u: Array, t: float) -> tuple[float, float]:
         """Return h'h and o'o: S is computed up to sum_error(k) h h' + h o' + o h' + o o', entry by entry.
 
@@ -85,13 +79,13 @@ class Eliminated(NamedTuple):
 
 def sums_of_core(core: Core, u: Array, t: float) -> CoreSums | None:
     """Return S on the core and between it and the others; None where numbers leave the range."""
-    gram_weights = core.outside.gram_weights(u, t)
-    P = core.matrix(u, t)
+    inside, gram_weights = core.inside, core.outside.gram_weights(u, t)
+    P = symmetric(t * (core.C + np.diag(inside.a**2 + inside.c**2)) - inside.rows.X.gram(gram_weights))
     if not are_finite(P, gram_weights):
         return None
-    rows = core.inside.rows.X.array()
+    rows = inside.rows.X.array()
     T = core.outside.rows.X.products_with(rows * gram_weights[:, None]).T * len(rows)
-    return CoreSums(t, gram_weights, P, T, t * SIDE * np.outer(core.inside.c, core.outside.c))
+    return CoreSums(t, gram_weights, P, T, t * SIDE * np.outer(inside.c, core.outside.c))
 
 
 def eliminate_core(core: Core, u: Array, sums: CoreSums, tC: Array) -> Eliminated | None:

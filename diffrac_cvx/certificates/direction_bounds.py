@@ -3,9 +3,10 @@
 Of many rows one pass makes sums that do not grow with their number, and they prove both sides.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -56,21 +57,32 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
     eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), and so it does where the
     points have weights, with these in M and in the mean.
     """
+    C = None if dual is None or dual.C is None else clip_to_box(problem, dense(dual.C))
+    given = [] if dual is None or dual.u is None else [Tried(*skip_zero_rows(problem, dual.u), [C])]
+    read = (
+        Tried(u, inverse_mean, candidate_matrices(problem, dense(point.U), partial(problem.X.moment, u), C))
+        for u, inverse_mean in candidate_weights(problem, point.q)
+    )
+    return Bracket(best_bound(problem, chain(given, read)), float(point.value))
+
+
+class Tried(NamedTuple):
+    """Weights u of the rows, 0 for zero rows, mean(1/u), and multipliers C to be tried with them."""
+
+    u: Array
+    inverse_mean: float
+    multipliers: Iterable[Array | None]
+
+
+def best_bound(problem: DirectionProblem, all_tried: Iterable[Tried]) -> float:
+    """Return the best lower bound of those tried, 0 at least; of those proved in time where the time ends."""
     lower = 0.0
-    with suppress(LeaveError):  # the bounds that were proved until then hold; who asked will leave at the next look
-        for found in lower_bounds(problem, point, dual):
-            lower = max(lower, found)
-    return Bracket(float(lower), float(point.value))
-
-
-def lower_bounds(problem: DirectionProblem, point: Scaled, dual: Dual | None) -> Iterator[float]:
-    """Yield the lower bounds that weights and multipliers read off a point prove, those of the dual first."""
-    C_given = None if dual is None or dual.C is None else clip_to_box(problem, dense(dual.C))
-    if dual is not None and dual.u is not None:
-        yield lower_bound(problem, *skip_zero_rows(problem, dual.u), C_given)
-    for u, inverse_mean in candidate_weights(problem, point.q):
-        for C in candidate_matrices(problem, dense(point.U), partial(problem.X.moment, u), C_given):
-            yield lower_bound(problem, u, inverse_mean, C)
+    with suppress(LeaveError):  # whoever asked will leave at the next look at the clock
+        for u, inverse_mean, multipliers in all_tried:
+            moment = moment_at(problem, u)
+            for C in multipliers:
+                lower = max(lower, bound_at(least_ratio(problem, moment, C), inverse_mean))
+    return float(lower)
 
 
 def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:

@@ -7,6 +7,7 @@ from diffrac_cvx.certificates.label_proof import (
     Projection,
     bound_near_balance,
     bound_of_labels,
+    is_above,
     value_with_balance,
     value_with_penalty,
 )
@@ -25,7 +26,7 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     diagonal, drift = gradient(H.Q, F)
     D = diagonal + (1.0 - nu) * drift
     candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
-    lower = max(bound_of_labels(H, D, 1.0 - nu) for D in candidates)
+    lower = max(bound_at(H, D, 1.0 - nu) for D in candidates)
     return Bracket(max(lower, 0.0), value_with_penalty(H, F, nu))
 
 
@@ -44,13 +45,13 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
         candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
-        balanced = bound_near_balance(max(bound_of_labels(H, D, -np.inf) for D in candidates), alpha)
+        balanced = bound_near_balance(max(bound_at(H, D, -np.inf) for D in candidates), alpha)
         if alpha == 0.0:
             return Bracket(balanced, upper)
 
     def bound(weight: float, mu: Array | None = None) -> float:
         D = diagonal + weight * drift if mu is None else 1.0 - len(diagonal) * mu
-        return bound_of_labels(H, D, weight, alpha)
+        return bound_at(H, D, weight, alpha)
 
     fixed = diagonal[:, None] * F - Q @ (Q.T @ F)
     moving = drift[:, None] * F - F.mean(axis=0)
@@ -66,6 +67,27 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         if mu is not None:
             lower = max(lower, bound(guess, mu), bound(float(found.x), mu))
     return Bracket(lower, upper)
+
+
+def bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
+    """Return `bound_of_labels` at about the largest number that is proved to be below the eigenvalues, and below 0."""
+    return bound_of_labels(H, D, weight, min_eigenvalue(D, H.Q, weight), alpha)
+
+
+def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
+    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), as `is_above` has them."""
+    holds, bad, good = is_above(D, Q, weight), 0.0, 1e-13
+    while not holds(-good):
+        bad, good = good, 4.0 * good
+        if good > 1e6:
+            return -np.inf
+    while good > 1.01 * bad and good > 1e-13:
+        middle = (bad * good) ** 0.5
+        if holds(-middle):
+            good = middle
+        else:
+            bad = middle
+    return -good
 
 
 def gradient(Q: Array, F: Array) -> tuple[Array, Array]:

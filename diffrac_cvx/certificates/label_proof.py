@@ -4,6 +4,7 @@ With K = Pi - H_a, for any D and any weight w the bound mean(1 - D) + min(0, lam
 for (8) at w = 1 - nu, and for (7) with (w - 1) alpha added; w = -infinity stands for the complement of 1, where Y1 = 0.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,10 +46,14 @@ def value_with_balance(H: Projection, F: Array, alpha: float) -> float:
     return min(max(objective(H.Q, F), 0.0) + of_values(H, F) + cost_of_balance(F, alpha), 1.0)
 
 
-def bound_of_labels(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
-    """Return a lower bound of (8) at weight = 1 - nu, or of (7) at any weight; of Y1 = 0 at weight -infinity."""
+def bound_of_labels(H: Projection, D: Array, weight: float, lowest: float, alpha: float = 0.0) -> float:
+    """Return a lower bound of (8) at weight = 1 - nu, or of (7) at any weight; of Y1 = 0 at weight -infinity.
+
+    The eigenvalue is taken to be `lowest`, below 0; where that is not proved to be a bound, nothing is.
+    """
+    if not is_above(D, H.Q, weight)(lowest):
+        return -np.inf
     linear = (weight - 1.0) * alpha if alpha else 0.0
-    lowest = min_eigenvalue(D, H.Q, weight)
     return lower_bound_of_mean(1.0 - D) + linear - 4 * UNIT * abs(linear) + lowest - H.off
 
 
@@ -89,12 +94,12 @@ def objective(Q: Array, F: Array) -> float:
     return float(max(np.sum(centred**2) - np.sum(inside**2), 0.0)) / len(F)
 
 
-def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
-    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)).
+def is_above(D: Array, Q: Array, weight: float) -> Callable[[float], bool]:
+    """Return what says whether Diag(D) - QQ' - weight 11'/n is proved to have no eigenvalue below a number; O(n r^2).
 
     weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
-    has a known number of negative eigenvalues when the Schur complement has none: each trial t costs O(n r^2).  An
-    eigenvalue that rounding could have made positive counts as negative.
+    has a known number of negative eigenvalues when the Schur complement has none.  An eigenvalue that rounding could
+    have made positive counts as negative.
     """
     size = 1.0 if np.isinf(weight) else abs(weight)
     G = np.column_stack([Q, np.full(len(D), (size / len(D)) ** 0.5)])
@@ -102,24 +107,13 @@ def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
     middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
     expected, squares = int(weight < 0.0), row_products(G, G)
 
-    def is_above(t: float) -> bool:
+    def holds(t: float) -> bool:
         shifted = D - t
-        if np.any(shifted == 0.0):
+        if not np.isfinite(t) or np.any(shifted == 0.0):
             return False
         values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
         mass = len(middle) + float(np.sum(squares / np.abs(shifted)))
         off = sum_error(len(D) + 64 * len(middle)) * mass
         return int(np.sum(shifted < 0) + np.sum(values < off)) <= expected
 
-    bad, good = 0.0, 1e-13
-    while not is_above(-good):
-        bad, good = good, 4.0 * good
-        if good > 1e6:
-            return -np.inf
-    while good > 1.01 * bad and good > 1e-13:
-        middle_t = (bad * good) ** 0.5
-        if is_above(-middle_t):
-            good = middle_t
-        else:
-            bad = middle_t
-    return -good
+    return holds

@@ -278,14 +278,24 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
         least = np.linalg.eigvalsh(N.T @ K @ N)[0]
     else:
         least = np.linalg.eigvalsh(K - weight * np.ones((n, n)) / n)[0]
-    found = label_proof.min_eigenvalue(D, Q, weight)
+    found = label_bounds.min_eigenvalue(D, Q, weight)
     assert 1.011 * min(least, 0.0) - 2e-13 <= found <= min(least, 0.0)
 
 
+@pytest.mark.parametrize("weight", [0.0, 0.3, -0.5, -np.inf])
+def test_a_number_that_is_above_an_eigenvalue_proves_nothing_of_labels(weight):
+    X = as_data(np.random.default_rng(3).standard_normal((9, 3)))
+    H, D = label_proof.projection_of(X), np.random.default_rng(4).uniform(0.0, 1.0, 9)
+    least = label_bounds.min_eigenvalue(D, H.Q, weight)
+    assert label_proof.bound_of_labels(H, D, weight, least) == label_bounds.bound_at(H, D, weight) > -np.inf
+    for lowest in (0.98 * least, 0.0, 1.0, np.inf, -np.inf, np.nan):
+        assert label_proof.bound_of_labels(H, D, weight, lowest) == -np.inf
+
+
 def test_a_trial_value_on_the_diagonal_is_passed_over_and_one_out_of_reach_proves_nothing():
-    found = label_proof.min_eigenvalue(np.array([-1e-13, 1.0]), np.zeros((2, 1)), 0.0)
+    found = label_bounds.min_eigenvalue(np.array([-1e-13, 1.0]), np.zeros((2, 1)), 0.0)
     assert -1e-12 < found <= -1e-13
-    assert label_proof.min_eigenvalue(np.full(2, -1e7), np.zeros((2, 1)), 0.0) == -np.inf
+    assert label_bounds.min_eigenvalue(np.full(2, -1e7), np.zeros((2, 1)), 0.0) == -np.inf
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 8])

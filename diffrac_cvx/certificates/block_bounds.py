@@ -22,7 +22,15 @@ from diffrac_cvx.certificates.block_proof import (
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.proof import bound_at, is_positive
-from diffrac_cvx.certificates.screening import NEAR, Radius, largest_safe_t, look_again, product_radius, scan, weights_at
+from diffrac_cvx.certificates.screening import (
+    NEAR,
+    Radius,
+    largest_safe_t,
+    look_again,
+    product_radius,
+    scan,
+    weights_at,
+)
 from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
@@ -203,7 +211,7 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
     at = eliminate(problem, ratios.u, t)
     if at is None:
         return Finding(None, empty_pairs(), [], [])
-    found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t))
+    found = scan(at, blocks.partition.labels, NEAR, spread_of(problem, claim, t))
     first = attempt(blocks, claim, at, found.pairs, found.proved)
     finding, safe = first, largest_safe_t(problem, t)
     for i in range(tries):
@@ -213,10 +221,7 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
         at = eliminate(problem, ratios.u, t)
         if at is None:
             break
-        if t <= safe:
-            pairs = look_again(problem, at, found.pairs)
-        else:
-            pairs = scan(problem, blocks.partition.labels, at, 1.0).pairs
+        pairs = look_again(at, found.pairs) if t <= safe else scan(at, blocks.partition.labels, 1.0).pairs
         finding = attempt(blocks, claim, at, pairs, None)
     return first._replace(lower=finding.lower, proved=finding.proved)
 

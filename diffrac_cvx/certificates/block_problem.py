@@ -55,6 +55,12 @@ class Partition:
         return Partition(np.unique(join_labels(self.labels, j, k), return_inverse=True)[1])
 
 
+def groups_of(V: Sparse) -> Partition:
+    """Return the groups of coordinates between which a matrix is zero."""
+    linked = scipy.sparse.coo_array(V)
+    return Partition(np.arange(V.shape[0])).join(linked.row, linked.col)
+
+
 def join_labels(labels: Labels, j: Indices, k: Indices) -> Labels:
     """Return the labels with the groups of these pairs of coordinates joined."""
     size = int(labels.max(initial=-1)) + 1
@@ -197,8 +203,7 @@ class BlockProblem:
     def partition_of(self, U: Sparse) -> Partition:
         """Return the groups of penalised coordinates between which UU' is zero."""
         rows = scipy.sparse.csr_array(U)[self.penalised]
-        linked = scipy.sparse.coo_array(rows @ rows.T)
-        return Partition(np.arange(len(self.penalised))).join(linked.row, linked.col)
+        return groups_of(rows @ rows.T)
 
     def restrict_multiplier(self, partition: Partition, C: Sparse | None) -> list[Array]:
         """Return the entries of a multiplier inside the blocks, clipped to their box; 0 where there is none."""
@@ -257,8 +262,7 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
     penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
     rows = scipy.sparse.csr_array(V)
     inside = rows[penalised][:, penalised]
-    linked = scipy.sparse.coo_array(inside)
-    partition = Partition(np.arange(len(penalised))).join(linked.row, linked.col)
+    partition = groups_of(inside)
     if 2 * partition.largest > len(penalised):
         return None
     rest = dense(rows[free][:, free])

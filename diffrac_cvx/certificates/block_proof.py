@@ -102,6 +102,7 @@ def empty_pairs() -> Pairs:
 class SchurComplement(NamedTuple):
     """Schur complement of F at t, the t of the bound, and what rounding may change."""
 
+    problem: BlockProblem
     t: float
     gram_weights: Array  # of the rows, (u - t)/n where A is of the rows of X
     K: Array  # (f, m), S_jF S_FF^-1 S_Fk = K_j'K_k
@@ -127,7 +128,7 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | No
     if least <= 64 * f * sum_error(n + 32) * t + 4 * off:
         return None
     K = (vectors / np.sqrt(values)).T @ cross_products(problem, gram_weights)
-    return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / least)
+    return with_rounding(SchurComplement(problem, t, gram_weights, K), u, 1.0 + 32 * f * t / least)
 
 
 def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:
@@ -136,9 +137,9 @@ def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:
     return np.asarray(rows.X.products_with(gram_weights[:, None] * rows.F).T * len(rows.F))
 
 
-def with_rounding(problem: BlockProblem, u: Array, at: SchurComplement, condition: float) -> SchurComplement:
+def with_rounding(at: SchurComplement, u: Array, condition: float) -> SchurComplement:
     """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
-    n, top = len(at.gram_weights), problem.problem.largest_weight(u)
+    problem, n, top = at.problem, len(at.gram_weights), at.problem.problem.largest_weight(u)
     sizes, rows = np.abs(at.gram_weights), problem.rows.X
     size = rows.terms(rows.squares().row_sums(sizes), float(sizes.sum())) + condition * np.sum(at.K**2, axis=0)
     # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.

@@ -113,7 +113,7 @@ def eliminate_core(core: Core, u: Array, sums: CoreSums, tC: Array) -> Eliminate
         return None
     diagonal = t * core.outside.diagonal - core.outside.weighted_squares(u) - energies
     slack = round_up(off + residual**2 / left)
-    return Eliminated(SchurComplement(t, gram_weights, K), L, (T + E) / t, diagonal, slack)
+    return Eliminated(SchurComplement(core.outside, t, gram_weights, K), L, (T + E) / t, diagonal, slack)
 
 
 def excess_matrix(pairs: Pairs, size: int) -> scipy.sparse.csr_array:

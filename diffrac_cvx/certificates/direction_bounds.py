@@ -57,7 +57,7 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
     eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), and so it does where the
     points have weights, with these in M and in the mean.
     """
-    C = None if dual is None or dual.C is None else clip_to_box(problem, dense(dual.C))
+    C = multiplier_of(problem, dual)
     given = [] if dual is None or dual.u is None else [Tried(*skip_zero_rows(problem, dual.u), [C])]
     read = (
         Tried(u, inverse_mean, candidate_matrices(problem, dense(point.U), partial(problem.X.moment, u), C))
@@ -85,12 +85,17 @@ def best_bound(problem: DirectionProblem, all_tried: Iterable[Tried]) -> float:
     return float(lower)
 
 
+def multiplier_of(problem: DirectionProblem, dual: Dual | None) -> Array | None:
+    """Return a solver's multiplier, clipped to its box, if there is one."""
+    return None if dual is None or dual.C is None else clip_to_box(problem, dense(dual.C))
+
+
 def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
     """Return the lower bound of a solver's weights and its multiplier moved closer to feasible; 0 without them."""
-    if dual.u is None or dual.C is None:
+    C = multiplier_of(problem, dual)
+    if dual.u is None or C is None:
         return 0.0
     u, inverse_mean = skip_zero_rows(problem, dual.u)
-    C = clip_to_box(problem, dense(dual.C))
     return lower_bound(problem, u, inverse_mean, closer_to_feasible(problem, problem.X.moment(u), C))
 
 
@@ -122,7 +127,8 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
     U = U / size**0.5
     l1 = problem.cost(U) - 1.0
     upper, lower = value_normalized(problem, U, l1), -1.0 - 4 * UNIT
-    given = [] if dual is None or dual.C is None else [clip_to_box(problem, dense(dual.C))]
+    C_given = multiplier_of(problem, dual)
+    given = [] if C_given is None else [C_given]
     for u, inverse_mean in candidate_weights(problem, problem.X.energies(U)):
         half = problem.X.moment(u) / 2
         theta = problem.gain(U) / 2 - l1
@@ -169,7 +175,7 @@ def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None, gu
 
 def bracket_rows(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (15) from a factor, one pass over many rows, and the multipliers of a result."""
-    C = None if dual is None or dual.C is None or is_sparse(dual.C) else clip_to_box(problem, dual.C)
+    C = None if dual is None or is_sparse(dual.C) else multiplier_of(problem, dual)
     found = certify_in_one_pass(problem, U, C, guess=True)
     lower = found.bounds.lower
     if dual is not None and dual.u is not None:

@@ -240,7 +240,7 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float, spent: flo
     if len(lacking) > MOST_LACKING:
         return failure(core, found, lacking, unit_vectors(m, lacking[:VIOLATED]))
     try:
-        pairs = scan(core.outside, np.arange(m), found.at, 1.0, most=MOST_PAIRS * max(m, 1)).pairs
+        pairs = scan(found.at, np.arange(m), 1.0, most=MOST_PAIRS * max(m, 1)).pairs
     except TooManyError:
         order = np.argsort(found.diagonal, kind="stable")[: m // 4 + 1]
         return failure(core, found, order, unit_vectors(m, order[:VIOLATED]))

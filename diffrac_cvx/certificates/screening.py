@@ -71,7 +71,7 @@ def product_radius(F: Array) -> Radius:
 
 
 class Scan(NamedTuple):
-    """Pairs j < k in different groups with |G_jk| > share t c_j c_k, and the components that a radius proves, or None."""
+    """Pairs j < k in different groups with |G_jk| > share t c_j c_k, and the components that a radius proves."""
 
     pairs: Pairs
     proved: Labels | None
@@ -82,22 +82,15 @@ class TooManyError(Exception):
 
 
 def scan(
-    problem: BlockProblem,
-    labels: Labels,
-    at: SchurComplement,
-    share: float,
-    radius: Radius | None = None,
-    *,
-    most: float = np.inf,
-    exact: bool = False,
+    at: SchurComplement, labels: Labels, share: float, radius: Radius | None = None, *, most: float = np.inf
 ) -> Scan:
     """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
 
     The columns are divided by c_j first, so that the boxes are all equal.  Single precision is used where its rounding
-    is small beside a box, unless what is asked for is exact: pairs within that rounding of the share are kept too, and G
-    of those kept is computed again.  TooManyError is raised where there are more than so many.
+    is small beside a box, unless a radius has no largest: pairs within that rounding of the share are kept too, and G of
+    those kept is computed again.  TooManyError is raised beyond the most pairs.
     """
-    m, columns = len(problem.c), scaled_columns(problem, at, exact=exact)
+    columns, m = scaled_columns(at, exact=radius is not None and np.isinf(radius.largest)), at.K.shape[1]
     least, off = share * at.side - columns.rounding, columns.rounding + at.box
     parts, found, every = [empty_pairs()], 0, np.arange(m)
     proved = None if radius is None else every
@@ -119,7 +112,7 @@ def scan(
             found += len(j)
             if found > most:
                 raise TooManyError
-            parts.append(kept_pairs(problem, at, chosen, (j, k), None if columns.rounding else G[j, k]))
+            parts.append(kept_pairs(at, chosen, (j, k), None if columns.rounding else G[j, k]))
         if proved is not None and radius is not None and not largest + radius.largest + off < 1.0:
             j, k = np.nonzero(~(size + radius.between(*chosen) + off < 1.0))
             give_up = len(j) > size.size // 4 and size.size > COLUMNS and np.isfinite(radius.largest)
@@ -128,11 +121,12 @@ def scan(
     return Scan(kept.take(np.flatnonzero(~(np.abs(kept.G) <= share * kept.side))), proved)
 
 
-def single_rounding(problem: BlockProblem, at: SchurComplement) -> float:
+def single_rounding(at: SchurComplement) -> float:
     """Return what single precision may change of G_jk / (c_j c_k); infinite where there are too few columns to use it.
 
     |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
     """
+    problem = at.problem
     if len(problem.c) < SINGLE_FROM:
         return float("inf")
     squares = problem.rows.X.squares().row_sums(np.abs(at.gram_weights)) + np.sum(at.K**2, axis=0)
@@ -141,22 +135,18 @@ def single_rounding(problem: BlockProblem, at: SchurComplement) -> float:
 
 
 def kept_pairs(
-    problem: BlockProblem,
-    at: SchurComplement,
-    chosen: tuple[Chosen, Chosen],
-    places: tuple[Indices, Indices],
-    scaled: Array | None,
+    at: SchurComplement, chosen: tuple[Chosen, Chosen], places: tuple[Indices, Indices], scaled: Array | None
 ) -> Pairs:
     """Return the pairs at these places of two sets of coordinates, G in double precision: one by one if few."""
-    first, second = (np.arange(len(problem.c))[some] for some in chosen)
+    c, (first, second) = at.problem.c, (np.arange(at.K.shape[1])[some] for some in chosen)
     j, k = first[places[0]], second[places[1]]
-    box = problem.c[j] * problem.c[k]
+    box = c[j] * c[k]
     pairs = Pairs(np.minimum(j, k), np.maximum(j, k), box, at.side * box)
     if scaled is not None and are_finite(scaled):
         return pairs._replace(G=scaled * box)
     if len(j) * GATHER <= len(first) * len(second):
-        return look_again(problem, at, pairs)
-    return pairs._replace(G=block_of(problem, at, *chosen)[places])
+        return look_again(at, pairs)
+    return pairs._replace(G=block_of(at, *chosen)[places])
 
 
 class ScaledProducts(NamedTuple):
@@ -167,15 +157,15 @@ class ScaledProducts(NamedTuple):
     order: Indices | None = None
 
 
-def scaled_columns(problem: BlockProblem, at: SchurComplement, *, exact: bool = False) -> ScaledProducts:
+def scaled_columns(at: SchurComplement, *, exact: bool = False) -> ScaledProducts:
     """Return the products of pairs, in single precision where that is allowed, exact enough, and pays.
 
     In single precision columns whose K is 0 come first: their products with the others are those of X alone.
     """
-    X, c, K = problem.rows.X, problem.c, at.K
-    rounding = single_rounding(problem, at) if X.in_memory and not exact else float("inf")
+    X, c, K = at.problem.rows.X, at.problem.c, at.K
+    rounding = single_rounding(at) if X.in_memory and not exact else float("inf")
     if rounding > SINGLE_ROUNDING:
-        return ScaledProducts(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
+        return ScaledProducts(lambda first, rest: block_of(at, first, rest) / np.outer(c[first], c[rest]), 0.0)
     right = np.vstack([X.array() / c, K / c]).astype(np.float32)
     weights = np.append(at.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
     used, order = K.any(axis=0), None
@@ -191,14 +181,14 @@ def scaled_columns(problem: BlockProblem, at: SchurComplement, *, exact: bool = 
     return ScaledProducts(products, rounding, order)
 
 
-def block_of(problem: BlockProblem, at: SchurComplement, first: Chosen, rest: Chosen) -> Array:
+def block_of(at: SchurComplement, first: Chosen, rest: Chosen) -> Array:
     """Return G for two sets of columns."""
-    return problem.rows.X.gram(at.gram_weights, first, rest) + at.K[:, first].T @ at.K[:, rest]
+    return at.problem.rows.X.gram(at.gram_weights, first, rest) + at.K[:, first].T @ at.K[:, rest]
 
 
-def look_again(problem: BlockProblem, at: SchurComplement, pairs: Pairs) -> Pairs:
+def look_again(at: SchurComplement, pairs: Pairs) -> Pairs:
     """Return the same pairs at other weights."""
-    G = np.empty(len(pairs.j))
+    problem, G = at.problem, np.empty(len(pairs.j))
     for start in range(0, len(G), AGAIN):
         poll()
         some = slice(start, start + AGAIN)
@@ -232,20 +222,20 @@ def label_components(problem: DirectionProblem, weights: Weights, rtol: float | 
     if at is None:
         return together
     if rtol is None:
-        radius = radius_of_gap(split, at, weights, used)
+        radius = radius_of_gap(at, weights, used)
     else:
-        at, radius = at._replace(box=0.0), product_radius(np.full((1, m), rtol**0.5))
-    found = None if radius is None else scan(split, together, at, np.inf, radius, exact=True).proved
+        at, radius = at._replace(box=0.0), Radius(lambda first, second: np.asarray(rtol))
+    found = None if radius is None else scan(at, together, np.inf, radius).proved
     return together if found is None else number_by_first(found)
 
 
-def radius_of_gap(problem: BlockProblem, at: SchurComplement, weights: Weights, used: Mask) -> Radius | None:
+def radius_of_gap(at: SchurComplement, weights: Weights, used: Mask) -> Radius | None:
     """Return how far G at t = 1 may be from the optimal one, rounding of these sums included.
 
     The others are eliminated from both: S_FF may be off by `error`, and its columns S_Fj by `slack`.  None where the
     optimal S_FF may be singular.
     """
-    n, F, squares = len(problem.X), problem.F, problem.X.squares()
+    problem, n, F, squares = at.problem, len(at.problem.X), at.problem.F, at.problem.squares
     u, spread = np.where(used, weights.u, 0.0), np.where(used, weights.w * (weights.gap / n), 0.0)
     values = np.linalg.eigvalsh(np.eye(F.shape[1]) - F.T @ (u[:, None] * F) / n)
     error = float(np.sqrt((F**2).T @ (spread[:, None] * F**2)).sum())

@@ -193,7 +193,7 @@ def test_the_pairs_kept_are_exactly_those_beyond_the_share_of_their_box(monkeypa
         at = eliminate(split, claim.ratios.u, claim.least_t)
         if at is None:
             continue
-        found = scan(split, partition.labels, at, share, None).pairs
+        found = scan(at, partition.labels, share).pairs
         G, box = full_pairs(split, at)
         expected = np.triu((np.abs(G) > share * box) & (partition.labels[:, None] != partition.labels), 1)
         kept = np.zeros_like(expected)
@@ -214,9 +214,9 @@ def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
         assert safe >= t
         if at is None:
             continue
-        kept = scan(split, partition.labels, at, screening.NEAR, None).pairs
+        kept = scan(at, partition.labels, screening.NEAR).pairs
         for larger in np.linspace(t, safe, 4):
-            later = scan(split, partition.labels, eliminate(split, claim.ratios.u, larger), 1.0, None).pairs
+            later = scan(eliminate(split, claim.ratios.u, larger), partition.labels, 1.0).pairs
             assert set(zip(later.j, later.k, strict=True)) <= set(zip(kept.j, kept.k, strict=True))
 
 
@@ -277,7 +277,7 @@ def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(m
     monkeypatch.setattr(screening, "COLUMNS", columns)
     t = claim.least_t
     spread, at = spread_of(split, claim, t), eliminate(split, claim.ratios.u, t)
-    proved = scan(split, blocks.partition.labels, at, 0.7, spread).proved
+    proved = scan(at, blocks.partition.labels, 0.7, spread).proved
     box, whole = np.outer(split.c, split.c), slice(0, 30)
     G = np.abs(full_pairs(split, at)[0]) / box
     np.fill_diagonal(G, 0.0)
@@ -412,10 +412,9 @@ def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that
     ts = iter([1.5 * first, 2.5 * first, 3.5 * first])
     for name in ("scan", "look_again"):
         real = getattr(block_bounds, name)
-        at_place = 2 if name == "scan" else 1
 
-        def recorded(*arguments, name=name, real=real, at_place=at_place):
-            looks.append((name, round(arguments[at_place].t / first, 6)))
+        def recorded(*arguments, name=name, real=real):
+            looks.append((name, round(arguments[0].t / first, 6)))
             return real(*arguments)
 
         monkeypatch.setattr(block_bounds, name, recorded)

@@ -198,7 +198,7 @@ def look_at_near(state: State, claim: BlockCertificate) -> Finding:
     at = eliminate(state.blocks.problem, claim.ratios.u, claim.least_t)
     if at is None or state.near is None:
         return Finding(None, empty_pairs(), [], [])
-    return attempt(state.blocks, claim, at, look_again(state.blocks.problem, at, state.near), None)
+    return attempt(state.blocks, claim, at, look_again(at, state.near), None)
 
 
 def strongest(found: Finding) -> Pairs:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem
+from diffrac_cvx.certificates.block_problem import Indices, block_problem
 from diffrac_cvx.certificates.block_proof import (
     BlockData,
     Pairs,
@@ -22,20 +22,11 @@ from diffrac_cvx.certificates.block_proof import (
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
 from diffrac_cvx.certificates.proof import bound_at, is_positive
-from diffrac_cvx.certificates.screening import (
-    NEAR,
-    Radius,
-    largest_safe_t,
-    look_again,
-    product_radius,
-    scan,
-    weights_at,
-)
+from diffrac_cvx.certificates.screening import NEAR, largest_safe_t, look_again, quick_radius, scan
 from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
-from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, eigh, extreme_eigenpairs, symmetric, times, whitener_of_gram
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_by_rows
@@ -118,27 +109,6 @@ def whiten(right: Array) -> Array:
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> Radius | None:
-    r"""Return the distance to the optimal G that the gap at t leaves; None where it is not known.
-
-    It is not with unpenalised coordinates, nor where a row counts next to nothing, nor where points are linked.
-
-    As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
-    Where q is below its floor, u is not 1/sqrt(q), and what that changes is added.
-    """
-    if problem.F.shape[1] or problem.problem.summed:
-        return None
-    whole = problem.problem
-    weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0)), whole.zero_rows
-    if not weights.hold(~zero):
-        return None
-    used = np.where(zero, 0.0, weights.w)
-    fourth = problem.squares.squares().row_sums(used) / len(used)  # mean w x_j^4
-    floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)))
-    near, scale = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(abs(t - 1.0) * problem.diagonal)
-    return product_radius((1.0 + sum_error(problem.most_rows + 64)) * np.stack([near, scale]) / problem.c)
-
-
 def least_direction(S: Array) -> tuple[Array, float]:
     """Return a unit vector w of nearly the least w'Sw, and that value; Lanczos steps where S is large."""
     if not are_finite(S):
@@ -211,7 +181,8 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
     at = eliminate(problem, ratios.u, t)
     if at is None:
         return Finding(None, empty_pairs(), [], [])
-    found = scan(at, blocks.partition.labels, NEAR, spread_of(problem, claim, t))
+    radius = quick_radius(problem, claim.q, claim.value - claim.bound(t), ratios.u, t)
+    found = scan(at, blocks.partition.labels, NEAR, radius)
     first = attempt(blocks, claim, at, found.pairs, found.proved)
     finding, safe = first, largest_safe_t(problem, t)
     for i in range(tries):
@@ -268,21 +239,15 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
         return Bracket(0.0, float(point.value))
     split = block_problem(problem)
     U = as_sparse(point.U)
-    partition = split.partition_of(U)
-    if problem.X.in_memory and is_concentrated(U):
+    used = int(np.count_nonzero(np.diff(scipy.sparse.csr_array(U).indptr)))
+    if problem.X.in_memory and U.shape[0] >= WIDE and 2 * used <= U.shape[0]:
         return Bracket(bound_outwards(problem, point, C), float(point.value))
-    blocks = Blocks(split, partition)
+    blocks = Blocks(split, split.partition_of(U))
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
     if C is None:
         ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
     lower = prove(blocks, BlockCertificate(ratios, point.q, point.value), 3).lower or 0.0
     return Bracket(float(max(lower, 0.0)), float(point.value))
-
-
-def is_concentrated(U: Sparse) -> bool:
-    """Whether a factor has many rows, half of them 0 or more."""
-    used = int(np.sum(np.diff(scipy.sparse.csr_array(U).indptr) > 0))
-    return bool(U.shape[0] >= WIDE and 2 * used <= U.shape[0])
 
 
 def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:

@@ -234,10 +234,7 @@ def block_problem(problem: DirectionProblem, chosen: Indices | None = None) -> B
     F, FY = X.dense_columns(free), Y.dense_columns(free)
     root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
     basis = whitener(root, problem.a[free] > 0.0) if len(free) else np.zeros((0, 0))
-    whitened = Whitening(0.0, 0.0)
-    if len(free):
-        whitened = rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2)
-        whitened = with_sums(whitened, problem.summed, FY, basis)
+    whitened = rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2)
     return BlockProblem(
         X=X.columns(columns),
         F=F @ basis,
@@ -247,7 +244,7 @@ def block_problem(problem: DirectionProblem, chosen: Indices | None = None) -> B
         penalised=penalised,
         free=free,
         problem=problem,
-        whitened=whitened,
+        whitened=with_sums(whitened, problem.summed, FY, basis),
         gram=None if problem.gram is None else Gram(Y.columns(columns), FY @ basis),
     )
 

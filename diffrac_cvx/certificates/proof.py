@@ -65,13 +65,14 @@ def prove(
 def prove_shift(problem: DirectionProblem, half: Array, shrunk: Array, off_M: float, theta: float) -> float:
     """Return a number, a little above theta, with M/2 - C <= theta A, proved; infinity if none is.
 
-    Half of the moment is off by off_M at most in the coordinates W; C has Diag(c)^2 on its diagonal.
+    Half of the moment is off by off_M at most in the coordinates W, in which A is 1 at most; C has Diag(c)^2 on its
+    diagonal.
     """
     W = problem.W
-    A, rest = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (shrunk - half) @ W)
+    A, left = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (half - shrunk) @ W)
     size = float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
     off = off_M + sum_error(4 * len(shrunk) + 16) * size
-    return proved_shift(rest, A, off, problem.rounding.right_error, theta)
+    return proved_multiple(Pencil(left, A, off, problem.rounding.right_error), theta, 1.0, 3 * TRIES)
 
 
 def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: float = 0.0) -> float:
@@ -197,14 +198,6 @@ def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
     found = proved_multiple(pencil, t, usable, TRIES) if t <= LARGEST and usable > 0.0 else float("inf")
     # Outside the span of whitened coordinates the matrices are t times the identity and 0, up to what is lost.
     return found if np.isinf(found) or found >= pencil.lost(found) else float("inf")
-
-
-def proved_shift(rest: Array, A: Array, off_rest: float, off_A: float, theta: float) -> float:
-    """Return a number, a little above theta, at which rest + theta A is proved positive semidefinite; inf if none is.
-
-    The matrices may be off by off_rest and off_A, in the spectral norm; A has eigenvalues up to 1.
-    """
-    return proved_multiple(Pencil(-rest, A, off_rest, off_A), theta, 1.0, 3 * TRIES)
 
 
 def is_positive(S: Array, off: float) -> bool:

@@ -64,6 +64,24 @@ class Radius(NamedTuple):
     largest: float = np.inf
 
 
+def quick_radius(problem: BlockProblem, q: Array, gap: float, u: Array, t: float) -> Radius | None:
+    r"""Return the radius at weights u and t that the gap of a point of energies q leaves; None where it is not known.
+
+    It is not with unpenalised coordinates, nor where a row counts next to nothing, nor where points are linked.
+
+    As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
+    Where q is below its floor, u is not 1/sqrt(q), and what that changes is added.
+    """
+    weights, zero = weights_at(q, gap), problem.problem.zero_rows
+    if problem.F.shape[1] or problem.problem.summed or not weights.hold(~zero):
+        return None
+    used = np.where(zero, 0.0, weights.w)
+    fourth = problem.squares.squares().row_sums(used) / len(used)  # mean w x_j^4
+    floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - u)))
+    near, of_t = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(abs(t - 1.0) * problem.diagonal)
+    return product_radius((1.0 + sum_error(problem.most_rows + 64)) * np.stack([near, of_t]) / problem.c)
+
+
 def product_radius(F: Array) -> Radius:
     """Return the radius F_j'F_k, from a column for each coordinate."""
     most = float(np.max(np.sum(F**2, axis=0), initial=0.0))
@@ -87,8 +105,8 @@ def scan(
     """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
 
     The columns are divided by c_j first, so that the boxes are all equal.  Single precision is used where its rounding
-    is small beside a box, unless a radius has no largest: pairs within that rounding of the share are kept too, and G of
-    those kept is computed again.  TooManyError is raised beyond the most pairs.
+    is small beside a box, unless the radius has no largest: pairs within that rounding of the share are kept too, and G
+    of those kept is computed again.  TooManyError is raised beyond the most pairs.
     """
     columns, m = scaled_columns(at, exact=radius is not None and np.isinf(radius.largest)), at.K.shape[1]
     least, off = share * at.side - columns.rounding, columns.rounding + at.box
@@ -224,7 +242,7 @@ def label_components(problem: DirectionProblem, weights: Weights, rtol: float | 
     if rtol is None:
         radius = radius_of_gap(at, weights, used)
     else:
-        at, radius = at._replace(box=0.0), Radius(lambda first, second: np.asarray(rtol))
+        at, radius = at._replace(box=0.0), Radius(lambda *_: np.asarray(rtol))
     found = None if radius is None else scan(at, together, np.inf, radius).proved
     return together if found is None else number_by_first(found)
 

@@ -4,7 +4,7 @@ What is chosen badly makes a bound loose, never false: `proof` proves, or does n
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -113,11 +113,15 @@ def negative_part(S: Array) -> Array:
 
 
 class Blend(NamedTuple):
-    """t with M <= t (I + share C), up to rounding, the share in [0, 1], and the least eigenvalue of I + share C."""
+    """t with M <= t (I + share C), up to rounding, the share in [0, 1], and the least eigenvalue of I + share C.
+
+    Last comes what is to be least: t with what has to be added for rounding.
+    """
 
     t: float
     share: float
     least: float
+    whole: float
 
 
 def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0.0) -> Blend:
@@ -126,46 +130,45 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0
     What makes t least is chosen with what has to be added for rounding, see `proved_ratio`.
     """
     if not are_finite(M, C):
-        return Blend(np.inf, 1.0, 0.0)
+        return Blend(np.inf, 1.0, 0.0, np.inf)
     off_M, right_error = off_M + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
-    large = len(C) > LARGE
-    lowest, ratio_at = ratios_of_large(M, C) if large else ratios(M, C)
+    lowest, ratio_at = ratios(M, C)
 
-    def with_rounding(blend: float) -> tuple[Blend, float]:
+    def blend_at(blend: float) -> Blend:
         share = 1.0 - blend
-        least = 1.0 + share * lowest - (NEARLY if large else 0.0)
+        least = 1.0 + share * lowest
         t = ratio_at(share) if least >= SINGULAR else np.inf
-        found = Blend(t, share, least if t < np.inf else SINGULAR)
-        return found, found.t + 2.0 * (off_M + found.t * right_error) / found.least
+        least = least if t < np.inf else SINGULAR
+        return Blend(t, share, least, t + 2.0 * (off_M + t * right_error) / least)
 
-    return least_over_blends(with_rounding)
+    return least_over_blends(blend_at)
 
 
-def least_over_blends(at: Callable[[float], tuple[Blend, float]]) -> Blend:
+def least_over_blends(at: Callable[[float], Blend]) -> Blend:
     """Return the blend at which a quasiconvex number is least: by factors of ten, then by golden sections.
 
     With s = t blend, M <= t (I + C) - s C is linear in t and s: the blends that reach a t are an interval.
     """
-    best, least, place, last = Blend(np.inf, 1.0, 0.0), np.inf, 0, len(BLENDS) - 1
+    best, place, last = Blend(np.inf, 1.0, 0.0, np.inf), 0, len(BLENDS) - 1
     for i, blend in enumerate(BLENDS):
-        found, whole = at(blend)
-        if whole > least:
+        found = at(blend)
+        if found.whole > best.whole:
             last = i
             break
-        if whole < least:
-            best, least, place = found, whole, i
+        if found.whole < best.whole:
+            best, place = found, i
         if found.least > WELL_CONDITIONED:
             break
-    if BLENDS[place] < COARSE or not np.isfinite(least):
+    if BLENDS[place] < COARSE or not np.isfinite(best.whole):
         return best
     low, high, middle = np.log([BLENDS[place - 1], BLENDS[min(place + 1, last)], BLENDS[place]])
     for _ in range(SECTIONS):
         # The longer side of the middle is cut.
         left = middle - low > high - middle
         tried = middle + GOLDEN * ((low if left else high) - middle)
-        found, whole = at(float(np.exp(tried)))
-        if whole < least:
-            best, least = found, whole
+        found = at(float(np.exp(tried)))
+        if found.whole < best.whole:
+            best = found
             low, high, middle = (low, middle, tried) if left else (middle, high, tried)
         else:
             low, high = (tried, high) if left else (low, tried)
@@ -173,7 +176,12 @@ def least_over_blends(at: Callable[[float], tuple[Blend, float]]) -> Blend:
 
 
 def ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
-    """Return the least eigenvalue of C, and the map from a share to the least t with M <= t (I + share C)."""
+    """Return the least eigenvalue of C, and the map from a share to the least t with M <= t (I + share C).
+
+    Of a large one they come from Lanczos steps and Cholesky factors, and the eigenvalue is a little too small.
+    """
+    if len(C) > LARGE:
+        return float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0]) - NEARLY, partial(top_ratio, M, C)
     shifts, Q = np.linalg.eigh(C)
     rotated = Q.T @ M @ Q
 
@@ -184,20 +192,12 @@ def ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
     return float(shifts[0]), ratio_at
 
 
-def ratios_of_large(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
-    """Return the same without an eigendecomposition: by Lanczos steps and Cholesky factors."""
-
-    def ratio_at(share: float) -> float:
-        with suppress(np.linalg.LinAlgError):
-            return top_ratio(M, np.eye(len(C)) + share * C)
+def top_ratio(M: Array, C: Array, share: float) -> float:
+    """Return about the least t with M <= t (I + share C), a little above it but for what Lanczos steps miss."""
+    try:
+        L = cholesky(np.eye(len(C)) + share * C)
+    except np.linalg.LinAlgError:
         return np.inf
-
-    return float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0]), ratio_at
-
-
-def top_ratio(M: Array, right: Array) -> float:
-    """Return a number, a little above the largest eigenvalue of right^-1 M, up to what Lanczos steps miss."""
-    L = cholesky(right)
 
     def product(x: Array) -> Array:
         x = scipy.linalg.solve_triangular(L, x, lower=True, trans="T", check_finite=False)

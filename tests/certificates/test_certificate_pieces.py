@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from oracles import solve_normalized
-from posed import direction_problem
+from posed import direction_problem, proved_shift
 from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
@@ -19,7 +19,6 @@ from diffrac_cvx.certificates.proof import (
     bound_at,
     clip_to_box,
     proved_ratio,
-    proved_shift,
     skip_zero_rows,
 )
 from diffrac_cvx.certificates.screening import label_components, product_radius, weights_at
@@ -367,7 +366,7 @@ def test_what_is_least_between_the_blends_is_found_by_sections():
         def at(blend, best=best, tried=tried):
             tried.append(blend)
             t = abs(np.log(max(blend, 1e-12) / best))
-            return Blend(1.0 + t, 1.0 - blend, 0.0), 1.0 + t
+            return Blend(1.0 + t, 1.0 - blend, 0.0, 1.0 + t)
 
         assert least_over_blends(at).t < 1.3
         assert len(tried) < 20

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from posed import direction_problem
+from posed import direction_problem, proved_shift
 from rationals import badly_centred_column, centred, fractions, gram, is_semidefinite, lossy_columns, size
 
 import diffrac_cvx as dc
@@ -21,8 +21,8 @@ from diffrac_cvx.certificates.proof import (
     bound_at,
     is_positive,
     moment_of_sums,
+    proved_multiple,
     proved_ratio,
-    proved_shift,
     succeeds,
 )
 from diffrac_cvx.certificates.search import normalized_multiplier
@@ -408,21 +408,21 @@ def test_a_multiplier_of_the_normalised_problem_holds_where_its_matrices_are_off
 def test_what_a_multiplier_of_the_normalised_problem_is_made_of_is_off_by_less_than_is_said(monkeypatch):
     """W'(C + Diag(c)^2 - M/2)W is computed, and its rounding is added to what the moment may be off."""
     said = []
-    monkeypatch.setattr(proof, "proved_shift", lambda *given: said.append(given) or proved_shift(*given))
+    monkeypatch.setattr(proof, "proved_multiple", lambda *given: said.append(given[0]) or proved_multiple(*given))
     rng = np.random.default_rng(1)
     problem = direction_problem(as_data(rng.standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
     half = problem.X.moment(np.ones(20)) / 2
     C = symmetric(problem.box * rng.uniform(-1.0, 1.0, (3, 3)))
     for off_M in (0.0, 1e-3):
         normalized_multiplier(problem, half, C, off_M)
-        rest, _, off_rest, off_A, _ = said[-1]
+        rest, off_rest = -said[-1].M, said[-1].off_M
         shrunk = C + np.diag(problem.c**2)
         W = fractions(problem.W)
         lost = size(W.T @ (fractions(shrunk) - fractions(half)) @ W - fractions(rest))
         mass = float(np.sum(problem.W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
         assert 0.0 < lost <= off_rest - off_M
         assert sum_error(4 * 3) * mass <= off_rest - off_M <= sum_error(4 * 3 + 30) * mass
-        assert off_A == problem.rounding.right_error > 0.0
+        assert said[-1].right_error == problem.rounding.right_error > 0.0
 
 
 def test_up_is_above_a_number_that_was_computed_by_so_many_operations():

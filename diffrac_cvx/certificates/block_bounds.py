@@ -1,5 +1,6 @@
 """Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -9,19 +10,19 @@ import scipy.sparse.linalg
 
 from diffrac_cvx.certificates.block_problem import Indices, block_problem
 from diffrac_cvx.certificates.block_proof import (
+    NO_PAIRS,
     BlockData,
     Pairs,
     SchurComplement,
     eliminate,
-    empty_pairs,
     involved_groups,
     matrices,
-    prove_block,
     single_ratios,
+    with_multiplier,
 )
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.proof import bound_at, is_positive
+from diffrac_cvx.certificates.proof import Pencil, bound_at, is_positive, proved_ratio
 from diffrac_cvx.certificates.screening import NEAR, largest_safe_t, look_again, quick_radius, scan
 from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
 from diffrac_cvx.machine.time_budget import poll
@@ -75,27 +76,21 @@ class Blocks(BlockData):
     def ratios_at(self, u: Array, inverse_mean: float, C: list[Array]) -> BlockRatios:
         """Return the ratios at weights u of the rows."""
         single = single_ratios(self.problem, u, self.partition.singles)
-        top = self.problem.problem.largest_weight(u)
-        pairs = zip(self.data, C, strict=True)
-        found = [self.block_ratio(i, symmetric(data.moment(u)), C0, top) for i, (data, C0) in enumerate(pairs)]
+        found = [self.block_ratio(i, self.pencil(i, u), inside) for i, inside in enumerate(C)]
         return BlockRatios(u, inverse_mean, single, [t for t, _ in found], [shrunk for _, shrunk in found])
 
-    def block_ratio(self, i: int, M: Array, C: Array, top: float) -> tuple[float, Array]:
-        """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved; and C shrunk, where that makes t smaller.
-
-        The weights of the rows in M are top at most.
-        """
+    def block_ratio(self, i: int, pencil: Pencil, C: Array) -> tuple[float, Array]:
+        """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved; and C, shrunk where that makes it smaller."""
         poll()
-        W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
+        W, s = self.whiteners[i], len(C)
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
-        off_M = size * self.problem.moment_error(block, M, top)
-        off_right = size * self.problem.right_error(block, self.right[i])
-        inside = symmetric(times(W[:s].T, times(C, W[:s])))
-        found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, off_M, off_right)
-        right, shrunk = self.right[i].copy(), found.share * C
-        right[:s, :s] += shrunk
+        M, inside = symmetric(times(W.T, times(pencil.M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
+        found = blended_ratio(M, inside, size * pencil.off_M, size * pencil.right_error)
+        shrunk = found.share * C
+        pencil = with_multiplier(pencil, shrunk)
+        right = pencil.right
         values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
-        return prove_block(self, i, M, shrunk, top, found.t, float(values[0])), shrunk
+        return proved_ratio(pencil, found.t, float(values[0])), shrunk
 
 
 def whiten(right: Array) -> Array:
@@ -137,9 +132,9 @@ class Finding(NamedTuple):
     """What one look at all pairs found."""
 
     lower: float | None  # the bound, where it is proved
-    pairs: Pairs  # in different groups, near their box or beyond it
-    failures: list[Failure]  # where the bound does not hold
-    too_large: list[Indices]  # components too large to be looked at
+    pairs: Pairs = NO_PAIRS  # in different groups, near their box or beyond it
+    failures: Sequence[Failure] = ()  # where the bound does not hold
+    too_large: Sequence[Indices] = ()  # components too large to be looked at
     proved: Labels | None = None  # (m,), components that are proved, where there is a bound
 
     @property
@@ -180,7 +175,7 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
     problem, ratios, t = blocks.problem, claim.ratios, claim.least_t
     at = eliminate(problem, ratios.u, t)
     if at is None:
-        return Finding(None, empty_pairs(), [], [])
+        return Finding(None)
     radius = quick_radius(problem, claim.q, claim.value - claim.bound(t), ratios.u, t)
     found = scan(at, blocks.partition.labels, NEAR, radius)
     first = attempt(blocks, claim, at, found.pairs, found.proved)
@@ -217,10 +212,10 @@ def attempt(
     ]
     if failures or too_large:
         return Finding(None, pairs, failures, too_large)
-    return Finding(claim.bound(at.t), pairs, [], [], proved)
+    return Finding(claim.bound(at.t), pairs, proved=proved)
 
 
-def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failure], stretch: float = 1.0) -> float:
+def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: Sequence[Failure], stretch: float = 1.0) -> float:
     """Return a larger t at which the bound may hold, by one step of Newton's method where it fails, 1.1 times as long.
 
     The least eigenvalue of S is a concave function of t: Newton's steps end before its root, so later ones are to be
@@ -252,15 +247,12 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
 
 def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
     """Return, for each block, the candidate for C with the least ratio."""
-    split, rows = blocks.problem, scipy.sparse.csr_array(point.U)
-    chosen = []
-    top = split.problem.largest_weight(u)
-    for i, (block, data) in enumerate(zip(blocks.partition.blocks, blocks.data, strict=True)):
-        small = split.problem.restrict(split.penalised[block])
-        U = dense(rows[split.penalised[block]])
-        M = symmetric(data.moment(u))
+    split, rows, chosen = blocks.problem, scipy.sparse.csr_array(point.U), []
+    for i, block in enumerate(blocks.partition.blocks):
+        small, U = split.problem.restrict(split.penalised[block]), dense(rows[split.penalised[block]])
+        pencil = blocks.pencil(i, u)
         candidates = [C for C in candidate_matrices(small, U, partial(small.X.moment, u), None) if C is not None]
-        chosen.append(min(candidates, key=lambda C: blocks.block_ratio(i, M, C, top)[0]))
+        chosen.append(min(candidates, key=lambda C: blocks.block_ratio(i, pencil, C)[0]))
     return chosen
 
 

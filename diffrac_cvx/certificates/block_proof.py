@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition
-from diffrac_cvx.certificates.proof import Pencil, proved_ratio
+from diffrac_cvx.certificates.proof import Pencil
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up, sum_error
-from diffrac_cvx.points.linear_algebra import EPS
+from diffrac_cvx.points.linear_algebra import EPS, symmetric
 
 
 class BlockData:
@@ -27,17 +27,18 @@ class BlockData:
         self.data = [problem.data_of(block) for block in partition.blocks]
         self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
 
+    def pencil(self, i: int, u: Array) -> Pencil:
+        """Return the moment of a block with F at weights u of the rows, and A + Diag(c)^2."""
+        block, M = self.partition.blocks[i], symmetric(self.data[i].moment(u))
+        off_M = self.problem.moment_error(block, M, self.problem.problem.largest_weight(u))
+        return Pencil(M, self.right[i], off_M, self.problem.right_error(block, self.right[i]))
 
-def prove_block(blocks: BlockData, i: int, M: Array, C: Array, top: float, t: float, least: float) -> float:
-    """Return a t, a little above the one given, with M <= t (A + C + Diag(c)^2) on a block and F; infinity if none is.
 
-    M is the moment of the block's data at weights of the rows whose `largest_weight` is top.
-    """
-    problem, block, s = blocks.problem, blocks.partition.blocks[i], len(C)
-    off_M = problem.moment_error(block, M, top)
-    right, right_error = blocks.right[i].copy(), problem.right_error(block, blocks.right[i])
-    right[:s, :s] += C
-    return proved_ratio(Pencil(M, right, off_M, right_error), t, least)
+def with_multiplier(pencil: Pencil, C: Array) -> Pencil:
+    """Return the pencil of a block with a multiplier, which has to be in its box, on the right."""
+    right = pencil.right.copy()
+    right[: len(C), : len(C)] += C
+    return pencil._replace(right=right)
 
 
 def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
@@ -93,10 +94,7 @@ class Pairs(NamedTuple):
         return self.take(np.flatnonzero(~(np.abs(self.G) <= self.side)))
 
 
-def empty_pairs() -> Pairs:
-    """Return no pairs."""
-    none = np.zeros(0, dtype=np.intp)
-    return Pairs(none, none, np.zeros(0), np.zeros(0))
+NO_PAIRS = Pairs(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
 class SchurComplement(NamedTuple):

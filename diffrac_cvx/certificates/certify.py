@@ -178,20 +178,7 @@ def certify_y(
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
-    """An upper bound of what something costs, and a lower bound of what anything costs."""
-
-    objective: float
-    lower: float
-
-    @property
-    def gap(self) -> float:
-        """Proved distance from the best: below 1e-6 it is optimal for the NP-hard problem itself."""
-        return width_of(self.lower, self.objective)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelCertificate(Certificate):
+class LabelCertificate:
     """What is proved about a labelling.
 
     Attributes
@@ -204,7 +191,14 @@ class LabelCertificate(Certificate):
         The direction.
     """
 
+    objective: float
+    lower: float
     v: Array
+
+    @property
+    def gap(self) -> float:
+        """Proved optimality gap of the labels: below 1e-6 they are optimal for the NP-hard problem itself."""
+        return width_of(self.lower, self.objective)
 
 
 @in_range()
@@ -263,8 +257,8 @@ def certify_labels(
     return LabelCertificate(objective=objective, lower=bound, v=v)
 
 
-@dataclass(frozen=True, eq=False)
-class ClustersCertificate(Certificate):
+@dataclass(frozen=True)
+class ClustersCertificate:
     """What is proved about a partition into K clusters.
 
     Attributes
@@ -277,7 +271,14 @@ class ClustersCertificate(Certificate):
         The direction of each cluster against the others.
     """
 
+    objective: float
+    lower: float
     W: Array
+
+    @property
+    def gap(self) -> float:
+        """Proved distance of the partition from the best one."""
+        return width_of(self.lower, self.objective)
 
 
 @in_range()

@@ -24,8 +24,7 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     """Bracket (8) from any F, and the multiplier mu of diag Y = 1 if the solver has one; rounding is covered."""
     F = unit_rows(F)
     diagonal, drift = gradient(H.Q, F)
-    D = diagonal + (1.0 - nu) * drift
-    candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
+    candidates = [diagonal + (1.0 - nu) * drift, *given_diagonal(mu)]
     lower = max(bound_at(H, D, 1.0 - nu) for D in candidates)
     return Bracket(max(lower, 0.0), value_with_penalty(H, F, nu))
 
@@ -44,14 +43,12 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     if alpha <= NEARLY_BALANCED:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
-        candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
-        balanced = bound_near_balance(max(bound_at(H, D, -np.inf) for D in candidates), alpha)
+        balanced = bound_near_balance(max(bound_at(H, D, -np.inf) for D in [D, *given_diagonal(mu)]), alpha)
         if alpha == 0.0:
             return Bracket(balanced, upper)
 
-    def bound(weight: float, mu: Array | None = None) -> float:
-        D = diagonal + weight * drift if mu is None else 1.0 - len(diagonal) * mu
-        return bound_at(H, D, weight, alpha)
+    def bound(weight: float) -> float:
+        return bound_at(H, diagonal + weight * drift, weight, alpha)
 
     fixed = diagonal[:, None] * F - Q @ (Q.T @ F)
     moving = drift[:, None] * F - F.mean(axis=0)
@@ -63,9 +60,8 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         found = scipy.optimize.minimize_scalar(
             lambda weight: -max(bound(weight), -1.0), bounds=(guess - width, guess + width), method="bounded"
         )
-        lower = max(lower, -float(found.fun))
-        if mu is not None:
-            lower = max(lower, bound(guess, mu), bound(float(found.x), mu))
+        others = [bound_at(H, D, weight, alpha) for D in given_diagonal(mu) for weight in (guess, float(found.x))]
+        lower = max(lower, -float(found.fun), *others)
     return Bracket(lower, upper)
 
 
@@ -88,6 +84,11 @@ def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
         else:
             bad = middle
     return -good
+
+
+def given_diagonal(mu: Array | None) -> list[Array]:
+    """Return the diagonal D of a solver's multiplier mu, if it has one."""
+    return [] if mu is None else [1.0 - len(mu) * mu]
 
 
 def gradient(Q: Array, F: Array) -> tuple[Array, Array]:

@@ -29,20 +29,12 @@ from diffrac_cvx.certificates.core_proof import (
 from diffrac_cvx.certificates.direction_bounds import lower_bound
 from diffrac_cvx.certificates.proof import bound_at, clip_to_box, cost_of_excess
 from diffrac_cvx.certificates.screening import TooManyError, scan
-from diffrac_cvx.certificates.search import (
-    Blend,
-    candidate_weights,
-    closer_to_feasible,
-    fit_from,
-    least_over_blends,
-    top_eigenvalue,
-)
+from diffrac_cvx.certificates.search import blended_by_rows, candidate_weights, closer_to_feasible, fit_from
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import cholesky, lanczos, times
-from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.linear_algebra import lanczos, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, without_l1
 
 EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
@@ -125,25 +117,8 @@ def blended(
     """Return the dual on a core with the share of a multiplier, and the t, that are best there."""
     more = small.penalised_more(excess)
     rows = small.X.array() * (u / len(u))[:, None] ** 0.5
-    B = more.A + np.diag(more.c**2)
-
-    def at(blend: float) -> Blend:
-        t = ratio_by_rows(rows, B + (1.0 - blend) * (1.0 + excess) * C)
-        return Blend(t, 1.0 - blend, 0.0, t)
-
-    found = least_over_blends(at)
+    found = blended_by_rows(rows, more.A + np.diag(more.c**2), (1.0 + excess) * C)
     return CoreDual(u, inverse_mean, found.share * C, found.t, excess, cost_of_excess(excess, upper))
-
-
-def ratio_by_rows(rows: Array, right: Array) -> float:
-    """Return about the largest eigenvalue of right^-1 rows'rows; infinity where right is not positive definite."""
-    if not are_finite(rows, right):
-        return np.inf
-    try:
-        K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return np.inf
-    return top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
 
 
 def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> float:

@@ -87,16 +87,8 @@ def bounds_of_groups(problem: DirectionProblem, M: Array, sums: Array, top: Arra
     With r_g the sum over a group g of s_i p_i z_i, in whitened coordinates, the cost of labels that obey the groups is
     at least 1 - t sum_g 1/u_g where M = sum_g u_g r_g r_g' <= t A, for any u_g > 0.
 
-    Parameters
-    ----------
-    problem : DirectionProblem
-        The problem of the points, whitened.
-    M : (k, D, D) array
-        The moments of k groupings; the rows r_g are summed of the problem's, in any order.
-    sums : (k,) array
-        sum_g 1/u_g.
-    top : (k,) array
-        The largest u_g times the share of the points of group g.
+    The problem is that of the points, whitened.  M, (k, D, D), are the moments of k groupings, their rows r_g summed of
+    the problem's in any order; sums, (k,), are sum_g 1/u_g, and top, (k,), the largest u_g times the share of group g.
     """
     size, n = M.shape[1], len(problem.X)
     if not are_finite(M, sums, top):

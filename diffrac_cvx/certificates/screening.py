@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem, join_labels, number_by_first
-from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement, cross_products, eliminate, empty_pairs
+from diffrac_cvx.certificates.block_proof import NO_PAIRS, Pairs, SchurComplement, cross_products, eliminate
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
@@ -110,7 +110,7 @@ def scan(
     """
     columns, m = scaled_columns(at, exact=radius is not None and np.isinf(radius.largest)), at.K.shape[1]
     least, off = share * at.side - columns.rounding, columns.rounding + at.box
-    parts, found, every = [empty_pairs()], 0, np.arange(m)
+    parts, found, every = [NO_PAIRS], 0, np.arange(m)
     proved = None if radius is None else every
     step = min(COLUMNS, max(PRODUCTS // max(m, 1), 16))
     for start in range(0, m, step):

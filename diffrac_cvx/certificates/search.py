@@ -4,6 +4,7 @@ What is chosen badly makes a bound loose, never false: `proof` proves, or does n
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -113,15 +114,12 @@ def negative_part(S: Array) -> Array:
 
 
 class Blend(NamedTuple):
-    """t with M <= t (I + share C), up to rounding, the share in [0, 1], and the least eigenvalue of I + share C.
-
-    Last comes what is to be least: t with what has to be added for rounding.
-    """
+    """t with M <= t (I + share C), but for rounding, and the share in [0, 1]."""
 
     t: float
     share: float
-    least: float
-    whole: float
+    least: float  # about the least eigenvalue of I + share C
+    whole: float  # t and what has to be added for rounding
 
 
 def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0.0) -> Blend:
@@ -206,6 +204,20 @@ def top_ratio(M: Array, C: Array, share: float) -> float:
     return float(lanczos(product, len(M), 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
 
 
+def blended_by_rows(rows: Array, B: Array, C: Array) -> Blend:
+    """Return the least t with rows'rows <= t (B + share C), and its share; rounding is not counted."""
+
+    def at(blend: float) -> Blend:
+        t, right = np.inf, B + (1.0 - blend) * C
+        with suppress(np.linalg.LinAlgError):
+            if are_finite(rows, right):
+                K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)
+                t = top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
+        return Blend(t, 1.0 - blend, 0.0, t)
+
+    return least_over_blends(at)
+
+
 def top_eigenvalue(M: Array) -> float:
     """Return the largest eigenvalue of a symmetric matrix; infinity, of which nothing follows, if it is not finite.
 
@@ -225,11 +237,8 @@ def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_
     In the coordinates W of A + Diag(c)^2, A is the identity less a part that reaches 1 on its null space; there X
     vanishes, and a Schur complement removes it.  M/2 is off by off_M at most in these coordinates.
     """
-    W = problem.W
-    A = symmetric(W.T @ problem.A @ W)
-    values, Q = np.linalg.eigh(A)
-    null = values < 1e-9
-    basis = W @ Q
+    values, Q = np.linalg.eigh(symmetric(problem.W.T @ problem.A @ problem.W))
+    null, basis = values < 1e-9, problem.W @ Q
     basis[:, ~null] /= np.sqrt(values[~null])
     best = np.inf
     for blend in BLENDS:

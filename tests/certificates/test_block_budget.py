@@ -142,7 +142,7 @@ def test_the_right_side_of_a_block_counts_its_moment_and_its_unpenalised_columns
 
 def test_the_ratio_of_a_block_counts_what_both_of_its_sides_may_be_off(monkeypatch):
     found = []
-    monkeypatch.setattr(block_proof, "proved_ratio", lambda *given: found.append(given[0]) or proved_ratio(*given))
+    monkeypatch.setattr(block_bounds, "proved_ratio", lambda *given: found.append(given[0]) or proved_ratio(*given))
     split = split_of(np.random.default_rng(0).standard_normal((20, 3)), nu=0.5)
     blocks, u = Blocks(split, Partition(np.array([0, 0, 1]))), np.linspace(1.0, 2.0, 20)
     C = 0.5 * split.box_of(blocks.partition.blocks[0])

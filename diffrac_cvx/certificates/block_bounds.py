@@ -80,7 +80,7 @@ class Blocks(BlockData):
         return BlockRatios(u, inverse_mean, single, [t for t, _ in found], [shrunk for _, shrunk in found])
 
     def block_ratio(self, i: int, pencil: Pencil, C: Array) -> tuple[float, Array]:
-        """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved; and C, shrunk where that makes it smaller."""
+        """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved, and C, shrunk where t is smaller then."""
         poll()
         W, s = self.whiteners[i], len(C)
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W

@@ -22,7 +22,7 @@ from diffrac_cvx.certificates.block_bounds import (
     bracket_blocks,
     prove,
 )
-from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem, join_labels
 from diffrac_cvx.certificates.block_proof import (
     Pairs,
     SchurComplement,
@@ -452,6 +452,39 @@ def test_a_pair_that_may_be_beyond_its_box_is_looked_at(monkeypatch):
     found = scan(at, np.arange(2), 1.0).pairs
     assert list(zip(found.j, found.k, strict=True)) == [(0, 1)]
     assert len(scan(at._replace(t=share + 2.0 * at.box), np.arange(2), 1.0).pairs.j) == 0
+
+
+def test_a_scan_ends_where_more_pairs_are_beyond_their_box_than_are_of_use(monkeypatch):
+    split, u = wide_split()
+    at, labels = eliminate(split, u, 3.0), np.arange(30)
+    found = len(scan(at, labels, 1.0).pairs.j)
+    monkeypatch.setattr(screening, "COLUMNS", 7)
+    assert 10 < len(scan(at, labels, 1.0, most=found).pairs.j) == found
+    for most in (found - 1, 0):
+        with pytest.raises(screening.TooManyError):
+            scan(at, labels, 1.0, most=most)
+
+
+@pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
+@pytest.mark.parametrize("columns", [4, 512])
+def test_coordinates_that_the_elimination_leaves_alone_may_come_first(monkeypatch, single, columns):
+    """K is 0 on some columns: in single precision these are multiplied without it, in an order of their own."""
+    monkeypatch.setattr(screening, "SINGLE_FROM", single)
+    monkeypatch.setattr(screening, "COLUMNS", columns)
+    (split, _), rng = wide_split(12), np.random.default_rng(0)
+    at = eliminate(split, rng.uniform(0.5, 1.5, 50), 1.0)
+    K = np.where(rng.uniform(size=12) < 0.5, 0.0, 0.4 * rng.standard_normal((3, 12)))
+    at = at._replace(K=K, box=1e-9)
+    assert (screening.scaled_columns(at).order is None) == (single > 1)
+    G = split.X.gram(at.gram_weights) + K.T @ K
+    box = at.side * np.outer(split.c, split.c)
+    expected = np.argwhere(np.triu(np.abs(G) > 0.5 * box, 1))
+    found = scan(at, np.arange(12), 0.5, product_radius(np.zeros((1, 12))))
+    assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
+    np.testing.assert_allclose(found.pairs.G, G[found.pairs.j, found.pairs.k], rtol=1e-12)
+    joined = join_labels(np.arange(12), *np.nonzero(np.triu(np.abs(G) >= np.outer(split.c, split.c), 1)))
+    np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
+    assert 5 < len(expected) < 66
 
 
 # Single precision

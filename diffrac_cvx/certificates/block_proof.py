@@ -8,6 +8,7 @@ and C inside the blocks; what this file returns counts all that rounding may cha
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ def with_multiplier(pencil: Pencil, C: Array) -> Pencil:
     """Return the pencil of a block with a multiplier, which has to be in its box, on the right."""
     right = pencil.right.copy()
     right[: len(C), : len(C)] += C
-    return pencil._replace(right=right)
+    return replace(pencil, right=right)
 
 
 def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:

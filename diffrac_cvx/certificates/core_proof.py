@@ -48,13 +48,13 @@ class Core:
         h_j^2 is twice the terms of mean u x_j^2 + t (A_jj + 2 c_j^2), and o_j^2 is max u + t times the square of what
         column j is off by its centring.
         """
-        parts, mean, terms = (self.inside, self.outside), float(np.mean(u)), 0.0
-        for part in parts:
-            terms += float(part.X.terms(part.weighted_squares(u), mean).sum())
-            terms += t * float(part.Y.X.terms(part.diagonal, 1.0).sum() + np.sum(part.c**2))
-        size = float(sum(np.sum(part.diagonal) + np.sum(part.c**2) for part in parts))
-        off = (self.problem.largest_weight(u) + t) * sum_error(self.outside.most_rows + 16) ** 2
-        return 2.0 * terms, off * size
+        problem, mean = self.problem, float(np.mean(u))
+        terms = sum(part.X.terms(part.weighted_squares(u), mean).sum() for part in (self.outside, self.inside))
+        energies = problem.Y.mean_squares()  # the diagonal of A without the ridge
+        penalties = float(np.sum(problem.a**2) + 2.0 * np.sum(problem.c**2))
+        h = 2.0 * (float(terms + t * problem.Y.in_columns().terms(energies, 1.0).sum()) + t * penalties)
+        off = (problem.largest_weight(u) + t) * (float(np.sum(energies)) + penalties)
+        return h, off * sum_error(self.outside.most_rows + 16) ** 2
 
 
 class CoreSums(NamedTuple):
@@ -80,11 +80,12 @@ class Eliminated(NamedTuple):
 def sums_of_core(core: Core, u: Array, t: float) -> CoreSums | None:
     """Return S on the core and between it and the others; None where numbers leave the range."""
     inside, gram_weights = core.inside, core.outside.gram_weights(u, t)
-    P = symmetric(t * (core.C + np.diag(inside.a**2 + inside.c**2)) - inside.rows.X.gram(gram_weights))
+    rows = inside.rows.X.array()
+    weighted = rows * gram_weights[:, None]
+    P = symmetric(t * (core.C + np.diag(inside.a**2 + inside.c**2)) - rows.T @ weighted)
     if not are_finite(P, gram_weights):
         return None
-    rows = inside.rows.X.array()
-    T = core.outside.rows.X.products_with(rows * gram_weights[:, None]).T * len(rows)
+    T = core.outside.rows.X.products_with(weighted).T * len(rows)
     return CoreSums(t, gram_weights, P, T, t * SIDE * np.outer(inside.c, core.outside.c))
 
 

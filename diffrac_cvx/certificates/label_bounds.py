@@ -24,8 +24,8 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     """Bracket (8) from any F, and the multiplier mu of diag Y = 1 if the solver has one; rounding is covered."""
     F = unit_rows(F)
     diagonal, drift = gradient(H.Q, F)
-    candidates = [diagonal + (1.0 - nu) * drift, *given_diagonal(mu)]
-    lower = max(bound_at(H, D, 1.0 - nu) for D in candidates)
+    given = [] if mu is None else [1.0 - len(F) * mu]
+    lower = max(bound_at(H, D, 1.0 - nu) for D in [diagonal + (1.0 - nu) * drift, *given])
     return Bracket(max(lower, 0.0), value_with_penalty(H, F, nu))
 
 
@@ -39,11 +39,11 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     F, Q = with_imbalance(F, alpha), H.Q
     upper = value_with_balance(H, F, alpha)
     diagonal, drift = gradient(Q, F)
-    balanced = 0.0
+    balanced, given = 0.0, [] if mu is None else [1.0 - len(F) * mu]
     if alpha <= NEARLY_BALANCED:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
-        balanced = bound_near_balance(max(bound_at(H, D, -np.inf) for D in [D, *given_diagonal(mu)]), alpha)
+        balanced = bound_near_balance(max(bound_at(H, D, -np.inf) for D in [D, *given]), alpha)
         if alpha == 0.0:
             return Bracket(balanced, upper)
 
@@ -60,7 +60,7 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         found = scipy.optimize.minimize_scalar(
             lambda weight: -max(bound(weight), -1.0), bounds=(guess - width, guess + width), method="bounded"
         )
-        others = [bound_at(H, D, weight, alpha) for D in given_diagonal(mu) for weight in (guess, float(found.x))]
+        others = [bound_at(H, D, weight, alpha) for D in given for weight in (guess, float(found.x))]
         lower = max(lower, -float(found.fun), *others)
     return Bracket(lower, upper)
 
@@ -84,11 +84,6 @@ def min_eigenvalue(D: Array, Q: Array, weight: float) -> float:
         else:
             bad = middle
     return -good
-
-
-def given_diagonal(mu: Array | None) -> list[Array]:
-    """Return the diagonal D of a solver's multiplier mu, if it has one."""
-    return [] if mu is None else [1.0 - len(mu) * mu]
 
 
 def gradient(Q: Array, F: Array) -> tuple[Array, Array]:

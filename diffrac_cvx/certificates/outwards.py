@@ -117,7 +117,7 @@ def blended(
     """Return the dual on a core with the share of a multiplier, and the t, that are best there."""
     more = small.penalised_more(excess)
     rows = small.X.array() * (u / len(u))[:, None] ** 0.5
-    found = blended_by_rows(rows, more.A + np.diag(more.c**2), (1.0 + excess) * C)
+    found = blended_by_rows(rows, more.A + np.diag(more.c**2), C, 1.0 + excess)
     return CoreDual(u, inverse_mean, found.share * C, found.t, excess, cost_of_excess(excess, upper))
 
 

@@ -7,6 +7,8 @@ C and t as they like: what is returned is proved, or nothing is.  `search` choos
 Matrices are in coordinates W in which A + Diag(c)^2 is the identity, up to what `DirectionProblem.rounding` says.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +140,8 @@ def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
     return np.where(problem.zero_rows, 0.0, u), problem.mean_inverse(u)
 
 
-class Pencil(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pencil:
     """Two symmetric matrices, of which M <= t right is to be proved, and how far they may be from those meant.
 
     There may be several M for one right side, (k, D, D), with as many errors.
@@ -149,13 +152,16 @@ class Pencil(NamedTuple):
     off_M: Any  # in the spectral norm, as right_error is
     right_error: float
 
-    def lost(self, t: Any) -> Any:
-        """Return by how much t right - M has to be positive: what it is off, what forming it and factorising it change.
+    @cached_property
+    def roundings(self) -> list[Any]:
+        """What forming the difference changes, by the norms of M and right, and a factorisation, by their traces."""
+        factorised = sum_error(2 * len(self.right) + 8)
+        return [sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorised * trace(S) for S in (self.M, self.right)]
 
-        By the traces of both sides: where it is positive semidefinite, no entry is larger than they are.
-        """
-        sizes = np.abs(t) * trace(self.right) + trace(self.M)
-        return round_up(np.abs(t) * self.right_error + self.off_M + sum_error(2 * len(self.right) + 12) * sizes, 8)
+    def lost(self, t: Any) -> Any:
+        """Return by how much t right - M, as it is computed, has to be positive."""
+        size, (of_M, of_right) = np.abs(t), self.roundings
+        return round_up(size * self.right_error + self.off_M + size * of_right + of_M, 8)
 
 
 def trace(S: Array) -> Any:

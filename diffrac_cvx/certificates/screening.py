@@ -130,7 +130,7 @@ def scan(
             found += len(j)
             if found > most:
                 raise TooManyError
-            parts.append(kept_pairs(at, chosen, (j, k), None if columns.rounding else G[j, k]))
+            parts.append(kept_pairs(at, chosen, (j, k), None if columns.rounding else G[j, k], most < np.inf))
         if proved is not None and radius is not None and not largest + radius.largest + off < 1.0:
             j, k = np.nonzero(~(size + radius.between(*chosen) + off < 1.0))
             give_up = len(j) > size.size // 4 and size.size > COLUMNS and np.isfinite(radius.largest)
@@ -144,27 +144,26 @@ def single_rounding(at: SchurComplement) -> float:
 
     |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
     """
-    problem = at.problem
-    if len(problem.c) < SINGLE_FROM:
+    if at.K.shape[1] < SINGLE_FROM:
         return float("inf")
-    squares = problem.rows.X.squares().row_sums(np.abs(at.gram_weights)) + np.sum(at.K**2, axis=0)
-    size = float(np.max(squares / problem.c**2, initial=0.0))
+    squares = at.problem.rows.X.squares().row_sums(np.abs(at.gram_weights)) + np.sum(at.K**2, axis=0)
+    size = float(np.max(squares / at.problem.c**2, initial=0.0))
     return 1.1 * (len(at.gram_weights) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
 
 
 def kept_pairs(
-    at: SchurComplement, chosen: tuple[Chosen, Chosen], places: tuple[Indices, Indices], scaled: Array | None
+    at: SchurComplement, sets: tuple[Chosen, Chosen], places: tuple[Indices, Indices], scaled: Array | None, alone: bool
 ) -> Pairs:
     """Return the pairs at these places of two sets of coordinates, G in double precision: one by one if few."""
-    c, (first, second) = at.problem.c, (np.arange(at.K.shape[1])[some] for some in chosen)
+    c, (first, second) = at.problem.c, (np.arange(at.K.shape[1])[some] for some in sets)
     j, k = first[places[0]], second[places[1]]
     box = c[j] * c[k]
     pairs = Pairs(np.minimum(j, k), np.maximum(j, k), box, at.side * box)
-    if scaled is not None and are_finite(scaled):
+    if scaled is not None and are_finite(scaled) and not alone:
         return pairs._replace(G=scaled * box)
-    if len(j) * GATHER <= len(first) * len(second):
+    if alone or len(j) * GATHER <= len(first) * len(second):
         return look_again(at, pairs)
-    return pairs._replace(G=block_of(at, *chosen)[places])
+    return pairs._replace(G=block_of(at, *sets)[places])
 
 
 class ScaledProducts(NamedTuple):

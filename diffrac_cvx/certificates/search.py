@@ -204,11 +204,11 @@ def top_ratio(M: Array, C: Array, share: float) -> float:
     return float(lanczos(product, len(M), 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
 
 
-def blended_by_rows(rows: Array, B: Array, C: Array) -> Blend:
-    """Return the least t with rows'rows <= t (B + share C), and its share; rounding is not counted."""
+def blended_by_rows(rows: Array, B: Array, C: Array, scale: float) -> Blend:
+    """Return the least t with rows'rows <= t (B + share scale C), and its share; rounding is not counted."""
 
     def at(blend: float) -> Blend:
-        t, right = np.inf, B + (1.0 - blend) * C
+        t, right = np.inf, B + (1.0 - blend) * scale * C
         with suppress(np.linalg.LinAlgError):
             if are_finite(rows, right):
                 K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)

@@ -1,5 +1,6 @@
 """Lower bounds for (15) at any block diagonal V: every pair of coordinates is looked at, no matrix of all is stored."""
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -7,27 +8,26 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem
+from diffrac_cvx.certificates.block_problem import Indices, block_problem
 from diffrac_cvx.certificates.block_proof import (
+    NO_PAIRS,
     BlockData,
     Pairs,
     SchurComplement,
     eliminate,
-    empty_pairs,
     involved_groups,
     matrices,
-    prove_block,
     single_ratios,
+    with_multiplier,
 )
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket, bracket_rows
 from diffrac_cvx.certificates.outwards import bound_outwards
-from diffrac_cvx.certificates.proof import bound_at, is_positive
-from diffrac_cvx.certificates.screening import NEAR, ScreeningRadius, largest_safe_t, look_again, scan, weights_at
+from diffrac_cvx.certificates.proof import Pencil, bound_at, is_positive, proved_ratio
+from diffrac_cvx.certificates.screening import NEAR, largest_safe_t, look_again, quick_radius, scan
 from diffrac_cvx.certificates.search import blended_ratio, candidate_matrices, candidate_weights
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Sparse, as_sparse, dense, is_sparse
-from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.linear_algebra import EPS, LARGE, eigh, extreme_eigenpairs, symmetric, times, whitener_of_gram
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, problem_by_rows
@@ -76,27 +76,21 @@ class Blocks(BlockData):
     def ratios_at(self, u: Array, inverse_mean: float, C: list[Array]) -> BlockRatios:
         """Return the ratios at weights u of the rows."""
         single = single_ratios(self.problem, u, self.partition.singles)
-        top = self.problem.problem.largest_weight(u)
-        pairs = zip(self.data, C, strict=True)
-        found = [self.block_ratio(i, symmetric(data.moment(u)), C0, top) for i, (data, C0) in enumerate(pairs)]
+        found = [self.block_ratio(i, self.pencil(i, u), inside) for i, inside in enumerate(C)]
         return BlockRatios(u, inverse_mean, single, [t for t, _ in found], [shrunk for _, shrunk in found])
 
-    def block_ratio(self, i: int, M: Array, C: Array, top: float) -> tuple[float, Array]:
-        """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved; and C shrunk, where that makes t smaller.
-
-        The weights of the rows in M are top at most.
-        """
+    def block_ratio(self, i: int, pencil: Pencil, C: Array) -> tuple[float, Array]:
+        """Return t with M <= t (A + C + Diag(c)^2) on a block and F, proved, and C, shrunk where t is smaller then."""
         poll()
-        W, block, s = self.whiteners[i], self.partition.blocks[i], len(C)
+        W, s = self.whiteners[i], len(C)
         size = float(np.max(np.sum(W**2, axis=0), initial=0.0))  # of W'W, so that of what is off in coordinates W
-        off_M = size * self.problem.moment_error(block, M, top)
-        off_right = size * self.problem.right_error(block, self.right[i])
-        inside = symmetric(times(W[:s].T, times(C, W[:s])))
-        found = blended_ratio(symmetric(times(W.T, times(M, W))), inside, off_M, off_right)
-        right, shrunk = self.right[i].copy(), found.share * C
-        right[:s, :s] += shrunk
+        M, inside = symmetric(times(W.T, times(pencil.M, W))), symmetric(times(W[:s].T, times(C, W[:s])))
+        found = blended_ratio(M, inside, size * pencil.off_M, size * pencil.right_error)
+        shrunk = found.share * C
+        pencil = with_multiplier(pencil, shrunk)
+        right = pencil.right
         values = extreme_eigenpairs(right, 1, "SA", 1e-3)[0] if len(right) > LARGE else np.linalg.eigvalsh(right)
-        return prove_block(self, i, M, shrunk, top, found.t, float(values[0])), shrunk
+        return proved_ratio(pencil, found.t, float(values[0])), shrunk
 
 
 def whiten(right: Array) -> Array:
@@ -108,28 +102,6 @@ def whiten(right: Array) -> Array:
     values, vectors = eigh(right)
     keep = values > 8 * len(right) * EPS * values[-1]
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
-
-
-def spread_of(problem: BlockProblem, claim: "BlockCertificate", t: float) -> ScreeningRadius | None:
-    r"""Return the distance to the optimal G that the gap at t leaves; None where it is not known.
-
-    It is not with unpenalised coordinates, nor where a row counts next to nothing, nor where points are linked.
-
-    As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
-    Where q is below its floor, u is not 1/sqrt(q), and what that changes is added.
-    """
-    if problem.F.shape[1] or problem.problem.summed:
-        return None
-    whole = problem.problem
-    weights, zero = weights_at(claim.q, max(claim.value - claim.bound(t), 0.0)), whole.zero_rows
-    if not weights.hold(~zero):
-        return None
-    used = np.where(zero, 0.0, weights.w)
-    fourth = problem.squares.squares().row_sums(used) / len(used)  # mean w x_j^4
-    floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - claim.ratios.u)))
-    lost = 1.0 + sum_error(problem.most_rows + 64)
-    near, scale = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(problem.diagonal)
-    return ScreeningRadius(lost * near, lost * scale, abs(t - 1.0))
 
 
 def least_direction(S: Array) -> tuple[Array, float]:
@@ -160,9 +132,9 @@ class Finding(NamedTuple):
     """What one look at all pairs found."""
 
     lower: float | None  # the bound, where it is proved
-    pairs: Pairs  # in different groups, near their box or beyond it
-    failures: list[Failure]  # where the bound does not hold
-    too_large: list[Indices]  # components too large to be looked at
+    pairs: Pairs = NO_PAIRS  # in different groups, near their box or beyond it
+    failures: Sequence[Failure] = ()  # where the bound does not hold
+    too_large: Sequence[Indices] = ()  # components too large to be looked at
     proved: Labels | None = None  # (m,), components that are proved, where there is a bound
 
     @property
@@ -203,8 +175,9 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
     problem, ratios, t = blocks.problem, claim.ratios, claim.least_t
     at = eliminate(problem, ratios.u, t)
     if at is None:
-        return Finding(None, empty_pairs(), [], [])
-    found = scan(problem, blocks.partition.labels, at, NEAR, spread_of(problem, claim, t))
+        return Finding(None)
+    radius = quick_radius(problem, claim.q, claim.value - claim.bound(t), ratios.u, t)
+    found = scan(at, blocks.partition.labels, NEAR, radius)
     first = attempt(blocks, claim, at, found.pairs, found.proved)
     finding, safe = first, largest_safe_t(problem, t)
     for i in range(tries):
@@ -214,10 +187,7 @@ def prove(blocks: Blocks, claim: BlockCertificate, tries: int) -> Finding:
         at = eliminate(problem, ratios.u, t)
         if at is None:
             break
-        if t <= safe:
-            pairs = look_again(problem, at, found.pairs)
-        else:
-            pairs = scan(problem, blocks.partition.labels, at, 1.0, None).pairs
+        pairs = look_again(at, found.pairs) if t <= safe else scan(at, blocks.partition.labels, 1.0).pairs
         finding = attempt(blocks, claim, at, pairs, None)
     return first._replace(lower=finding.lower, proved=finding.proved)
 
@@ -242,10 +212,10 @@ def attempt(
     ]
     if failures or too_large:
         return Finding(None, pairs, failures, too_large)
-    return Finding(claim.bound(at.t), pairs, [], [], proved)
+    return Finding(claim.bound(at.t), pairs, proved=proved)
 
 
-def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: list[Failure], stretch: float = 1.0) -> float:
+def larger_t(blocks: Blocks, ratios: BlockRatios, t: float, failures: Sequence[Failure], stretch: float = 1.0) -> float:
     """Return a larger t at which the bound may hold, by one step of Newton's method where it fails, 1.1 times as long.
 
     The least eigenvalue of S is a concave function of t: Newton's steps end before its root, so later ones are to be
@@ -264,10 +234,10 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
         return Bracket(0.0, float(point.value))
     split = block_problem(problem)
     U = as_sparse(point.U)
-    partition = split.partition_of(U)
-    if problem.X.in_memory and is_concentrated(U):
+    used = int(np.count_nonzero(np.diff(scipy.sparse.csr_array(U).indptr)))
+    if problem.X.in_memory and U.shape[0] >= WIDE and 2 * used <= U.shape[0]:
         return Bracket(bound_outwards(problem, point, C), float(point.value))
-    blocks = Blocks(split, partition)
+    blocks = Blocks(split, split.partition_of(U))
     ratios = blocks.ratios(point.q, split.restrict_multiplier(blocks.partition, C))
     if C is None:
         ratios = blocks.ratios(point.q, choose_multipliers(blocks, point, ratios.u))
@@ -275,23 +245,14 @@ def bracket_blocks(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
     return Bracket(float(max(lower, 0.0)), float(point.value))
 
 
-def is_concentrated(U: Sparse) -> bool:
-    """Whether a factor has many rows, half of them 0 or more."""
-    used = int(np.sum(np.diff(scipy.sparse.csr_array(U).indptr) > 0))
-    return bool(U.shape[0] >= WIDE and 2 * used <= U.shape[0])
-
-
 def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
     """Return, for each block, the candidate for C with the least ratio."""
-    split, rows = blocks.problem, scipy.sparse.csr_array(point.U)
-    chosen = []
-    top = split.problem.largest_weight(u)
-    for i, (block, data) in enumerate(zip(blocks.partition.blocks, blocks.data, strict=True)):
-        small = split.problem.restrict(split.penalised[block])
-        U = dense(rows[split.penalised[block]])
-        M = symmetric(data.moment(u))
+    split, rows, chosen = blocks.problem, scipy.sparse.csr_array(point.U), []
+    for i, block in enumerate(blocks.partition.blocks):
+        small, U = split.problem.restrict(split.penalised[block]), dense(rows[split.penalised[block]])
+        pencil = blocks.pencil(i, u)
         candidates = [C for C in candidate_matrices(small, U, partial(small.X.moment, u), None) if C is not None]
-        chosen.append(min(candidates, key=lambda C: blocks.block_ratio(i, M, C, top)[0]))
+        chosen.append(min(candidates, key=lambda C: blocks.block_ratio(i, pencil, C)[0]))
     return chosen
 
 

@@ -55,6 +55,12 @@ class Partition:
         return Partition(np.unique(join_labels(self.labels, j, k), return_inverse=True)[1])
 
 
+def groups_of(V: Sparse) -> Partition:
+    """Return the groups of coordinates between which a matrix is zero."""
+    linked = scipy.sparse.coo_array(V)
+    return Partition(np.arange(V.shape[0])).join(linked.row, linked.col)
+
+
 def join_labels(labels: Labels, j: Indices, k: Indices) -> Labels:
     """Return the labels with the groups of these pairs of coordinates joined."""
     size = int(labels.max(initial=-1)) + 1
@@ -197,8 +203,7 @@ class BlockProblem:
     def partition_of(self, U: Sparse) -> Partition:
         """Return the groups of penalised coordinates between which UU' is zero."""
         rows = scipy.sparse.csr_array(U)[self.penalised]
-        linked = scipy.sparse.coo_array(rows @ rows.T)
-        return Partition(np.arange(len(self.penalised))).join(linked.row, linked.col)
+        return groups_of(rows @ rows.T)
 
     def restrict_multiplier(self, partition: Partition, C: Sparse | None) -> list[Array]:
         """Return the entries of a multiplier inside the blocks, clipped to their box; 0 where there is none."""
@@ -218,22 +223,20 @@ class Gram(NamedTuple):
     F: Array
 
 
-def block_problem(problem: DirectionProblem) -> BlockProblem:
-    """Return the problem with its unpenalised coordinates apart."""
-    penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
+def block_problem(problem: DirectionProblem, chosen: Indices | None = None) -> BlockProblem:
+    """Return the problem with its unpenalised coordinates apart; or that on these coordinates alone, none apart."""
+    free = np.flatnonzero(problem.c == 0.0) if chosen is None else np.zeros(0, dtype=np.intp)
+    penalised = np.flatnonzero(problem.c > 0.0) if chosen is None else chosen
     # The offset comes last, so that without other free columns the penalised ones are a view.
     contiguous = len(penalised) == 0 or penalised[-1] == len(penalised) - 1
-    chosen: Indices | slice = slice(len(penalised)) if contiguous else penalised
+    columns: Indices | slice = slice(len(penalised)) if contiguous else penalised
     X, Y = problem.X.in_columns(), problem.Y.in_columns()
     F, FY = X.dense_columns(free), Y.dense_columns(free)
     root = np.vstack([FY / len(FY) ** 0.5, np.diag(problem.a[free])])
     basis = whitener(root, problem.a[free] > 0.0) if len(free) else np.zeros((0, 0))
-    whitened = Whitening(0.0, 0.0)
-    if len(free):
-        whitened = rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2)
-        whitened = with_sums(whitened, problem.summed, FY, basis)
+    whitened = rounding_of_whitening(FY, basis, FY @ basis, problem.a[free] ** 2)
     return BlockProblem(
-        X=X.columns(chosen),
+        X=X.columns(columns),
         F=F @ basis,
         a=problem.a[penalised],
         c=problem.c[penalised],
@@ -241,8 +244,8 @@ def block_problem(problem: DirectionProblem) -> BlockProblem:
         penalised=penalised,
         free=free,
         problem=problem,
-        whitened=whitened,
-        gram=None if problem.gram is None else Gram(Y.columns(chosen), FY @ basis),
+        whitened=with_sums(whitened, problem.summed, FY, basis),
+        gram=None if problem.gram is None else Gram(Y.columns(columns), FY @ basis),
     )
 
 
@@ -256,8 +259,7 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
     penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
     rows = scipy.sparse.csr_array(V)
     inside = rows[penalised][:, penalised]
-    linked = scipy.sparse.coo_array(inside)
-    partition = Partition(np.arange(len(penalised))).join(linked.row, linked.col)
+    partition = groups_of(inside)
     if 2 * partition.largest > len(penalised):
         return None
     rest = dense(rows[free][:, free])

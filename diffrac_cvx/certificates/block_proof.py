@@ -8,15 +8,16 @@ and C inside the blocks; what this file returns counts all that rounding may cha
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, Partition
-from diffrac_cvx.certificates.proof import Pencil, proved_ratio
+from diffrac_cvx.certificates.proof import Pencil
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up, sum_error
-from diffrac_cvx.points.linear_algebra import EPS
+from diffrac_cvx.points.linear_algebra import EPS, symmetric
 
 
 class BlockData:
@@ -27,17 +28,18 @@ class BlockData:
         self.data = [problem.data_of(block) for block in partition.blocks]
         self.right = [problem.right_of(block, data) for block, data in zip(partition.blocks, self.data, strict=True)]
 
+    def pencil(self, i: int, u: Array) -> Pencil:
+        """Return the moment of a block with F at weights u of the rows, and A + Diag(c)^2."""
+        block, M = self.partition.blocks[i], symmetric(self.data[i].moment(u))
+        off_M = self.problem.moment_error(block, M, self.problem.problem.largest_weight(u))
+        return Pencil(M, self.right[i], off_M, self.problem.right_error(block, self.right[i]))
 
-def prove_block(blocks: BlockData, i: int, M: Array, C: Array, top: float, t: float, least: float) -> float:
-    """Return a t, a little above the one given, with M <= t (A + C + Diag(c)^2) on a block and F; infinity if none is.
 
-    M is the moment of the block's data at weights of the rows whose `largest_weight` is top.
-    """
-    problem, block, s = blocks.problem, blocks.partition.blocks[i], len(C)
-    off_M = problem.moment_error(block, M, top)
-    right, right_error = blocks.right[i].copy(), problem.right_error(block, blocks.right[i])
-    right[:s, :s] += C
-    return proved_ratio(Pencil(M, right, off_M, right_error), t, least)
+def with_multiplier(pencil: Pencil, C: Array) -> Pencil:
+    """Return the pencil of a block with a multiplier, which has to be in its box, on the right."""
+    right = pencil.right.copy()
+    right[: len(C), : len(C)] += C
+    return replace(pencil, right=right)
 
 
 def single_ratios(problem: BlockProblem, u: Array, singles: Indices) -> Array:
@@ -93,15 +95,13 @@ class Pairs(NamedTuple):
         return self.take(np.flatnonzero(~(np.abs(self.G) <= self.side)))
 
 
-def empty_pairs() -> Pairs:
-    """Return no pairs."""
-    none = np.zeros(0, dtype=np.intp)
-    return Pairs(none, none, np.zeros(0), np.zeros(0))
+NO_PAIRS = Pairs(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
 class SchurComplement(NamedTuple):
     """Schur complement of F at t, the t of the bound, and what rounding may change."""
 
+    problem: BlockProblem
     t: float
     gram_weights: Array  # of the rows, (u - t)/n where A is of the rows of X
     K: Array  # (f, m), S_jF S_FF^-1 S_Fk = K_j'K_k
@@ -120,15 +120,14 @@ def eliminate(problem: BlockProblem, u: Array, t: float) -> SchurComplement | No
     if not np.isfinite(t):
         return None
     n, gram_weights, f = len(u), problem.gram_weights(u, t), problem.F.shape[1]
-    if f == 0:
-        return with_rounding(problem, u, SchurComplement(t, gram_weights, np.zeros((0, len(problem.c)))), 1.0)
     values, vectors = np.linalg.eigh(t * np.eye(f) - problem.F.T @ (u[:, None] * problem.F) / n)
     top = problem.problem.largest_weight(u)
     off = t * problem.whitened.right_error + 4 * (t * top) ** 0.5 * problem.whitened.data_error
-    if values[0] <= 64 * f * sum_error(n + 32) * t + 4 * off:
+    least = float(values.min(initial=np.inf))
+    if least <= 64 * f * sum_error(n + 32) * t + 4 * off:
         return None
     K = (vectors / np.sqrt(values)).T @ cross_products(problem, gram_weights)
-    return with_rounding(problem, u, SchurComplement(t, gram_weights, K), 1.0 + 32 * f * t / float(values[0]))
+    return with_rounding(SchurComplement(problem, t, gram_weights, K), u, 1.0 + 32 * f * t / least)
 
 
 def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:
@@ -137,9 +136,9 @@ def cross_products(problem: BlockProblem, gram_weights: Array) -> Array:
     return np.asarray(rows.X.products_with(gram_weights[:, None] * rows.F).T * len(rows.F))
 
 
-def with_rounding(problem: BlockProblem, u: Array, at: SchurComplement, condition: float) -> SchurComplement:
+def with_rounding(at: SchurComplement, u: Array, condition: float) -> SchurComplement:
     """Return an elimination with what rounding may change of the pairs, by the sums of the absolute values."""
-    n, top = len(at.gram_weights), problem.problem.largest_weight(u)
+    problem, n, top = at.problem, len(at.gram_weights), at.problem.problem.largest_weight(u)
     sizes, rows = np.abs(at.gram_weights), problem.rows.X
     size = rows.terms(rows.squares().row_sums(sizes), float(sizes.sum())) + condition * np.sum(at.K**2, axis=0)
     # Times what F is off, S on it changes by at most 2 (t top)^1/2, beside it by (max(t, top) |w| x_j^2)^1/2.
@@ -170,10 +169,10 @@ def matrices(
     problem, partition = blocks.problem, blocks.partition
     joined = partition.join(pairs.j, pairs.k)
     excess, position = pairs.excess, np.zeros(len(problem.c), dtype=np.intp)
-    M = problem.weighted_squares(u)
-    diagonal = at.t * problem.diagonal - M - np.sum(at.K**2, axis=0)
+    M, taken = problem.weighted_squares(u), np.sum(at.K**2, axis=0)
+    diagonal = at.t * problem.diagonal - M - taken
     sums = problem.rows.X.terms(at.t * problem.diagonal + M, at.t + float(np.mean(u)))
-    mass = 4.0 * at.roundings * (sums + at.condition * np.sum(at.K**2, axis=0))
+    mass = 4.0 * at.roundings * (sums + at.condition * taken)
     number = {int(partition.labels[block[0]]): i for i, block in enumerate(partition.blocks)}
     for group in involved_groups(joined, pairs):
         position[group] = np.arange(len(group))
@@ -196,8 +195,6 @@ def involved_groups(joined: Partition, pairs: Pairs) -> list[Indices]:
 
 def block_matrix(blocks: BlockData, u: Array, C: Array, at: SchurComplement, i: int) -> Array:
     """Return S = t (A + C + Diag(c)^2) - M - K'K on a block."""
-    block, data = blocks.partition.blocks[i], blocks.data[i]
-    s = len(block)
-    M = data.columns(slice(s)).moment(u)
-    K = at.K[:, block]
+    s, K = len(C), at.K[:, blocks.partition.blocks[i]]
+    M = blocks.data[i].columns(slice(s)).moment(u)
     return np.asarray(at.t * (blocks.right[i][:s, :s] + C) - M - K.T @ K)

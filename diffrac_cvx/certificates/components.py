@@ -9,7 +9,6 @@ from diffrac_cvx.certificates.screening import label_components, weights_at
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import in_unit_interval
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import COPIES, direction_problem
@@ -75,7 +74,10 @@ def find_components(
         If X is a dask array that does not fit in memory.
     """
     nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=True)
-    points = points._replace(X=in_memory(points.X))
+    if points.X.in_passes:  # all rows are needed at once
+        n, d = points.X.shape
+        require_memory(8.0 * COPIES * n * d, f"the components of {n} points and {d} features", "take fewer of either")
+        points = points._replace(X=points.X.in_columns())
     rtol = None if rtol is None else in_unit_interval(rtol, "rtol")
     problem = direction_problem(points.X, nu, penalty)
     U = problem.from_result(dense(V) if is_sparse(V) else V)
@@ -88,12 +90,3 @@ def find_components(
         gap = point.value - (V.lower if isinstance(V, Result) else bracket_any(problem, point).lower)
     labels[np.flatnonzero(problem.c)] = label_components(problem, weights_at(point.q, gap), rtol)
     return labels
-
-
-def in_memory(X: Points) -> Points:
-    """Return data without the chunks of a dask array, ResourceError if they do not fit: all rows are needed at once."""
-    if not X.in_passes:
-        return X
-    n, d = X.shape
-    require_memory(8.0 * COPIES * n * d, f"the components of {n} points and {d} features", "take fewer of either")
-    return X.in_columns()

@@ -80,11 +80,8 @@ class Judged:
     def product(self, G: Factor, y: Array) -> Array:
         """Return X V X'y for V = GG', the offset's row last where it has one."""
         d = self.X.shape[1]
-        weights = np.asarray(G[:d].T @ (self.X.products_with(y) * len(y)))
-        if G.shape[0] == d:
-            return np.asarray(self.X @ np.asarray(G[:d] @ weights))
-        offset = dense(G[d:]).ravel()
-        weights = weights + offset * y.sum()
+        offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
+        weights = np.asarray(G[:d].T @ (self.X.products_with(y) * len(y))) + offset * y.sum()
         return np.asarray(self.X @ np.asarray(G[:d] @ weights) + float(offset @ weights))
 
     def cost(self, y: Array) -> float:

@@ -8,18 +8,17 @@ is diagonally dominant; where some rows are not, they are factorised, with the S
 their dominance.  No matrix of the size of all coordinates is made.  `outwards` chooses C, in plain floating point.
 """
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Gram, Indices
+from diffrac_cvx.certificates.block_problem import Indices, block_problem
 from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement
 from diffrac_cvx.certificates.proof import succeeds
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, sum_error
+from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, symmetric
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.points.ranges import are_finite
@@ -31,46 +30,17 @@ SIDE = 1.0 - 8.0 * UNIT  # of a box, so that rounding leaves C inside it
 class Core:
     """The coordinates from which a bound starts, C on them, and the coordinates outside.
 
-    Those chosen, increasing, hold every coordinate without an l1 weight; X is an array or sparse columns.  C, (w, w)
-    and 0 on its diagonal, is clipped to its box here.  The ridge, the l1 part and C are made larger by the part
-    `excess`: bounds are of that problem.
+    Those chosen, increasing, hold every coordinate without an l1 weight.  C, (w, w) and 0 on its diagonal, is clipped
+    to its box here.  The ridge, the l1 part and C are made larger by the part `excess`: bounds are of that problem.
     """
 
     def __init__(self, problem: DirectionProblem, chosen: Indices, C: Array, excess: float = 0.0) -> None:
-        size = len(problem.c)
-        problem, C = problem.penalised_more(excess), (1.0 + excess) * C
-        self.problem, self.chosen = problem, chosen
-        self.rest = np.setdiff1d(np.arange(size), chosen)
-        X, Y = problem.X.in_columns(), problem.Y.in_columns()
-        self.data, self.gram = X.dense_columns(chosen), Y.dense_columns(chosen)
-        self.a, self.c = problem.a[chosen], problem.c[chosen]
-        box = np.outer(self.c, self.c) * SIDE
+        problem = problem.penalised_more(excess)
+        self.problem, self.chosen, self.rest = problem, chosen, np.setdiff1d(np.arange(len(problem.c)), chosen)
+        self.inside, self.outside = block_problem(problem, chosen), block_problem(problem, self.rest)
+        box = np.outer(self.inside.c, self.inside.c) * SIDE
         np.fill_diagonal(box, 0.0)
-        self.C = np.clip(symmetric(C), -box, box)
-        none, no_columns = np.zeros((0, 0)), np.zeros((len(X), 0))
-        self.outside = BlockProblem(
-            X=X.columns(self.rest),
-            F=no_columns,
-            a=problem.a[self.rest],
-            c=problem.c[self.rest],
-            basis=none,
-            penalised=self.rest,
-            free=np.zeros(0, dtype=np.intp),
-            problem=problem,
-            whitened=Whitening(0.0, 0.0),
-            gram=None if problem.gram is None else Gram(Y.columns(self.rest), np.zeros((len(Y), 0))),
-        )
-
-    @cached_property
-    def rows(self) -> Array:
-        """The core's columns of what `gram_weights` weigh."""
-        return self.data if self.outside.gram is None else np.vstack([self.data, self.gram])
-
-    def matrix(self, u: Array, t: float) -> Array:
-        """Return S on the core."""
-        P = self.rows.T @ (self.rows * -self.outside.gram_weights(u, t)[:, None]) + t * self.C
-        P[np.diag_indices(len(P))] += t * (self.a**2 + self.c**2)
-        return symmetric(P)
+        self.C = np.clip(symmetric((1.0 + excess) * C), -box, box)
 
     def masses(self, u: Array, t: float) -> tuple[float, float]:
         """Return h'h and o'o: S is computed up to sum_error(k) h h' + h o' + o h' + o o', entry by entry.
@@ -78,18 +48,13 @@ class Core:
         h_j^2 is twice the terms of mean u x_j^2 + t (A_jj + 2 c_j^2), and o_j^2 is max u + t times the square of what
         column j is off by its centring.
         """
-        X, Y, mean = self.problem.X.in_columns(), self.problem.Y.in_columns(), float(np.mean(u))
-        terms = self.outside.X.terms(self.outside.weighted_squares(u), mean).sum()
-        terms += X.terms(u @ np.square(self.data) / len(u), mean, self.chosen).sum()
-        penalties = float(np.sum(self.problem.a**2) + 2.0 * np.sum(self.problem.c**2))
-        h = 2.0 * (float(terms + t * Y.terms(self.energies, 1.0).sum()) + t * penalties)
-        size, top = float(np.sum(self.energies)) + penalties, self.problem.largest_weight(u)
-        return h, (top + t) * size * sum_error(max(len(X), len(Y)) + self.problem.summed + 16) ** 2
-
-    @cached_property
-    def energies(self) -> Array:
-        """The diagonal of A without the ridge, shape (D,)."""
-        return self.problem.Y.mean_squares()
+        problem, mean = self.problem, float(np.mean(u))
+        terms = sum(part.X.terms(part.weighted_squares(u), mean).sum() for part in (self.outside, self.inside))
+        energies = problem.Y.mean_squares()  # the diagonal of A without the ridge
+        penalties = float(np.sum(problem.a**2) + 2.0 * np.sum(problem.c**2))
+        h = 2.0 * (float(terms + t * problem.Y.in_columns().terms(energies, 1.0).sum()) + t * penalties)
+        off = (problem.largest_weight(u) + t) * (float(np.sum(energies)) + penalties)
+        return h, off * sum_error(self.outside.most_rows + 16) ** 2
 
 
 class CoreSums(NamedTuple):
@@ -114,12 +79,14 @@ class Eliminated(NamedTuple):
 
 def sums_of_core(core: Core, u: Array, t: float) -> CoreSums | None:
     """Return S on the core and between it and the others; None where numbers leave the range."""
-    gram_weights = core.outside.gram_weights(u, t)
-    P = core.matrix(u, t)
+    inside, gram_weights = core.inside, core.outside.gram_weights(u, t)
+    rows = inside.rows.X.array()
+    weighted = rows * gram_weights[:, None]
+    P = symmetric(t * (core.C + np.diag(inside.a**2 + inside.c**2)) - rows.T @ weighted)
     if not are_finite(P, gram_weights):
         return None
-    T = core.outside.rows.X.products_with(core.rows * gram_weights[:, None]).T * len(core.rows)
-    return CoreSums(t, gram_weights, P, T, t * SIDE * np.outer(core.c, core.outside.c))
+    T = core.outside.rows.X.products_with(weighted).T * len(rows)
+    return CoreSums(t, gram_weights, P, T, t * SIDE * np.outer(inside.c, core.outside.c))
 
 
 def eliminate_core(core: Core, u: Array, sums: CoreSums, tC: Array) -> Eliminated | None:
@@ -147,42 +114,27 @@ def eliminate_core(core: Core, u: Array, sums: CoreSums, tC: Array) -> Eliminate
         return None
     diagonal = t * core.outside.diagonal - core.outside.weighted_squares(u) - energies
     slack = round_up(off + residual**2 / left)
-    return Eliminated(SchurComplement(t, gram_weights, K), L, (T + E) / t, diagonal, slack)
+    return Eliminated(SchurComplement(core.outside, t, gram_weights, K), L, (T + E) / t, diagonal, slack)
 
 
-class SparseMatrix(NamedTuple):
-    """Diag(diagonal) - E, for a sparse symmetric E without a diagonal, and the sums of its rows' absolute values."""
-
-    diagonal: Array
-    E: scipy.sparse.csr_array
-    rows: Array
-
-    @property
-    def is_dominant(self) -> bool:
-        """Whether it is proved to be positive definite by diagonal dominance."""
-        return bool(np.all(self.diagonal > self.rows))
-
-    def is_positive(self, weak: Mask) -> bool:
-        """Whether it is proved to be positive definite, by a factorisation of the weak rows.
-
-        The others, which have to be dominant, are eliminated: what is left of their diagonal bounds them from below.
-        """
-        m, E = len(self.diagonal), self.E
-        strong, chosen = np.flatnonzero(~weak), np.flatnonzero(weak)
-        left = self.diagonal[strong] - round_up(1.0, m) * np.asarray(abs(E[strong][:, strong]).sum(axis=1)).ravel()
-        if not np.all(left > 0.0):
-            return False
-        between = E[chosen][:, strong]
-        S = np.diag(self.diagonal[chosen]) - E[chosen][:, chosen].toarray()
-        S -= (between @ scipy.sparse.diags_array(1.0 / left) @ between.T).toarray()
-        S = symmetric(S)
-        mass = float(np.abs(np.diag(S)).sum() + np.sum(self.diagonal[chosen]))
-        return succeeds(S - round_up(sum_error(2 * len(chosen) + m + 16) * mass) * np.eye(len(S)))
-
-
-def less_excess(diagonal: Array, pairs: Pairs) -> SparseMatrix:
-    """Return Diag(diagonal) less the excess of pairs beyond their box."""
-    m, excess = len(diagonal), pairs.excess
+def excess_matrix(pairs: Pairs, size: int) -> scipy.sparse.csr_array:
+    """Return the excess of pairs beyond their box as a symmetric matrix of this size."""
     places = (np.concatenate([pairs.j, pairs.k]), np.concatenate([pairs.k, pairs.j]))
-    E = scipy.sparse.csr_array((np.tile(excess, 2), places), shape=(m, m))
-    return SparseMatrix(diagonal, E, round_up(1.0, m) * np.asarray(abs(E).sum(axis=1)).ravel())
+    return scipy.sparse.csr_array((np.tile(pairs.excess, 2), places), shape=(size, size))
+
+
+def is_positive_less(diagonal: Array, E: scipy.sparse.csr_array, weak: Mask) -> bool:
+    """Whether Diag(diagonal) - E is proved to be positive definite, by a factorisation of the weak rows, if any.
+
+    E is symmetric, without a diagonal.  The other rows, which have to be dominant, are eliminated: what is left of
+    their diagonal bounds them from below.
+    """
+    m, strong, chosen = len(diagonal), np.flatnonzero(~weak), np.flatnonzero(weak)
+    left = diagonal[strong] - round_up(1.0, m) * np.asarray(abs(E[strong][:, strong]).sum(axis=1)).ravel()
+    if not np.all(left > 0.0):
+        return False
+    between = E[chosen][:, strong]
+    S = np.diag(diagonal[chosen]) - E[chosen][:, chosen].toarray()
+    S = symmetric(S - (between @ scipy.sparse.diags_array(1.0 / left) @ between.T).toarray())
+    mass = float(np.abs(np.diag(S)).sum() + np.sum(diagonal[chosen]))
+    return succeeds(S - round_up(sum_error(2 * len(chosen) + m + 16) * mass) * np.eye(len(S)))

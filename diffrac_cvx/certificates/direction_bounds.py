@@ -3,16 +3,17 @@
 Of many rows one pass makes sums that do not grow with their number, and they prove both sides.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from diffrac_cvx.certificates.proof import (
     OF_MEANS,
-    Moment,
+    Inexact,
     bound_at,
     bound_normalized,
     clip_to_box,
@@ -56,29 +57,45 @@ def bracket(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) 
     eigenvalue of (M, A + C).  Then 2 sqrt(q) <= u q + 1/u gives  optimum >= 1 - t mean(1/u), and so it does where the
     points have weights, with these in M and in the mean.
     """
+    C = multiplier_of(problem, dual)
+    given = [] if dual is None or dual.u is None else [Tried(*skip_zero_rows(problem, dual.u), [C])]
+    read = (
+        Tried(u, inverse_mean, candidate_matrices(problem, dense(point.U), partial(problem.X.moment, u), C))
+        for u, inverse_mean in candidate_weights(problem, point.q)
+    )
+    return Bracket(best_bound(problem, chain(given, read)), float(point.value))
+
+
+class Tried(NamedTuple):
+    """Weights u of the rows, 0 for zero rows, mean(1/u), and multipliers C to be tried with them."""
+
+    u: Array
+    inverse_mean: float
+    multipliers: Iterable[Array | None]
+
+
+def best_bound(problem: DirectionProblem, all_tried: Iterable[Tried]) -> float:
+    """Return the best lower bound of those tried, 0 at least; of those proved in time where the time ends."""
     lower = 0.0
-    with suppress(LeaveError):  # the bounds that were proved until then hold; who asked will leave at the next look
-        for found in lower_bounds(problem, point, dual):
-            lower = max(lower, found)
-    return Bracket(float(lower), float(point.value))
+    with suppress(LeaveError):  # whoever asked will leave at the next look at the clock
+        for u, inverse_mean, multipliers in all_tried:
+            moment = moment_at(problem, u)
+            for C in multipliers:
+                lower = max(lower, bound_at(least_ratio(problem, moment, C), inverse_mean))
+    return float(lower)
 
 
-def lower_bounds(problem: DirectionProblem, point: Scaled, dual: Dual | None) -> Iterator[float]:
-    """Yield the lower bounds that weights and multipliers read off a point prove, those of the dual first."""
-    C_given = None if dual is None or dual.C is None else clip_to_box(problem, dense(dual.C))
-    if dual is not None and dual.u is not None:
-        yield lower_bound(problem, *skip_zero_rows(problem, dual.u), C_given)
-    for u, inverse_mean in candidate_weights(problem, point.q):
-        for C in candidate_matrices(problem, dense(point.U), partial(problem.X.moment, u), C_given):
-            yield lower_bound(problem, u, inverse_mean, C)
+def multiplier_of(problem: DirectionProblem, dual: Dual | None) -> Array | None:
+    """Return a solver's multiplier, clipped to its box, if there is one."""
+    return None if dual is None or dual.C is None else clip_to_box(problem, dense(dual.C))
 
 
 def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
     """Return the lower bound of a solver's weights and its multiplier moved closer to feasible; 0 without them."""
-    if dual.u is None or dual.C is None:
+    C = multiplier_of(problem, dual)
+    if dual.u is None or C is None:
         return 0.0
     u, inverse_mean = skip_zero_rows(problem, dual.u)
-    C = clip_to_box(problem, dense(dual.C))
     return lower_bound(problem, u, inverse_mean, closer_to_feasible(problem, problem.X.moment(u), C))
 
 
@@ -87,15 +104,15 @@ def lower_bound(problem: DirectionProblem, u: Array, inverse_mean: float, C: Arr
     return bound_at(least_ratio(problem, moment_at(problem, u), C), inverse_mean)
 
 
-def least_ratio(problem: DirectionProblem, moment: Moment, C: Array | None) -> float:
+def least_ratio(problem: DirectionProblem, moment: Inexact, C: Array | None) -> float:
     """Return t with M <= t (A + C + Diag(c)^2), proved; C blended with 0 until the right side is positive definite."""
-    if moment.M.size == 0:
+    if moment.matrix.size == 0:
         return 0.0
     if C is None:
-        return prove(problem, moment, None, 0.0, top_eigenvalue(moment.M), 1.0)
+        return prove(problem, moment, None, 0.0, top_eigenvalue(moment.matrix), 1.0)
     multiplier = multiplier_in_box(problem, C)
     off = round_up(problem.rounding.right_error + multiplier.error)
-    found = blended_ratio(moment.M, multiplier.C, moment.error, off)
+    found = blended_ratio(moment.matrix, multiplier.matrix, moment.error, off)
     return prove(problem, moment, multiplier, found.share, found.t, found.least)
 
 
@@ -110,7 +127,8 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
     U = U / size**0.5
     l1 = problem.cost(U) - 1.0
     upper, lower = value_normalized(problem, U, l1), -1.0 - 4 * UNIT
-    given = [] if dual is None or dual.C is None else [clip_to_box(problem, dense(dual.C))]
+    C_given = multiplier_of(problem, dual)
+    given = [] if C_given is None else [C_given]
     for u, inverse_mean in candidate_weights(problem, problem.X.energies(U)):
         half = problem.X.moment(u) / 2
         theta = problem.gain(U) / 2 - l1
@@ -157,7 +175,7 @@ def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None, gu
 
 def bracket_rows(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (15) from a factor, one pass over many rows, and the multipliers of a result."""
-    C = None if dual is None or dual.C is None or is_sparse(dual.C) else clip_to_box(problem, dual.C)
+    C = None if dual is None or is_sparse(dual.C) else multiplier_of(problem, dual)
     found = certify_in_one_pass(problem, U, C, guess=True)
     lower = found.bounds.lower
     if dual is not None and dual.u is not None:

@@ -7,6 +7,7 @@ from diffrac_cvx.certificates.label_proof import (
     Projection,
     bound_near_balance,
     bound_of_labels,
+    is_above,
     value_with_balance,
     value_with_penalty,
 )
@@ -30,8 +31,8 @@ def bracket_nu(H: Projection, F: Array, nu: float, mu: Array | None = None) -> B
     diagonal, drift = gradient(H.Q, F)
     D = diagonal + (1.0 - nu) * drift
     D = D if H.groups is None else H.groups.sizes(D) / sizes
-    candidates = [D] if mu is None else [D, 1.0 - len(F) * mu / sizes]
-    lower = max(bound_of_labels(H, D, 1.0 - nu) for D in candidates)
+    given = [] if mu is None else [1.0 - len(F) * mu / sizes]
+    lower = max(bound_at(H, D, 1.0 - nu) for D in [D, *given])
     return Bracket(max(lower, 0.0), value_with_penalty(H, F, nu))
 
 
@@ -45,18 +46,16 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
     F, Q = with_imbalance(F, alpha), H.Q
     upper = value_with_balance(H, F, alpha)
     diagonal, drift = gradient(Q, F)
-    balanced = 0.0
+    balanced, given = 0.0, [] if mu is None else [1.0 - len(F) * mu]
     if alpha <= NEARLY_BALANCED:
         # Y1 = 0 has a multiplier for every row; stationarity leaves one vector w, (D_i f_i - (QQ'F)_i) = w, to fit.
         D = diagonal + F @ np.linalg.lstsq(len(F) * np.eye(F.shape[1]) - F.T @ F, F.T @ diagonal)[0]
-        candidates = [D] if mu is None else [D, 1.0 - len(D) * mu]
-        balanced = bound_near_balance(max(bound_of_labels(H, D, -np.inf) for D in candidates), alpha)
+        balanced = bound_near_balance(max(bound_at(H, D, -np.inf) for D in [D, *given]), alpha)
         if alpha == 0.0:
             return Bracket(balanced, upper)
 
-    def bound(weight: float, mu: Array | None = None) -> float:
-        D = diagonal + weight * drift if mu is None else 1.0 - len(diagonal) * mu
-        return bound_of_labels(H, D, weight, alpha)
+    def bound(weight: float) -> float:
+        return bound_at(H, diagonal + weight * drift, weight, alpha)
 
     fixed = diagonal[:, None] * F - Q @ (Q.T @ F)
     moving = drift[:, None] * F - F.mean(axis=0)
@@ -68,10 +67,31 @@ def bracket_alpha(H: Projection, F: Array, alpha: float, mu: Array | None = None
         found = scipy.optimize.minimize_scalar(
             lambda weight: -max(bound(weight), -1.0), bounds=(guess - width, guess + width), method="bounded"
         )
-        lower = max(lower, -float(found.fun))
-        if mu is not None:
-            lower = max(lower, bound(guess, mu), bound(float(found.x), mu))
+        others = [bound_at(H, D, weight, alpha) for D in given for weight in (guess, float(found.x))]
+        lower = max(lower, -float(found.fun), *others)
     return Bracket(lower, upper)
+
+
+def bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
+    """Return `bound_of_labels` at about the largest number that is proved to be below the eigenvalues, and below 0."""
+    Q, ones, sizes = H.sums
+    return bound_of_labels(H, D, weight, min_eigenvalue(D, Q, weight, ones, sizes), alpha)
+
+
+def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
+    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), as `is_above` has them."""
+    holds, bad, good = is_above(D, Q, weight, ones, sizes), 0.0, 1e-13
+    while not holds(-good):
+        bad, good = good, 4.0 * good
+        if good > 1e6:
+            return -np.inf
+    while good > 1.01 * bad and good > 1e-13:
+        middle = (bad * good) ** 0.5
+        if holds(-middle):
+            good = middle
+        else:
+            bad = middle
+    return -good
 
 
 def gradient(Q: Array, F: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ Where points are linked, Y = SZS' with the signs S of the points in groups: D is
 eigenvalue is that on the range of S, of S'(Diag(D) - H_a - w 11'/n)S in the metric S'S, which is diagonal.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -60,11 +61,15 @@ def value_with_balance(H: Projection, F: Array, alpha: float) -> float:
     return min(max(objective(H.Q, F), 0.0) + of_values(H, F) + cost_of_balance(F, alpha), 1.0)
 
 
-def bound_of_labels(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> float:
-    """Return a lower bound of (8) at weight = 1 - nu, or of (7) at any weight; of Y1 = 0 at weight -infinity."""
-    linear = (weight - 1.0) * alpha if alpha else 0.0
+def bound_of_labels(H: Projection, D: Array, weight: float, lowest: float, alpha: float = 0.0) -> float:
+    """Return a lower bound of (8) at weight = 1 - nu, or of (7) at any weight; of Y1 = 0 at weight -infinity.
+
+    The eigenvalue is taken to be `lowest`, below 0; where that is not proved to be a bound, nothing is.
+    """
     Q, ones, sizes = H.sums
-    lowest = min_eigenvalue(D, Q, weight, ones, sizes)
+    if not is_above(D, Q, weight, ones, sizes)(lowest):
+        return -np.inf
+    linear = (weight - 1.0) * alpha if alpha else 0.0
     mean = lower_bound_of_mean(1.0 - D if H.groups is None else (1.0 - D) * sizes * (len(D) / len(H.Q)))
     return mean + linear - 4 * UNIT * abs(linear) + lowest - H.off
 
@@ -106,15 +111,17 @@ def objective(Q: Array, F: Array) -> float:
     return float(max(np.sum(centred**2) - np.sum(inside**2), 0.0)) / len(F)
 
 
-def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
-    """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)).
+def is_above(
+    D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None
+) -> Callable[[float], bool]:
+    """Return what says whether Diag(D) - QQ' - weight 11'/n is proved to have no eigenvalue below a number; O(n r^2).
 
     Of linked points Q and 1 are given as sums over their groups, and the sizes m of these are the metric: what is
     bounded is then the least t at which Diag(m (D - t)) - QQ' - weight 11'/n is not positive.
 
     weight = -inf restricts to the complement of 1.  The bordered matrix [[S^-1, G'], [G, Diag(D) - t]], G = [Q, 1],
-    has a known number of negative eigenvalues when the Schur complement has none: each trial t costs O(n r^2).  An
-    eigenvalue that rounding could have made positive counts as negative.
+    has a known number of negative eigenvalues when the Schur complement has none.  An eigenvalue that rounding could
+    have made positive counts as negative.
     """
     size = 1.0 if np.isinf(weight) else abs(weight)
     ones, sizes = (np.ones(len(D)) if given is None else given for given in (ones, sizes))
@@ -123,24 +130,13 @@ def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None,
     middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
     expected, squares = int(weight < 0.0), row_products(G, G)
 
-    def is_above(t: float) -> bool:
+    def holds(t: float) -> bool:
         shifted = sizes * (D - t)
-        if np.any(shifted == 0.0):
+        if not np.isfinite(t) or np.any(shifted == 0.0):
             return False
         values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
         mass = len(middle) + float(np.sum(squares / np.abs(shifted)))
         off = sum_error(len(D) + 64 * len(middle)) * mass
         return int(np.sum(shifted < 0) + np.sum(values < off)) <= expected
 
-    bad, good = 0.0, 1e-13
-    while not is_above(-good):
-        bad, good = good, 4.0 * good
-        if good > 1e6:
-            return -np.inf
-    while good > 1.01 * bad and good > 1e-13:
-        middle_t = (bad * good) ** 0.5
-        if is_above(-middle_t):
-            good = middle_t
-        else:
-            bad = middle_t
-    return -good
+    return holds

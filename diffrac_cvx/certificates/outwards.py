@@ -21,28 +21,20 @@ from diffrac_cvx.certificates.core_proof import (
     Core,
     CoreSums,
     Eliminated,
-    SparseMatrix,
     eliminate_core,
-    less_excess,
+    excess_matrix,
+    is_positive_less,
     sums_of_core,
 )
 from diffrac_cvx.certificates.direction_bounds import lower_bound
-from diffrac_cvx.certificates.lassos import lassos
 from diffrac_cvx.certificates.proof import bound_at, clip_to_box, cost_of_excess
-from diffrac_cvx.certificates.screening import excess_pairs
-from diffrac_cvx.certificates.search import (
-    Blend,
-    candidate_weights,
-    closer_to_feasible,
-    fit_from,
-    least_over_blends,
-    top_eigenvalue,
-)
+from diffrac_cvx.certificates.screening import TooManyError, scan
+from diffrac_cvx.certificates.search import blended_by_rows, candidate_weights, closer_to_feasible, fit_from
+from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import Sparse, dense
-from diffrac_cvx.points.linear_algebra import cholesky, lanczos, times
-from diffrac_cvx.points.ranges import are_finite
+from diffrac_cvx.points.linear_algebra import lanczos, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, without_l1
 
 EXCESS, LARGEST_GAP = 7.0, 0.03  # penalties are made larger by a multiple of the gap on the core, where it is small
@@ -57,6 +49,13 @@ MOST_LACKING = 20  # coordinates that alone make the bound fail, beyond which no
 DENSE, ROUGHLY = 200, 1e-2  # rows of S up to which all eigenvectors are found, and accuracy of eigenvalues beyond
 VIOLATED = 12  # directions that are named where the bound fails
 LIGHT = 1e-3  # weight of a coordinate in violated directions, to the largest, below which it is not named
+ROUNDS = 6  # of lassos: of coordinate descent on some entries, and of a look for those that are missing
+ADDED = 16  # entries for each lasso in a round, those that are furthest beyond their box
+SWEEPS = 10  # of coordinate descent in a round
+SETTLED = 1e-3  # change of a sweep, to the largest entry, below which it ends
+MISSING = 1e-2  # by how much, to the side of its box, an entry has to be beyond it
+ENTRIES = 2**22  # of the blocks of the matrix that are held at once
+SIMILAR = 256  # lassos, ordered by how many entries they have, whose blocks are of one size
 
 
 class Look(NamedTuple):
@@ -118,25 +117,8 @@ def blended(
     """Return the dual on a core with the share of a multiplier, and the t, that are best there."""
     more = small.penalised_more(excess)
     rows = small.X.array() * (u / len(u))[:, None] ** 0.5
-    B = more.A + np.diag(more.c**2)
-
-    def at(blend: float) -> tuple[Blend, float]:
-        t = ratio_by_rows(rows, B + (1.0 - blend) * (1.0 + excess) * C)
-        return Blend(t, 1.0 - blend, 0.0), t
-
-    found = least_over_blends(at)
+    found = blended_by_rows(rows, more.A + np.diag(more.c**2), C, 1.0 + excess)
     return CoreDual(u, inverse_mean, found.share * C, found.t, excess, cost_of_excess(excess, upper))
-
-
-def ratio_by_rows(rows: Array, right: Array) -> float:
-    """Return about the largest eigenvalue of right^-1 rows'rows; infinity where right is not positive definite."""
-    if not are_finite(rows, right):
-        return np.inf
-    try:
-        K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return np.inf
-    return top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
 
 
 def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = None) -> float:
@@ -239,8 +221,9 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float, spent: flo
     m = len(core.rest)
     if len(lacking) > MOST_LACKING:
         return failure(core, found, lacking, unit_vectors(m, lacking[:VIOLATED]))
-    pairs = excess_pairs(core.outside, found.at, MOST_PAIRS * max(m, 1))
-    if pairs is None:
+    try:
+        pairs = scan(found.at, np.arange(m), 1.0, most=MOST_PAIRS * max(m, 1)).pairs
+    except TooManyError:
         order = np.argsort(found.diagonal, kind="stable")[: m // 4 + 1]
         return failure(core, found, order, unit_vectors(m, order[:VIOLATED]))
     among = pairs.take(np.flatnonzero(~np.isin(pairs.j, lacking) & ~np.isin(pairs.k, lacking)))
@@ -290,29 +273,24 @@ def violated_directions(diagonal: Array, pairs: Pairs) -> Array | None:
 
     Where neither is found, the coordinates of the least dominant rows are named.
     """
-    S = less_excess(diagonal, pairs)
-    if S.is_dominant:
+    m = len(diagonal)
+    E = excess_matrix(pairs, m)
+    rows = np.asarray(abs(E).sum(axis=1)).ravel()
+    if is_positive_less(diagonal, E, np.zeros(m, dtype=bool)):
         return None
-    directions = negative_directions(S)
-    if directions.shape[1]:
-        return directions
-    weak = ~(diagonal > 2.0 * S.rows)
-    if int(weak.sum()) > MOST_FACTORISED:
-        weak = ~(diagonal > S.rows)
-    if int(weak.sum()) <= MOST_FACTORISED and S.is_positive(weak):
-        return None
-    chosen = np.flatnonzero(weak)
-    return unit_vectors(len(diagonal), chosen[np.argsort((diagonal - S.rows)[chosen])[:VIOLATED]])
-
-
-def negative_directions(S: SparseMatrix) -> Array:
-    """Return the directions in which a matrix is most negative, orthogonal, shape (m, v); v may be 0."""
-    diagonal, E, _ = S
-    if len(diagonal) <= DENSE:
+    if m <= DENSE:
         values, vectors = np.linalg.eigh(np.diag(diagonal) - E.toarray())
     else:
-        values, vectors = lanczos(lambda x: diagonal * x - E @ x, len(diagonal), VIOLATED, "SA", ROUGHLY)
-    return np.asarray(vectors[:, : min(VIOLATED, int(np.sum(values < 0.0)))])
+        values, vectors = lanczos(lambda x: diagonal * x - E @ x, m, VIOLATED, "SA", ROUGHLY)
+    if np.any(values < 0.0):
+        return np.asarray(vectors[:, : min(VIOLATED, int(np.sum(values < 0.0)))])
+    weak = ~(diagonal > 2.0 * rows)
+    if int(weak.sum()) > MOST_FACTORISED:
+        weak = ~(diagonal > rows)
+    if int(weak.sum()) <= MOST_FACTORISED and is_positive_less(diagonal, E, weak):
+        return None
+    chosen = np.flatnonzero(weak)
+    return unit_vectors(m, chosen[np.argsort((diagonal - rows)[chosen])[:VIOLATED]])
 
 
 def unit_vectors(size: int, places: Indices) -> Array:
@@ -320,3 +298,56 @@ def unit_vectors(size: int, places: Indices) -> Array:
     vectors = np.zeros((size, len(places)))
     vectors[places, np.arange(len(places))] = 1.0
     return vectors
+
+
+def lassos(P: Array, T: Array, box: Array) -> Array:
+    """Return about the minima of z'Pz/2 - z'T_j + sum_k box_kj |z_k|, P positive definite, a column for each j."""
+    w, m = T.shape
+    Z, rest, sides = np.zeros((m, w)), np.array(T.T, order="C"), np.ascontiguousarray(box.T)  # T is kept
+    left = np.arange(m)
+    for _ in range(ROUNDS):
+        missing = (np.abs(rest[left]) > (1.0 + MISSING) * sides[left]) & (Z[left] == 0.0)
+        left = left[missing.any(axis=1)]
+        counts = np.count_nonzero(Z[left], axis=1)
+        left = left[np.argsort(counts, kind="stable")]
+        counts.sort()
+        start = 0
+        while start < len(left):
+            poll()
+            size = min(w, int(counts[min(start + SIMILAR, len(left)) - 1]) + ADDED)
+            some = left[start : start + min(SIMILAR, max(1, ENTRIES // size**2))]
+            start += len(some)
+            places = most_promising_entries(rest[some], Z[some], sides[some], size)
+            before, after = descend(P, places, rest[some], Z[some], sides[some])
+            ends = np.arange(len(some) + 1) * size
+            moved = scipy.sparse.csr_array(((after - before).ravel(), places.ravel(), ends), shape=(len(some), w))
+            rest[some] -= moved @ P
+            rows = Z[some]
+            np.put_along_axis(rows, places, after, axis=1)
+            Z[some] = rows
+    return np.asarray(Z.T)
+
+
+def most_promising_entries(rest: Array, Z: Array, sides: Array, size: int) -> Indices:
+    """Return so many places for each lasso: of all entries that are not 0, then of those furthest beyond their box."""
+    score = np.abs(rest) - sides
+    score[Z != 0.0] = np.inf
+    return np.argpartition(-score, size - 1, axis=1)[:, :size]
+
+
+def descend(P: Array, places: Indices, rest: Array, Z: Array, sides: Array) -> tuple[Array, Array]:
+    """Return the entries at these places before and after coordinate descent on them, for all lassos at once."""
+    blocks, diagonal = P[places[:, :, None], places[:, None, :]], np.diag(P)[places]
+    r, before, b = (np.take_along_axis(rows, places, axis=1) for rows in (rest, Z, sides))
+    z = before.copy()
+    for _ in range(SWEEPS):
+        change = 0.0
+        for k in range(places.shape[1]):
+            pull = r[:, k] + diagonal[:, k] * z[:, k]
+            step = np.sign(pull) * np.maximum(np.abs(pull) - b[:, k], 0.0) / diagonal[:, k] - z[:, k]
+            z[:, k] += step
+            r -= step[:, None] * blocks[:, k]
+            change = max(change, float(np.abs(step).max(initial=0.0)))
+        if change <= SETTLED * float(np.abs(z).max(initial=0.0)):
+            break
+    return before, z

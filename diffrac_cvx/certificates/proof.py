@@ -7,7 +7,9 @@ C and t as they like: what is returned is proved, or nothing is.  `search` choos
 Matrices are in coordinates W in which A + Diag(c)^2 is the identity, up to what `DirectionProblem.rounding` says.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,64 +25,56 @@ VALUES = 1e-9  # rounding of a value, and more
 OF_MEANS = 400  # roundings that a mean by NumPy's pairwise sums may have
 
 
-class Moment(NamedTuple):
-    """X' Diag(u) X / n in the coordinates W, and how far it may be off, in the spectral norm."""
+class Inexact(NamedTuple):
+    """A symmetric matrix in the coordinates W, and how far it may be from the exact one, in the spectral norm."""
 
-    M: Array
+    matrix: Array
     error: float
 
 
-class Multiplier(NamedTuple):
-    """A multiplier inside its box, off the diagonal, in the coordinates W, and how far it may be off."""
-
-    C: Array
-    error: float
-
-
-def moment_at(problem: DirectionProblem, u: Array) -> Moment:
-    """Return the moment at weights u of the rows, 0 for zero rows."""
+def moment_at(problem: DirectionProblem, u: Array) -> Inexact:
+    """Return the moment X' Diag(u) X / n at weights u of the rows, 0 for zero rows."""
     M = problem.Z.moment(u)
-    return Moment(symmetric(M), problem.moment_error(M, problem.largest_weight(u)))
+    return Inexact(symmetric(M), problem.moment_error(M, problem.largest_weight(u)))
 
 
-def moment_of_sums(problem: DirectionProblem, M: Array) -> Moment:
+def moment_of_sums(problem: DirectionProblem, M: Array) -> Inexact:
     """Return a moment that was summed before it was whitened."""
     Mz = symmetric(problem.W.T @ M @ problem.W)
-    return Moment(Mz, problem.moment_error(Mz, 0.0, float(np.trace(M))))
+    return Inexact(Mz, problem.moment_error(Mz, 0.0, float(np.trace(M))))
 
 
-def multiplier_in_box(problem: DirectionProblem, C: Array) -> Multiplier:
+def multiplier_in_box(problem: DirectionProblem, C: Array) -> Inexact:
     """Return a multiplier, clipped to its box."""
     C, W = clip_to_box(problem, C), problem.W
     error = sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))
-    return Multiplier(symmetric(times(W.T, times(C, W))), error)
+    return Inexact(symmetric(times(W.T, times(C, W))), error)
 
 
 def prove(
-    problem: DirectionProblem, moment: Moment, multiplier: Multiplier | None, share: float, t: float, least: float
+    problem: DirectionProblem, moment: Inexact, multiplier: Inexact | None, share: float, t: float, least: float
 ) -> float:
     """Return a t, a little above the one given, with M <= t (A + share C + Diag(c)^2), proved; infinity if none is.
 
     Any share in [0, 1] of a multiplier is in the box.  least is about the smallest eigenvalue of the right side.
     """
-    if moment.M.size == 0:
-        return 0.0
-    right, off = np.eye(len(moment.M)), problem.rounding.right_error
+    right, off = np.eye(len(moment.matrix)), problem.rounding.right_error
     if multiplier is not None:
-        right, off = right + share * multiplier.C, round_up(off + multiplier.error)
-    return proved_ratio(Pencil(moment.M, right, moment.error, off), t, least)
+        right, off = right + share * multiplier.matrix, round_up(off + multiplier.error)
+    return proved_ratio(Pencil(moment.matrix, right, moment.error, off), t, least)
 
 
 def prove_shift(problem: DirectionProblem, half: Array, shrunk: Array, off_M: float, theta: float) -> float:
     """Return a number, a little above theta, with M/2 - C <= theta A, proved; infinity if none is.
 
-    Half of the moment is off by off_M at most in the coordinates W; C has Diag(c)^2 on its diagonal.
+    Half of the moment is off by off_M at most in the coordinates W, in which A is 1 at most; C has Diag(c)^2 on its
+    diagonal.
     """
     W = problem.W
-    A, rest = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (shrunk - half) @ W)
+    A, left = symmetric(W.T @ problem.A @ W), symmetric(W.T @ (half - shrunk) @ W)
     size = float(np.sum(W**2) * (np.linalg.norm(shrunk) + np.linalg.norm(half)))
     off = off_M + sum_error(4 * len(shrunk) + 16) * size
-    return proved_shift(rest, A, off, problem.rounding.right_error, theta)
+    return proved_multiple(Pencil(left, A, off, problem.rounding.right_error), theta, 1.0, 3 * TRIES)
 
 
 def bound_at(t: float, inverse_mean: float, roundings: int = OF_MEANS, spent: float = 0.0) -> float:
@@ -95,16 +89,8 @@ def bounds_of_groups(problem: DirectionProblem, M: Array, sums: Array, top: Arra
     With r_g the sum over a group g of s_i p_i z_i, in whitened coordinates, the cost of labels that obey the groups is
     at least 1 - t sum_g 1/u_g where M = sum_g u_g r_g r_g' <= t A, for any u_g > 0.
 
-    Parameters
-    ----------
-    problem : DirectionProblem
-        The problem of the points, whitened.
-    M : (k, D, D) array
-        The moments of k groupings; the rows r_g are summed of the problem's, in any order.
-    sums : (k,) array
-        sum_g 1/u_g.
-    top : (k,) array
-        The largest u_g times the share of the points of group g.
+    The problem is that of the points, whitened.  M, (k, D, D), are the moments of k groupings, their rows r_g summed of
+    the problem's in any order; sums, (k,), are sum_g 1/u_g, and top, (k,), the largest u_g times the share of group g.
     """
     size, n = M.shape[1], len(problem.X)
     if not are_finite(M, sums, top):
@@ -112,17 +98,14 @@ def bounds_of_groups(problem: DirectionProblem, M: Array, sums: Array, top: Arra
     exact = problem.rounding
     # M <= top A whatever the groups are.  A row summed of k points is off by sum_error(k) times its terms' sizes, which
     # by Cauchy and Schwarz are at most the root of the group's share times tr A <= D (1 + right_error).
-    off = top**0.5 * (exact.data_error + sum_error(n + 8) * (size * (1.0 + exact.right_error)) ** 0.5)
-    mass = np.trace(M, axis1=1, axis2=2)
-    off_M = sum_error(n + 16) * mass + (2.0 * mass**0.5 + off) * off
-    t = np.linalg.eigvalsh(M)[:, -1]
-    slack = t * exact.right_error + off_M + sum_error(2 * size + 12) * (t * size + mass)
-    usable = 1.0 - exact.right_error
-    larger = t + 4.0 * round_up(slack, 4) / usable if usable > 0.0 else np.full(len(t), np.inf)
-    needed = larger * exact.right_error + off_M + sum_error(2 * size + 12) * (larger * size + mass)
-    S = (larger - round_up(needed, 8))[:, None, None] * np.eye(size) - M
-    # Outside the span of the whitened coordinates the matrices are larger times the identity and 0, up to the slack.
-    holds = (larger >= needed) & (usable > 0.0)
+    off, mass = top**0.5 * (exact.data_error + sum_error(n + 8) * (size * (1.0 + exact.right_error)) ** 0.5), trace(M)
+    pencil = Pencil(M, np.eye(size), sum_error(n + 16) * mass + (2.0 * mass**0.5 + off) * off, exact.right_error)
+    t, usable = np.linalg.eigvalsh(M)[:, -1], 1.0 - exact.right_error
+    larger = t + 4.0 * pencil.lost(t) / usable if usable > 0.0 else np.full(len(t), np.inf)
+    lost = pencil.lost(larger)
+    S = (larger - lost)[:, None, None] * np.eye(size) - M
+    # Outside the span of the whitened coordinates the matrices are larger times the identity and 0, up to what is lost.
+    holds = (larger >= lost) & (usable > 0.0)
     proved = holds if succeeds(S) else holds & np.array([succeeds(matrix) for matrix in S])
     return np.array([bound_at(a, b, n + 8) if ok else -np.inf for a, b, ok in zip(larger, sums, proved, strict=True)])
 
@@ -157,66 +140,67 @@ def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:
     return np.where(problem.zero_rows, 0.0, u), problem.mean_inverse(u)
 
 
-class Pencil(NamedTuple):
-    """Two symmetric matrices, of which M <= t right is to be proved, and how far they may be from those meant."""
+@dataclass(frozen=True, eq=False)
+class Pencil:
+    """Two symmetric matrices, of which M <= t right is to be proved, and how far they may be from those meant.
+
+    There may be several M for one right side, (k, D, D), with as many errors.
+    """
 
     M: Array
     right: Array
-    off_M: float  # in the spectral norm, as right_error is
+    off_M: Any  # in the spectral norm, as right_error is
     right_error: float
+
+    @cached_property
+    def roundings(self) -> list[Any]:
+        """What forming the difference changes, by the norms of M and right, and a factorisation, by their traces."""
+        factorised = sum_error(2 * len(self.right) + 8)
+        return [sum_error(4) * np.linalg.norm(S, axis=(-2, -1)) + factorised * trace(S) for S in (self.M, self.right)]
+
+    def lost(self, t: Any) -> Any:
+        """Return by how much t right - M, as it is computed, has to be positive."""
+        size, (of_M, of_right) = np.abs(t), self.roundings
+        return round_up(size * self.right_error + self.off_M + size * of_right + of_M, 8)
+
+
+def trace(S: Array) -> Any:
+    """Return the sum of the absolute values on the diagonal, of each matrix."""
+    return np.abs(np.diagonal(S, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+def proved_multiple(pencil: Pencil, t: float, usable: float, tries: int) -> float:
+    """Return a t, a little above the one given, for which t right - M is proved positive semidefinite; inf if none is.
+
+    By Cholesky factorisations: t is raised by what is lost over what is usable of the right side, then by twice that.
+    """
+    places = np.diag_indices(len(pencil.right))
+    for attempt in range(tries if np.isfinite(t) else 0):
+        larger = float(t + 2.0 ** (attempt + 1) * pencil.lost(t) / usable)
+        S = larger * pencil.right - pencil.M
+        S[places] -= pencil.lost(larger)
+        if succeeds(S):
+            return larger
+    return float("inf")
 
 
 def proved_ratio(pencil: Pencil, t: float, least: float) -> float:
-    """Return a t for which M <= t right is proved, a little above the t given, by a Cholesky factorisation.
+    """Return a t for which M <= t right is proved, a little above the t given.
 
     About the largest generalised eigenvalue is given as t, and about the smallest eigenvalue of the right side as
     least.  Infinity is returned where rounding hides that one, or no factorisation succeeds.
     """
-    size = len(pencil.M)
-    if size == 0:
+    if len(pencil.M) == 0:
         return 0.0
-    if not np.isfinite(t) or t > LARGEST:
-        return float("inf")
-    trace_M, trace_right = float(np.abs(np.diag(pencil.M)).sum()), float(np.abs(np.diag(pencil.right)).sum())
-    norm_M, norm_right = float(np.linalg.norm(pencil.M)), float(np.linalg.norm(pencil.right))
-    for attempt in range(TRIES):
-        formed = sum_error(4) * (t * norm_right + norm_M)
-        slack = round_up(
-            t * pencil.right_error + pencil.off_M + formed + sum_error(2 * size + 8) * (t * trace_right + trace_M)
-        )
-        usable = least - pencil.right_error
-        if not usable > 0.0:
-            return float("inf")
-        larger = t + 2.0 ** (attempt + 1) * slack / usable
-        needed = round_up(slack * (larger / t if t > 0.0 else 1.0))
-        S = larger * pencil.right - pencil.M
-        S[np.diag_indices(size)] -= needed
-        # Outside the span of whitened coordinates the matrices are larger times the identity and 0, up to the slack.
-        if larger >= needed and succeeds(S):
-            return float(larger)
-    return float("inf")
-
-
-def proved_shift(rest: Array, A: Array, off_rest: float, off_A: float, theta: float) -> float:
-    """Return a number, a little above theta, at which rest + theta A is proved positive semidefinite; inf if none is.
-
-    The matrices may be off by off_rest and off_A, in the spectral norm; A has eigenvalues up to 1.
-    """
-    size = len(A)
-    if not np.isfinite(theta):
-        return float("inf")
-    traces = float(np.abs(np.diag(rest)).sum() + abs(theta) * np.abs(np.diag(A)).sum() + size * off_rest)
-    slack = round_up(off_rest + (abs(theta) + 1.0) * off_A + sum_error(2 * size + 16) * (traces + 1.0))
-    for attempt in range(3 * TRIES):
-        larger = theta + 2.0 ** (attempt + 1) * slack
-        if succeeds(rest + larger * A - round_up(slack + (larger - theta) * off_A) * np.eye(size)):
-            return float(larger)
-    return float("inf")
+    usable = least - pencil.right_error
+    found = proved_multiple(pencil, t, usable, TRIES) if t <= LARGEST and usable > 0.0 else float("inf")
+    # Outside the span of whitened coordinates the matrices are t times the identity and 0, up to what is lost.
+    return found if np.isinf(found) or found >= pencil.lost(found) else float("inf")
 
 
 def is_positive(S: Array, off: float) -> bool:
     """Whether every matrix at most so far from a symmetric one, in the spectral norm, is positive definite."""
-    shift = round_up(off + sum_error(2 * len(S) + 8) * float(np.abs(np.diag(S)).sum()))
+    shift = round_up(off + sum_error(2 * len(S) + 8) * trace(S))
     return succeeds(S - shift * np.eye(len(S)))
 
 

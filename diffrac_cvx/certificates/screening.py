@@ -3,18 +3,18 @@
 What is said to be in its box, or apart, is so with rounding counted; no matrix of all pairs is stored.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem, join_labels, number_by_first
-from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement, cross_products, eliminate, empty_pairs
+from diffrac_cvx.certificates.block_proof import NO_PAIRS, Pairs, SchurComplement, cross_products, eliminate
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
-from diffrac_cvx.points.points import Mask
+from diffrac_cvx.points.points import Chosen, Mask
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.result import Labels
@@ -57,159 +57,155 @@ def weights_at(q: Array, gap: float) -> Weights:
     return Weights(1.0 / r, 1.0 / (r**2 * np.maximum(least, 1e-100)), gap)
 
 
-class ScreeningRadius(NamedTuple):
-    """How far G_jk at t may be from the optimal one: near_j near_k + |t - 1| scale_j scale_k."""
+class Radius(NamedTuple):
+    """How far G_jk may be from the optimal one, over c_j c_k, for pairs of two sets of coordinates; and the most."""
 
-    near: Array
-    scale: Array
-    off: float
+    between: Callable[[Chosen, Chosen], Array]
+    largest: float = np.inf
 
-    def between(self, first: slice, second: slice, c: Array) -> Array:
-        """Return it, over c_j c_k, for all pairs of two ranges of coordinates."""
-        near, scale = self.near / c, self.scale / c
-        return np.outer(near[first], near[second]) + self.off * np.outer(scale[first], scale[second])
 
-    def largest(self, c: Array) -> float:
-        """Return the most that it can be over c_j c_k."""
-        near, scale = np.max(self.near / c, initial=0.0), np.max(self.scale / c, initial=0.0)
-        return float(near**2 + self.off * scale**2)
+def quick_radius(problem: BlockProblem, q: Array, gap: float, u: Array, t: float) -> Radius | None:
+    r"""Return the radius at weights u and t that the gap of a point of energies q leaves; None where it is not known.
+
+    It is not with unpenalised coordinates, nor where a row counts next to nothing, nor where points are linked.
+
+    As `weights_at`, and :math:`(\mathrm{mean}\, w x_j^2 x_k^2)^2 \le \mathrm{mean}\, w x_j^4\ \mathrm{mean}\, w x_k^4`.
+    Where q is below its floor, u is not 1/sqrt(q), and what that changes is added.
+    """
+    weights, zero = weights_at(q, gap), problem.problem.zero_rows
+    if problem.F.shape[1] or problem.problem.summed or not weights.hold(~zero):
+        return None
+    used = np.where(zero, 0.0, weights.w)
+    fourth = problem.squares.squares().row_sums(used) / len(used)  # mean w x_j^4
+    floored = problem.weighted_squares(np.where(zero, 0.0, np.abs(weights.u - u)))
+    near, of_t = np.sqrt(np.sqrt(weights.gap * fourth) + floored), np.sqrt(abs(t - 1.0) * problem.diagonal)
+    return product_radius((1.0 + sum_error(problem.most_rows + 64)) * np.stack([near, of_t]) / problem.c)
+
+
+def product_radius(F: Array) -> Radius:
+    """Return the radius F_j'F_k, from a column for each coordinate."""
+    most = float(np.max(np.sum(F**2, axis=0), initial=0.0))
+    return Radius(lambda first, second: F[:, first].T @ F[:, second], most)
 
 
 class Scan(NamedTuple):
-    """Pairs j < k in different groups with |G_jk| > share t c_j c_k, and the components that a gap proves, or None."""
+    """Pairs j < k in different groups with |G_jk| > share t c_j c_k, and the components that a radius proves."""
 
     pairs: Pairs
     proved: Labels | None
 
 
+class TooManyError(Exception):
+    """More pairs may be beyond their box than are of any use."""
+
+
 def scan(
-    problem: BlockProblem, labels: Labels, at: SchurComplement, share: float, spread: ScreeningRadius | None
+    at: SchurComplement, labels: Labels, share: float, radius: Radius | None = None, *, most: float = np.inf
 ) -> Scan:
     """Look at G = M - t A + K'K off the diagonal, by blocks of columns; O(n m^2).
 
     The columns are divided by c_j first, so that the boxes are all equal.  Single precision is used where its rounding
-    is small beside a box: pairs within that rounding of the share are kept too, and G of those kept is computed again.
+    is small beside a box, unless the radius has no largest: pairs within that rounding of the share are kept too, and G
+    of those kept is computed again.  TooManyError is raised beyond the most pairs.
     """
-    columns = scaled_columns(problem, at)
-    least = share * at.side - columns.rounding
-    off = columns.rounding + at.box
-    largest = np.inf if spread is None else spread.largest(problem.c) + off
-    parts = [empty_pairs()]
-    proved = None if spread is None else np.arange(len(problem.c))
-    for block, rest in ranges_of_columns(len(problem.c)):
-        start, G = block.start, columns.products(block, rest)
+    columns, m = scaled_columns(at, exact=radius is not None and np.isinf(radius.largest)), at.K.shape[1]
+    least, off = share * at.side - columns.rounding, columns.rounding + at.box
+    parts, found, every = [NO_PAIRS], 0, np.arange(m)
+    proved = None if radius is None else every
+    step = min(COLUMNS, max(PRODUCTS // max(m, 1), 16))
+    for start in range(0, m, step):
+        poll()
+        block, rest = slice(start, min(start + step, m)), slice(start, m)
+        G = columns.products(block, rest)
         np.fill_diagonal(G, 0.0)
         size = np.abs(G)
-        most = float(size.max(initial=0.0))
+        largest = float(size.max(initial=0.0))
+        chosen = (block, rest) if columns.order is None else (columns.order[block], columns.order[rest])
+        first, second = every[chosen[0]], every[chosen[1]]
         # Where c_j c_k is too small a number to divide by, G_jk / (c_j c_k) may be none: such a pair is beyond its box.
-        if not most <= least:
+        if not largest <= least:
             j, k = np.nonzero(~(size <= least))
-            apart = (k > j) & (labels[j + start] != labels[k + start])
+            apart = (k > j) & (labels[first[j]] != labels[second[k]])
             j, k = j[apart], k[apart]
-            parts.append(kept_pairs(problem, at, (block, rest), j, k, None if columns.rounding else G[j, k]))
-        if proved is not None and spread is not None and not most + largest < 1.0:
-            j, k = np.nonzero(~(size + spread.between(block, rest, problem.c) + off < 1.0))
-            most_joined = len(j) > size.size // 4 and size.size > COLUMNS
-            proved = None if most_joined else join_labels(proved, j + start, k + start)
+            found += len(j)
+            if found > most:
+                raise TooManyError
+            parts.append(kept_pairs(at, chosen, (j, k), None if columns.rounding else G[j, k], most < np.inf))
+        if proved is not None and radius is not None and not largest + radius.largest + off < 1.0:
+            j, k = np.nonzero(~(size + radius.between(*chosen) + off < 1.0))
+            give_up = len(j) > size.size // 4 and size.size > COLUMNS and np.isfinite(radius.largest)
+            proved = None if give_up else join_labels(proved, first[j], second[k])
     kept = Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
     return Scan(kept.take(np.flatnonzero(~(np.abs(kept.G) <= share * kept.side))), proved)
 
 
-def ranges_of_columns(m: int) -> Iterator[tuple[slice, slice]]:
-    """Yield ranges of so many columns with those from their start on, so that all pairs are among their products."""
-    step = min(COLUMNS, max(PRODUCTS // max(m, 1), 16))
-    for start in range(0, m, step):
-        poll()
-        yield slice(start, min(start + step, m)), slice(start, m)
-
-
-def excess_pairs(problem: BlockProblem, at: SchurComplement, most: int) -> Pairs | None:
-    """Return the pairs j < k with |G_jk| > t c_j c_k, as `scan` finds them; None where there are more than so many.
-
-    Columns whose K is 0 come first: their products with the others are those of X alone.
-    """
-    K, c = at.K, problem.c
-    n, m = problem.rows.X.shape
-    order = np.argsort(K.any(axis=0), kind="stable")
-    simple = m - int(K.any(axis=0).sum())
-    rounding = single_rounding(problem, at)
-    single = rounding <= SINGLE_ROUNDING
-    kind: type[np.floating[Any]] = np.float32 if single else np.float64
-    right: npt.NDArray[Any] = np.vstack([problem.rows.X.dense_columns(order), K[:, order]]).astype(np.float64)
-    right = (right / c[order]).astype(kind)
-    gram_weights: npt.NDArray[Any] = np.append(at.gram_weights, np.ones(len(K))).astype(kind)[:, None]
-    least = at.side - (rounding if single else 0.0)
-    found, parts = 0, [empty_pairs()]
-    for block, rest in ranges_of_columns(m):
-        rows = slice(0, n if block.stop <= simple else len(right))
-        G = (right[rows, block] * gram_weights[rows]).T @ right[rows, rest]
-        j, k = np.nonzero(~(np.abs(G) <= least))
-        j, k = order[j[k > j] + block.start], order[k[k > j] + block.start]
-        found += len(j)
-        if found > most:
-            return None
-        some = Pairs(np.minimum(j, k), np.maximum(j, k), np.zeros(len(j)), np.zeros(len(j)))
-        parts.append(look_again(problem, at, some).beyond())
-    return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
-
-
-def single_rounding(problem: BlockProblem, at: SchurComplement) -> float:
+def single_rounding(at: SchurComplement) -> float:
     """Return what single precision may change of G_jk / (c_j c_k); infinite where there are too few columns to use it.
 
     |fl(x'y) - x'y| <= k eps |x|'|y| for k terms, and the terms themselves are rounded.
     """
-    if len(problem.c) < SINGLE_FROM:
+    if at.K.shape[1] < SINGLE_FROM:
         return float("inf")
-    squares = problem.rows.X.squares().row_sums(np.abs(at.gram_weights)) + np.sum(at.K**2, axis=0)
-    size = float(np.max(squares / problem.c**2, initial=0.0))
+    squares = at.problem.rows.X.squares().row_sums(np.abs(at.gram_weights)) + np.sum(at.K**2, axis=0)
+    size = float(np.max(squares / at.problem.c**2, initial=0.0))
     return 1.1 * (len(at.gram_weights) + len(at.K) + 4) * float(np.finfo(np.float32).eps) * size
 
 
 def kept_pairs(
-    problem: BlockProblem,
-    at: SchurComplement,
-    ranges: tuple[slice, slice],
-    j: Indices,
-    k: Indices,
-    scaled: Array | None,
+    at: SchurComplement, sets: tuple[Chosen, Chosen], places: tuple[Indices, Indices], scaled: Array | None, alone: bool
 ) -> Pairs:
-    """Return the pairs at these places of two ranges of coordinates, G in double precision: one by one if few."""
-    first, second = j + ranges[0].start, k + ranges[1].start
-    side = at.side * problem.c[first] * problem.c[second]
-    if scaled is not None and are_finite(scaled):
-        return Pairs(first, second, scaled * problem.c[first] * problem.c[second], side)
-    size = (ranges[0].stop - ranges[0].start) * (ranges[1].stop - ranges[1].start)
-    if len(j) * GATHER <= size:
-        return look_again(problem, at, Pairs(first, second, side, side))
-    return Pairs(first, second, block_of(problem, at, *ranges)[j, k], side)
+    """Return the pairs at these places of two sets of coordinates, G in double precision: one by one if few."""
+    c, (first, second) = at.problem.c, (np.arange(at.K.shape[1])[some] for some in sets)
+    j, k = first[places[0]], second[places[1]]
+    box = c[j] * c[k]
+    pairs = Pairs(np.minimum(j, k), np.maximum(j, k), box, at.side * box)
+    if scaled is not None and are_finite(scaled) and not alone:
+        return pairs._replace(G=scaled * box)
+    if alone or len(j) * GATHER <= len(first) * len(second):
+        return look_again(at, pairs)
+    return pairs._replace(G=block_of(at, *sets)[places])
 
 
 class ScaledProducts(NamedTuple):
-    """What pairs are judged by: G_jk / (c_j c_k) for a range of columns and all from its start, up to `rounding`."""
+    """What pairs are judged by: G_jk / (c_j c_k) for two ranges of columns, in this order if any, up to `rounding`."""
 
     products: Callable[[slice, slice], npt.NDArray[np.floating[Any]]]
     rounding: float
+    order: Indices | None = None
 
 
-def scaled_columns(problem: BlockProblem, at: SchurComplement) -> ScaledProducts:
-    """Return the products of pairs, in single precision where that is allowed, exact enough, and pays."""
-    X, c = problem.rows.X, problem.c
-    rounding = single_rounding(problem, at) if X.in_memory else float("inf")
+def scaled_columns(at: SchurComplement, *, exact: bool = False) -> ScaledProducts:
+    """Return the products of pairs, in single precision where that is allowed, exact enough, and pays.
+
+    In single precision columns whose K is 0 come first: their products with the others are those of X alone.
+    """
+    X, c, K = at.problem.rows.X, at.problem.c, at.K
+    rounding = single_rounding(at) if X.in_memory and not exact else float("inf")
     if rounding > SINGLE_ROUNDING:
-        return ScaledProducts(lambda first, rest: block_of(problem, at, first, rest) / np.outer(c[first], c[rest]), 0.0)
-    right = np.vstack([X.array() / c, at.K / c]).astype(np.float32)
-    weights = np.append(at.gram_weights, np.ones(len(at.K))).astype(np.float32)[:, None]
-    return ScaledProducts(lambda first, rest: (right[:, first] * weights).T @ right[:, rest], rounding)
+        return ScaledProducts(lambda first, rest: block_of(at, first, rest) / np.outer(c[first], c[rest]), 0.0)
+    right = np.vstack([X.array() / c, K / c]).astype(np.float32)
+    weights = np.append(at.gram_weights, np.ones(len(K))).astype(np.float32)[:, None]
+    used, order = K.any(axis=0), None
+    simple = len(c) - int(used.sum())
+    if 0 < simple < len(c):
+        order = np.argsort(used, kind="stable")
+        right = right[:, order]
+
+    def products(first: slice, rest: slice) -> npt.NDArray[np.float32]:
+        rows = slice(len(X) if first.stop <= simple else None)
+        return np.asarray((right[rows, first] * weights[rows]).T @ right[rows, rest])
+
+    return ScaledProducts(products, rounding, order)
 
 
-def block_of(problem: BlockProblem, at: SchurComplement, first: slice, rest: slice) -> Array:
-    """Return G for two ranges of columns."""
-    return problem.rows.X.gram(at.gram_weights, first, rest) + at.K[:, first].T @ at.K[:, rest]
+def block_of(at: SchurComplement, first: Chosen, rest: Chosen) -> Array:
+    """Return G for two sets of columns."""
+    return at.problem.rows.X.gram(at.gram_weights, first, rest) + at.K[:, first].T @ at.K[:, rest]
 
 
-def look_again(problem: BlockProblem, at: SchurComplement, pairs: Pairs) -> Pairs:
+def look_again(at: SchurComplement, pairs: Pairs) -> Pairs:
     """Return the same pairs at other weights."""
-    G = np.empty(len(pairs.j))
+    problem, G = at.problem, np.empty(len(pairs.j))
     for start in range(0, len(G), AGAIN):
         poll()
         some = slice(start, start + AGAIN)
@@ -234,34 +230,29 @@ def label_components(problem: DirectionProblem, weights: Weights, rtol: float | 
     All are in one where the others cannot be eliminated, as far from an optimum, or a row counts next to nothing;
     and where points are linked, whose sums may be nothing but rounding.
     """
-    used, m, n = ~problem.zero_rows, int(np.count_nonzero(problem.c)), len(problem.X)
-    together, labels = np.zeros(m, dtype=np.int64), np.arange(m)
+    used, m = ~problem.zero_rows, int(np.count_nonzero(problem.c))
+    together = np.zeros(m, dtype=np.int64)
     if rtol is None and (problem.summed or not weights.hold(used)):
         return together
     split = block_problem(problem)
     at = eliminate(split, np.where(used, weights.u, 0.0), 1.0)
-    radius = None if rtol is not None or at is None else radius_of_gap(split, at, weights, used)
-    if at is None or (rtol is None and radius is None):
+    if at is None:
         return together
-    for block, rest in ranges_of_columns(m):
-        off: Array | float = rtol or 0.0
-        sides = np.outer(split.c[block], split.c[rest])
-        if radius is not None:
-            off = at.box + (1.0 + sum_error(n + 64)) * radius(block, rest) / sides
-        j, k = np.nonzero(~(np.abs(block_of(split, at, block, rest) / sides) + off < 1.0))
-        labels = join_labels(labels, j + block.start, k + block.start)
-    return number_by_first(labels)
+    if rtol is None:
+        radius = radius_of_gap(at, weights, used)
+    else:
+        at, radius = at._replace(box=0.0), Radius(lambda *_: np.asarray(rtol))
+    found = None if radius is None else scan(at, together, np.inf, radius).proved
+    return together if found is None else number_by_first(found)
 
 
-def radius_of_gap(
-    problem: BlockProblem, at: SchurComplement, weights: Weights, used: Mask
-) -> Callable[[slice, slice], Array] | None:
-    """Return how far G at t = 1 may be from the optimal one for two ranges of columns, but for rounding.
+def radius_of_gap(at: SchurComplement, weights: Weights, used: Mask) -> Radius | None:
+    """Return how far G at t = 1 may be from the optimal one, rounding of these sums included.
 
     The others are eliminated from both: S_FF may be off by `error`, and its columns S_Fj by `slack`.  None where the
     optimal S_FF may be singular.
     """
-    n, F, squares = len(problem.X), problem.F, problem.X.squares()
+    problem, n, F, squares = at.problem, len(at.problem.X), at.problem.F, at.problem.squares
     u, spread = np.where(used, weights.u, 0.0), np.where(used, weights.w * (weights.gap / n), 0.0)
     values = np.linalg.eigvalsh(np.eye(F.shape[1]) - F.T @ (u[:, None] * F) / n)
     error = float(np.sqrt((F**2).T @ (spread[:, None] * F**2)).sum())
@@ -271,11 +262,11 @@ def radius_of_gap(
     size = np.linalg.norm(cross_products(problem, at.gram_weights), axis=0)
     slack = np.sqrt(np.sum(squares.products_with(spread[:, None] * F**2), axis=1) * n)
 
-    def radius(first: slice, second: slice) -> Array:
+    def between(first: Chosen, second: Chosen) -> Array:
         off = np.sqrt(np.maximum(squares.gram(spread, first, second), 0.0))
         if F.shape[1]:
             known, most = np.outer(size[first], size[second]), np.outer((size + slack)[first], (size + slack)[second])
             off += known * (error / (values[0] * least)) + (most - known) / least
-        return off
+        return np.asarray((1.0 + sum_error(n + 64)) * off / np.outer(problem.c[first], problem.c[second]))
 
-    return radius
+    return Radius(between)

@@ -5,6 +5,7 @@ What is chosen badly makes a bound loose, never false: `proof` proves, or does n
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -113,11 +114,12 @@ def negative_part(S: Array) -> Array:
 
 
 class Blend(NamedTuple):
-    """t with M <= t (I + share C), up to rounding, the share in [0, 1], and the least eigenvalue of I + share C."""
+    """t with M <= t (I + share C), but for rounding, and the share in [0, 1]."""
 
     t: float
     share: float
-    least: float
+    least: float  # about the least eigenvalue of I + share C
+    whole: float  # t and what has to be added for rounding
 
 
 def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0.0) -> Blend:
@@ -126,46 +128,45 @@ def blended_ratio(M: Array, C: Array, off_M: float = 0.0, right_error: float = 0
     What makes t least is chosen with what has to be added for rounding, see `proved_ratio`.
     """
     if not are_finite(M, C):
-        return Blend(np.inf, 1.0, 0.0)
+        return Blend(np.inf, 1.0, 0.0, np.inf)
     off_M, right_error = off_M + sum_error(2 * len(M)) * np.trace(M), right_error + sum_error(2 * len(M)) * len(M)
-    large = len(C) > LARGE
-    lowest, ratio_at = ratios_of_large(M, C) if large else ratios(M, C)
+    lowest, ratio_at = ratios(M, C)
 
-    def with_rounding(blend: float) -> tuple[Blend, float]:
+    def blend_at(blend: float) -> Blend:
         share = 1.0 - blend
-        least = 1.0 + share * lowest - (NEARLY if large else 0.0)
+        least = 1.0 + share * lowest
         t = ratio_at(share) if least >= SINGULAR else np.inf
-        found = Blend(t, share, least if t < np.inf else SINGULAR)
-        return found, found.t + 2.0 * (off_M + found.t * right_error) / found.least
+        least = least if t < np.inf else SINGULAR
+        return Blend(t, share, least, t + 2.0 * (off_M + t * right_error) / least)
 
-    return least_over_blends(with_rounding)
+    return least_over_blends(blend_at)
 
 
-def least_over_blends(at: Callable[[float], tuple[Blend, float]]) -> Blend:
+def least_over_blends(at: Callable[[float], Blend]) -> Blend:
     """Return the blend at which a quasiconvex number is least: by factors of ten, then by golden sections.
 
     With s = t blend, M <= t (I + C) - s C is linear in t and s: the blends that reach a t are an interval.
     """
-    best, least, place, last = Blend(np.inf, 1.0, 0.0), np.inf, 0, len(BLENDS) - 1
+    best, place, last = Blend(np.inf, 1.0, 0.0, np.inf), 0, len(BLENDS) - 1
     for i, blend in enumerate(BLENDS):
-        found, whole = at(blend)
-        if whole > least:
+        found = at(blend)
+        if found.whole > best.whole:
             last = i
             break
-        if whole < least:
-            best, least, place = found, whole, i
+        if found.whole < best.whole:
+            best, place = found, i
         if found.least > WELL_CONDITIONED:
             break
-    if BLENDS[place] < COARSE or not np.isfinite(least):
+    if BLENDS[place] < COARSE or not np.isfinite(best.whole):
         return best
     low, high, middle = np.log([BLENDS[place - 1], BLENDS[min(place + 1, last)], BLENDS[place]])
     for _ in range(SECTIONS):
         # The longer side of the middle is cut.
         left = middle - low > high - middle
         tried = middle + GOLDEN * ((low if left else high) - middle)
-        found, whole = at(float(np.exp(tried)))
-        if whole < least:
-            best, least = found, whole
+        found = at(float(np.exp(tried)))
+        if found.whole < best.whole:
+            best = found
             low, high, middle = (low, middle, tried) if left else (middle, high, tried)
         else:
             low, high = (tried, high) if left else (low, tried)
@@ -173,7 +174,12 @@ def least_over_blends(at: Callable[[float], tuple[Blend, float]]) -> Blend:
 
 
 def ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
-    """Return the least eigenvalue of C, and the map from a share to the least t with M <= t (I + share C)."""
+    """Return the least eigenvalue of C, and the map from a share to the least t with M <= t (I + share C).
+
+    Of a large one they come from Lanczos steps and Cholesky factors, and the eigenvalue is a little too small.
+    """
+    if len(C) > LARGE:
+        return float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0]) - NEARLY, partial(top_ratio, M, C)
     shifts, Q = np.linalg.eigh(C)
     rotated = Q.T @ M @ Q
 
@@ -184,26 +190,32 @@ def ratios(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
     return float(shifts[0]), ratio_at
 
 
-def ratios_of_large(M: Array, C: Array) -> tuple[float, Callable[[float], float]]:
-    """Return the same without an eigendecomposition: by Lanczos steps and Cholesky factors."""
-
-    def ratio_at(share: float) -> float:
-        with suppress(np.linalg.LinAlgError):
-            return top_ratio(M, np.eye(len(C)) + share * C)
+def top_ratio(M: Array, C: Array, share: float) -> float:
+    """Return about the least t with M <= t (I + share C), a little above it but for what Lanczos steps miss."""
+    try:
+        L = cholesky(np.eye(len(C)) + share * C)
+    except np.linalg.LinAlgError:
         return np.inf
-
-    return float(extreme_eigenpairs(C, 1, "SA", NEARLY)[0][0]), ratio_at
-
-
-def top_ratio(M: Array, right: Array) -> float:
-    """Return a number, a little above the largest eigenvalue of right^-1 M, up to what Lanczos steps miss."""
-    L = cholesky(right)
 
     def product(x: Array) -> Array:
         x = scipy.linalg.solve_triangular(L, x, lower=True, trans="T", check_finite=False)
         return np.asarray(scipy.linalg.solve_triangular(L, M @ x, lower=True, check_finite=False))
 
     return float(lanczos(product, len(M), 1, "LA", NEARLY)[0][-1]) * (1.0 + NEARLY)
+
+
+def blended_by_rows(rows: Array, B: Array, C: Array, scale: float) -> Blend:
+    """Return the least t with rows'rows <= t (B + share scale C), and its share; rounding is not counted."""
+
+    def at(blend: float) -> Blend:
+        t, right = np.inf, B + (1.0 - blend) * scale * C
+        with suppress(np.linalg.LinAlgError):
+            if are_finite(rows, right):
+                K = scipy.linalg.solve_triangular(cholesky(right), rows.T, lower=True, check_finite=False)
+                t = top_eigenvalue(times(K.T, K) if len(rows) < len(right) else times(K, K.T))
+        return Blend(t, 1.0 - blend, 0.0, t)
+
+    return least_over_blends(at)
 
 
 def top_eigenvalue(M: Array) -> float:
@@ -225,11 +237,8 @@ def normalized_multiplier(problem: DirectionProblem, half: Array, C: Array, off_
     In the coordinates W of A + Diag(c)^2, A is the identity less a part that reaches 1 on its null space; there X
     vanishes, and a Schur complement removes it.  M/2 is off by off_M at most in these coordinates.
     """
-    W = problem.W
-    A = symmetric(W.T @ problem.A @ W)
-    values, Q = np.linalg.eigh(A)
-    null = values < 1e-9
-    basis = W @ Q
+    values, Q = np.linalg.eigh(symmetric(problem.W.T @ problem.A @ problem.W))
+    null, basis = values < 1e-9, problem.W @ Q
     basis[:, ~null] /= np.sqrt(values[~null])
     best = np.inf
     for blend in BLENDS:

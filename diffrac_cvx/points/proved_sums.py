@@ -24,15 +24,11 @@ class RoundedFactor(NamedTuple):
     norm: float  # of the factor in these units
     n: int  # number of points
 
-    @property
-    def centring(self) -> float:
-        """What the centring of the columns may change of a product."""
-        return float(4.0 * sum_error(self.n) * self.norm * len(self.units) ** 0.5)
-
     def errors(self, norms: Array) -> Array:
         """Return what products with rows of these norms may be off, in the Euclidean norm."""
         d, r = self.features.shape
-        return np.asarray(sum_error(d + r + 8) * (norms + 1.0) * self.norm + self.centring)
+        centring = 4.0 * sum_error(self.n) * self.norm * len(self.units) ** 0.5
+        return np.asarray(sum_error(d + r + 8) * (norms + 1.0) * self.norm + centring)
 
 
 class RoundedDirection(NamedTuple):

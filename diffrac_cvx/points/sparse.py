@@ -208,11 +208,11 @@ class SparseColumns(Columns):
         former, plus |r|^2, and is off by rounding in proportion to |s + r|^2 + 2 |r|^2, beside what the products
         themselves are.
         """
-        d, r = factor.features.shape
+        r = factor.features.shape[1]
         XG = self.times_sparse(factor.features, factor.offset)
         q = np.maximum(XG.squares() @ np.ones(r), 0.0)
         row = float(XG.r @ XG.r)
-        products = sum_error(d + r + 8) * (self.row_norms(factor.units) + 1.0) * factor.norm + factor.centring
+        products = factor.errors(self.row_norms(factor.units))
         off = sum_error(2 * r + 16) * (3.0 * q + 4.0 * row) + 2.0 * np.sqrt(q) * products + products**2
         return np.maximum(q - off, 0.0), q + off
 

@@ -25,12 +25,11 @@ from diffrac_cvx.certificates.block_bounds import (
     bracket_blocks,
     larger_t,
     prove,
-    spread_of,
     whiten,
 )
 from diffrac_cvx.certificates.block_problem import Partition, factor_by_blocks
 from diffrac_cvx.certificates.block_proof import eliminate, single_ratios
-from diffrac_cvx.certificates.screening import largest_safe_t, scan
+from diffrac_cvx.certificates.screening import largest_safe_t, quick_radius, scan
 from diffrac_cvx.certificates.search import blended_ratio
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.factors import dense, is_sparse
@@ -193,7 +192,7 @@ def test_the_pairs_kept_are_exactly_those_beyond_the_share_of_their_box(monkeypa
         at = eliminate(split, claim.ratios.u, claim.least_t)
         if at is None:
             continue
-        found = scan(split, partition.labels, at, share, None).pairs
+        found = scan(at, partition.labels, share).pairs
         G, box = full_pairs(split, at)
         expected = np.triu((np.abs(G) > share * box) & (partition.labels[:, None] != partition.labels), 1)
         kept = np.zeros_like(expected)
@@ -214,9 +213,9 @@ def test_up_to_a_safe_t_no_pair_beyond_its_box_is_missing(seed):
         assert safe >= t
         if at is None:
             continue
-        kept = scan(split, partition.labels, at, screening.NEAR, None).pairs
+        kept = scan(at, partition.labels, screening.NEAR).pairs
         for larger in np.linspace(t, safe, 4):
-            later = scan(split, partition.labels, eliminate(split, claim.ratios.u, larger), 1.0, None).pairs
+            later = scan(eliminate(split, claim.ratios.u, larger), partition.labels, 1.0).pairs
             assert set(zip(later.j, later.k, strict=True)) <= set(zip(kept.j, kept.k, strict=True))
 
 
@@ -259,10 +258,10 @@ def test_no_optimal_pair_is_further_from_the_pairs_of_a_point_than_its_gap_says(
     t, whole = (1.0 - lower) / claim.ratios.inverse_mean, slice(0, 30)
     G = split.X.array().T @ ((claim.ratios.u - t)[:, None] * split.X.array()) / len(split.X.array())
     np.fill_diagonal(G, 0.0)
-    spread = spread_of(split, claim, t)
-    off = spread.between(whole, whole, split.c)
+    spread = quick_radius(split, claim.q, claim.value - claim.bound(t), claim.ratios.u, t)
+    off = spread.between(whole, whole)
     assert np.all(np.abs(G - G_best) <= off * np.outer(split.c, split.c) + 1e-6)
-    assert off.max() <= spread.largest(split.c) * (1 + 1e-12)
+    assert off.max() <= spread.largest * (1 + 1e-12)
     if max_iter == 20:
         assert np.abs(G - G_best).max() > abs(claim.least_t - 1.0)  # the distance is more than that of t alone
 
@@ -276,12 +275,15 @@ def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(m
     monkeypatch.setattr(screening, "SINGLE_FROM", single)
     monkeypatch.setattr(screening, "COLUMNS", columns)
     t = claim.least_t
-    spread, at = spread_of(split, claim, t), eliminate(split, claim.ratios.u, t)
-    proved = scan(split, blocks.partition.labels, at, 0.7, spread).proved
+    spread, at = (
+        quick_radius(split, claim.q, claim.value - claim.bound(t), claim.ratios.u, t),
+        eliminate(split, claim.ratios.u, t),
+    )
+    proved = scan(at, blocks.partition.labels, 0.7, spread).proved
     box, whole = np.outer(split.c, split.c), slice(0, 30)
     G = np.abs(full_pairs(split, at)[0]) / box
     np.fill_diagonal(G, 0.0)
-    graph = G + spread.between(whole, whole, split.c) >= 1.0
+    graph = G + spread.between(whole, whole) >= 1.0
     expected = scipy.sparse.csgraph.connected_components(graph)[1]
     if proved is None:
         assert np.sum(graph) > 30
@@ -296,7 +298,7 @@ def test_the_components_proved_are_those_of_all_pairs_that_may_reach_their_box(m
 def test_with_unpenalised_coordinates_nothing_is_said_of_the_distance_to_the_optimum():
     split, partition, point, C = next(points(8))
     _, claim, _ = blocks_and_claim(split, partition, point, C)
-    assert spread_of(split, claim, claim.least_t) is None
+    assert quick_radius(split, claim.q, claim.value - claim.bound(claim.least_t), claim.ratios.u, claim.least_t) is None
 
 
 # Ratios
@@ -336,7 +338,7 @@ def test_a_multiplier_that_makes_the_right_side_singular_is_shrunk():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 3))
     M, C = X.T @ X / 30, -0.6 * (np.ones((3, 3)) - np.eye(3))  # I + C has the eigenvalue -0.2
-    t, share, least = blended_ratio(M, C)
+    t, share, least, _ = blended_ratio(M, C)
     assert 0.0 <= share < 1.0
     assert np.linalg.eigvalsh(np.eye(3) + share * C)[0] == pytest.approx(least)
     assert np.linalg.eigvalsh(t * (np.eye(3) + share * C) - M)[0] == pytest.approx(0.0, abs=1e-12)
@@ -412,10 +414,9 @@ def test_beyond_the_safe_t_all_pairs_are_looked_at_again_and_below_it_those_that
     ts = iter([1.5 * first, 2.5 * first, 3.5 * first])
     for name in ("scan", "look_again"):
         real = getattr(block_bounds, name)
-        at_place = 2 if name == "scan" else 1
 
-        def recorded(*arguments, name=name, real=real, at_place=at_place):
-            looks.append((name, round(arguments[at_place].t / first, 6)))
+        def recorded(*arguments, name=name, real=real):
+            looks.append((name, round(arguments[0].t / first, 6)))
             return real(*arguments)
 
         monkeypatch.setattr(block_bounds, name, recorded)

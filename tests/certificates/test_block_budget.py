@@ -22,7 +22,7 @@ from diffrac_cvx.certificates.block_bounds import (
     bracket_blocks,
     prove,
 )
-from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
+from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem, join_labels
 from diffrac_cvx.certificates.block_proof import (
     Pairs,
     SchurComplement,
@@ -32,7 +32,7 @@ from diffrac_cvx.certificates.block_proof import (
     single_ratios,
 )
 from diffrac_cvx.certificates.proof import proved_ratio
-from diffrac_cvx.certificates.screening import ScreeningRadius, largest_safe_t, scan
+from diffrac_cvx.certificates.screening import largest_safe_t, product_radius, scan
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.points import floating_point as rounding
 from diffrac_cvx.points.checks import as_data
@@ -142,7 +142,7 @@ def test_the_right_side_of_a_block_counts_its_moment_and_its_unpenalised_columns
 
 def test_the_ratio_of_a_block_counts_what_both_of_its_sides_may_be_off(monkeypatch):
     found = []
-    monkeypatch.setattr(block_proof, "proved_ratio", lambda *given: found.append(given[0]) or proved_ratio(*given))
+    monkeypatch.setattr(block_bounds, "proved_ratio", lambda *given: found.append(given[0]) or proved_ratio(*given))
     split = split_of(np.random.default_rng(0).standard_normal((20, 3)), nu=0.5)
     blocks, u = Blocks(split, Partition(np.array([0, 0, 1]))), np.linspace(1.0, 2.0, 20)
     C = 0.5 * split.box_of(blocks.partition.blocks[0])
@@ -206,7 +206,7 @@ def test_pairs_of_sparse_columns_count_the_row_that_is_added_to_them(monkeypatch
         at = eliminate(split, u, 1.0)
         X = exact_shifted(split.X)
         exact = sum(fractions(at.gram_weights) * X[:, 0] * X[:, 1])
-        G = screening.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
+        G = screening.block_of(at, slice(0, 2), slice(0, 2))[0, 1]
         off = abs(float(Fraction(G) - exact)) / (split.c[0] * split.c[1])
         assert off <= at.box
         beyond += off > float(np.max(at.roundings * (split.squares.row_sums(np.abs(at.gram_weights))) / split.c**2))
@@ -328,7 +328,7 @@ def test_no_pair_is_further_from_the_exact_one_than_its_box_is_narrowed(kind, nu
     split = split_of(table, nu=nu, c=0.1)
     u = np.random.default_rng(1).uniform(0.2, 0.9, n) if kind == "gaussian" else np.full(n, 0.5)
     at = eliminate(split, u, 1.0)
-    G = screening.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
+    G = screening.block_of(at, slice(0, 2), slice(0, 2))[0, 1]
     off = abs(float(Fraction(float(G)) - exact_pair(split, table, u, 1.0, 0, 1))) / (split.c[0] * split.c[1])
     assert 0.0 < off <= at.box
     assert off >= at.box / 1e5
@@ -365,7 +365,7 @@ def test_what_is_eliminated_counts_how_nearly_singular_it_is():
         if at is None:
             continue
         exact = exact_pair(split, table, u, t, 0, 1)
-        G = screening.block_of(split, at, slice(0, 2), slice(0, 2))[0, 1]
+        G = screening.block_of(at, slice(0, 2), slice(0, 2))[0, 1]
         off = abs(float(Fraction(float(G)) - exact))
         assert off <= at.box * split.c[0] * split.c[1]
         lost += off > 2.0 * at.roundings * float(np.max(np.sum(at.K**2, axis=0)))
@@ -427,7 +427,7 @@ def two_pairs(G, c=(0.5, 0.5)):
 
 
 def test_a_pair_is_beyond_its_box_where_rounding_may_have_put_it_inside():
-    at = SchurComplement(1.0, np.zeros(1), np.zeros((0, 2)), box=0.1)
+    at = SchurComplement(split_of(np.eye(2)), 1.0, np.zeros(1), np.zeros((0, 2)), box=0.1)
     assert at.side == pytest.approx(0.9)
     found = two_pairs(0.95 * 0.25)(at)
     assert len(found.beyond().j) == 1
@@ -444,14 +444,47 @@ def test_a_pair_that_may_be_beyond_its_box_is_looked_at(monkeypatch):
     split = split_of(table, c=0.3)
     t = float(np.max(single_ratios(split, u, np.arange(2)))) * 1.5
     plain = eliminate(split, u, t)
-    G = screening.block_of(split, plain, slice(0, 2), slice(0, 2))[0, 1]
+    G = screening.block_of(plain, slice(0, 2), slice(0, 2))[0, 1]
     monkeypatch.setattr(rounding, "UNIT", 2.0**-24)
     at = eliminate(split, u, t)
     share = abs(G) / (split.c[0] * split.c[1])
     at = at._replace(t=share + 0.5 * at.box)  # the pair is half of its box's margin inside
-    found = scan(split, np.arange(2), at, 1.0, None).pairs
+    found = scan(at, np.arange(2), 1.0).pairs
     assert list(zip(found.j, found.k, strict=True)) == [(0, 1)]
-    assert len(scan(split, np.arange(2), at._replace(t=share + 2.0 * at.box), 1.0, None).pairs.j) == 0
+    assert len(scan(at._replace(t=share + 2.0 * at.box), np.arange(2), 1.0).pairs.j) == 0
+
+
+def test_a_scan_ends_where_more_pairs_are_beyond_their_box_than_are_of_use(monkeypatch):
+    split, u = wide_split()
+    at, labels = eliminate(split, u, 3.0), np.arange(30)
+    found = len(scan(at, labels, 1.0).pairs.j)
+    monkeypatch.setattr(screening, "COLUMNS", 7)
+    assert 10 < len(scan(at, labels, 1.0, most=found).pairs.j) == found
+    for most in (found - 1, 0):
+        with pytest.raises(screening.TooManyError):
+            scan(at, labels, 1.0, most=most)
+
+
+@pytest.mark.parametrize("single", [1, 10**9], ids=["single", "double"])
+@pytest.mark.parametrize("columns", [4, 512])
+def test_coordinates_that_the_elimination_leaves_alone_may_come_first(monkeypatch, single, columns):
+    """K is 0 on some columns: in single precision these are multiplied without it, in an order of their own."""
+    monkeypatch.setattr(screening, "SINGLE_FROM", single)
+    monkeypatch.setattr(screening, "COLUMNS", columns)
+    (split, _), rng = wide_split(12), np.random.default_rng(0)
+    at = eliminate(split, rng.uniform(0.5, 1.5, 50), 1.0)
+    K = np.where(rng.uniform(size=12) < 0.5, 0.0, 0.4 * rng.standard_normal((3, 12)))
+    at = at._replace(K=K, box=1e-9)
+    assert (screening.scaled_columns(at).order is None) == (single > 1)
+    G = split.X.gram(at.gram_weights) + K.T @ K
+    box = at.side * np.outer(split.c, split.c)
+    expected = np.argwhere(np.triu(np.abs(G) > 0.5 * box, 1))
+    found = scan(at, np.arange(12), 0.5, product_radius(np.zeros((1, 12))))
+    assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
+    np.testing.assert_allclose(found.pairs.G, G[found.pairs.j, found.pairs.k], rtol=1e-12)
+    joined = join_labels(np.arange(12), *np.nonzero(np.triu(np.abs(G) >= np.outer(split.c, split.c), 1)))
+    np.testing.assert_array_equal(found.proved[:, None] == found.proved, joined[:, None] == joined)
+    assert 5 < len(expected) < 66
 
 
 # Single precision
@@ -469,16 +502,16 @@ def test_no_pair_is_lost_by_single_precision(monkeypatch):
     monkeypatch.setattr(screening, "SINGLE_FROM", 1)
     split, u = wide_split()
     at = eliminate(split, u, 3.0)
-    columns, every = screening.scaled_columns(split, at), slice(0, 30)
+    columns, every = screening.scaled_columns(at), slice(0, 30)
     assert columns.rounding > 0.0
-    G = screening.block_of(split, at, every, every) / np.outer(split.c, split.c)
+    G = screening.block_of(at, every, every) / np.outer(split.c, split.c)
     single = columns.products(every, every).astype(float)
     assert np.abs(single - G).max() <= columns.rounding <= 1e5 * np.abs(single - G).max()
     lost = np.argwhere(np.triu((np.abs(single) < np.abs(G) * (1 - 1e-9)) & (np.abs(G) > 0.1), 1))[:40]
     assert len(lost) > 10
     for j, k in lost:
         share = abs(G[j, k]) * (1 - 1e-12) / at.side
-        found = scan(split, np.arange(30), at, share, None).pairs
+        found = scan(at, np.arange(30), share).pairs
         assert (j, k) in set(zip(found.j, found.k, strict=True))
 
 
@@ -488,15 +521,14 @@ def test_no_pair_is_separated_by_single_precision(monkeypatch):
     split, _ = wide_split(8)
     at = eliminate(split, np.random.default_rng(0).uniform(0.8, 1.4, 50), 1.0)
     every = slice(0, 8)
-    G = np.abs(screening.block_of(split, at, every, every) / np.outer(split.c, split.c))
-    single = np.abs(screening.scaled_columns(split, at).products(every, every).astype(float))
+    G = np.abs(screening.block_of(at, every, every) / np.outer(split.c, split.c))
+    single = np.abs(screening.scaled_columns(at).products(every, every).astype(float))
     np.fill_diagonal(G, 0.0)
     tried = 0
     for j, k in np.argwhere(np.triu((single < G * (1 - 1e-9)) & (G > 0.05) & (G < 1.0), 1)):
         near = np.zeros(8)
         near[j] = near[k] = (1.0 - G[j, k] * (1 - 1e-12)) ** 0.5
-        spread = ScreeningRadius(near * split.c, np.zeros(8), 0.0)
-        proved = scan(split, np.arange(8), at, 0.7, spread).proved
+        proved = scan(at, np.arange(8), 0.7, product_radius(near[None])).proved
         assert proved[j] == proved[k]
         tried += 1
     assert tried > 3
@@ -510,11 +542,11 @@ def test_no_block_of_columns_is_passed_over_that_only_double_precision_joins(mon
         split, _ = wide_split(2, seed=seed)
         at = eliminate(split, np.random.default_rng(seed).uniform(0.9, 1.12, 50), 1.0)
         every = slice(0, 2)
-        G = abs(screening.block_of(split, at, every, every)[0, 1]) / (split.c[0] * split.c[1])
-        single = abs(float(screening.scaled_columns(split, at).products(every, every)[0, 1]))
+        G = abs(screening.block_of(at, every, every)[0, 1]) / (split.c[0] * split.c[1])
+        single = abs(float(screening.scaled_columns(at).products(every, every)[0, 1]))
         if single < G * (1 - 1e-9) < 0.9:
-            near = (1.0 - G * (1 - 1e-12)) ** 0.5 * split.c
-            proved = scan(split, np.arange(2), at, 0.7, ScreeningRadius(near, np.zeros(2), 0.0)).proved
+            near = np.full((1, 2), (1.0 - G * (1 - 1e-12)) ** 0.5)
+            proved = scan(at, np.arange(2), 0.7, product_radius(near)).proved
             assert proved[0] == proved[1]
             tried += 1
     assert tried > 0
@@ -525,11 +557,11 @@ def test_single_precision_is_not_used_where_its_rounding_is_not_small_beside_a_b
     split, u = wide_split(6)
     at = eliminate(split, u, 3.0)
     length = float(np.max((split.squares.row_sums(np.abs(at.gram_weights))) / split.c**2))
-    said = screening.scaled_columns(split, at).rounding
+    said = screening.scaled_columns(at).rounding
     eps = float(np.finfo(np.float32).eps)
     assert 50 * eps * length <= said <= 70 * eps * length  # fifty terms, and a few roundings each
     small = replace(split, c=split.c * 1e-3)
-    assert screening.scaled_columns(small, at).rounding == 0.0
+    assert screening.scaled_columns(at._replace(problem=small)).rounding == 0.0
 
 
 # S on a component
@@ -544,7 +576,7 @@ def component(split, table, u, t, partition, C):
     j, k = np.triu_indices(m, 1)
     apart = partition.labels[j] != partition.labels[k]
     j, k = j[apart], k[apart]
-    G = screening.block_of(split, at, slice(0, m), slice(0, m))[j, k]
+    G = screening.block_of(at, slice(0, m), slice(0, m))[j, k]
     chosen = Pairs(j, k, G, np.zeros(len(j)))  # boxes of no size: S holds all of G
     (found,) = matrices(blocks, ratios.u, ratios.C, at, chosen)
     order = found.members
@@ -595,7 +627,7 @@ def test_the_matrix_of_a_component_of_sparse_columns_counts_the_row_that_is_adde
     u, m = np.random.default_rng(0).uniform(0.5, 1.5, n), 2
     blocks, at = Blocks(split, Partition(np.arange(2))), eliminate(split, u, 1.2)
     one = np.zeros(1, dtype=int)
-    G = screening.block_of(split, at, slice(0, m), slice(0, m))[0, 1]
+    G = screening.block_of(at, slice(0, m), slice(0, m))[0, 1]
     chosen = Pairs(one, one + 1, np.array([G]), np.zeros(1))
     (found,) = matrices(blocks, u, [], at, chosen)
     X = exact_shifted(split.X)

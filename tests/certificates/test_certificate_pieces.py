@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from oracles import solve_normalized
-from posed import direction_problem
+from posed import direction_problem, proved_shift
 from scipy.sparse.csgraph import connected_components
 
 import diffrac_cvx as dc
@@ -19,10 +19,9 @@ from diffrac_cvx.certificates.proof import (
     bound_at,
     clip_to_box,
     proved_ratio,
-    proved_shift,
     skip_zero_rows,
 )
-from diffrac_cvx.certificates.screening import ScreeningRadius, label_components, weights_at
+from diffrac_cvx.certificates.screening import label_components, product_radius, weights_at
 from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, least_over_blends
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data
@@ -243,13 +242,14 @@ def test_the_largest_group_of_a_partition_and_the_largest_spread_of_its_pairs():
     assert Partition(np.array([0, 1, 1, 2, 1])).largest == 3
     assert Partition(np.zeros(0, dtype=int)).largest == 0
     rng, every = np.random.default_rng(8), slice(0, 6)
-    c = rng.uniform(0.1, 0.9, 6)
     for off in (0.0, 0.3):
         for scale in (0.1, 3.0):
-            spread = ScreeningRadius(0.01 * rng.uniform(size=6), scale * rng.uniform(size=6), off)
-            assert spread.between(every, every, c).max() <= spread.largest(c) * (1.0 + 1e-12)
-            both = ScreeningRadius(spread.near, spread.near, off)
-            assert both.between(every, every, c).max() == pytest.approx(both.largest(c))
+            near, far = 0.01 * rng.uniform(size=6), scale * rng.uniform(size=6)
+            radius = product_radius(np.stack([near, off**0.5 * far]))
+            found = radius.between(every, every)
+            np.testing.assert_allclose(found, np.outer(near, near) + off * np.outer(far, far))
+            assert found.max() <= radius.largest * (1.0 + 1e-12)
+            assert np.diag(found).max() == pytest.approx(radius.largest)
 
 
 def test_labels_are_numbered_by_first_appearance_and_groups_of_pairs_are_joined():
@@ -277,14 +277,24 @@ def test_the_least_eigenvalue_is_bounded_to_one_percent_without_the_matrix(weigh
         least = np.linalg.eigvalsh(N.T @ K @ N)[0]
     else:
         least = np.linalg.eigvalsh(K - weight * np.ones((n, n)) / n)[0]
-    found = label_proof.min_eigenvalue(D, Q, weight)
+    found = label_bounds.min_eigenvalue(D, Q, weight)
     assert 1.011 * min(least, 0.0) - 2e-13 <= found <= min(least, 0.0)
 
 
+@pytest.mark.parametrize("weight", [0.0, 0.3, -0.5, -np.inf])
+def test_a_number_that_is_above_an_eigenvalue_proves_nothing_of_labels(weight):
+    X = as_data(np.random.default_rng(3).standard_normal((9, 3)))
+    H, D = label_proof.projection_of(X), np.random.default_rng(4).uniform(0.0, 1.0, 9)
+    least = label_bounds.min_eigenvalue(D, H.Q, weight)
+    assert label_proof.bound_of_labels(H, D, weight, least) == label_bounds.bound_at(H, D, weight) > -np.inf
+    for lowest in (0.98 * least, 0.0, 1.0, np.inf, -np.inf, np.nan):
+        assert label_proof.bound_of_labels(H, D, weight, lowest) == -np.inf
+
+
 def test_a_trial_value_on_the_diagonal_is_passed_over_and_one_out_of_reach_proves_nothing():
-    found = label_proof.min_eigenvalue(np.array([-1e-13, 1.0]), np.zeros((2, 1)), 0.0)
+    found = label_bounds.min_eigenvalue(np.array([-1e-13, 1.0]), np.zeros((2, 1)), 0.0)
     assert -1e-12 < found <= -1e-13
-    assert label_proof.min_eigenvalue(np.full(2, -1e7), np.zeros((2, 1)), 0.0) == -np.inf
+    assert label_bounds.min_eigenvalue(np.full(2, -1e7), np.zeros((2, 1)), 0.0) == -np.inf
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 8])
@@ -356,7 +366,7 @@ def test_what_is_least_between_the_blends_is_found_by_sections():
         def at(blend, best=best, tried=tried):
             tried.append(blend)
             t = abs(np.log(max(blend, 1e-12) / best))
-            return Blend(1.0 + t, 1.0 - blend, 0.0), 1.0 + t
+            return Blend(1.0 + t, 1.0 - blend, 0.0, 1.0 + t)
 
         assert least_over_blends(at).t < 1.3
         assert len(tried) < 20

@@ -57,8 +57,8 @@ def test_a_false_bound_at_unequal_weights_and_an_offset_is_withdrawn(wrong_coord
 
 def test_a_false_bound_in_the_space_of_labels_is_withdrawn(monkeypatch):
     X = np.random.default_rng(0).standard_normal((12, 3))
-    true = label_proof.min_eigenvalue
-    monkeypatch.setattr(label_proof, "min_eigenvalue", lambda *given: true(*given) + 0.9)
+    true = label_proof.lower_bound_of_mean
+    monkeypatch.setattr(label_proof, "lower_bound_of_mean", lambda x: true(x) + 0.9)
     result = dc.solve(dc.penalized_nu(X), "CLARABEL")
     assert result.status is Status.CONTRADICTION
     assert result.lower == 0.0

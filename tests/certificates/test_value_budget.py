@@ -13,12 +13,11 @@ from rationals import badly_centred_column, centred, fractions, is_semidefinite,
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_proof, values
-from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, with_imbalance
+from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, min_eigenvalue, with_imbalance
 from diffrac_cvx.certificates.label_proof import (
     Projection,
     cost_of_balance,
     lower_bound_of_mean,
-    min_eigenvalue,
     objective,
     of_values,
     projection_of,

@@ -8,7 +8,7 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem, join_labels
 from diffrac_cvx.certificates.block_proof import eliminate
-from diffrac_cvx.certificates.screening import ScreeningRadius, label_components, scan, weights_at
+from diffrac_cvx.certificates.screening import label_components, product_radius, scan, weights_at
 from diffrac_cvx.points.checks import as_data
 
 MANY = 600  # columns, more than are multiplied at a time
@@ -51,9 +51,8 @@ def test_pairs_and_proved_components_are_found_beyond_the_first_block_of_columns
     at = eliminate(split, np.full(60, 2.0), 1.0)
     if at is None:  # with an offset t has to be above the weights
         at = eliminate(split, np.where(np.arange(60) < 30, 0.1, 0.3), 2.2)
-    spread = ScreeningRadius(np.zeros(MANY), np.zeros(MANY), 0.0)
-    found = scan(split, np.arange(MANY), at, 0.8 if nu == 1.0 else 1.0, spread)
-    G = screening.block_of(split, at, slice(0, MANY), slice(0, MANY)) / np.outer(split.c, split.c)
+    found = scan(at, np.arange(MANY), 0.8 if nu == 1.0 else 1.0, product_radius(np.zeros((1, MANY))))
+    G = screening.block_of(at, slice(0, MANY), slice(0, MANY)) / np.outer(split.c, split.c)
     expected = np.argwhere(np.triu(np.abs(G) > (0.8 if nu == 1.0 else 1.0) * at.side, 1))
     assert [list(pair) for pair in sorted(zip(found.pairs.j, found.pairs.k, strict=True))] == expected.tolist()
     assert {j for j, _ in expected} >= {530, 550}
@@ -69,8 +68,8 @@ def test_a_distance_to_the_optimum_joins_pairs_beyond_the_first_block_of_columns
     at = eliminate(split, np.full(400, 2.0), 1.0)
     near = np.zeros(MANY)
     near[[530, 590]] = 0.8  # their pair alone may reach its box
-    found = scan(split, np.arange(MANY), at, 0.9, ScreeningRadius(near, np.zeros(MANY), 0.0))
-    G = np.abs(screening.block_of(split, at, slice(0, MANY), slice(0, MANY)))
+    found = scan(at, np.arange(MANY), 0.9, product_radius((near / split.c)[None]))
+    G = np.abs(screening.block_of(at, slice(0, MANY), slice(0, MANY)))
     np.fill_diagonal(G, 0.0)
     reached = (G + np.outer(near, near)) / np.outer(split.c, split.c) >= 1.0
     joined = join_labels(np.arange(MANY), *np.nonzero(np.triu(reached, 1)))

@@ -3,9 +3,11 @@
 import ast
 import importlib
 import inspect
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import FunctionType
@@ -145,6 +147,34 @@ def test_what_a_bracket_rests_on_imports_nothing_that_searches(name):
     inside = {full.removeprefix("diffrac_cvx.") for full in imported(name) if "certificates." in full}
     modules = {".".join(full.split(".")[:2]) for full in inside}
     assert modules <= {*PROOFS, "certificates.block_problem"}
+
+
+NOT_CODE = (
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+)
+
+
+def lines_of_code(name):
+    """How many lines of a module hold code that is neither an import nor a docstring."""
+    tokens = tokenize.generate_tokens(io.StringIO(MODULES[name].read_text()).readline)
+    lines = {line for token in tokens if token.type not in NOT_CODE for line in range(token.start[0], token.end[0] + 1)}
+    for node in ast.walk(TREES[name]):
+        is_text = (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        )
+        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+            lines -= set(range(node.lineno, node.end_lineno + 1))
+    return len(lines)
+
+
+def test_what_can_make_a_bracket_false_is_at_most_six_hundred_lines():
+    names = [*PROOFS, "points.proved_sums", "points.floating_point"]
+    assert sum(lines_of_code(name) for name in names) <= 600
 
 
 @pytest.mark.parametrize("name", NUMPY_ONLY)

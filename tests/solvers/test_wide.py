@@ -15,8 +15,7 @@ from posed import direction_problem
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates.core_proof import Core, eliminate_core, sums_of_core
-from diffrac_cvx.certificates.lassos import lassos
-from diffrac_cvx.certificates.outwards import blended, dual_of, look_outside, multipliers_between
+from diffrac_cvx.certificates.outwards import blended, dual_of, lassos, look_outside, multipliers_between
 from diffrac_cvx.certificates.search import candidate_weights
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.problem.direction_problem import largest_penalty

@@ -1,12 +1,11 @@
 """The augmented Lagrangian of the l1 part at factors of V, minimised by L-BFGS; and V as one block solved by it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
-from diffrac_cvx.certificates.direction_bounds import Dual, lower_bound
+from diffrac_cvx.certificates.direction_bounds import Dual, Tried, best_bound
 from diffrac_cvx.certificates.proof import clip_to_box
 from diffrac_cvx.certificates.search import candidate_weights, closer_to_feasible, fit_from
 from diffrac_cvx.machine import time_budget
@@ -263,18 +262,18 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool =
     U = dense(point.U)
     thresholded = without_inactive(problem, U, C)
     better = thresholded if thresholded.value < point.value else point
-    lower = 0.0
     C = clip_to_box(problem, C)
-    with suppress(LeaveError):  # what was proved until then holds; the solver leaves at its next look at the clock
-        for u, inverse_mean in candidate_weights(problem, point.q):
-            lower = max(lower, lower_bound(problem, u, inverse_mean, C))
-            M = problem.X.moment(u)
-            closer = closer_to_feasible(problem, M, C)
-            lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
-            if fitted:
-                closer = fit_from(problem, M, times(U, U.T), C, ONE_BLOCK.fitting_steps)
-                lower = max(lower, lower_bound(problem, u, inverse_mean, closer))
-    return better, Bracket(float(lower), float(better.value))
+
+    def multipliers(u: Array) -> Iterator[Array]:
+        yield C
+        M = problem.X.moment(u)
+        yield closer_to_feasible(problem, M, C)
+        if fitted:
+            yield fit_from(problem, M, times(U, U.T), C, ONE_BLOCK.fitting_steps)
+
+    weights = candidate_weights(problem, point.q)
+    lower = best_bound(problem, (Tried(u, inverse_mean, multipliers(u)) for u, inverse_mean in weights))
+    return better, Bracket(lower, float(better.value))
 
 
 def without_inactive(problem: DirectionProblem, U: Array, C: Array) -> Scaled:

@@ -17,7 +17,7 @@ from diffrac_cvx.certificates.block_bounds import (
     prove,
 )
 from diffrac_cvx.certificates.block_problem import BlockProblem, Partition, block_problem
-from diffrac_cvx.certificates.block_proof import Pairs, eliminate, empty_pairs
+from diffrac_cvx.certificates.block_proof import Pairs, eliminate
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.screening import look_again
 from diffrac_cvx.points.checks import Array
@@ -192,8 +192,8 @@ def look_at_near(state: State, claim: BlockCertificate) -> Finding:
     """Return where the pairs that were near their box last violate the certificate now."""
     at = eliminate(state.blocks.problem, claim.ratios.u, claim.least_t)
     if at is None or state.near is None:
-        return Finding(None, empty_pairs(), [], [])
-    return attempt(state.blocks, claim, at, look_again(state.blocks.problem, at, state.near), None)
+        return Finding(None)
+    return attempt(state.blocks, claim, at, look_again(at, state.near), None)
 
 
 def strongest(found: Finding) -> Pairs:

@@ -80,6 +80,7 @@ def bound_at(H: Projection, D: Array, weight: float, alpha: float = 0.0) -> floa
 
 def min_eigenvalue(D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None) -> float:
     """Return a lower bound, 1 % sharp, on min(0, lambda_min(Diag(D) - QQ' - weight 11'/n)), as `is_above` has them."""
+    ones, sizes = (np.ones(len(D)) if given is None else given for given in (ones, sizes))
     holds, bad, good = is_above(D, Q, weight, ones, sizes), 0.0, 1e-13
     while not holds(-good):
         bad, good = good, 4.0 * good

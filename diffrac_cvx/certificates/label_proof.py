@@ -29,10 +29,8 @@ class Projection(NamedTuple):
     @property
     def sums(self) -> tuple[Array, Array, Array]:
         """S'Q, S'1 and the diagonal of S'S: of points that are not linked, Q and ones."""
-        ones = np.ones(len(self.Q))
-        if self.groups is None:
-            return self.Q, ones, ones
-        return self.groups.add(self.Q), self.groups.add(ones), self.groups.sizes(ones)
+        g, ones = self.groups, np.ones(len(self.Q))
+        return (self.Q, ones, ones) if g is None else (g.add(self.Q), g.add(ones), g.sizes(ones))
 
 
 def projection_of(X: Array, ridge: Array | None = None, groups: Groups | None = None) -> Projection:
@@ -45,10 +43,8 @@ def projection_of(X: Array, ridge: Array | None = None, groups: Groups | None = 
     Q = Z / len(X) ** 0.5
     summed = 0.0 if groups is None else 4.0 * sum_error(groups.largest + 4) * float(np.sum(Q**2))
     rounding = rounding_of_whitening(X, found.W, Z, ridge**2, outside_of(found, len(X)))
-    if not rounding.right_error <= 0.5:
-        return Projection(Q, np.inf, found.left_out, groups)
-    off = rounding.right_error / (1.0 - rounding.right_error) + 3.0 * rounding.data_error + summed
-    return Projection(Q, round_up(off), found.left_out, groups)
+    right = rounding.right_error / (1.0 - rounding.right_error) if rounding.right_error <= 0.5 else np.inf
+    return Projection(Q, round_up(right + 3.0 * rounding.data_error + summed), found.left_out, groups)
 
 
 def value_with_penalty(H: Projection, F: Array, nu: float) -> float:
@@ -67,11 +63,10 @@ def bound_of_labels(H: Projection, D: Array, weight: float, lowest: float, alpha
     The eigenvalue is taken to be `lowest`, below 0; where that is not proved to be a bound, nothing is.
     """
     Q, ones, sizes = H.sums
-    if not is_above(D, Q, weight, ones, sizes)(lowest):
-        return -np.inf
+    holds = is_above(D, Q, weight, ones, sizes)(lowest)
     linear = (weight - 1.0) * alpha if alpha else 0.0
-    mean = lower_bound_of_mean(1.0 - D if H.groups is None else (1.0 - D) * sizes * (len(D) / len(H.Q)))
-    return mean + linear - 4 * UNIT * abs(linear) + lowest - H.off
+    mean = lower_bound_of_mean((1.0 - D) * sizes * (len(D) / len(H.Q)))
+    return mean + linear - 4 * UNIT * abs(linear) + lowest - H.off if holds else -np.inf
 
 
 def bound_near_balance(lower: float, alpha: float) -> float:
@@ -111,9 +106,7 @@ def objective(Q: Array, F: Array) -> float:
     return float(max(np.sum(centred**2) - np.sum(inside**2), 0.0)) / len(F)
 
 
-def is_above(
-    D: Array, Q: Array, weight: float, ones: Array | None = None, sizes: Array | None = None
-) -> Callable[[float], bool]:
+def is_above(D: Array, Q: Array, weight: float, ones: Array, sizes: Array) -> Callable[[float], bool]:
     """Return what says whether Diag(D) - QQ' - weight 11'/n is proved to have no eigenvalue below a number; O(n r^2).
 
     Of linked points Q and 1 are given as sums over their groups, and the sizes m of these are the metric: what is
@@ -124,7 +117,6 @@ def is_above(
     have made positive counts as negative.
     """
     size = 1.0 if np.isinf(weight) else abs(weight)
-    ones, sizes = (np.ones(len(D)) if given is None else given for given in (ones, sizes))
     G = np.column_stack([Q, ones * (size / float(np.sum(sizes))) ** 0.5])
     middle = np.ones(G.shape[1])  # S^-1; a zero entry is the restriction to the complement of 1
     middle[-1] = 0.0 if np.isinf(weight) else np.sign(weight) or 1.0
@@ -135,8 +127,7 @@ def is_above(
         if not np.isfinite(t) or np.any(shifted == 0.0):
             return False
         values = np.linalg.eigvalsh(np.diag(middle) - G.T @ (G / shifted[:, None]))
-        mass = len(middle) + float(np.sum(squares / np.abs(shifted)))
-        off = sum_error(len(D) + 64 * len(middle)) * mass
+        off = sum_error(len(D) + 64 * len(middle)) * (len(middle) + float(np.sum(squares / np.abs(shifted))))
         return int(np.sum(shifted < 0) + np.sum(values < off)) <= expected
 
     return holds

@@ -93,7 +93,9 @@ def baseline_method(name: str) -> Method:
 # Functions with names, and not lambdas, can be sent to another process.
 def run_solver(record: registry.SolverRecord, options: dict[str, Any], task: Task) -> Result:
     """Run a solver of (15)."""
-    known = {"callback": task.callback, "links": task.links}
+    known: dict[str, Any] = {"callback": task.callback}
+    if task.links is not None:
+        known["links"] = task.links
     return record.run(task.X, task.nu, task.penalty, **known, **{**task.limits, **options})
 
 

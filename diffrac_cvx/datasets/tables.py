@@ -2,8 +2,8 @@
 
 import re
 import zipfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +52,8 @@ class Table:
         Numbers of the kept rows in the file, the first row of data being 0.
     notes : tuple of str
         What was done to the table, in sentences.
+    aside : mapping of str to (n,) array
+        The columns that were set aside, as text, None where a cell is empty.
     """
 
     X: Array
@@ -60,6 +62,7 @@ class Table:
     classes: tuple[str, ...]
     rows: np.ndarray
     notes: tuple[str, ...] = ()
+    aside: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def y(self) -> Array | None:
@@ -83,6 +86,7 @@ def read_table(
     decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    aside: Sequence[str] = (),
 ) -> Table:
     """Read a table of features, one point a row.
 
@@ -110,6 +114,8 @@ def read_table(
         What is between the values, the decimal mark ("." or ",") and the encoding of a text; found out by default.
     sheet : str, optional
         The sheet of an Excel file, by default the first.
+    aside : sequence of str
+        Columns that are no features and are kept as they are, such as labels that are known of some points.
 
     Raises
     ------
@@ -130,7 +136,9 @@ def read_table(
     said, mark = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")
     labels, frame = split_label(frame, label)
     require_columns(frame, drop, " to drop")
-    frame = frame.drop(columns=list(drop))
+    require_columns(frame, aside, " to set aside")
+    others = {name: frame[name] for name in aside}
+    frame = frame.drop(columns=list({*drop, *aside}))
     if frame.shape[1] == 0:
         raise DataError("no column is left to cluster on")
     if one_hot != "all":
@@ -150,7 +158,8 @@ def read_table(
     text = None if labels is None else convert_to_text(labels.to_numpy()[keep])
     classes = () if text is None else tuple(np.unique(text).tolist())
     X = np.ascontiguousarray(SCALINGS[scaling](X))
-    return Table(X, names, text, classes, np.flatnonzero(keep), (*said, *encoded, *changes, *notes))
+    kept = {name: text_or_none(column.to_numpy()[keep]) for name, column in others.items()}
+    return Table(X, names, text, classes, np.flatnonzero(keep), (*said, *encoded, *changes, *notes), kept)
 
 
 def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = "") -> None:
@@ -218,6 +227,14 @@ def missing_error(lacking: np.ndarray, unlabelled: np.ndarray, names: tuple[str,
         f"{titles[column]}: drop these rows or put the column's mean in their place",
         column=names[column] if column < len(names) else None, row=row, remedies=("missing",),
     )  # fmt: skip
+
+
+def text_or_none(values: np.ndarray) -> np.ndarray:
+    """Return values as text, None where there is none."""
+    empty = [value is None or value != value or value == "" for value in values.tolist()]
+    text = convert_to_text(values).astype(object)
+    text[empty] = None
+    return text
 
 
 def convert_to_text(values: np.ndarray) -> np.ndarray:

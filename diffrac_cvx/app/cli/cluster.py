@@ -1,6 +1,7 @@
 """``diffrac-cvx cluster``: clusters of the points of a table, with what is proved about them."""
 
 import warnings
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import typer
 
 from diffrac_cvx import metrics
 from diffrac_cvx.app.cli import automatic, options
+from diffrac_cvx.app.cli import known as points
 from diffrac_cvx.app.cli.cluster_report import write_report
 from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import Source, with_option
@@ -18,6 +20,7 @@ from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.writing import write_csv
 from diffrac_cvx.points.checks import Array, as_seed
 from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.proved_numbers import sum_of
 
 
@@ -40,6 +43,11 @@ def cluster(
     refine: Annotated[
         bool, typer.Option("--refine", help="Repeat direction and split in turn until nothing changes.")
     ] = False,
+    known: points.Known = None,
+    group: points.Group = None,
+    together: points.Together = None,
+    apart: points.Apart = None,
+    prove: points.Prove = False,
     tol: options.Tolerance = 1e-3,
     time_limit: options.Seconds = None,
     no_standardize: options.Raw = False,
@@ -57,27 +65,37 @@ def cluster(
     if labels_count > 1 and n_clusters != 2:
         raise ParameterError("give --clusters or --labels-count, not both")
     automatic.require_two_clusters(max(labels_count, n_clusters - 1), lam, ridge, nu)
+    given = points.Given(known, group, together or (), apart or ())
+    if labels_count > 1 and (given.says_something or prove):
+        raise ParameterError("what is known of points, and --prove, are about clusters: leave --labels-count out")
+    if prove and n_clusters > 2:
+        raise ParameterError("--prove is about two clusters: leave --clusters out")
+    source = replace(source, aside=given.columns)
     usual = options.RIDGE if labels_count == 1 else 0.0
     penalty = options.penalty_of(automatic.given(lam), c, automatic.given(ridge), a, usual)
     with Watch(console, time_limit) as watch:
         table = source.load()
+        links = given.links(table)
         watch.say(f"preparing {len(table.X)} points")
         chosen = automatic.choose(
             table.X, lam if lam == automatic.AUTO else penalty.lam, ridge if ridge == automatic.AUTO else penalty.ridge,
             nu, seed=seed, standardize=not no_standardize, seconds=watch.left,
         )  # fmt: skip
         model, warned = fit_model(
-            table, labels_count, n_clusters, watch, strategy=strategy, refine=refine, nu=chosen.nu, lam=chosen.lam,
-            ridge=chosen.ridge, solver=solver, tol=tol, time_limit=watch.left, standardize=not no_standardize,
-            random_state=seed,
+            table, labels_count, n_clusters, watch, links, strategy=strategy, refine=refine, nu=chosen.nu,
+            lam=chosen.lam, ridge=chosen.ridge, solver=solver, tol=tol, time_limit=watch.left,
+            standardize=not no_standardize, random_state=seed,
         )  # fmt: skip
+        search = points.prove(table, model, links, watch) if prove and not watch.stopped else None
         watch.say("judging what was found")
         if labels_count == 1 and n_clusters == 2 and lam is None and c is None:
             warned += automatic.suggest(len(table.X), table.X.shape[1], chosen.ridge)
-        findings = summarise(table, model, warned)
+        findings = summarise(table, model, warned) | points.findings_of(links)
+        if search is not None:
+            findings |= points.words_of_search(findings, search)
         if report is not None:
             watch.say("writing the report")
-            write_report(report, source, table, model, findings)
+            write_report(report, source, table, model, findings, given if links is not None else None)
         if out is not None:
             titles, scores = ("label", "decision", "true"), model.decision_function(table.X)
             content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels)
@@ -89,7 +107,15 @@ def cluster(
 
 
 def fit_model(
-    table: Table, labels_count: int, n_clusters: int, watch: Watch, *, strategy: str, refine: bool, **parameters: Any
+    table: Table,
+    labels_count: int,
+    n_clusters: int,
+    watch: Watch,
+    links: Links | None,
+    *,
+    strategy: str,
+    refine: bool,
+    **parameters: Any,
 ) -> tuple[Any, list[str]]:
     """Return a fitted estimator, of clusters or of several labels, and what it warned of beside its reservations."""
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
@@ -101,7 +127,7 @@ def fit_model(
     model.set_params(verbose=watch.solver("searching"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        model.fit(table.X)
+        model.fit(table.X, **({} if links is None else {"links": links}))
     model.set_params(verbose=False)
     known = {str(reason) for reason in getattr(model, "reservations_", ())}
     found = [str(one.message) for one in caught if issubclass(one.category, DegenerateDataWarning)]

@@ -8,6 +8,7 @@ import numpy as np
 
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli.data import Source
+from diffrac_cvx.app.cli.known import Given
 from diffrac_cvx.app.cli.words import answer_of, truth_of, truth_table, warnings_of
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.machine.writing import write_text
@@ -38,7 +39,9 @@ MEANINGS = {  # of the findings that are numbers: the name of each and what it m
 }  # fmt: skip
 
 
-def write_report(path: Path, source: Source, table: Table, model: Any, found: dict[str, Any]) -> None:
+def write_report(
+    path: Path, source: Source, table: Table, model: Any, found: dict[str, Any], given: Given | None = None
+) -> None:
     """Write the report of one clustering."""
     clusters = found["labels"].ndim == 1
     title = f"{'Clusters' if clusters else 'Labels'} found in {Path(source.file).name}"
@@ -48,7 +51,7 @@ def write_report(path: Path, source: Source, table: Table, model: Any, found: di
         truth=truth_table(found) if "crosstab" in found else None, coefficients=coefficient_rows(found),
         more_features=max(found["d"] - MOST_FEATURES, 0), numbers=number_rows(found),
         pictures=label_pictures(table, model, clusters), proofs=proof_pictures(model),
-        program=python_code(source.code(), model),
+        program=python_code(source.code(), model, given, searched="relaxations" in found),
     )  # fmt: skip
     write_text(path, text)
 
@@ -116,10 +119,18 @@ def proof_pictures(model: Any) -> Iterator[html.Picture]:
     yield html.picture(SpectrumDisplay.from_result(model.result_), words)
 
 
-def python_code(loading: str, model: Any) -> str:
+def python_code(loading: str, model: Any, given: Given | None = None, *, searched: bool = False) -> str:
     """Return the program that gives the same labels; ``loading`` is the line of Python that gives X."""
     usual = type(model)().get_params()
     changed = {name: value for name, value in model.get_params().items() if value != usual[name]}
     parameters = ", ".join(f"{name}={value!r}" for name, value in sorted(changed.items()))
-    made = f"model = dc.{type(model).__name__}({parameters}).fit(X)"
-    return f"import diffrac_cvx as dc\n\n{loading}\n{made}\nprint(model.labels_)\n"
+    made = f"model = dc.{type(model).__name__}({parameters}).fit(X{'' if given is None else ', links=links'})"
+    if searched:
+        scaled = "(X - X.mean(axis=0)) / X.std(axis=0)" if model.standardize else "X"
+        penalty = f"nu={model.nu!r}, lam={model.lam!r}, ridge={model.ridge!r}, tol={model.tol!r}"
+        links = "" if given is None else ", links=links"
+        made = f"best = dc.optimal_labels({scaled}, {penalty}{links})"
+    shown = "print((best.labels > 0).astype(int))" if searched else "print(model.labels_)"
+    lines = [loading, *([] if given is None else [given.code()]), made, shown]
+    imports = "import pandas\n\n" if given is not None and given.group is not None else ""
+    return "\n".join([f"{imports}import diffrac_cvx as dc", "", *lines, ""])

@@ -38,6 +38,7 @@ class Source:
     decimal: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    aside: tuple[str, ...] = ()
 
     @property
     def is_name(self) -> bool:
@@ -53,6 +54,10 @@ class Source:
     def load(self) -> Table:
         """Return the table in the file, or a two-class data set by its name where there is no such file."""
         if self.is_name:
+            if self.aside:
+                raise ParameterError(
+                    f"the data set {self.file} has no column {self.aside[0]!r}: its columns are features"
+                )
             X, y = datasets.load(self.file)
             names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
             return Table(X, names, np.where(y > 0, "+1", "-1"), ("+1", "-1"), np.arange(len(X)))
@@ -66,7 +71,8 @@ class Source:
         if self.is_name:
             return f"X, y = dc.datasets.load({self.file!r})"
         more = "".join(f", {name}={value!r}" for name, value in self.how.items())
-        return f"X = dc.datasets.read_table({self.file!r}, {self.label!r}{more}).X"
+        read = f"dc.datasets.read_table({self.file!r}, {self.label!r}{more})"
+        return f"table = {read}\nX = table.X" if self.aside else f"X = {read}.X"
 
 
 def refuse_outputs(source: Source, outputs: Mapping[str, Path]) -> None:

@@ -46,17 +46,20 @@ def answer_of(found: dict[str, Any]) -> list[str]:
         return [about, f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.", least]
     present = [size for size in sizes if size]
     clusters = f"Clusters of {list_words(present)} points." if len(present) > 1 else f"One cluster of {n} points."
-    return [about, clusters, proof_of(found), *count_of(found), features_of(found)]
+    names = [f"cluster {k} is that of {name}" for k, name in enumerate(found.get("known_as") or ()) if name is not None]
+    named = [f"By the rows that are known, {' and '.join(names)}."] if names else []
+    return [about, clusters, *named, proof_of(found), *count_of(found), features_of(found)]
 
 
 def proof_of(found: dict[str, Any]) -> str:
     """Return what the clusters cost, and what is proved of all others."""
     cost, lower, what = found["cost"], found["lower_bound"], "split" if len(found["sizes"]) == 2 else "grouping"
+    others = f"{what} that respects what you know" if found.get("links") else f"{what} of these points"
     least, most = format_ends(lower, cost)
     said = f"Cost of this {what}: {most} (0 best, 1 worst)."
     if cost - lower <= max(found["tol"], 1e-4):
-        return f"{said} Proved: no {what} of these points costs less, up to {format_gap(lower, cost)}."
-    return f"{said} Proved: no {what} of these points costs less than {least}."
+        return f"{said} Proved: no {others} costs less, up to {format_gap(lower, cost)}."
+    return f"{said} Proved: no {others} costs less than {least}."
 
 
 def count_of(found: dict[str, Any]) -> list[str]:

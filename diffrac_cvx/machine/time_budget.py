@@ -56,14 +56,14 @@ def within(seconds: float | None) -> Budget | None:
 
 
 class Clock:
-    """Seconds since it was made, and those left of a limit, by the wall clock, which all processes share."""
+    """Seconds since it was made, and those left of a limit, by a clock that all processes of a machine share."""
 
     def __init__(self, limit: float | None) -> None:
-        self.start, self.limit = time.time(), np.inf if limit is None else limit
+        self.start, self.limit = time.monotonic(), np.inf if limit is None else limit
 
     @property
     def seconds(self) -> float:
-        return time.time() - self.start
+        return time.monotonic() - self.start
 
     @property
     def remaining(self) -> float:

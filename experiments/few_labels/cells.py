@@ -20,7 +20,7 @@ SETS = {  # on the first the defaults were chosen, the second were named before,
     ),
     "held-out": tuple(HELD_OUT),
 }  # fmt: skip
-KNOWN = (2, 6, 20, 60)
+KNOWN: tuple[int, ...] = (2, 6, 20, 60)
 AT_RANDOM = (6, 20)  # numbers at which labels are drawn at random, too
 DRAWS = ("balanced", "random")
 REPLICATIONS = 20

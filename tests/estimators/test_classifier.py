@@ -231,10 +231,18 @@ def test_the_share_of_the_known_points_is_large_where_the_clusters_are_not_the_c
     assert chosen.share_ == classifier.SHARES[1]
     assert np.mean((chosen.transduction_ == (y > 0))[few < 0]) > 0.9
     assert dc.DiffracClassifier().fit(X, show(clusters, 20, rng)).share_ == 0.0
-    wrong = show(clusters, 6, rng)  # two labels are wrong: what fits these in many columns predicts no others
+
+
+def test_what_fits_wrong_labels_but_predicts_no_others_is_not_chosen():
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], 200)
+    X = np.hstack([2 * y[:, None] + rng.standard_normal((200, 3)), rng.standard_normal((200, 30))])
+    few = show(y, 4, rng)
     for k in (0, 1):
-        wrong[np.flatnonzero(wrong == k)[0]] = 1 - k
-    assert dc.DiffracClassifier().fit(np.column_stack([X, rng.standard_normal((300, 30))]), wrong).share_ == 0.0
+        few[np.flatnonzero(few == k)[0]] = 1 - k
+    equal, large = (dc.DiffracClassifier(share=share).fit(X, few).predict(X)[few >= 0] for share in classifier.SHARES)
+    assert np.mean(equal == few[few >= 0]) < np.mean(large == few[few >= 0]) == 1.0
+    assert dc.DiffracClassifier().fit(X, few).share_ == 0.0
 
 
 def test_the_function_is_weighted_least_squares_on_the_labels_of_the_relaxation(planted):

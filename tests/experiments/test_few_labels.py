@@ -58,7 +58,6 @@ def test_a_draw_shows_so_many_labels_and_both_classes_and_depends_on_its_cell_al
 
 
 def test_the_grids_have_no_cell_twice_and_leave_points_to_be_judged(monkeypatch):
-    monkeypatch.setattr(cells, "HELD_OUT", {})
     monkeypatch.setattr(cells, "SETS", {"design": ("heart", "wine 1 or 2"), "held-out": ()})
     for grid in ("full", "smoke"):
         listed = cells.cells_of(grid)
@@ -66,11 +65,11 @@ def test_the_grids_have_no_cell_twice_and_leave_points_to_be_judged(monkeypatch)
     full = pd.DataFrame(cells.cells_of("full"))
     assert full.groupby(["name", "known", "draw"]).size().eq(cells.REPLICATIONS).all()
     for name, known in full.groupby("name")["known"].max().items():
-        assert np.bincount(cells.read_table("design", name)[1]).min() >= known / 2 / cells.MOST_KNOWN
+        assert np.bincount(cells.read_table(name)[1]).min() >= known / 2 / cells.MOST_KNOWN
 
 
 def test_a_large_set_is_a_sample_with_columns_at_unit_variance():
-    X, y = cells.read_table("design", "diabetes")
+    X, y = cells.read_table("diabetes")
     assert len(X) == len(y) == cells.MOST_POINTS
     np.testing.assert_allclose(X.std(axis=0), 1.0)
 

@@ -35,6 +35,7 @@ UNKNOWN = -1  # number of the class of a point whose label is not known
 SHARES = (0.0, 0.95)  # of the weight for the known points, of which "auto" chooses
 RIDGES = (0.3, 0.003, 0.03, 1.0)  # the same; the first ones are taken where nothing can be chosen
 FOLDS = 5  # of the known points, by which it does
+CHOOSING = 0.5  # share of the time limit for that
 
 
 class Fitted(NamedTuple):
@@ -62,8 +63,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     The points without labels decide most where few labels are known.  Where their clusters are not the classes this
     misleads, and ``share`` gives the known points more weight.  By default it and the ridge are chosen by the known
     labels: these are hidden in up to five parts and predicted, and the pair with the least squared error, for more than
-    two classes with the fewest wrong ones, is taken.  That takes up to forty more fits.  With one label of a class, or
-    with all labels known, nothing is chosen: the share is 0, the ridge 0.3.
+    two classes with the fewest wrong ones, is taken.  That takes up to forty more fits, which is long where there are
+    many features and an l1 part.  With one label of a class, or with all labels known, nothing is chosen: the share is
+    0, the ridge 0.3.
 
     Source: Eq. (9) with known labels, (15); not in the paper.
 
@@ -86,7 +88,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     max_iter : int, optional
         Iterations of the solver; its own default if None.
     time_limit : float, optional
-        Seconds for everything.
+        Seconds for everything.  Where half of them do not suffice to choose, nothing is chosen.
     standardize : bool
         Whether features are brought to unit variance first.
 
@@ -190,7 +192,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         require_weight(seen, self.classes_)
         settings = list(product(ridges, shares))
         if len(settings) > 1:
-            self.ridge_, self.share_ = settings[self._choose(data.X, seen, settings)]
+            left = seconds_left()
+            with spend(within(None if left is None else CHOOSING * left)):
+                self.ridge_, self.share_ = settings[self._choose(data.X, seen, settings)]
         found = self._find(data.X, seen)
         self._keep((found.result,))
         self.coef_ = found.coef * data.unit

@@ -11,6 +11,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
+from diffrac_cvx.machine.time_budget import seconds_left
 from diffrac_cvx.rounding.many_clusters import classify_together, cluster_together, fit_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -384,6 +385,19 @@ def test_classes_that_are_all_known_stay_and_their_functions_are_those_of_the_kn
     model = dc.DiffracClassifier().fit(iris[0], iris[1])
     np.testing.assert_allclose(model.decision_function(iris[0]), scores.of(X), atol=1e-6)
     np.testing.assert_array_equal(model.transduction_, iris[1])
+
+
+def test_what_the_choice_leaves_of_the_time_is_for_the_fit(planted, monkeypatch):
+    given = []
+
+    def choose(self, X, classes, settings):
+        given.append(seconds_left())
+        return 3
+
+    monkeypatch.setattr(dc.DiffracClassifier, "_choose", choose)
+    model = dc.DiffracClassifier(time_limit=60.0).fit(planted.X, show(planted.y, 3, np.random.default_rng(0)))
+    assert 20.0 < given[0] <= 30.0
+    assert (model.ridge_, model.share_) == (0.003, 0.95)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

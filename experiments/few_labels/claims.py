@@ -87,7 +87,8 @@ def gain_by_number(table: pd.DataFrame) -> Finding:
         "the fewer labels are known, the more it gains over ridge regression",
         f"Mean gain over held-out sets: {', '.join(words)}.",
         judge(few.low > many.high, few.value > many.value, tested=enough(table, KNOWN[-1])),
-        f"agrees if the interval at {KNOWN[1]} labels is above that at {KNOWN[-1]}, in part if the mean is.",
+        f"agrees if the interval at {KNOWN[1]} labels is above that at {KNOWN[-1]}, in part if the mean is; not tested below {LEAST} "
+        f"sets with {KNOWN[-1]} labels.",
     )
 
 

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
 
 from experiments.few_labels.claims import JUDGED, WORST, gains
 from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
@@ -47,7 +48,7 @@ def draw_means(axes: Axes, table: pd.DataFrame) -> None:
     axes.set_xticks(means.index, [str(known) for known in means.index])
     axes.minorticks_off()
     axes.set_title(f"(a) mean over {rows['name'].nunique()} {kind} sets")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper left")
 
 
 def draw_gains(axes: Axes, table: pd.DataFrame, known: int) -> None:
@@ -62,6 +63,7 @@ def draw_gains(axes: Axes, table: pd.DataFrame, known: int) -> None:
     axes.axvline(0.0, color="black", lw=0.7)
     axes.axvline(WORST, color=GREY, lw=0.7, ls=":")
     axes.set_yticks(range(len(found)), [name.replace("_", " ") for name in found.index], fontsize=6)
+    axes.xaxis.set_major_locator(MultipleLocator(0.05))
     axes.set(xlabel="accuracy, above that of ridge regression", ylim=(-0.7, len(found) - 0.3))
     axes.set_title(f"(b) {known} known labels")
     axes.legend(frameon=False, loc="upper left")

@@ -17,6 +17,7 @@ from experiments.choice.cells import FIXED, PLAIN, column_of
 from experiments.choice.claims import means_of
 from experiments.convergence.cells import GOALS
 from experiments.convergence.claims import by_family
+from experiments.few_labels import claims as few_labels
 from experiments.harness.intervals import share_of
 from experiments.many_clusters.claims import means
 from experiments.mutation.branches import shares_of
@@ -25,7 +26,20 @@ from experiments.optimal import claims as optimal
 from experiments.validate.check import point_out, summarize_errors
 
 ROOT = Path(__file__).parents[1]
-RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CLUSTERS, CHOICE, SCALE, OPTIMAL = (
+(
+    RUNTIME,
+    BENCHMARK,
+    STRESS,
+    MUTATION,
+    COVERAGE,
+    VALIDATION,
+    CONVERGENCE,
+    MANY_CLUSTERS,
+    CHOICE,
+    SCALE,
+    OPTIMAL,
+    FEW_LABELS,
+) = (
     ROOT / "figures" / f"{name}.csv"
     for name in (
         "runtime",
@@ -39,6 +53,7 @@ RUNTIME, BENCHMARK, STRESS, MUTATION, COVERAGE, VALIDATION, CONVERGENCE, MANY_CL
         "choice",
         "scale",
         "optimal",
+        "few_labels",
     )
 )
 N, D = 200, 10  # of the sizes shown
@@ -331,6 +346,52 @@ def losses_of_optimal() -> str:
     return "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured}" for one in found) + "\n"
 
 
+def table_of_few_labels() -> str:
+    """Return the mean accuracies on the points without labels, a set a row and a number of known labels a column."""
+    if not FEW_LABELS.exists():
+        return "Not measured yet: ``make few-labels``.\n"
+    table = pd.read_csv(FEW_LABELS)
+    balanced, methods = table[table["draw"] == "balanced"], ["relaxation", "ridge", "label spreading"]
+    means = balanced.groupby(["kind", "name", "known"], sort=False)[methods].mean()
+    numbers = sorted(table["known"].unique())
+    rows = []
+    for kind in few_labels.KINDS:
+        by_set = means.loc[kind]
+        entries = {name: by_set.loc[name] for name in by_set.index.unique("name")}
+        for name, found in entries.items():
+            texts = [three(found.loc[known]) if known in found.index else "–" for known in numbers]
+            rows.append((str(name).replace("_", " "), kind, *texts))
+        rows.append(
+            (
+                f"**mean**, {len(entries)} sets",
+                kind,
+                *(three(by_set.xs(known, level="known").mean()) for known in numbers),
+            )
+        )
+    return list_table(("set", "kind", *(f"{known} labels" for known in numbers)), rows)
+
+
+def three(values: pd.Series) -> str:
+    """Return accuracies in two digits, without the 0."""
+    return " / ".join(f"{value:.2f}".removeprefix("0") for value in values)
+
+
+def findings_of_few_labels() -> str:
+    """Return what was found about few labels, as a list."""
+    if not FEW_LABELS.exists():
+        return "Not measured yet: ``make few-labels``.\n"
+    found = few_labels.claims(pd.read_csv(FEW_LABELS))
+    return "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured} {one.comment}" for one in found) + "\n"
+
+
+def picture_of_few_labels() -> str:
+    """Return the figure of `make few-labels`, where there is one."""
+    if not FEW_LABELS.with_suffix(".png").exists():
+        return ""
+    words = "Accuracy of all methods over the number of known labels, and the gain over ridge regression on each set"
+    return f".. image:: /../figures/few_labels.png\n   :alt: {words}\n"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "two_class": lambda: table_of_data_sets(("two-class", "extra")),
     "multi_label": lambda: table_of_data_sets(("multi-label",)),
@@ -343,6 +404,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "stress": table_of_stress,
     "optimal": table_of_optimal,
     "optimal_losses": losses_of_optimal,
+    "few_labels": table_of_few_labels,
+    "few_labels_findings": findings_of_few_labels,
+    "few_labels_picture": picture_of_few_labels,
     "mutation": table_of_mutation,
     "coverage": table_of_coverage,
     "dimacs": table_of_dimacs,

@@ -1,6 +1,7 @@
 """Classification with few known labels: the relaxation in which the known points are one row."""
 
 import warnings
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import Clusters, classify_together
@@ -26,7 +28,9 @@ from diffrac_cvx.rounding.two_clusters import label_as_known
 
 UNKNOWN = -1  # number of the class of a point whose label is not known
 SHARES = (0.0, 0.95)  # of the weight for the known points, of which "auto" chooses
+RIDGES = (0.3, 0.003, 0.03, 1.0)  # the same; the first ones are taken where nothing can be chosen
 FOLDS = 5  # of the known points, by which it does
+CHOOSING = 0.5  # share of the time limit for that
 
 
 class Fitted(NamedTuple):
@@ -52,7 +56,11 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     digits.
 
     The points without labels decide most where few labels are known.  Where their clusters are not the classes this
-    misleads, and ``share`` gives the known points more weight.
+    misleads, and ``share`` gives the known points more weight.  By default it and the ridge are chosen by the known
+    labels: these are hidden in up to five parts and predicted, and the pair with the least squared error, for more than
+    two classes with the fewest wrong ones, is taken.  That takes up to forty more fits, which is long where there are
+    many features and an l1 part.  With one label of a class, or with all labels known, nothing is chosen: the share is
+    0, the ridge 0.3.
 
     Source: Eq. (9) with known labels, (15); not in the paper.
 
@@ -60,14 +68,13 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     ----------
     lam : float or (d,) array
         Weight of the squared l1 norm: the larger, the fewer features are used.
-    ridge : float or (d,) array
-        Weight of the ridge, for features at unit variance.
+    ridge : float, (d,) array or "auto"
+        Weight of the ridge, for features at unit variance; "auto" chooses of 0.003, 0.03, 0.3 and 1.
     nu : float
         Weight of the imbalance of the classes, in [0, 1].
     share : float or "auto"
         Share of the total weight that the known points get at least, below 1.  At 0 all points weigh alike; near 1 the
-        fit is that to the known points alone.  "auto" takes 0.95 instead of 0 if that predicts known labels better, in
-        a cross-validation with up to five parts, which takes ten more fits; with one label of a class it is 0.
+        fit is that to the known points alone.  "auto" chooses of 0 and 0.95.
     unknown : int
         The number in y where the label is not known, as in scikit-learn; for labels -1 and +1 it may be 0.  In an array
         of names it is None or NaN.
@@ -76,7 +83,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     max_iter : int, optional
         Iterations of the solver; its own default if None.
     time_limit : float, optional
-        Seconds for everything.
+        Seconds for everything.  Where half of them do not suffice to choose, nothing is chosen.
     standardize : bool
         Whether features are brought to unit variance first.
 
@@ -94,8 +101,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         The same per standard deviation of each feature: these can be compared with each other.
     support_ : array of int
         Features with a nonzero coefficient.
-    share_ : float
-        The share that was taken.
+    ridge_, share_ : float
+        The ridge and the share that were taken.
     lower_bound_, upper_bound_ : float
         Proved bracket on the optimum of the relaxation, for the weights that ``share_`` gives.
     label_gap_ : float
@@ -123,13 +130,12 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 
     coef_: Array
     intercept_: float | Array
-    a = c = None  # `lam` and `ridge` say the penalty
     solver, verbose = "low_rank", False
 
     def __init__(
         self,
         lam: float | Array = 0.0,
-        ridge: float | Array = 0.3,
+        ridge: float | Array | str = "auto",
         nu: float = 1.0,
         *,
         share: float | str = "auto",
@@ -170,11 +176,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None) -> Self:
-        if isinstance(self.share, str):
-            one_of(self.share, "share", ("auto",))
-        share = SHARES[0] if self.share == "auto" else nonnegative(self.share, "share")
-        if share >= 1.0:
-            raise ParameterError(f"share = {share:g} leaves the points without labels no weight; it has to be below 1")
+        ridges, shares = self._settings()
+        self.ridge_, self.share_ = ridges[0], shares[0]
         if y is None:
             raise DataError("DiffracClassifier requires y to be passed, but the target y is None")
         given = table_array(self._read_table(X, ensure_min_samples=2))
@@ -182,11 +185,13 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         weights = as_weights(sample_weight, len(given))
         data, seen = self._scale(given, weights), points_with_weight(classes, weights)
         require_weight(seen, self.classes_)
-        if self.share == "auto":
-            share = self._choose_share(data.X, seen)
-        found = self._find(data.X, seen, share)
+        settings = list(product(ridges, shares))
+        if len(settings) > 1:
+            left = seconds_left()
+            with spend(within(None if left is None else CHOOSING * left)):
+                self.ridge_, self.share_ = settings[self._choose(data.X, seen, settings)]
+        found = self._find(data.X, seen)
         self._keep((found.result,))
-        self.share_ = share
         self.coef_ = found.coef * data.unit
         self.intercept_ = found.intercept - self.coef_ @ data.mean
         self.scaled_coef_ = found.coef * np.sqrt(data.X.mean_squares())
@@ -200,9 +205,25 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         self.label_gap_ = certificate.gap
         return self
 
-    def _find(self, X: Points, classes: Clusters, share: float) -> Fitted:
+    def _settings(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
+        """Return the ridges and the shares of which the best are taken."""
+        for name in ("ridge", "share"):
+            if isinstance(getattr(self, name), str):
+                one_of(getattr(self, name), name, ("auto",))
+        ridges = RIDGES if isinstance(self.ridge, str) else (self.ridge,)
+        shares = SHARES if isinstance(self.share, str) else (nonnegative(self.share, "share"),)
+        if shares[0] >= 1.0:
+            raise ParameterError(f"share = {shares[0]:g} leaves the points without labels no weight; take less than 1")
+        return ridges, shares
+
+    @property
+    def _penalty(self) -> Penalty:
+        """The penalty, with the ridge that is taken or tried."""
+        return Penalty(lam=self.lam, ridge=self.ridge_)
+
+    def _find(self, X: Points, classes: Clusters) -> Fitted:
         """Return functions of the points, from the classes that are known."""
-        shares = with_share(X.shares, classes != UNKNOWN, share)
+        shares = with_share(X.shares, classes != UNKNOWN, self.share_)
         mean = mean_of(X.array(), shares)
         if len(self.classes_) == 2:
             links = Links(labels=np.where(classes == UNKNOWN, 0, 2 * classes - 1))
@@ -220,22 +241,21 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         scores = classify_together(points.array(), result, classes, a=a, c=c, shares=shares)
         return Fitted(scores.coef, scores.intercept - scores.coef @ mean, points, result)
 
-    def _choose_share(self, X: Points, classes: Clusters) -> float:
-        """Return the share that predicts known labels best, the least of equally good ones."""
+    def _choose(self, X: Points, classes: Clusters, settings: list[tuple[Any, float]]) -> int:
+        """Return which ridge and share predict known labels best, the first of equally good ones."""
         parts = parts_of(classes)
         if parts.max() < 1 or np.all(classes != UNKNOWN):
-            return SHARES[0]
-        right = np.zeros(len(SHARES))
-        for part in range(parts.max() + 1):
-            hidden = parts == part
-            known = np.where(hidden, UNKNOWN, classes)
-            for i, share in enumerate(SHARES):
+            return 0
+        errors = np.zeros(len(settings))
+        for i, (self.ridge_, self.share_) in enumerate(settings):
+            for part in range(parts.max() + 1):
                 if is_late():
-                    return SHARES[0]
-                found = self._find(X, known, share)
+                    return 0
+                hidden = parts == part
+                found = self._find(X, np.where(hidden, UNKNOWN, classes))
                 values = X.array()[hidden] @ found.coef.T + found.intercept
-                right[i] += np.sum(places_of(values) == classes[hidden])
-        return SHARES[int(np.argmax(right))]
+                errors[i] += np.sum(errors_of(values, classes[hidden]))
+        return int(np.argmin(errors))
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return ``X @ coef_ + intercept_``: (n,), positive for the second class, or (n, K), largest at the class."""
@@ -250,6 +270,11 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
 def places_of(values: Array) -> Clusters:
     """Return numbers of classes from the values of their functions, (n,) or (n, K)."""
     return np.asarray(values > 0.0 if values.ndim == 1 else np.argmax(values, axis=1)).astype(np.int64)
+
+
+def errors_of(values: Array, classes: Clusters) -> Array:
+    """Return the errors of values, (n,) or (n, K): squared, from -1 and +1, or whether the largest is another's."""
+    return (values - 2.0 * classes + 1.0) ** 2 if values.ndim == 1 else (places_of(values) != classes).astype(float)
 
 
 def read_classes(y: Any, n: int, unknown: int) -> tuple[npt.NDArray[Any], Clusters]:

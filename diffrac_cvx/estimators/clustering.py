@@ -301,6 +301,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             labels = label_as_known(result.F, data.X.groups)
         else:
             labels = self._round(result.factor, data.X.shares)
+            labels = labels if data.X.groups is None else data.X.groups.decide(labels, data.X.shares)
         v, least = self._find_direction(data.X, labels)
         coef = v * data.unit
         return coef, -float(np.dot(coef, data.mean)) - least
@@ -346,13 +347,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _find_direction(self, X: Points, labels: Array) -> tuple[Array, float]:
         """Return the direction of labels and the projection above which they are 1.
 
-        With ``refine``, of the labels at which the alternation with splits ends.  Rounded labels may contradict links:
-        then one step of it is made anyway.
+        With ``refine``, of the labels at which the alternation with splits ends.
         """
         a, c = self._penalty.weights(X.shape[1])
-        contradicts = X.groups is not None and not np.array_equal(labels, X.groups.decide(labels))
         v = best_direction(X, labels - X.mean_of(labels), a, c)
-        for _ in range(MOST_ROUNDS if self.refine else int(contradicts)):
+        for _ in range(MOST_ROUNDS if self.refine else 0):
             if is_late():
                 break
             split = roundings.two_means(X @ v, X.shares)

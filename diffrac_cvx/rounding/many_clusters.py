@@ -171,11 +171,11 @@ def cluster_together(
 ) -> AffineScores:
     """Return affine scores of k clusters, or fewer, found from a solution of the relaxation for X (n, d), centred.
 
-    The rows of X V^(1/2), up to a rotation, or those of F for a result in Y alone, are clustered by k-means.  Then
-    `fit_scores` goes from clusters to affine scores, and so to new clusters, until nothing changes.  Points that belong
-    together, in groups, are in one cluster throughout: k-means takes their mean for all of them.
+    The points as the solution weighs them are clustered by k-means.  Then `fit_scores` goes from clusters to affine
+    scores, and so to new clusters, until nothing changes.  Points that belong together, in groups, are in one cluster
+    throughout: k-means takes their mean for all of them.
     """
-    points = result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
+    points = weigh_by_solution(X, result)
     merged, merged_shares, owner = merge(points, shares, groups)
     found = kmeans_clusters(merged, k, restarts=restarts, rng=seed, shares=merged_shares)[owner]
     for _ in range(MOST_ROUNDS):
@@ -188,6 +188,11 @@ def cluster_together(
     return scores
 
 
+def weigh_by_solution(X: Array, result: Result) -> Array:
+    """Return the rows of X V^(1/2), up to a rotation; those of F for a result in Y alone."""
+    return result.F if result.G is None else dense(products(X, result.G[: X.shape[1]]))
+
+
 def classify_together(
     X: Array, result: Result, classes: Clusters, *, a: Array, c: Array, shares: Array | None = None
 ) -> AffineScores:
@@ -196,8 +201,8 @@ def classify_together(
     As `cluster_together`, but k-means starts from the means of the known points, which stay in their class.
     """
     known = classes >= 0
-    W = np.eye(X.shape[1]) if result.G is None else dense(result.G[: X.shape[1]]).T
-    points, start = X @ W.T, means_of(X[known] @ W.T, classes[known], shares_within(shares, known))
+    points = weigh_by_solution(X, result)
+    start = means_of(points[known], classes[known], shares_within(shares, known))
     found = np.where(known, classes, nearest(points, start))
     for _ in range(LLOYD_ROUNDS):
         again = np.where(known, classes, nearest(points, means_of(points, found, shares)))

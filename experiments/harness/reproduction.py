@@ -36,14 +36,15 @@ EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
     "wide",
     "wide_law",
     "optimal",
+    "few_labels",
 )
 HEAD = """\
 # What was reproduced, and what differs
 
 Every statement of N. Flammarion, B. Palaniappan and F. Bach, *Robust Discriminative Clustering with Sparse
 Regularizers*, JMLR 18(80), 2017, in its order, with a verdict or with the test that holds it. The numbers come from the
-tables in `figures/`; `make figures` makes them anew, and this page after them; `make optimal`, and `make choice` and
-`make wide`, which download packages, are commands by themselves.
+tables in `figures/`; `make figures` makes them anew, and this page after them; `make optimal`, and `make few-labels`,
+`make choice` and `make wide`, which download packages, are commands by themselves.
 
 A verdict is decided by its rule, which is written beside it and in `experiments/*/claims.py`, and by nothing else:
 *agrees*, *partly agrees*, *differs*, *not comparable* (what the paper measured no longer exists or is not public), *not

@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import Ridge, RidgeClassifier
 
 import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
-from diffrac_cvx.rounding.many_clusters import classify_together, cluster_together
+from diffrac_cvx.machine.time_budget import seconds_left
+from diffrac_cvx.rounding.many_clusters import classify_together, cluster_together, fit_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
@@ -107,14 +108,59 @@ def test_more_than_two_clusters_keep_together_what_belongs_together(iris, weight
     assert len({(int(a), int(b)) for a, b in zip(true.labels_, y, strict=True)}) == 3
 
 
-def test_points_that_belong_together_weigh_as_many_as_they_are(iris):
-    X = standardised(iris[0])
-    result = dc.low_rank(X, ridge=0.3)
-    known = {"a": np.full(4, 0.3**0.5), "c": np.zeros(4), "restarts": 3, "seed": 0}
-    twice = cluster_together(np.repeat(X, 2, axis=0), result, 3, groups=dc.Links(
-        groups=np.repeat(np.arange(150), 2)).groups_of(300), **known)  # fmt: skip
-    once = cluster_together(X, result, 3, shares=np.full(150, 1 / 150), **known)
-    np.testing.assert_allclose(twice.coef, once.coef, atol=1e-9)
+def test_values_of_linked_points_are_added_up_and_a_known_group_does_not_turn_the_others():
+    groups = dc.Links(same=[(0, 1)], different=[(1, 2)], labels=[0, 0, 0, 1, -1, 0]).groups_of(6)
+    values = np.array([3.0, -1.0, -1.0, -5.0, 5.0, -1.0])  # the known points disagree with all their values
+    np.testing.assert_array_equal(groups.decide(values), [1, 1, -1, 1, -1, -1])
+    np.testing.assert_array_equal(groups.decide(values, np.array([0.1, 9, 1, 1, 1, 1])), [-1, -1, 1, 1, -1, -1])
+
+
+def test_a_point_of_weight_zero_follows_what_it_is_linked_with(planted):
+    far = np.argmax(np.abs(dc.DiffracClustering().fit(planted.X).decision_function(planted.X)))
+    near = np.flatnonzero(planted.y != planted.y[far])[0]
+    w = np.where(np.arange(120) == far, 0.0, 1.0 + np.arange(120) % 2)
+    model = dc.DiffracClustering().fit(planted.X, sample_weight=w, links=dc.Links(same=[(far, near)]))
+    assert model.labels_[far] == model.labels_[near] == model.predict(planted.X)[near] != model.predict(planted.X)[far]
+
+
+def test_rounded_labels_that_contradict_links_are_put_right_before_the_direction_is_taken():
+    Z = standardised(np.random.default_rng(3).exponential(size=(60, 4)))
+    links = dc.Links(different=[(i, i + 1) for i in range(0, 20, 2)])
+    model, groups = dc.DiffracClustering(nu=0.3).fit(Z, links=links), links.groups_of(60)
+    rounded = dc.rounding.kmeans_centered(model.result_.F)
+    assert np.any(rounded != groups.decide(rounded))
+    v = dc.certify_labels(Z, groups.decide(rounded), model.result_, nu=0.3, ridge=0.3).v
+    np.testing.assert_allclose(model.coef_, v * np.sign(v @ model.coef_), rtol=1e-8)
+
+
+def test_clusters_with_all_labels_known_are_those_of_ridge_regression(planted):
+    y = np.where(np.arange(120) < 100, 1.0, planted.y)
+    model = dc.DiffracClustering().fit(planted.X, links=dc.Links(labels=y))
+    supervised = RidgeClassifier(alpha=120 * 0.3).fit(standardised(planted.X), y)
+    expected = supervised.decision_function(standardised(planted.X))
+    np.testing.assert_allclose(model.decision_function(planted.X), expected, atol=1e-8)
+    np.testing.assert_array_equal(2 * model.labels_ - 1, y)
+
+
+def test_centres_are_means_of_clusters_that_keep_points_together():
+    x = np.array([0.0] * 10 + [10.0] * 10)[:, None]
+    together = dc.Links(same=[(0, 19), (1, 19), (2, 19)]).groups_of(20)
+    clusters = np.array([0] * 10 + [1] * 9 + [0])
+    scores = fit_scores(x - 5.0, clusters, np.zeros(1), np.zeros(1), groups=together)
+    slope, level = scores.coef[1] - scores.coef[0], scores.intercept[1] - scores.intercept[0]
+    assert 5.0 - level / slope[0] == pytest.approx((10 / 11 + 10.0) / 2)
+
+
+def test_points_that_belong_together_weigh_as_many_as_they_are():
+    rng = np.random.default_rng(0)
+    X, times = rng.standard_normal((60, 3)), rng.integers(1, 6, 60)
+    X -= times @ X / times.sum()
+    result = dc.low_rank(X, ridge=0.3, sample_weight=times)
+    known = {"a": np.full(3, 0.3**0.5), "c": np.zeros(3), "restarts": 1, "seed": 0}
+    rows = np.repeat(np.arange(60), times)
+    every = cluster_together(X[rows], result, 4, groups=dc.Links(groups=rows).groups_of(len(rows)), **known)
+    merged = cluster_together(X, result, 4, shares=times / times.sum(), **known)
+    np.testing.assert_allclose(every.coef, merged.coef, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +226,57 @@ def test_the_share_of_the_known_points_is_large_where_the_clusters_are_not_the_c
     clusters, y = rng.choice([-1.0, 1.0], (2, 300))
     X = np.column_stack([3 * clusters, 3 * clusters, y]) + rng.standard_normal((300, 3)) * [1.0, 1.0, 0.5]
     few = show(y, 5, rng)
-    free, chosen = (dc.DiffracClassifier(share=share).fit(X, few) for share in (0.0, "auto"))
+    free, chosen = (dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few) for share in (0.0, "auto"))
     assert np.mean((free.transduction_ == (y > 0))[few < 0]) < 0.6
     assert chosen.share_ == classifier.SHARES[1]
     assert np.mean((chosen.transduction_ == (y > 0))[few < 0]) > 0.9
-    assert dc.DiffracClassifier().fit(X, show(clusters, 20, rng)).share_ == 0.0
+    assert dc.DiffracClassifier(ridge=0.3).fit(X, show(clusters, 20, rng)).share_ == 0.0
+
+
+def test_what_fits_wrong_labels_but_predicts_no_others_is_not_chosen():
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], 200)
+    X = np.hstack([2 * y[:, None] + rng.standard_normal((200, 3)), rng.standard_normal((200, 30))])
+    few = show(y, 4, rng)
+    for k in (0, 1):
+        few[np.flatnonzero(few == k)[0]] = 1 - k
+    equal, large = (
+        dc.DiffracClassifier(ridge=0.3, share=share).fit(X, few).predict(X)[few >= 0] for share in classifier.SHARES
+    )
+    assert np.mean(equal == few[few >= 0]) < np.mean(large == few[few >= 0]) == 1.0
+    assert dc.DiffracClassifier(ridge=0.3).fit(X, few).share_ == 0.0
+
+
+def test_the_ridge_is_small_where_the_classes_differ_along_a_direction_of_small_variance():
+    rng = np.random.default_rng(0)
+    y, size = rng.choice([-1.0, 1.0], 200), rng.standard_normal(200)
+    X = np.column_stack([size, size + 0.2 * y, rng.standard_normal(200)]) + 0.01 * rng.standard_normal((200, 3))
+    few = show(y, 10, rng)
+    model = dc.DiffracClassifier().fit(X, few)
+    assert model.ridge_ == min(classifier.RIDGES)
+    np.testing.assert_array_equal(model.transduction_, y > 0)
+    assert np.mean(dc.DiffracClassifier(ridge=0.3).fit(X, few).transduction_ == (y > 0)) < 0.7
+
+
+def test_where_nothing_can_be_chosen_the_first_settings_are_taken(planted):
+    for few in (show(planted.y, 1, np.random.default_rng(0)), (planted.y > 0).astype(int)):
+        model = dc.DiffracClassifier().fit(planted.X, few)
+        assert (model.ridge_, model.share_) == (0.3, 0.0)
+
+
+def test_errors_are_squared_for_two_classes_and_counted_for_more():
+    np.testing.assert_allclose(classifier.errors_of(np.array([0.5, -1.0]), np.array([1, 1])), [0.25, 4.0])
+    np.testing.assert_array_equal(classifier.errors_of(np.eye(3), np.array([0, 2, 2])), [0.0, 1.0, 0.0])
+
+
+def test_the_function_is_weighted_least_squares_on_the_labels_of_the_relaxation(planted):
+    few = show(planted.y, 4, np.random.default_rng(0))
+    model = dc.DiffracClassifier(ridge=0.3, share=0.6).fit(planted.X, few)
+    p, Z = np.where(few < 0, 0.4 / 112, 0.6 / 8), standardised(planted.X)
+    first = np.flatnonzero(few == 1)[0]
+    labels = np.where(model.result_.F @ model.result_.F[first] > 0.0, 1.0, -1.0)
+    expected = Ridge(alpha=0.3).fit(Z, labels, sample_weight=p).predict(Z)
+    np.testing.assert_allclose(model.decision_function(planted.X), expected, atol=1e-8)
 
 
 def test_names_numbers_and_frames_are_the_same_classes(planted):
@@ -236,9 +328,10 @@ def test_a_y_that_cannot_be_used_is_refused(planted, y, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"share": 1.0}, "has to be below 1"),
+        ({"share": 1.0}, "less than 1"),
         ({"share": -0.1}, "must not be negative"),
         ({"share": "half"}, "share"),
+        ({"ridge": "small"}, "ridge"),
         ({"nu": 2.0}, "outside"),
         ({"ridge": -1.0}, "ridge"),
         ({"tol": 0.0}, "tol"),
@@ -276,6 +369,11 @@ def test_three_classes_are_found_from_four_labels_each(iris):
     result = dc.low_rank(standardised(X), ridge=0.3, tol=1e-4, links=links)
     free = model.set_params(share=0.0).fit(X, few)
     assert free.lower_bound_ == pytest.approx(result.lower, abs=1e-7)
+    half = model.set_params(share=0.5).fit(X, few)
+    p = np.where(few < 0, 0.5 / 138, 0.5 / 12)
+    Z = standardised(X) - p @ standardised(X)
+    scores = classify_together(Z, half.result_, few, a=np.full(4, 0.3**0.5), c=np.zeros(4), shares=p)
+    np.testing.assert_allclose(half.decision_function(X), scores.of(Z), atol=1e-8)
 
 
 def test_classes_that_are_all_known_stay_and_their_functions_are_those_of_the_known(iris):
@@ -286,6 +384,19 @@ def test_classes_that_are_all_known_stay_and_their_functions_are_those_of_the_kn
     model = dc.DiffracClassifier().fit(iris[0], iris[1])
     np.testing.assert_allclose(model.decision_function(iris[0]), scores.of(X), atol=1e-6)
     np.testing.assert_array_equal(model.transduction_, iris[1])
+
+
+def test_what_the_choice_leaves_of_the_time_is_for_the_fit(planted, monkeypatch):
+    given = []
+
+    def choose(self, X, classes, settings):
+        given.append(seconds_left())
+        return 3
+
+    monkeypatch.setattr(dc.DiffracClassifier, "_choose", choose)
+    model = dc.DiffracClassifier(time_limit=60.0).fit(planted.X, show(planted.y, 3, np.random.default_rng(0)))
+    assert 20.0 < given[0] <= 30.0
+    assert (model.ridge_, model.share_) == (0.003, 0.95)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

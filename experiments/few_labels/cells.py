@@ -1,0 +1,97 @@
+"""The cells: a set, a number of known labels, a draw of them; each method's accuracy on the points without labels."""
+
+import time
+import zlib
+from functools import cache
+
+import numpy as np
+
+import diffrac_cvx as dc
+from diffrac_cvx.estimators.classifier import RIDGES, SHARES
+from diffrac_cvx.typing import Array
+from experiments.choice.sets import DESIGN, HELD_OUT
+from experiments.data.loading import keep_loadable
+from experiments.few_labels.methods import RIVALS, Labels, classify
+from experiments.harness.sweep import Cell, Row, cross
+
+LOAD = {**DESIGN, **HELD_OUT}
+LATER = tuple(HELD_OUT)
+SETS = {  # what is chosen, and how, was decided on the first
+    "design": (
+        "heart", "diabetes", "breast_cancer", "liver_disorders", "sonar", "a1a", "iris 1 or 2", "wine 0 or 1",
+        "wine 1 or 2", "digits 3 or 8", "digits 4 or 9", "wdbc", *LATER[::2],
+    ),
+    "held-out": LATER[1::2],
+}  # fmt: skip
+KNOWN: tuple[int, ...] = (2, 6, 20, 60)
+AT_RANDOM = (20,)  # numbers at which labels are drawn at random, too
+DRAWS = ("balanced", "random")
+REPLICATIONS = 20
+MOST_POINTS = 400
+MOST_KNOWN = 0.6  # of a class; where more would be known, there is no cell
+SETTINGS = {"most points": MOST_POINTS, "rivals": list(RIVALS), "ridges": RIDGES, "shares": SHARES}
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid."""
+    if grid == "smoke":
+        sets = [("design", "iris 1 or 2"), ("design", "wine 0 or 1")]
+        known, replications = KNOWN[1:3], range(2)
+    else:
+        loadable = {kind: keep_loadable(names, lambda name: LOAD[name]()) for kind, names in SETS.items()}
+        sets = [(kind, name) for kind, names in loadable.items() for name in names]
+        known, replications = KNOWN, range(REPLICATIONS)
+    fitting = [(kind, name, m) for kind, name in sets for m in known if m / 2 <= MOST_KNOWN * smallest(name)]
+    return [
+        {"kind": kind, "name": name, "known": m, **cell}
+        for kind, name, m in fitting
+        for cell in cross(draw=DRAWS if m in AT_RANDOM else DRAWS[:1], replication=replications)
+    ]
+
+
+def smallest(name: str) -> int:
+    """Return how many points the smaller class has."""
+    return int(np.bincount(read_table(name)[1]).min())
+
+
+@cache
+def read_table(name: str) -> tuple[Array, Labels]:
+    """Return standardised columns, and classes 0 and 1, of a set, of a large one a sample."""
+    X, y = LOAD[name]()
+    if len(X) > MOST_POINTS:
+        chosen = np.random.default_rng([2017, 27, zlib.crc32(name.encode())]).permutation(len(X))[:MOST_POINTS]
+        X, y = X[chosen], y[chosen]
+    X = X[:, X.std(axis=0) > 0.0]
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def draw_labels(y: Labels, known: int, draw: str, replication: int) -> Labels:
+    """Return classes of which so many are known, -1 elsewhere: as many of each, or at random, at least one of each."""
+    rng = np.random.default_rng([2017, 28, known, DRAWS.index(draw), replication])
+    if draw == "balanced":
+        chosen = np.concatenate([rng.permutation(np.flatnonzero(y == k))[: known // 2] for k in (0, 1)])
+    else:
+        chosen = rng.permutation(len(y))[:known]
+        while len(set(y[chosen])) < 2:
+            chosen = rng.permutation(len(y))[:known]
+    return np.where(np.isin(np.arange(len(y)), chosen), y, -1)
+
+
+def measure(name: str, known: int, draw: str, replication: int, **_: str) -> Row:
+    """Measure all methods on one draw, whatever kind of set it is."""
+    X, y = read_table(name)
+    few = draw_labels(y, known, draw, replication)
+    hidden = few < 0
+    start = time.process_time()
+    model = dc.DiffracClassifier().fit(X, few)
+    seconds = time.process_time() - start
+    found = {
+        "relaxation": model.transduction_,
+        "of equal weights": dc.DiffracClassifier(share=0.0).fit(X, few).transduction_,
+    }
+    found |= {method: classify(method, X, few) for method in RIVALS}
+    return {
+        "points": len(X), "columns": X.shape[1], "seconds": seconds, "share": model.share_,
+        "lower": model.lower_bound_, "upper": model.upper_bound_, "label gap": model.label_gap_,
+        **{method: float(np.mean((classes == y)[hidden])) for method, classes in found.items()},
+    }  # fmt: skip

@@ -56,8 +56,9 @@ def choose(source, *, automatic=True, upload=None):
 
 def see(line="idle", outcome=None, **sections):
     """What the states of the page hold, and no setters."""
-    kinds = ("line", "outcome", "answer", "labels", "proofs", "paths", "comparison")
-    held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, "answer": None, **sections}
+    kinds = ("line", "outcome", "answer", "search_line", "search", "labels", "proofs", "paths", "comparison")
+    empty = dict.fromkeys(("answer", "search_line", "search"))
+    held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, **empty, **sections}
     return {**{f"get_{kind}": lambda value=held[kind]: value for kind in kinds}, "setters": {}}
 
 

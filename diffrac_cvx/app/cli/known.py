@@ -104,9 +104,9 @@ def prove(table: Table, model: Any, links: Links | None, watch: Watch) -> dict[s
 
     The cost is that of the fitted model, with its penalty and at its scale of the features.
     """
-    from diffrac_cvx import optimal_labels
     from diffrac_cvx.rounding.caveats import find_reservations
     from diffrac_cvx.rounding.directions import best_direction
+    from diffrac_cvx.solvers.branching import optimal_labels
 
     data, penalty = model._scale(table.X, warn=False), model._penalty
     tell = watch.solver("proving")

@@ -103,9 +103,8 @@ def answer_of_search(outcome: Outcome, above: Answer | None) -> Answer | None:
     says = [*describe_sizes(labels), *describe_search(found, proof, setting.has_links)]
     if above is not None and above.data is data:
         apart = int(np.sum(above.labels != labels))
-        apart = (
-            apart if setting.has_links else min(apart, len(labels) - apart)
-        )  # which of the clusters is +1 is arbitrary
+        if not setting.has_links:
+            apart = min(apart, len(labels) - apart)  # which of the clusters is +1 is arbitrary
         says.append(f"The split above differs from it in {apart} points." if apart else "It is the split above.")
     says += describe_direction(proof.v * X.std(axis=0), data.names)
     return Answer.of([], says, data, labels, X @ proof.v)

@@ -98,9 +98,8 @@ def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | Non
         solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
         compute = ["results = {", *solves, "}"]
     elif view.of in COMPUTED:
-        compute = [
-            f"{COMPUTED[view.of][0]} = {expression_of(view.of, outcome.setting, [run.solve for run in outcome.runs])}"
-        ]
+        expression = expression_of(view.of, outcome.setting, [run.solve for run in outcome.runs])
+        compute = [f"{COMPUTED[view.of][0]} = {expression}"]
         compute += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in draw) else []
     else:
         assert run is not None

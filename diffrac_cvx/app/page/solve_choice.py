@@ -58,7 +58,7 @@ class Setting:
         return f"{weights}, {len(self.marks)} known" if self.marks else weights
 
     def code(self) -> list[str]:
-        """Return the lines that define nu, alpha, penalty and tol, the number of clusters if more than two, and links."""
+        """Return the lines that define nu, alpha, tol, penalty and, where they are needed, n_clusters and links."""
         many = [] if self.n_clusters == 2 else [f"n_clusters, strategy = {self.n_clusters!r}, {self.strategy!r}"]
         return [
             f"nu, alpha, tol = {self.nu!r}, {self.alpha!r}, {self.tol!r}",

@@ -83,6 +83,20 @@ def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
         assert text in shown
 
 
+@pytest.mark.parametrize("pressed", [False, True])
+def test_known_clusters_of_the_address_are_given_to_the_solves_and_to_the_search(jobs, pressed):
+    empty = dict.fromkeys(("refresh", "run", "stop"), SimpleNamespace(value=False, text="", _mime_=lambda: ("", "")))
+    board = {"line": StatusLine("starting")}
+    held = {"board": board, "shown": {}, "under_way": {}, "worker": None, "searcher": "other process"}
+    chosen = {"prove": SimpleNamespace(value=pressed), "remembered": {"run": None, "marks": "17:0 3:1"}}
+    app.run(defs={**choose("planted", automatic=not pressed), **see(), **empty, **held, **chosen})
+    assert jobs.begun.wait(WAIT)
+    ((job, _, _, _),) = jobs.started
+    assert job.outcome.setting.marks == ((3, 1), (17, -1))
+    assert set(job.calls) == ({computation.SEARCH} if pressed else set(computation.EXTRAS) - {"duality"})
+    assert board["search" if pressed else "outcome"] is job.outcome
+
+
 def test_nothing_is_solved_until_run_is_pressed_where_that_is_chosen(jobs):
     app.run(defs=choose("planted", automatic=False))
     assert not jobs.begun.wait(0.2)

@@ -28,7 +28,8 @@ from diffrac_cvx.rounding.caveats import Reservation, find_reservations
 from diffrac_cvx.solvers.branching import OptimalLabels
 
 MOST_NAMED = 6  # features
-RESPECTING = "split that respects what you know"
+SPLIT = "split of these points"
+RESPECTING = f"{SPLIT} that respects what you know"
 CERTAIN = 1e-3  # a proved gap below which it is said, and not the bound
 
 
@@ -149,7 +150,7 @@ def describe_sizes(labels: Array) -> list[str]:
 
 def describe_search(found: OptimalLabels, proof: LabelCertificate, has_links: bool) -> list[str]:
     """Return what the best split found costs, and by how much another one can be cheaper."""
-    split, gap = RESPECTING if has_links else "split", format_upper(found.gap)
+    split, gap = RESPECTING if has_links else SPLIT, format_upper(found.gap)
     ended = f"{found.nodes} relaxations, {found.seconds:.1f} s"
     verdict = f"Not settled ({ended}): another {split} may be cheaper, but not by more than {gap}."
     if found.status is Status.OPTIMAL:
@@ -162,15 +163,15 @@ def describe_cost(
 ) -> list[str]:
     """Return what a split, or k clusters, cost and what is proved; `unproved` says why nothing is."""
     lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
-    these, others, are, costs = ("this split", RESPECTING if has_links else "split", "is", "costs")
+    these, others, are, costs = ("this split", RESPECTING if has_links else SPLIT, "is", "costs")
     if k > 2:
-        these, others, are, costs = ("these clusters", f"{k} clusters", "are", "cost")
+        these, others, are, costs = ("these clusters", f"{k} clusters of these points", "are", "cost")
     least = f"{costs} less than {lower}"
     if proof.gap < CERTAIN:
         least = f"{are} cheaper by more than {format_upper(proof.gap)}"
     return [
         f"Cost of {these}: {cost} (0 is best, 1 is worst).",
-        unproved or f"Proved: no {others} of these points {least}.",
+        unproved or f"Proved: no {others} {least}.",
     ]
 
 

@@ -22,11 +22,15 @@ def answer_section(answer: Answer | None, above: str = "") -> Any:
     head = mo.md("## Answer")
     if answer is None:
         return mo.vstack([head, mo.Html('<p class="note">There is no solution yet.</p>')])
-    body = mo.Html(f'<div class="answer">{above}{answer.html}</div>')
+    return mo.vstack([head, mo.Html(f'<div class="answer">{above}{answer.html}</div>'), *save_clusters(answer)])
+
+
+def save_clusters(answer: Answer) -> list[Any]:
+    """Return what saves the clusters, where there are some."""
     if not answer.clusters:
-        return mo.vstack([head, body])
+        return []
     file = mo.download(answer.clusters, filename="clusters.csv", mimetype="text/csv", label="Save the clusters (CSV)")
-    return mo.vstack([head, body, mo.hstack([file], justify="start")])  # a wide table scrolls in the width of the page
+    return [mo.hstack([file], justify="start")]  # a wide table scrolls in the width of the page
 
 
 def status_line(line: StatusLine, kind: str = "status") -> str:
@@ -59,8 +63,8 @@ def search_section(button: Any, line: StatusLine | None, outcome: Outcome | None
     parts += [] if line is None else [mo.Html(status_line(line, "searching"))]
     found = outcome and answer_of_search(outcome, above)
     if outcome is not None and found is not None:
-        parts.append(mo.Html(f'<div class="best">{found.html}</div>'))
-        if found.clusters:
+        parts += [mo.Html(f'<div class="best">{found.html}</div>'), *save_clusters(found)]
+        if found.data is not None:
             parts.append(mo.Html(f'<div class="views">{card(draw_picture("search", outcome, "", ""))}</div>'))
     return mo.vstack(parts)
 

@@ -11,7 +11,7 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.plotting.canvas import Axes, apart_from_pyplot, axes_for, short_legend, style_of
 
 Marks = tuple[tuple[int, int], ...]  # points in their order, with their labels, -1 or +1
-SIZE = (3.6, 3.6)  # inches: the plot is not made smaller by the browser, and has to fit in a narrow one
+SIZE = (3.1, 3.3)  # inches: the plot is not made smaller by the browser, and has to fit in a narrow one
 NEAR = 0.05  # of the width of the plot: a click that is farther from all points chooses none
 
 
@@ -58,7 +58,9 @@ def draw_marks(answer: Answer, marks: Marks) -> Axes:
         drawn += ax.plot(answer.scores[points], rows[points], linestyle="none", label="known", **ring)
     ax.set_xlabel("score")
     ax.set_ylabel("row")
-    short_legend(ax, drawn, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    short_legend(
+        ax, drawn, fontsize="small", loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=3, columnspacing=0.8
+    )
     return ax
 
 

@@ -260,28 +260,34 @@ def _(data, get_answer, known_marks, parameters):
 
 
 @app.cell
-def _(chooser, data, get_answer, get_marks, known_marks, parameters, set_marks, wrong_marks):
-    mo.stop(data is None or parameters.value["n_clusters"] > 2)
+def _(chooser, data, get_answer, get_marks, known_marks, set_marks):
+    chosen = [] if chooser is None else marks.points_in(chooser.value, get_answer(), chooser.axes)
 
-    def choose_points():
-        chosen = [] if chooser is None else marks.points_in(chooser.value, get_answer(), chooser.axes)
-        if not chosen:
-            return "", []
-
-        def say(label):
+    def belongs(text, label):
+        def mark(_):
             set_marks(marks.write_marks(marks.change_marks(known_marks, chosen, label), data))
 
-        buttons = [
-            mo.ui.button(label=text, on_change=lambda _, label=label: say(label))
-            for text, label in (("In cluster 0", -1), ("In cluster 1", 1), ("Not known", 0))
-        ]
-        return f"{len(chosen)} chosen: {shorten(', '.join(map(str, data.rows[chosen])), 60)}", buttons
+        return mo.ui.button(label=text, on_change=mark, disabled=not chosen)
 
-    _chosen, _buttons = choose_points()
-    _text = mo.ui.text(value=get_marks(), on_change=set_marks, full_width=True)
-    _wrong = f'<div class="wrong">{escape(wrong_marks)}</div>' if wrong_marks else ""
+    marking = mo.ui.dictionary(
+        {
+            "0": belongs("In cluster 0", -1),
+            "1": belongs("In cluster 1", 1),
+            "none": belongs("Not known", 0),
+            "marks": mo.ui.text(value=get_marks(), on_change=set_marks, full_width=True),
+        }
+    )
+    return chosen, marking
+
+
+@app.cell
+def _(chooser, chosen, data, marking, parameters, wrong_marks):
+    mo.stop(data is None or parameters.value["n_clusters"] > 2)
+    _rows = f"chosen: {shorten(', '.join(map(str, data.rows[chosen])), 60)}" if chosen else "no point chosen"
+    *_buttons, _text = marking.elements.values()
+    _field = f'{controls.row("marks", _text)}<div class="wrong">{escape(wrong_marks)}</div>'
     _plot = mo.Html('<p class="note">There is no solution yet.</p>') if chooser is None else chooser
-    cards.marks_section(_plot, escape(_chosen), _buttons, f"{controls.row('marks', _text)}{_wrong}")
+    cards.marks_section(_plot, escape(_rows), _buttons, _field)
 
 
 @app.cell

@@ -96,8 +96,10 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
 def answer_of_search(outcome: Outcome, above: Answer | None) -> Answer | None:
     """Return what a search for the best split found, beside the answer above it; None while it goes on."""
     found, data, setting = outcome.extras.get(SEARCH), outcome.data, outcome.setting
-    if found is None or isinstance(found, str):
-        return found and Answer(sentences=(found,))
+    if found is None:
+        return None
+    if isinstance(found, str):
+        return Answer(sentences=(found,))
     labels = found.labels if setting.has_links else name_by_truth(found.labels, data.y)
     X, given = as_data(data.X, warn=False), setting.links(len(labels))
     proof = certify_labels(X, labels, found.lower, nu=setting.nu, penalty=setting.penalty, links=given)

@@ -61,7 +61,7 @@ def search_section(button: Any, line: StatusLine | None, outcome: Outcome | None
     says = f"Search for the best split of all, for {SEARCH_SECONDS:g} s at most; Stop ends it and keeps what is proved."
     parts = [mo.md("## Is it the best?"), mo.hstack([button, mo.md(says)], justify="start", wrap=True)]
     parts += [] if line is None else [mo.Html(status_line(line, "searching"))]
-    found = outcome and answer_of_search(outcome, above)
+    found = None if outcome is None else answer_of_search(outcome, above)
     if outcome is not None and found is not None:
         parts += [mo.Html(f'<div class="best">{found.html}</div>'), *save_clusters(found)]
         if found.data is not None:

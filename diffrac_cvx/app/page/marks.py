@@ -8,7 +8,7 @@ import numpy as np
 from diffrac_cvx.app.page.answer import Answer
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.plotting.canvas import Axes, apart_from_pyplot, axes_for, short_legend, style_of
+from diffrac_cvx.plotting.canvas import apart_from_pyplot, axes_for, short_legend, style_of
 
 Marks = tuple[tuple[int, int], ...]  # points in their order, with their labels, -1 or +1
 SIZE = (3.1, 3.3)  # inches: the plot is not made smaller by the browser, and has to fit in a narrow one
@@ -42,7 +42,7 @@ def change_marks(marks: Marks, points: Iterable[int], label: int) -> Marks:
     return tuple(sorted((point, label) for point, label in changed.items() if label))
 
 
-def draw_marks(answer: Answer, marks: Marks) -> Axes:
+def draw_marks(answer: Answer, marks: Marks) -> Any:
     """Draw each point by its score and its row, with rings around those whose clusters are known."""
     assert answer.data is not None
     rows, drawn = answer.data.rows, []
@@ -64,7 +64,7 @@ def draw_marks(answer: Answer, marks: Marks) -> Axes:
     return ax
 
 
-def points_in(selection: Any, answer: Answer, ax: Axes) -> list[int]:
+def points_in(selection: Any, answer: Answer, ax: Any) -> list[int]:
     """Return the points in a box or a lasso; where there is none in a box, as after a click, the nearest point."""
     assert answer.data is not None
     x, y = answer.scores, answer.data.rows

@@ -117,8 +117,10 @@ def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
 def plan_reference(data: Data, setting: Setting, form: str, solver: str) -> Solve:
     """Return a solve through CVXPY, or the reason why it is not offered."""
     name, record = list_forms()[form]
-    parameters = {"nu": setting.nu, "penalty": setting.penalty, "alpha": setting.alpha, "tol": setting.tol}
-    task = Task(X=data.X, links=setting.links(len(data.X)), **parameters)
+    task = Task(
+        X=data.X, nu=setting.nu, penalty=setting.penalty, alpha=setting.alpha, tol=setting.tol,
+        links=setting.links(len(data.X)),
+    )  # fmt: skip
     refusal = reason_to_refuse(data, setting, record, solver)
     taken = [name for name in record.takes if getattr(task, name) is not None]
     texts = [f"{name}={name if hasattr(setting, name) else getattr(task, name)}" for name in taken]

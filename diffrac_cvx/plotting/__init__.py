@@ -8,9 +8,9 @@ does not import matplotlib, drawing does.  Nothing global is changed.
 from diffrac_cvx.plotting.direction import DirectionDisplay, ProjectionDisplay
 from diffrac_cvx.plotting.path import ChoiceDisplay, DualityDisplay, PathDisplay
 from diffrac_cvx.plotting.phase_map import PhaseMapDisplay
-from diffrac_cvx.plotting.solution import BracketDisplay, SpectrumDisplay
+from diffrac_cvx.plotting.solution import BracketDisplay, SearchDisplay, SpectrumDisplay
 
 __all__ = [
     "BracketDisplay", "ChoiceDisplay", "DirectionDisplay", "DualityDisplay", "PathDisplay", "PhaseMapDisplay",
-    "ProjectionDisplay", "SpectrumDisplay",
+    "ProjectionDisplay", "SearchDisplay", "SpectrumDisplay",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Displays of results: their proved brackets over time, and the spectra of Y and of V."""
+"""Displays of results: proved brackets over time, of solvers and of the search for labels, and spectra of Y and V."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import DataError
-from diffrac_cvx.plotting.canvas import Axes, Display, line_style, short_legend
+from diffrac_cvx.plotting.canvas import GREY, Axes, Display, line_style, scale_x, short_legend
 from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.factors import eigenvalues
 from diffrac_cvx.points.linear_algebra import EPS
 from diffrac_cvx.problem.result import Progress, Result
+from diffrac_cvx.solvers.branching import OptimalLabels
 
 AGAINST = ("iteration", "seconds")
 FEW = 40  # points on a line, up to which each is marked
@@ -100,6 +101,63 @@ class BracketDisplay(Display):
         ax.set_xlabel(against)
         ax.set_ylabel("proved gap" if gap else "proved bracket on the optimum")
         self.legend_ = short_legend(ax, self.gap_lines_ if gap else self.upper_lines_, fontsize="small")
+        return self
+
+
+class SearchDisplay(Display):
+    """The bounds of the search for the best labels, over time.
+
+    Parameters
+    ----------
+    history : sequence of (seconds, lower, upper)
+        Oldest first.
+    root : float
+        The lower bound of the first relaxation.
+    nodes : int
+        How many relaxations were solved.
+
+    Attributes
+    ----------
+    upper_line_, lower_line_, root_line_ : Line2D
+    fill_ : artist
+        The band between lower and upper.
+    legend_ : Legend
+        Its title says how many relaxations were solved.
+    """
+
+    def __init__(self, history: Sequence[tuple[float, float, float]], root: float, nodes: int) -> None:
+        if not len(history):
+            raise DataError("a search needs at least one line of history")
+        self.history = np.array(history, dtype=float)
+        self.root, self.nodes = root, nodes
+
+    @classmethod
+    def from_search(cls, found: OptimalLabels) -> Self:
+        """Take the bounds of `optimal_labels`; the last ones are those it returned, in which rounding is counted."""
+        return cls([*found.history, (found.seconds, *found.bracket)], found.root, found.nodes)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw lower and upper bounds as steps, on a logarithmic axis of seconds where they span a factor of twenty.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default those of a new figure.
+        **kwargs
+            Passed to ``Axes.plot``.
+        """
+        (ax,) = self._open(ax)
+        seconds, lower, upper = self.history.T
+        styles = [line_style(k, kwargs, markersize=0.0, linestyle="-", drawstyle="steps-post") for k in (1, 0)]
+        (self.upper_line_,) = ax.plot(seconds, upper, **{"label": "best labels so far", **styles[0]})
+        (self.lower_line_,) = ax.plot(seconds, lower, **{"label": "proved lower bound", **styles[1]})
+        self.root_line_ = ax.axhline(self.root, color=GREY, ls=":", lw=1.2, label="bound of the first relaxation")
+        self.fill_ = ax.fill_between(seconds, lower, upper, step="post", color=styles[1]["color"], alpha=0.12, lw=0)
+        scale_x(ax, seconds)
+        ax.set_xlabel("seconds")
+        ax.set_ylabel("cost of the best labels, Eq. (9)")
+        drawn = [self.upper_line_, self.lower_line_, self.root_line_]
+        self.legend_ = short_legend(ax, drawn, title=f"{self.nodes} relaxations", fontsize="small")
         return self
 
 

@@ -15,6 +15,9 @@ display, and the artists are attributes. They need matplotlib and nothing global
    * - `plotting.BracketDisplay`
      - how proved brackets close
      - results
+   * - `plotting.SearchDisplay`
+     - how the search for the best labels closes
+     - `optimal_labels`
    * - `plotting.SpectrumDisplay`
      - eigenvalues of Y and V
      - a result

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import marimo as mo
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -18,16 +19,26 @@ from sklearn.metrics import adjusted_rand_score
 import diffrac_cvx as dc
 from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import computation, controls
-from diffrac_cvx.app.page.answer import find_answer, make_answer
-from diffrac_cvx.app.page.computation import EXTRAS, Job, Outcome, Run, StatusLine, plan_extras, take_worker
+from diffrac_cvx.app.page.answer import answer_of_search, find_answer, make_answer
+from diffrac_cvx.app.page.computation import (
+    EXTRAS,
+    Job,
+    Outcome,
+    Run,
+    StatusLine,
+    plan_extras,
+    plan_search,
+    take_worker,
+)
 from diffrac_cvx.app.page.controls import CONTROLS, hint
 from diffrac_cvx.app.page.data import Data, NamedSet, OwnTable, Planted
+from diffrac_cvx.app.page.marks import change_marks, draw_marks, points_in, read_marks, write_marks
 from diffrac_cvx.app.page.pictures import draw_picture, list_remarks, make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
 from diffrac_cvx.app.page.tables import comparison_table, plane_of, rounding_table, table_figure
 from diffrac_cvx.app.page.views import VIEWS, arrange, views_for
 from diffrac_cvx.comparison.table import Table
-from diffrac_cvx.machine.processes import Call, StoppedError, Worker, never
+from diffrac_cvx.machine.processes import Answer, Call, StoppedError, Worker, never
 from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 
 WITHOUT_START = ("source", "name", "file", "label", "drop", "run", "automatic")  # which depend on the table, or look
@@ -696,6 +707,131 @@ def test_a_table_is_drawn_as_it_is_printed():
     table = Table(("name", "value"), (("one", 0.123456), ("none", None)))
     (drawn,) = table_figure(table).axes[0].tables
     assert [[drawn[i, j].get_text().get_text() for j in range(2)] for i in range(3)] == table.lines()
+
+
+# What is known of points, and the search for the best split
+
+MARKED = replace(SETTING, marks=((0, 1), (5, -1), (7, 1)))
+WITH_PYTHON = ["projection", "direction", "roundings", "nu_path", "lambda_path", "comparison"]
+
+
+@pytest.fixture(scope="module")
+def marked(worker):
+    return compute_outcome(
+        SMALL, worker, forms=("(15)", "(8)", "(7)"), solvers=("low_rank", "fista", "CLARABEL"), setting=MARKED
+    )
+
+
+def test_every_way_to_read_clusters_gives_those_that_are_known(marked):
+    assert list(marked.solved) == ["(15) low_rank", "(15) fista", "(15) CLARABEL"]
+    for name in marked.solved:
+        for rounding in dc.rounding.ROUNDINGS:
+            assert find_answer(marked, name, rounding).labels[[0, 5, 7]].tolist() == [1, -1, 1]
+    sentence = "split of these points that respects what you know"
+    assert sentence in " ".join(find_answer(marked, "", "kmeans_centered").sentences)
+    free = compute_outcome(SMALL, SimpleNamespace(call=lambda call, **_: Answer(do(call))), extras=())
+    assert "what you know" not in " ".join(find_answer(free, "", "kmeans_centered").sentences)
+
+
+def test_brackets_with_known_clusters_overlap_and_lie_above_those_without(marked, outcome):
+    brackets = [run.result for run in marked.solved.values()]
+    assert max(one.lower for one in brackets) <= min(one.upper for one in brackets) + 1e-9
+    assert min(one.upper for one in brackets) >= outcome.runs[0].result.lower - 1e-9
+
+
+def test_what_cannot_take_known_clusters_says_so(marked):
+    refused = {run.name: run.says for run in marked.runs if run.result is None}
+    assert refused["(7) CLARABEL"].startswith("(7) cannot take known clusters of points")
+    assert "cannot take known clusters" in make_picture("duality", marked).says
+    assert "k-means is left out: it takes no links" in list_remarks(marked)
+    assert "3 known" in make_picture("projection", marked).caption
+
+
+@pytest.mark.parametrize("name", WITH_PYTHON)
+def test_the_python_of_a_view_has_the_known_clusters(name, marked, tmp_path, monkeypatch, coarse):
+    test_the_python_of_a_view_runs_as_it_stands_and_draws_the_same(name, marked, tmp_path, monkeypatch, coarse)
+    assert "known[[0, 5, 7]] = [1, -1, 1]" in make_picture(name, marked).code
+
+
+def test_known_clusters_are_of_no_use_to_more_than_two():
+    many = replace(MARKED, n_clusters=3)
+    assert many.links(24) is None
+    assert "links" not in "".join(many.code())
+
+
+def test_marks_are_read_as_they_are_written_by_the_rows_of_the_file():
+    data = OwnTable(b"a,b\n1,2\n3,\n5,6\n7,9\n", "mine.csv", missing="drop").load()
+    assert read_marks("3:1, 0:0", data) == ((0, -1), (2, 1))
+    assert write_marks(((0, -1), (2, 1)), data) == "0:0 3:1"
+    assert read_marks("", data) == ()
+    assert change_marks(((0, -1), (2, 1)), [1, 2], 0) == ((0, -1),)
+    assert change_marks(((0, -1),), [2, 0], 1) == ((0, 1), (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("1:1", "there is no row 1;"), ("3", "says no cluster"), ("3:2", "says no cluster"), ("3:1 3:0", "both clusters")],
+)
+def test_what_is_wrong_with_marks_is_said(text, said):
+    data = OwnTable(b"a,b\n1,2\n3,\n5,6\n7,9\n", "mine.csv", missing="drop").load()
+    with pytest.raises(dc.ParameterError, match=said):
+        read_marks(text, data)
+
+
+def test_a_box_chooses_what_is_in_it_and_a_click_the_nearest_point(marked):
+    answer = find_answer(marked, "", "kmeans_centered")
+    ax = draw_marks(answer, MARKED.marks)
+    x, y = answer.scores, answer.data.rows
+    np.testing.assert_array_equal(ax.lines[-1].get_xydata(), np.column_stack([x, y])[[0, 5, 7]])
+    box = mo.ui.matplotlib(ax, value={"x": (x.min(), x.max()), "y": (2.5, 5.5)})
+    click = mo.ui.matplotlib(ax, value={"x": (x[9], x[9]), "y": (9.1, 9.1)})
+    beside = mo.ui.matplotlib(ax, value={"x": ax.get_xlim()[:1] * 2, "y": ax.get_ylim()[:1] * 2})
+    assert points_in(box.value, answer, ax) == [3, 4, 5]
+    assert points_in(click.value, answer, ax) == [9]
+    assert points_in(beside.value, answer, ax) == []
+    assert points_in(mo.ui.matplotlib(ax).value, answer, ax) == []
+
+
+def search(source, setting, worker, stopped=never, lines=None):
+    data, held = source.load(), [] if lines is None else lines
+    job = Job(Outcome(source, data, setting), (), plan_search(data, setting))
+    return job.compute(worker, stopped, lambda outcome: None, held.append)
+
+
+@pytest.mark.parametrize("setting", [SETTING, MARKED, Setting()])
+def test_the_search_is_that_of_the_package_and_its_python_draws_it(setting, worker, tmp_path, monkeypatch, coarse):
+    outcome = search(SMALL, setting, worker)
+    above = compute_outcome(SMALL, worker, solvers=["low_rank"], extras=(), setting=setting)
+    answer = answer_of_search(outcome, find_answer(replace(above, data=outcome.data), "", "kmeans_centered"))
+    found = dc.optimal_labels(outcome.data.X, setting.nu, setting.penalty, links=setting.links(24), tol=setting.tol)
+    assert abs(answer.labels @ found.labels) == 24
+    text = " ".join(answer.sentences)
+    assert f"Proved: no split of these points{' that respects what you know' * bool(setting.marks)} is cheaper" in text
+    assert f"({found.nodes} relaxations, " in text
+    assert ("It is the split above." in text) != ("The split above differs from it in" in text)
+    assert answer.clusters.startswith(b'"row","cluster","score"')
+    monkeypatch.chdir(tmp_path)
+    view, drawn = make_picture("search", outcome), {}
+    exec(compile(view.code, "search.py", "exec"), drawn)
+    mine, theirs = view.execute()["figure"].axes[0], drawn["figure"].axes[0]
+    np.testing.assert_allclose(mine.lines[0].get_ydata(), theirs.lines[0].get_ydata(), atol=1e-9)
+
+
+def test_a_search_that_is_stopped_says_what_is_proved_by_then(worker):
+    lines = []
+    hard = Planted(300, 20, noise=1.5)
+    outcome = search(hard, Setting(), worker, lambda: any(line.progress for line in lines), lines)
+    assert lines[-1].state == "stopped"
+    assert any(": relaxations " in str(line) for line in lines)
+    text = " ".join(answer_of_search(outcome, None).sentences)
+    assert "Not settled (" in text
+    assert "may be cheaper, but not by more than" in text
+
+
+def test_why_there_is_no_best_split_is_said():
+    outcome = Outcome(SMALL, SMALL.load(), SETTING, extras={computation.SEARCH: "the rows do not fit"})
+    assert answer_of_search(outcome, None).sentences == ("the rows do not fit",)
+    assert answer_of_search(replace(outcome, extras={}), None) is None
 
 
 # The page as a program

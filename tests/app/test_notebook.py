@@ -56,8 +56,9 @@ def choose(source, *, automatic=True, upload=None):
 
 def see(line="idle", outcome=None, **sections):
     """What the states of the page hold, and no setters."""
-    kinds = ("line", "outcome", "answer", "labels", "proofs", "paths", "comparison")
-    held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, "answer": None, **sections}
+    kinds = ("line", "outcome", "answer", "search_line", "search", "labels", "proofs", "paths", "comparison")
+    empty = dict.fromkeys(("answer", "search_line", "search"))
+    held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, **empty, **sections}
     return {**{f"get_{kind}": lambda value=held[kind]: value for kind in kinds}, "setters": {}}
 
 
@@ -80,6 +81,20 @@ def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
     shown = words(outputs)
     for text in ("Two groups", "Clusters", "Data"):
         assert text in shown
+
+
+@pytest.mark.parametrize("pressed", [False, True])
+def test_known_clusters_of_the_address_are_given_to_the_solves_and_to_the_search(jobs, pressed):
+    empty = dict.fromkeys(("refresh", "run", "stop"), SimpleNamespace(value=False, text="", _mime_=lambda: ("", "")))
+    board = {"line": StatusLine("starting")}
+    held = {"board": board, "shown": {}, "under_way": {}, "worker": None, "searcher": "other process"}
+    chosen = {"prove": SimpleNamespace(value=pressed), "remembered": {"run": None, "marks": "17:0 3:1"}}
+    app.run(defs={**choose("planted", automatic=not pressed), **see(), **empty, **held, **chosen})
+    assert jobs.begun.wait(WAIT)
+    ((job, _, _, _),) = jobs.started
+    assert job.outcome.setting.marks == ((3, 1), (17, -1))
+    assert set(job.calls) == ({computation.SEARCH} if pressed else set(computation.EXTRAS) - {"duality"})
+    assert board["search" if pressed else "outcome"] is job.outcome
 
 
 def test_nothing_is_solved_until_run_is_pressed_where_that_is_chosen(jobs):

@@ -99,7 +99,10 @@ def test_every_view_is_there_with_its_picture_or_table(page):
     for shown in views_for(2):
         view(page, shown.name).locator("table" if shown.is_table else "img").first.wait_for()
     headings = page.locator("h2").all_inner_texts()
-    assert headings[-6:] == ["Data", "Answer", "Clusters", "What is proved", "Other settings", "Methods compared"]
+    assert headings[-8:] == [
+        "Data", "Answer", "What you know", "Is it the best?", "Clusters", "What is proved", "Other settings",
+        "Methods compared",
+    ]  # fmt: skip
     assert "No disagreement" in page.locator(".remarks").last.inner_text()
 
 
@@ -197,6 +200,28 @@ def test_the_state_survives_a_reload(page):
         control(page, "lam").get_by_role("slider", name="few features (lam)").get_attribute("aria-valuetext")
         == "0.0003"
     )
+    page.locator(".status[data-state=done]").wait_for()
+
+
+def test_a_point_that_is_clicked_has_the_cluster_that_is_said_and_the_search_respects_it(page):
+    canvas = page.locator("marimo-matplotlib canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 130, box["y"] + 120)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 180, box["y"] + 170, steps=4)
+    page.mouse.up()
+    page.locator("button:not([disabled])", has_text="In cluster 0").click()
+    page.wait_for_function("location.search.includes('marks=')")
+    page.locator(".answer", has_text="that respects what you know").wait_for()
+    page.get_by_role("button", name="Prove it").click()
+    page.locator(".best", has_text="that respects what you know").wait_for()
+    view(page, "search").locator("img").wait_for()
+    known = control(page, "marks").get_by_role("textbox", name="known clusters")
+    known.fill("")
+    known.press("Enter")
+    page.wait_for_function("!location.search.includes('marks=')")
+    page.locator(".best").wait_for(state="detached")
     page.locator(".status[data-state=done]").wait_for()
 
 

@@ -39,6 +39,11 @@ def other(planted):
 
 
 @pytest.fixture(scope="module")
+def search(planted):
+    return dc.optimal_labels(planted.X, ridge=0.1, tol=1e-6)
+
+
+@pytest.fixture(scope="module")
 def path(planted):
     return paths.lambda_path(planted.X, np.geomspace(0.01, 1.0, 5), y=planted.y)
 
@@ -74,11 +79,12 @@ def phases():
 
 
 @pytest.fixture
-def displays(planted, result, other, path, dual):
+def displays(planted, result, other, search, path, dual):
     """Each display, as a function from axes, or None, to itself plotted; and how many axes it takes."""
     estimator = SimpleNamespace(decision_function=lambda X: X @ planted.v, coef_=planted.v)
     return {
         "bracket": (plotting.BracketDisplay.from_result(result, other).plot, 1),
+        "search": (plotting.SearchDisplay.from_search(search).plot, 1),
         "spectrum": (plotting.SpectrumDisplay.from_result(result).plot, 1),
         "projection": (plotting.ProjectionDisplay.from_estimator(estimator, planted.X).plot, 1),
         "bars": (plotting.DirectionDisplay.from_estimator(estimator).plot, 1),
@@ -92,7 +98,7 @@ def displays(planted, result, other, path, dual):
 # Where things are drawn
 
 
-EACH = ["bracket", "spectrum", "projection", "bars", "stems", "path", "duality", "phases"]
+EACH = ["bracket", "search", "spectrum", "projection", "bars", "stems", "path", "duality", "phases"]
 each = pytest.mark.parametrize("name", EACH)
 
 
@@ -188,6 +194,27 @@ def test_gaps_are_drawn_on_a_logarithmic_axis_where_even_0_shows(planted, result
     np.testing.assert_array_equal(found.gap_lines_[1].get_ydata(), [np.finfo(float).eps])
     assert found.ax_.get_yscale() == "log"
     assert found.lower_lines_ == []
+
+
+def test_a_search_is_its_history_and_ends_at_the_bracket_it_returned(search):
+    found = plotting.SearchDisplay.from_search(search).plot()
+    history = np.array([*search.history, (search.seconds, search.lower, search.upper)])
+    np.testing.assert_array_equal(drawn(found.lower_line_), history[:, [0, 1]])
+    np.testing.assert_array_equal(drawn(found.upper_line_), history[:, [0, 2]])
+    assert found.lower_line_.get_drawstyle() == "steps-post"
+    assert set(found.root_line_.get_ydata()) == {search.root}
+    assert found.legend_.get_title().get_text() == f"{search.nodes} relaxations"
+
+
+@pytest.mark.parametrize(("last", "scale"), [(1.5, "linear"), (30.0, "log")])
+def test_a_long_search_has_a_logarithmic_axis_of_seconds(last, scale):
+    found = plotting.SearchDisplay([(0.1, 0.2, 0.4), (last, 0.3, 0.4)], 0.2, 7).plot()
+    assert found.ax_.get_xscale() == scale
+
+
+def test_a_search_without_history_cannot_be_drawn():
+    with pytest.raises(dc.DataError, match="at least one line of history"):
+        plotting.SearchDisplay([], 0.2, 0)
 
 
 def test_spectra_are_shares_of_the_eigenvalues(result):

@@ -1,8 +1,8 @@
 """The answer in words: why it may be none, the clusters, what is proved, what counts, and the known groups."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from html import escape
 from io import StringIO
 from typing import Any, Self
@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from diffrac_cvx.app.labels import crosstab_table, file_table, list_words
-from diffrac_cvx.app.page.computation import CLUSTERS, Outcome, Run
+from diffrac_cvx.app.page.computation import CLUSTERS, SEARCH, Outcome, Run
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import VISIBLE, list_html, stacked_html
@@ -21,11 +21,15 @@ from diffrac_cvx.machine.writing import write_rows
 from diffrac_cvx.metrics import adjusted_rand_index, crosstab
 from diffrac_cvx.points.checks import Array, as_data
 from diffrac_cvx.problem.proved_numbers import format_ends, format_upper
+from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.rounding import ROUNDINGS
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations
+from diffrac_cvx.solvers.branching import OptimalLabels
 
 MOST_NAMED = 6  # features
+SPLIT = "split of these points"
+RESPECTING = f"{SPLIT} that respects what you know"
 CERTAIN = 1e-3  # a proved gap below which it is said, and not the bound
 
 
@@ -36,7 +40,9 @@ class Answer:
     reservations: tuple[Reservation, ...] = ()  # why it may be no answer
     sentences: tuple[str, ...] = ()  # what was found and proved
     groups: Table | None = None  # how many points of each known group are in each cluster
-    clusters: bytes = b""  # as CSV
+    data: Data | None = None  # of which it is, where there are clusters
+    labels: Array = field(default_factory=lambda: np.zeros(0))
+    scores: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of(cls, reservations: Iterable[Reservation], says: list[str], data: Data, labels: Array, scores: Array) -> Self:
@@ -44,7 +50,12 @@ class Answer:
         sentences, groups = (*says, *describe_agreement(data, labels)), None
         if data.labels is not None:
             groups = crosstab_table(crosstab(data.labels, number_clusters(labels)), "known group", "in cluster")
-        return cls(tuple(reservations), sentences, groups, write_clusters(data, labels, scores))
+        return cls(tuple(reservations), sentences, groups, data, labels, scores)
+
+    @cached_property
+    def clusters(self) -> bytes:
+        """The clusters, as CSV."""
+        return b"" if self.data is None else write_clusters(self.data, self.labels, self.scores)
 
     @property
     def html(self) -> str:
@@ -69,18 +80,37 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
     """Return the answer of a run that has a result; the same objects give the same one."""
     assert run.result is not None
     X, result = as_data(data.X, warn=False), run.result
-    labels = name_by_truth(ROUNDINGS[rounding](result.F), data.y)
+    labels = round_result(result, rounding, data, setting)
     bounds = bounds_splits(run)
     # The bounds of another problem say nothing about this one.
     judged = result if bounds else replace(result, lower=-np.inf, upper=np.inf)
     parameters: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
-    proof = certify_labels(X, labels, judged.lower if bounds else 0.0, **parameters)
+    proof = certify_labels(X, labels, judged.lower if bounds else 0.0, links=setting.links(len(X)), **parameters)
     unproved = "" if bounds else f"{run.name} proves nothing about this split: choose a solution of (15) for that."
-    sizes = (int(np.sum(labels < 0)), int(np.sum(labels > 0)))
-    says = [f"Two clusters, of {sizes[0]} and {sizes[1]} points." if min(sizes) else "One cluster holds all points."]
-    says += [*describe_cost(proof, unproved=unproved), *describe_direction(proof.v * X.std(axis=0), data.names)]
+    says = [*describe_sizes(labels), *describe_cost(proof, unproved=unproved, has_links=setting.has_links)]
+    says += describe_direction(proof.v * X.std(axis=0), data.names)
     reservations = find_reservations(X, labels, judged, **parameters)
     return Answer.of(reservations, says, data, labels, X @ proof.v)
+
+
+def answer_of_search(outcome: Outcome, above: Answer | None) -> Answer | None:
+    """Return what a search for the best split found, beside the answer above it; None while it goes on."""
+    found, data, setting = outcome.extras.get(SEARCH), outcome.data, outcome.setting
+    if found is None:
+        return None
+    if isinstance(found, str):
+        return Answer(sentences=(found,))
+    labels = found.labels if setting.has_links else name_by_truth(found.labels, data.y)
+    X, given = as_data(data.X, warn=False), setting.links(len(labels))
+    proof = certify_labels(X, labels, found.lower, nu=setting.nu, penalty=setting.penalty, links=given)
+    says = [*describe_sizes(labels), *describe_search(found, proof, setting.has_links)]
+    if above is not None and above.data is data:
+        apart = int(np.sum(above.labels != labels))
+        if not setting.has_links:
+            apart = min(apart, len(labels) - apart)  # which of the clusters is +1 is arbitrary
+        says.append(f"The split above differs from it in {apart} points." if apart else "It is the split above.")
+    says += describe_direction(proof.v * X.std(axis=0), data.names)
+    return Answer.of([], says, data, labels, X @ proof.v)
 
 
 @lru_cache(maxsize=8)
@@ -102,23 +132,48 @@ def bounds_splits(run: Run) -> bool:
     return method in SOLVERS or RELAXATIONS[method].bounds_15 is same_value
 
 
+def round_result(result: Result, rounding: str, data: Data, setting: Setting) -> Array:
+    """Return labels that obey what is known; where nothing is, their signs agree best with the true ones."""
+    links = setting.links(len(data.X))
+    labels = ROUNDINGS[rounding](result.F, links=links)
+    return labels if links is not None else name_by_truth(labels, data.y)
+
+
 def name_by_truth(labels: Array, y: Array | None) -> Array:
     """Return labels whose signs agree best with the true ones: which of the clusters is +1 is arbitrary."""
     return -labels if y is not None and y @ labels < 0 else labels
 
 
-def describe_cost(proof: LabelCertificate | ClustersCertificate, k: int = 2, unproved: str = "") -> list[str]:
+def describe_sizes(labels: Array) -> list[str]:
+    """Return how many points each of two clusters has."""
+    sizes = (int(np.sum(labels < 0)), int(np.sum(labels > 0)))
+    return [f"Two clusters, of {sizes[0]} and {sizes[1]} points." if min(sizes) else "One cluster holds all points."]
+
+
+def describe_search(found: OptimalLabels, proof: LabelCertificate, has_links: bool) -> list[str]:
+    """Return what the best split found costs, and by how much another one can be cheaper."""
+    split, gap = RESPECTING if has_links else SPLIT, format_upper(found.gap)
+    ended = f"{found.nodes} relaxations, {found.seconds:.1f} s"
+    verdict = f"Not settled ({ended}): another {split} may be cheaper, but not by more than {gap}."
+    if found.status is Status.OPTIMAL:
+        verdict = f"Proved: no {split} is cheaper, up to {gap} ({ended})."
+    return [f"Cost of this split: {format_ends(found.lower, proof.objective)[1]} (0 is best, 1 is worst).", verdict]
+
+
+def describe_cost(
+    proof: LabelCertificate | ClustersCertificate, k: int = 2, unproved: str = "", *, has_links: bool = False
+) -> list[str]:
     """Return what a split, or k clusters, cost and what is proved; `unproved` says why nothing is."""
     lower, cost = format_ends(max(proof.lower, 0.0), proof.objective)
-    these, others, are, costs = ("this split", "split", "is", "costs")
+    these, others, are, costs = ("this split", RESPECTING if has_links else SPLIT, "is", "costs")
     if k > 2:
-        these, others, are, costs = ("these clusters", f"{k} clusters", "are", "cost")
+        these, others, are, costs = ("these clusters", f"{k} clusters of these points", "are", "cost")
     least = f"{costs} less than {lower}"
     if proof.gap < CERTAIN:
         least = f"{are} cheaper by more than {format_upper(proof.gap)}"
     return [
         f"Cost of {these}: {cost} (0 is best, 1 is worst).",
-        unproved or f"Proved: no {others} of these points {least}.",
+        unproved or f"Proved: no {others} {least}.",
     ]
 
 
@@ -145,7 +200,8 @@ def describe_agreement(data: Data, labels: Array) -> list[str]:
     says = f"Agreement with the known groups: adjusted Rand index {index:.2f} (1 for the same groups, about 0 by chance"
     if not two:
         return [f"{says})."]
-    n, right, largest = len(labels), int(np.sum(labels == data.y)), np.unique(data.labels, return_counts=True)[1].max()
+    n, right = len(labels), int(np.sum(labels == data.y))
+    right, largest = max(right, n - right), np.unique(data.labels, return_counts=True)[1].max()
     return [f"{says}); {right} of {n} points are in the cluster of their group ({largest} if all were in one)."]
 
 

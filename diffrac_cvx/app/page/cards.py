@@ -1,13 +1,14 @@
 """The parts of the page below the controls: sections of views, lists of sentences, what the data are."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any
 
 import marimo as mo
 
-from diffrac_cvx.app.page.answer import Answer
-from diffrac_cvx.app.page.pictures import Picture
+from diffrac_cvx.app.page.answer import Answer, answer_of_search
+from diffrac_cvx.app.page.computation import SEARCH_SECONDS, Outcome, StatusLine
+from diffrac_cvx.app.page.pictures import DRAWING, Picture, draw_picture
 
 
 def section(title: str, pictures: Iterable[Picture], above: str = "") -> Any:
@@ -21,11 +22,51 @@ def answer_section(answer: Answer | None, above: str = "") -> Any:
     head = mo.md("## Answer")
     if answer is None:
         return mo.vstack([head, mo.Html('<p class="note">There is no solution yet.</p>')])
-    body = mo.Html(f'<div class="answer">{above}{answer.html}</div>')
+    return mo.vstack([head, mo.Html(f'<div class="answer">{above}{answer.html}</div>'), *save_clusters(answer)])
+
+
+def save_clusters(answer: Answer) -> list[Any]:
+    """Return what saves the clusters, where there are some."""
     if not answer.clusters:
-        return mo.vstack([head, body])
+        return []
     file = mo.download(answer.clusters, filename="clusters.csv", mimetype="text/csv", label="Save the clusters (CSV)")
-    return mo.vstack([head, body, mo.hstack([file], justify="start")])  # a wide table scrolls in the width of the page
+    return [mo.hstack([file], justify="start")]  # a wide table scrolls in the width of the page
+
+
+def status_line(line: StatusLine, kind: str = "status") -> str:
+    """Return a line of progress with its bar, as HTML."""
+    bar = f'<progress value="{line.done}" max="{max(line.total, 1)}"></progress>'
+    return f'<div class="{kind}" data-state="{line.state}">{escape(str(line))}{bar}</div>'
+
+
+def marks_section(chooser: Any, chosen: str, buttons: Iterable[Any], field: str) -> Any:
+    """Return the part of the page in which the clusters of points are said."""
+    says = (
+        "If you know the clusters of some points, choose them in the plot, by a click, a box, or a lasso with the "
+        "shift key, and say where they belong. The answer follows."
+    )
+    parts = [mo.md("## What you know"), mo.Html(f'<p class="note">{says}</p>'), chooser]
+    parts += [mo.hstack([*buttons, mo.Html(chosen)], justify="start", wrap=True), mo.Html(field)]
+    return mo.vstack(parts)
+
+
+def chooser_of(draw: Callable[[], Any]) -> Any:
+    """Return a plot in which points can be chosen."""
+    with DRAWING:
+        return mo.ui.matplotlib(draw(), debounce=True)
+
+
+def search_section(button: Any, line: StatusLine | None, outcome: Outcome | None, above: Answer | None) -> Any:
+    """Return the search for the best split: how it goes on, and what it found."""
+    says = f"Search for the best split of all, for {SEARCH_SECONDS:g} s at most; Stop ends it and keeps what is proved."
+    parts = [mo.md("## Is it the best?"), mo.hstack([button, mo.md(says)], justify="start", wrap=True)]
+    parts += [] if line is None else [mo.Html(status_line(line, "searching"))]
+    found = None if outcome is None else answer_of_search(outcome, above)
+    if outcome is not None and found is not None:
+        parts += [mo.Html(f'<div class="best">{found.html}</div>'), *save_clusters(found)]
+        if found.data is not None:
+            parts.append(mo.Html(f'<div class="views">{card(draw_picture("search", outcome, "", ""))}</div>'))
+    return mo.vstack(parts)
 
 
 def card(picture: Picture) -> str:

@@ -13,27 +13,33 @@ from diffrac_cvx.app.page.solve_choice import Setting, Solve
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.processes import Answer, Call, StoppedError, Worker, WorkerDiedError
+from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.proved_numbers import format_ends
-from diffrac_cvx.problem.result import Progress, Result
+from diffrac_cvx.problem.result import Bracket, Progress, Result
+from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
 
 READABLE = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
 EVERY = 0.25  # seconds between two lines of progress
 BASELINES = ("k-means", "alternating")  # of `compare`
 PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
 EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
-    "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y, tol=tol)"),
+    "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y{links}, tol=tol)"),
     "lambda path": ("path",
-        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y, tol=tol)"),
+        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y{links}, tol=tol)"),
     "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
     "comparison": ("comparison",
-        "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha, tol=tol)"),
+        "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha{links}, tol=tol)"),
 }  # fmt: skip
 CLUSTERS = "clusters"  # what is computed for more than two clusters
 MODEL = (
     "dc.DiffracClustering(n_clusters=n_clusters, strategy=strategy, nu=nu, lam=penalty.lam, ridge=penalty.ridge, "
     "tol=tol, standardize=False, random_state=0).fit(X)"
 )
-COMPUTED = {CLUSTERS: ("model", MODEL), **EXTRAS}  # all that is computed beside the solves
+SEARCH = "best split"  # what is computed when it is asked for
+SEARCH_SECONDS = 60.0
+BEST = f"dc.optimal_labels(X, nu, penalty{{links}}, tol=tol, time_limit={SEARCH_SECONDS:g})"
+COMPUTED = {CLUSTERS: ("model", MODEL), SEARCH: ("found", BEST), **EXTRAS}  # all that is computed beside the solves
+WITHOUT_LINKS = ("duality",)  # what cannot take known clusters
 WAITING: list[Worker] = []  # started before there is a page, so that the first one need not wait for its imports
 
 
@@ -99,7 +105,8 @@ class StatusLine:
             text = f"{self.state} after {self.seconds:.1f} s, {self.done} of {self.total} computed"
             return f"{text}; {self.doing}: {found}" if found else text
         text = f"{self.doing} ({self.done + 1} of {self.total}), {self.seconds:.1f} s"
-        return text if self.progress is None else f"{text}: iteration {self.progress.iteration}, {found}"
+        steps = "relaxations" if self.doing == SEARCH else "iteration"
+        return text if self.progress is None else f"{text}: {steps} {self.progress.iteration}, {found}"
 
 
 Ask = Callable[[], bool]  # whether to stop
@@ -202,13 +209,36 @@ def plan_extras(data: Data, setting: Setting, solves: Sequence[Solve], wanted: S
     names, asked = names_of(data, setting), list(wanted)
     if setting.n_clusters > 2:  # the comparison is one of splits in two
         asked = [CLUSTERS, *(name for name in asked if name != "comparison")]
-    return {name: Call(evaluate, (expression_of(name, solves), names)) for name in COMPUTED if name in asked}
+    if setting.has_links:
+        asked = [name for name in asked if name not in WITHOUT_LINKS]
+    return {name: Call(evaluate, (expression_of(name, setting, solves), names)) for name in COMPUTED if name in asked}
 
 
-def expression_of(extra: str, solves: Sequence[Solve]) -> str:
+def plan_search(data: Data, setting: Setting) -> dict[str, Call]:
+    """Return the call that searches for the best split."""
+    return {SEARCH: Call(search_best, (data.X, setting), reports=True)}
+
+
+def search_best(X: Array, setting: Setting, *, callback: Callable[[Progress], bool]) -> OptimalLabels:
+    """Search for the best split, and report the bounds not more often than they are shown."""
+    start = last = time.perf_counter()
+
+    def report(bounds: Bracket, nodes: int) -> bool:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last < EVERY:
+            return False
+        last = now
+        return callback(Progress(nodes, now - start, *bounds))
+
+    limits: dict[str, Any] = {"tol": setting.tol, "time_limit": SEARCH_SECONDS, "callback": report}
+    return optimal_labels(X, setting.nu, setting.penalty, links=setting.links(len(X)), **limits)
+
+
+def expression_of(extra: str, setting: Setting, solves: Sequence[Solve]) -> str:
     """Return the expression that computes one of COMPUTED; the comparison is of the solves that are not refused."""
     methods = [solve.method for solve in solves if solve.call is not None and solve.method in list_methods()]
-    return COMPUTED[extra][1].format(methods=[*methods, *BASELINES])
+    return COMPUTED[extra][1].format(methods=[*methods, *BASELINES], links=setting.links_option)
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
@@ -221,5 +251,5 @@ def names_of(data: Data, setting: Setting) -> dict[str, Any]:
     return {
         "X": data.X, "y": data.y, "names": data.names, "nu": setting.nu, "alpha": setting.alpha, "tol": setting.tol,
         "penalty": setting.penalty, "n_clusters": setting.n_clusters, "strategy": setting.strategy,
-        "groups": data.labels,
+        "groups": data.labels, "links": setting.links(len(data.X)),
     }  # fmt: skip

@@ -43,6 +43,9 @@ CONTROLS: dict[str, tuple[str, str]] = {
     "drop": ("columns left out", "Columns that describe no point, such as the number of a sample."),
     "missing": ("missing values",
         "Start with refuse, which says where they are; then leave out their rows, or take the column's mean."),
+    "marks": ("known clusters",
+        "Points whose clusters you know, row:cluster, such as 3:1 17:0; the answer respects them. Start with none. "
+        "Where other points are loaded, they are forgotten."),
     "n_clusters": ("clusters", "How many groups the points are put into. Start at 2."),
     "strategy": ("more than two clusters",
         "How they are found: all together, or by splits in two, again and again. Start with together."),
@@ -82,6 +85,7 @@ TOLERANCES = {f"1e-{digits}": 10.0**-digits for digits in (2, 3, 4, 5, 6)}
 SCALINGS = ("standardise", "min-max", "none")
 SOURCES = {"made here": "planted", "data set": "known", "own table": "own table"}
 TALL = ("forms", "solvers", "extras", "file", "drop", "rounding")  # controls below their label, not beside it
+MOST_WRITTEN = 500  # characters of the known clusters that the address takes
 EXPLAINED = ("n_clusters", "nu", "lam", "ridge")  # whose meaning is always shown
 
 # The numbers of each slider: from, to, step; or all of them.
@@ -95,6 +99,7 @@ USUAL: dict[str, Any] = {  # the values to start from, which the address need no
     "source": "planted", **vars(Planted()), "name": "breast_cancer", "scaling": "standardise", "label": None,
     "drop": [], "missing": "error", **vars(Setting()), "forms": ["(15)"], "solvers": ["low_rank", "fista", "CLARABEL"],
     "extras": list(EXTRAS), "rounding": "kmeans_centered", "run": None, "automatic": True,
+    "marks": "",
 }  # fmt: skip
 GROUPS = {  # the controls of each kind of data, of what is preferred, and of how it is solved
     "planted": tuple(vars(Planted())),

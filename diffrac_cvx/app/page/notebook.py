@@ -8,20 +8,37 @@ app = marimo.App(width="full", app_title="diffrac_cvx", css_file="notebook.css",
 with app.setup:
     import threading
     from html import escape
+    from textwrap import shorten
 
     import marimo as mo
 
-    from diffrac_cvx.app.page import answer, cards, computation, controls, pictures, tables
+    from diffrac_cvx.app.page import answer, cards, computation, controls, marks, pictures, tables
     from diffrac_cvx.app.page.computation import READABLE, StatusLine
     from diffrac_cvx.app.page.data import NamedSet, OwnTable, Planted
     from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
     from diffrac_cvx.app.page.views import arrange, views_for
+    from diffrac_cvx.machine.processes import Worker
     from diffrac_cvx.plotting.canvas import pyplot
 
     SECTIONS = ("labels", "proofs", "paths", "comparison")
 
     def empty_board(doing):
-        return {"line": StatusLine(doing), "outcome": None, "answer": None, **{name: {} for name in SECTIONS}}
+        found = dict.fromkeys(("outcome", "answer", "search_line", "search"))
+        return {"line": StatusLine(doing), **found, **{name: {} for name in SECTIONS}}
+
+    def start_job(job, worker, stopped, show, tell):
+        """Compute a job in a thread, which ends when a control is moved: the cell that began it runs again."""
+
+        def work():
+            thread = mo.current_thread()
+            job.compute(
+                worker,
+                lambda: stopped.is_set() or thread.should_exit,
+                lambda outcome: thread.should_exit or show(outcome),
+                lambda line: thread.should_exit or tell(line),
+            )
+
+        mo.Thread(target=work, daemon=True).start()
 
 
 @app.cell
@@ -64,11 +81,13 @@ def _(file, known, own, parameters, planted, rounding, solving, source):
 
 
 @app.cell
-def _(automatic, columns, known, look, own, parameters, planted, remembered, rounding, solving, source):
+def _(automatic, columns, get_marks, known, look, own, parameters, planted, remembered, rounding, solving, source):
     # Before a file is chosen again, what the address says of its columns is kept.
     _data = {"planted": planted.value, "known": known.value, "own table": own.value if columns else {}}
     _ = look.value
     _state = {"source": source.value, "automatic": automatic.value, "rounding": rounding.value}
+    _marks = remembered.get("marks", get_marks())
+    _state |= {"marks": _marks if len(_marks) <= controls.MOST_WRITTEN else ""}
     _state |= {"run": remembered.get("run"), **_data[source.value], **parameters.value, **solving.value}
     controls.write_address(_state, controls.USUAL)
 
@@ -94,22 +113,52 @@ def _(board, file, known, own, planted, source):
 def _(given):
     # Threads write into `board`, and the page reads it: a state set by a thread can be lost while its cell runs.
     board = empty_board("starting")
-    shown, under_way, remembered = {}, {}, {"run": next(iter(given.get("run", [])), None)}
-    worker = computation.take_worker()
+    shown, under_way = {}, {}
+    remembered = {"run": next(iter(given.get("run", [])), None), "marks": next(iter(given.get("marks", [])), "")}
+    worker, searcher = computation.take_worker(), Worker()
     refresh = mo.ui.refresh(default_interval=0.4)
     run = mo.ui.run_button(label="Run", kind="success")
+    prove = mo.ui.run_button(label="Prove it")
     stop = mo.ui.button(label="Stop", kind="danger", on_click=lambda _: [event.set() for event in under_way.values()])
-    return board, refresh, remembered, run, shown, stop, under_way, worker
+    return board, prove, refresh, remembered, run, searcher, shown, stop, under_way, worker
+
+
+@app.cell
+def _(data, remembered):
+    # What the address says is of the first points; other points begin with nothing known.
+    get_marks, set_marks = mo.state("" if data is None else remembered.pop("marks", ""))
+    return get_marks, set_marks
+
+
+@app.cell
+def _(data, get_marks):
+    try:
+        known_marks, wrong_marks = () if data is None else marks.read_marks(get_marks(), data), ""
+    except READABLE as error:
+        known_marks, wrong_marks = None, str(error)
+    return known_marks, wrong_marks
 
 
 @app.cell
 def _(board):
     _states = {name: mo.state(value) for name, value in board.items()}
-    get_line, get_outcome, get_answer, get_labels, get_proofs, get_paths, get_comparison = (
+    get_line, get_outcome, get_answer, get_search_line, get_search, *_sections = (
         getter for getter, _ in _states.values()
     )
+    get_labels, get_proofs, get_paths, get_comparison = _sections
     setters = {name: setter for name, (_, setter) in _states.items()}
-    return get_answer, get_comparison, get_labels, get_line, get_outcome, get_paths, get_proofs, setters
+    return (
+        get_answer,
+        get_comparison,
+        get_labels,
+        get_line,
+        get_outcome,
+        get_paths,
+        get_proofs,
+        get_search,
+        get_search_line,
+        setters,
+    )
 
 
 @app.cell
@@ -129,34 +178,39 @@ def _(automatic, refresh, run, stop):
 
 @app.cell
 def _(get_line):
-    _line = get_line()
-    _bar = f'<progress value="{_line.done}" max="{max(_line.total, 1)}"></progress>'
-    mo.Html(f'<div class="status" data-state="{_line.state}">{escape(str(_line))}{_bar}</div>')
+    mo.Html(cards.status_line(get_line()))
 
 
 @app.cell
-def _(automatic, board, data, parameters, run, solving, under_way, where, worker):
-    mo.stop(data is None or not (automatic.value or run.value))
+def _(automatic, board, data, known_marks, parameters, run, solving, under_way, where, worker):
+    mo.stop(data is None or known_marks is None or not (automatic.value or run.value))
 
     def start():
-        setting, wanted = Setting(**parameters.value), solving.value
+        setting, wanted = Setting(**parameters.value, marks=known_marks), solving.value
         solves = plan_solves(data, setting, wanted["forms"], wanted["solvers"])
         extras = computation.plan_extras(data, setting, solves, wanted["extras"])
         job = computation.Job(computation.Outcome(where, data, setting), solves, extras)
         stopped = under_way["event"] = threading.Event()
-
-        def work():
-            thread = mo.current_thread()  # ends when a control is moved: this cell runs again
-            job.compute(
-                worker,
-                lambda: stopped.is_set() or thread.should_exit,
-                lambda outcome: thread.should_exit or board.update(outcome=outcome),
-                lambda line: thread.should_exit or board.update(line=line),
-            )
-
-        mo.Thread(target=work, daemon=True).start()
+        start_job(job, worker, stopped, lambda now: board.update(outcome=now), lambda line: board.update(line=line))
 
     start()
+
+
+@app.cell
+def _(board, data, known_marks, parameters, prove, searcher, under_way, where):
+    board.update(search_line=None, search=None)  # they were of other points or preferences
+    mo.stop(data is None or known_marks is None or not prove.value)
+
+    def search():
+        setting = Setting(**parameters.value, marks=known_marks)
+        outcome = computation.Outcome(where, data, setting)
+        job = computation.Job(outcome, (), computation.plan_search(data, setting))
+        stopped = under_way["search"] = threading.Event()
+        start_job(
+            job, searcher, stopped, lambda now: board.update(search=now), lambda line: board.update(search_line=line)
+        )
+
+    search()
 
 
 @app.cell
@@ -192,6 +246,54 @@ def _(board, get_outcome, look, rounding):
 @app.cell
 def _(get_answer, look):
     cards.answer_section(get_answer(), f'<div class="look">{controls.row("run", look)}</div>')
+
+
+@app.cell
+def _(data, get_answer, known_marks, parameters):
+    _drawn = get_answer()
+    _fits = data is not None and _drawn is not None and _drawn.data is data and known_marks is not None
+    if _fits and parameters.value["n_clusters"] == 2:
+        chooser = cards.chooser_of(lambda: marks.draw_marks(_drawn, known_marks))
+    else:
+        chooser = None
+    return (chooser,)
+
+
+@app.cell
+def _(chooser, data, get_answer, get_marks, known_marks, set_marks):
+    chosen = [] if chooser is None else marks.points_in(chooser.value, get_answer(), chooser.axes)
+
+    def belongs(text, label):
+        def mark(_):
+            set_marks(marks.write_marks(marks.change_marks(known_marks, chosen, label), data))
+
+        return mo.ui.button(label=text, on_change=mark, disabled=not chosen)
+
+    marking = mo.ui.dictionary(
+        {
+            "0": belongs("In cluster 0", -1),
+            "1": belongs("In cluster 1", 1),
+            "none": belongs("Not known", 0),
+            "marks": mo.ui.text(value=get_marks(), on_change=set_marks, full_width=True),
+        }
+    )
+    return chosen, marking
+
+
+@app.cell
+def _(chooser, chosen, data, marking, parameters, wrong_marks):
+    mo.stop(data is None or parameters.value["n_clusters"] > 2)
+    _rows = f"chosen: {shorten(', '.join(map(str, data.rows[chosen])), 60)}" if chosen else "no point chosen"
+    *_buttons, _text = marking.elements.values()
+    _field = f'{controls.row("marks", _text)}<div class="wrong">{escape(wrong_marks)}</div>'
+    _plot = mo.Html('<p class="note">There is no solution yet.</p>') if chooser is None else chooser
+    cards.marks_section(_plot, escape(_rows), _buttons, _field)
+
+
+@app.cell
+def _(get_answer, get_search, get_search_line, parameters, prove):
+    mo.stop(parameters.value["n_clusters"] > 2)
+    cards.search_section(prove, get_search_line(), get_search(), get_answer())
 
 
 @app.cell

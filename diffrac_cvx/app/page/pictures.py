@@ -9,8 +9,17 @@ from io import BytesIO
 from threading import RLock
 from typing import Any
 
-from diffrac_cvx.app.page.answer import bounds_splits, name_by_truth
-from diffrac_cvx.app.page.computation import COMPUTED, PACKAGES, Outcome, Run, describe_error, expression_of, names_of
+from diffrac_cvx.app.page.answer import bounds_splits, round_result
+from diffrac_cvx.app.page.computation import (
+    COMPUTED,
+    PACKAGES,
+    WITHOUT_LINKS,
+    Outcome,
+    Run,
+    describe_error,
+    expression_of,
+    names_of,
+)
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import stacked_html
@@ -18,7 +27,6 @@ from diffrac_cvx.app.page.views import BY_NAME, View
 from diffrac_cvx.comparison import Comparison
 from diffrac_cvx.plotting.canvas import apart_from_pyplot
 from diffrac_cvx.problem.result import Status
-from diffrac_cvx.rounding import ROUNDINGS
 
 DRAWING = RLock()  # matplotlib is not safe to use from several threads
 ORIENTED = "labels = -labels if y @ labels < 0 else labels  # which of the clusters is +1 is arbitrary"
@@ -70,12 +78,15 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
         return Picture(view, "For these points no two true groups are known.")
     if view.needs_groups and outcome.data.labels is None:
         return Picture(view, "For these points no true groups are known.")
+    if view.of in WITHOUT_LINKS and outcome.setting.has_links:
+        return Picture(view, "This cannot take known clusters of points: forget them to see it.")
     if view.of in COMPUTED and (extra is None or isinstance(extra, str)):
         return Picture(view, extra or "Not computed yet, or not asked for.")
     if view.of not in COMPUTED and run is None:
         return Picture(view, "There is no solution yet.")
     runs = tuple(outcome.solved.values()) if view.of == "all" else () if run is None or view.of in COMPUTED else (run,)
-    draw = tuple(line.format(bounds=run is not None and bounds_splits(run)) for line in view.draw)
+    bounds, links = run is not None and bounds_splits(run), outcome.setting.links_option
+    draw = tuple(line.format(bounds=bounds, links=links) for line in view.draw)
     code = write_code(view, draw, outcome, run, rounding)
     lines = (*view.imports, *draw)
     return cached_picture(view, lines, code, outcome.data, outcome.setting, runs, rounding, extra)
@@ -87,14 +98,15 @@ def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | Non
         solves = (f"    {run.name!r}: {run.solve.code}," for run in outcome.solved.values())
         compute = ["results = {", *solves, "}"]
     elif view.of in COMPUTED:
-        compute = [f"{COMPUTED[view.of][0]} = {expression_of(view.of, [run.solve for run in outcome.runs])}"]
+        expression = expression_of(view.of, outcome.setting, [run.solve for run in outcome.runs])
+        compute = [f"{COMPUTED[view.of][0]} = {expression}"]
         compute += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in draw) else []
     else:
         assert run is not None
         compute = [f"result = {run.solve.code}"]
         if any("labels" in line for line in draw):
-            compute += [f"labels = dc.rounding.{rounding}(result.F)"]
-            compute += [ORIENTED] if outcome.data.y is not None else []
+            compute += [f"labels = dc.rounding.{rounding}(result.F{outcome.setting.links_option})"]
+            compute += [ORIENTED] if outcome.data.y is not None and not outcome.setting.has_links else []
     lines = ["import diffrac_cvx as dc", *view.imports, "", *outcome.source.code(), *outcome.setting.code(), ""]
     lines += [*compute, "", *draw]
     lines += [f'figure.savefig("{view.name}.png", dpi=200)', f'figure.savefig("{view.name}.pdf")', ""]
@@ -122,7 +134,7 @@ def cached_picture(
         names[COMPUTED[view.of][0]] = extra
     if view.of == "one":
         names["result"] = runs[0].result
-        names["labels"] = name_by_truth(ROUNDINGS[rounding](names["result"].F), data.y)
+        names["labels"] = round_result(names["result"], rounding, data, setting)
     of = f"{runs[0].name}: " if view.of == "one" else ""
     caption = f"{of}{data.title}, n = {len(data.X)}, d = {len(data.names)}, {setting}"
     return Picture(view, lines=lines, names=names, code=code, caption=caption)

@@ -9,6 +9,7 @@ from diffrac_cvx import registry
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.comparison import Task, relaxation_method
 from diffrac_cvx.machine.processes import Call
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.registry import MOST_ON_PAGE, RelaxationRecord
 
@@ -24,6 +25,26 @@ class Setting:
     tol: float = 1e-4
     n_clusters: int = 2
     strategy: str = "together"
+    marks: tuple[tuple[int, int], ...] = ()  # points whose clusters are known, with their labels, -1 or +1
+
+    @property
+    def has_links(self) -> bool:
+        """Whether anything is known of points; labels of points are about two clusters."""
+        return bool(self.marks) and self.n_clusters == 2
+
+    def links(self, n: int) -> Links | None:
+        """Return what is known of n points, None for nothing."""
+        if not self.has_links:
+            return None
+        known = np.zeros(n)
+        for point, label in self.marks:
+            known[point] = label
+        return Links(labels=known)
+
+    @property
+    def links_option(self) -> str:
+        """What calls are given in Python beside their other arguments."""
+        return ", links=links" if self.has_links else ""
 
     @property
     def penalty(self) -> Penalty:
@@ -32,16 +53,24 @@ class Setting:
 
     def __str__(self) -> str:
         weights = f"nu = {self.nu:g}, lam = {self.lam:g}, ridge = {self.ridge:g}, alpha = {self.alpha:g}"
-        return weights if self.n_clusters == 2 else f"{weights}, {self.n_clusters} clusters by {self.strategy!r}"
+        if self.n_clusters > 2:
+            return f"{weights}, {self.n_clusters} clusters by {self.strategy!r}"
+        return f"{weights}, {len(self.marks)} known" if self.marks else weights
 
     def code(self) -> list[str]:
-        """Return the lines that define nu, alpha, penalty and tol, and of more than two clusters their number too."""
+        """Return the lines that define nu, alpha, tol, penalty and, where they are needed, n_clusters and links."""
         many = [] if self.n_clusters == 2 else [f"n_clusters, strategy = {self.n_clusters!r}, {self.strategy!r}"]
         return [
             f"nu, alpha, tol = {self.nu!r}, {self.alpha!r}, {self.tol!r}",
             f"penalty = dc.Penalty(lam={self.lam!r}, ridge={self.ridge!r})",
             *many,
+            *(self.code_of_links() if self.has_links else []),
         ]
+
+    def code_of_links(self) -> list[str]:
+        """Return the lines that define links."""
+        points, labels = map(list, zip(*self.marks, strict=True))
+        return ["known = np.zeros(len(X))", f"known[{points}] = {labels}", "links = dc.Links(labels=known)"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +106,10 @@ def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
     record = registry.SOLVERS[solver]
     refusal = registry.refuse_penalty(record.penalty, setting.penalty) or unasked(record.too_slow(*data.X.shape))
     arguments = (data.X, setting.nu, setting.penalty)
-    call = None if refusal else Call(record.run, arguments, {"tol": setting.tol}, reports=True)
+    known = {"links": setting.links(len(data.X))} if setting.has_links else {}
+    call = None if refusal else Call(record.run, arguments, {"tol": setting.tol, **known}, reports=True)
     options = "".join(f", {name}={value!r}" for name, value in record.options.items())
+    options += setting.links_option
     code = f"dc.{getattr(record.function, '__name__', solver)}(X, nu=nu, penalty=penalty{options}, tol=tol)"
     return Solve(f"(15) {solver}", solver, call, code, refusal and f"{solver} cannot solve this: {refusal}")
 
@@ -86,7 +117,10 @@ def plan_fast(data: Data, setting: Setting, solver: str) -> Solve:
 def plan_reference(data: Data, setting: Setting, form: str, solver: str) -> Solve:
     """Return a solve through CVXPY, or the reason why it is not offered."""
     name, record = list_forms()[form]
-    task = Task(X=data.X, nu=setting.nu, penalty=setting.penalty, alpha=setting.alpha, tol=setting.tol)
+    task = Task(
+        X=data.X, nu=setting.nu, penalty=setting.penalty, alpha=setting.alpha, tol=setting.tol,
+        links=setting.links(len(data.X)),
+    )  # fmt: skip
     refusal = reason_to_refuse(data, setting, record, solver)
     taken = [name for name in record.takes if getattr(task, name) is not None]
     texts = [f"{name}={name if hasattr(setting, name) else getattr(task, name)}" for name in taken]
@@ -103,6 +137,8 @@ def reason_to_refuse(data: Data, setting: Setting, record: RelaxationRecord, sol
         return f"{form} has a row for each point and takes at most {MOST_ON_PAGE} points here, not {n}"
     if "penalty" in record.takes and "l1" not in record.penalty and setting.lam > 0.0:
         return f"{form} takes no sparse penalty: set lam to 0, or choose (11) or (15)"
+    if setting.has_links and "links" not in record.takes:
+        return f"{form} cannot take known clusters of points: forget them, or choose (8), (11), (15) or (21)"
     by = registry.SOLVERS[solver]
     most = min(by.most_rows_on_page, np.inf if record.has_points else MOST_ON_PAGE)
     if side > most:

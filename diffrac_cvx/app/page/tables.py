@@ -12,6 +12,7 @@ from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.metrics import clustering_error
 from diffrac_cvx.plotting.canvas import axes_for, plain, short_legend, style_of
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.proved_numbers import proved_upper
 from diffrac_cvx.problem.result import Result
@@ -29,17 +30,19 @@ NEGLIGIBLE = 1e-9  # variation of a direction, over the largest
 
 
 def rounding_table(
-    X: Array, result: Result, y: Array | None, nu: float, penalty: Penalty, *, bounds: bool = True
-) -> Table:
+    X: Array, result: Result, y: Array | None, nu: float, penalty: Penalty, *, bounds: bool = True,
+    links: Links | None = None,
+) -> Table:  # fmt: skip
     """Return what every rounding of a result gives: sizes, clustering error, cost by Eq. (9), and its proved gap.
 
     `bounds`: whether the lower bound is one on Eq. (9) with this nu and penalty, as that of (8), (11) and (15) is.
     """
-    found = {name: rounding(result.F) for name, rounding in ROUNDINGS.items()}
-    found["goemans_williamson"] = goemans_williamson(result.F, 0)
-    found["kmeans_centered, refined"] = refine(X, found["kmeans_centered"])
+    found = {name: rounding(result.F, links=links) for name, rounding in ROUNDINGS.items()}
+    found["goemans_williamson"] = goemans_williamson(result.F, 0, links=links)
+    found["kmeans_centered, refined"] = refine(X, found["kmeans_centered"], links=links)
     lower = result.lower if bounds else 0.0
-    proofs = {name: certify_labels(X, labels, lower, nu=nu, penalty=penalty) for name, labels in found.items()}
+    given: dict[str, Any] = {"nu": nu, "penalty": penalty, "links": links}
+    proofs = {name: certify_labels(X, labels, lower, **given) for name, labels in found.items()}
     least = min(proof.objective for proof in proofs.values())
     return Table.from_records(
         [

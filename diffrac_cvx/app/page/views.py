@@ -97,7 +97,7 @@ VIEWS = (
         "What each way gives: the number of points in each cluster, the cost by Eq. (9) (0 is best, 1 is worst), and "
         "the proved label gap, by which the best of all splits can be cheaper at most. Where true groups are known: "
         "the error, 0 for the same groups and 1 for unrelated ones. An asterisk marks the cheapest.",
-        ("table = rounding_table(X, result, y, nu, penalty, bounds={bounds})", TABLE),
+        ("table = rounding_table(X, result, y, nu, penalty, bounds={bounds}{links})", TABLE),
         clusters="two", needs=("rounding_table", "table_figure"),
     ),
     View(
@@ -143,7 +143,14 @@ VIEWS = (
         of="comparison", clusters="two", needs=("comparison_table", "table_figure"),
     ),
 )  # fmt: skip
-BY_NAME = {view.name: view for view in VIEWS}
+SEARCH = View(  # shown when the search was asked for
+    "search", "best", "How the search closed",
+    "The cost of the best split found so far and the proved lower bound on the cost of all splits, against time. The "
+    "search is over when they meet within the precision (tol).",
+    ("display = dc.plotting.SearchDisplay.from_search(found)", FIGURE),
+    of="best split", clusters="two",
+)  # fmt: skip
+BY_NAME = {view.name: view for view in (*VIEWS, SEARCH)}
 
 
 def views_for(n_clusters: int) -> list[View]:

@@ -711,7 +711,7 @@ def test_a_table_is_drawn_as_it_is_printed():
 
 # What is known of points, and the search for the best split
 
-MARKED = replace(SETTING, marks=((0, 1), (5, -1), (7, 1)))
+MARKED = replace(SETTING, marks=((0, -1), (5, 1), (7, -1)))
 WITH_PYTHON = ["projection", "direction", "roundings", "nu_path", "lambda_path", "comparison"]
 
 
@@ -726,7 +726,7 @@ def test_every_way_to_read_clusters_gives_those_that_are_known(marked):
     assert list(marked.solved) == ["(15) low_rank", "(15) fista", "(15) CLARABEL"]
     for name in marked.solved:
         for rounding in dc.rounding.ROUNDINGS:
-            assert find_answer(marked, name, rounding).labels[[0, 5, 7]].tolist() == [1, -1, 1]
+            assert find_answer(marked, name, rounding).labels[[0, 5, 7]].tolist() == [-1, 1, -1]
     sentence = "split of these points that respects what you know"
     assert sentence in " ".join(find_answer(marked, "", "kmeans_centered").sentences)
     free = compute_outcome(SMALL, SimpleNamespace(call=lambda call, **_: Answer(do(call))), extras=())
@@ -750,7 +750,7 @@ def test_what_cannot_take_known_clusters_says_so(marked):
 @pytest.mark.parametrize("name", WITH_PYTHON)
 def test_the_python_of_a_view_has_the_known_clusters(name, marked, tmp_path, monkeypatch, coarse):
     test_the_python_of_a_view_runs_as_it_stands_and_draws_the_same(name, marked, tmp_path, monkeypatch, coarse)
-    assert "known[[0, 5, 7]] = [1, -1, 1]" in make_picture(name, marked).code
+    assert "known[[0, 5, 7]] = [-1, 1, -1]" in make_picture(name, marked).code
 
 
 def test_known_clusters_are_of_no_use_to_more_than_two():

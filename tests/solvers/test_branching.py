@@ -78,6 +78,27 @@ def test_brute_force_agrees_on_five_hundred_instances(first):
         check(seed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_brute_force_agrees_with_sixteen_points(seed):
+    """Of y'Ky for all labellings at once, K from the formula for the least misfit."""
+    rng = np.random.default_rng([2017, 27, seed])
+    n, d, nu, ridge = int(rng.integers(13, 17)), 3, [1.0, 0.6, 0.2][seed], [0.1, 0.0, 0.3][seed]
+    X, w = rng.standard_normal((n, d)), rng.integers(1, 4, n).astype(float)
+    links, p = random_links(rng, n), w / w.sum()
+    A, C = X - p @ X, np.eye(n) - np.outer(np.ones(n), p)
+    H = np.diag(p) - (p[:, None] * A) @ np.linalg.inv(A.T @ (p[:, None] * A) + ridge * np.eye(d)) @ (p[:, None] * A).T
+    K = C.T @ H @ C + nu * np.outer(p, p)
+    Y = np.array(list(product((-1.0, 1.0), repeat=n)))
+    obeying = Y[[obeys(y, links, n) for y in Y]]
+    best = float(np.min(np.einsum("ki,ij,kj->k", obeying, K, obeying, optimize=True)))
+    found = dc.optimal_labels(X, nu, ridge=ridge, links=links, tol=1e-7, sample_weight=w)
+    assert found.status is dc.Status.OPTIMAL
+    assert found.lower <= best + 1e-12
+    assert found.upper == pytest.approx(best, abs=1e-7)
+    assert obeys(found.labels, links, n)
+
+
 def costs_with_l1(X, nu, ridge, lam, w):
     """All labellings, (2^n, n), and Eq. (9) at each: the best of the directions of all patterns of signs and zeros."""
     n, d = X.shape

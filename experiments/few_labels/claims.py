@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from diffrac_cvx.problem.proved_numbers import format_upper
 from experiments.few_labels.cells import AT_RANDOM, KNOWN, MOST_POINTS, REPLICATIONS
 from experiments.few_labels.methods import NEIGHBOURS, RIVALS
 from experiments.harness import Finding, Verdict, judge
@@ -165,7 +166,7 @@ def proofs(table: pd.DataFrame) -> Finding:
     words = []
     for known in sorted(table["known"].unique()):
         rows = table[table["known"] == known]
-        words.append(f"{known} labels {rows['label gap'].median():.3f}")
+        words.append(f"{known} labels {format_upper(rows['label gap'].median())}")
     return Finding(
         "what is proved: the distance of its labels, in Eq. (9), from the best ones that agree with the known",
         f"Medians: {', '.join(words)}. A fit takes {table['seconds'].median():.2g} s in the median, {table['seconds'].max():.2g} s at "

@@ -74,6 +74,7 @@ def test_a_large_set_is_a_sample_with_columns_at_unit_variance():
     np.testing.assert_allclose(X.std(axis=0), 1.0)
 
 
+@pytest.mark.slow
 def test_the_smoke_grid_gives_a_table_a_figure_and_claims(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(intervals, "DRAWS", 20)

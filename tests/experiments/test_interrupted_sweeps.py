@@ -131,6 +131,7 @@ def kill_at(kills, moment, expected):
 # Killed
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_loses_nothing(expected, here):
     random.seed(2017)
     kill_at(12, lambda child: time.sleep(random.uniform(0.0, 0.4)), expected)

@@ -23,7 +23,13 @@ from experiments.stress.claims import check_bounds
 from experiments.stress.exact import best_labels_value, direction_value, labels_value, solve
 from experiments.stress.instances import DROPPED, FAMILIES, WHOLE, Instance, make_instance
 
-each_family = pytest.mark.parametrize("family", sorted([*FAMILIES, *WHOLE]))
+each_family = pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name.endswith("outwards") else [])
+        for name in sorted([*FAMILIES, *WHOLE])
+    ],
+)
 
 
 # What is proved by a factorisation

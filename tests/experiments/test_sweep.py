@@ -83,6 +83,7 @@ def test_a_stopped_sweep_measures_only_what_is_missing(tmp_path, monkeypatch):
     assert len((tmp_path / "noted").read_text().split()) == len(CELLS) - len(done)
 
 
+@pytest.mark.slow
 def test_a_cell_whose_process_fails_is_a_row_with_a_reason(tmp_path):
     table = run(tmp_path / "log", fail, jobs=2, seconds=5.0, memory=8.0)
     reasons = {1: "the process died: SIGSEGV", 3: "stopped after 5 s", 4: "out of memory: Unable to allocate"}

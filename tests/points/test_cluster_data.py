@@ -128,6 +128,7 @@ def assert_same(found, expected, tol=TOL):
     assert found.upper == pytest.approx(expected.upper, abs=tol)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_bracket_of_one(points, table):
     expected = dc.low_rank(points, ridge=0.1, tol=TOL)
     with cluster(2):

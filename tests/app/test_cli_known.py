@@ -42,6 +42,7 @@ def test_a_report_says_that_no_split_that_respects_what_is_known_is_cheaper(tabl
     assert "cluster 0 is that of sick and cluster 1 is that of well" in printed
     text = report.read_text()
     assert "no split that respects what you know costs less" in text
+    assert "of the relaxation, the easier problem" not in text
     start = text.index("import pandas")
     namespace = {}
     exec(unescape(text[start : text.index("</pre>", start)]), namespace)
@@ -66,6 +67,7 @@ def test_what_is_proved_is_what_optimal_labels_proves(table, capsys):
     assert found["finished"]
     assert not found["links"]
     assert found["relaxations"] == best.nodes
+    assert found["lower_bound"] <= found["upper_bound"] == found["cost"]
     assert max(found["lower_bound"], best.lower) <= min(found["cost"], best.upper) + 1e-12
     assert abs(np.sum(2.0 * np.array(found["labels"]) - 1.0)) == abs(best.labels.sum())
 

@@ -74,7 +74,7 @@ def number_rows(found: dict[str, Any]) -> list[tuple[str, Any, str]]:
     return [
         (title, known[key], says.format(what=what))
         for key, (title, says) in MEANINGS.items()
-        if known.get(key) is not None
+        if known.get(key) is not None and not (key == "upper_bound" and "relaxations" in found)
     ]
 
 

@@ -136,6 +136,7 @@ def words_of_search(found: dict[str, Any], search: dict[str, Any]) -> dict[str, 
         "finished": status in FINE,
         "status": STATUSES.get(status, str(status)),
         "relaxations": search["relaxations"],
+        "upper_bound": found["cost"],  # that of the relaxation is below what is proved now
         "seconds": found["seconds"] + search["seconds"],
     }
 

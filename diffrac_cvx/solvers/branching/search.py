@@ -40,6 +40,16 @@ class Watch(NamedTuple):
         return np.inf if self.time_limit is None else time.time() + self.time_limit - self.seconds
 
 
+def cost_of_signs(q: Array, q_fixed: Array | float, product: Array) -> Array:
+    """Return what fixing each row with either sign costs where V stays as it is, the product of the two.
+
+    From sqrt(r'Vr) of the rows, that of the fixed one, and twice the products of the rows with it.
+    """
+    squares = q**2 + q_fixed**2
+    lost = [q + q_fixed - np.sqrt(np.maximum(squares + sign * product, 0.0)) for sign in (1.0, -1.0)]
+    return np.asarray(lost[0] * lost[1])
+
+
 class Search(ABC):
     """Hold what a search has found; what its nodes are, and how they are solved, is said by its kinds.
 

@@ -21,7 +21,7 @@ from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result
 from diffrac_cvx.rounding.directions import best_direction
-from diffrac_cvx.solvers.branching.search import Search
+from diffrac_cvx.solvers.branching.search import Search, cost_of_signs
 from diffrac_cvx.solvers.factored.solver import low_rank
 
 Signs = npt.NDArray[np.int8]
@@ -147,9 +147,7 @@ class SparseTree(Search):
         Z = self.products(node.solved)
         a = node.signs @ Z
         q, q_fixed, product = np.sum(Z**2, axis=1) ** 0.5, float(a @ a) ** 0.5, 2.0 * Z @ a
-        squares = q**2 + q_fixed**2
-        lost = [q + q_fixed - np.sqrt(np.maximum(squares + sign * product, 0.0)) for sign in (1.0, -1.0)]
-        return int(np.argmax(np.where(free, lost[0] * lost[1], -np.inf)))
+        return int(np.argmax(np.where(free, cost_of_signs(q, q_fixed, product), -np.inf)))
 
     def round(self, signs: Signs, solved: Result) -> None:
         """Keep the signs beside those that are fixed, after alternation, if they cost less than the best ones."""

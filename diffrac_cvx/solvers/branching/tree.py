@@ -20,7 +20,7 @@ from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.links import Groups
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-from diffrac_cvx.solvers.branching.search import Search
+from diffrac_cvx.solvers.branching.search import Search, cost_of_signs
 
 Mask = npt.NDArray[np.bool_]
 
@@ -233,9 +233,7 @@ class Tree(Search):
         image = np.einsum("kdr,ker,ke->kd", U, U, a, optimize=True)
         q_fixed = np.sqrt(np.maximum(np.sum(image * a, axis=1), 0.0))[:, None]
         product = 2.0 * image @ self.rows.R.T
-        squares = q**2 + q_fixed**2
-        lost = [q + q_fixed - np.sqrt(np.maximum(squares + sign * product, 0.0)) for sign in (1.0, -1.0)]
-        return np.asarray(np.argmax(np.where(free > 0.0, lost[0] * lost[1], -np.inf), axis=1))
+        return np.asarray(np.argmax(np.where(free > 0.0, cost_of_signs(q, q_fixed, product), -np.inf), axis=1))
 
     def round(
         self, parents: list[Node], row: npt.NDArray[np.intp], sign: Array, free: Array, a: Array, U: Array

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 import scipy.sparse.linalg
 
-from diffrac_cvx.certificates.values import proved_labels_value
+from diffrac_cvx.certificates.values import proved_labels_value, proved_value
 from diffrac_cvx.errors import ContradictionError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
@@ -44,6 +44,14 @@ class Judged:
     X: Points  # (n, d), centred
     nu: float
     penalty: Penalty
+
+    def or_zero(self, G: Factor) -> tuple[Factor, float]:
+        """Return V = GG' as it is, with an upper bound of its value; or V = 0, of value 1, where it is not below that.
+
+        Where coordinates differ by the whole range of double precision, the rows of G may be large and cancel.
+        """
+        value = proved_value(self.X, self.nu, self.penalty, G)
+        return (G, value) if value <= 1.0 else (np.zeros((G.shape[0], 1)), 1.0)  # V = 0 for NaN too
 
     def least_cost(self, F: Array | None, G: Factor | None) -> float:
         """Return an upper bound of the optimum of Eq. (9), from Y = FF' or V = GG': the cost of rounded labels.

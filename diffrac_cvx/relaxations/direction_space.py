@@ -9,7 +9,6 @@ from cvxpy.expressions.constants.callback_param import CallbackParam
 
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
-from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import round_up
@@ -156,8 +155,7 @@ def read_directions(posed: Posed, V: Array, dual: Dual) -> Reading:
     """Read a V in the user's coordinates, at its best scale, certified for (15)."""
     judged, problem = posed
     point = problem.best_scale(problem.from_user(V))
-    G = problem.user_factor(point.U)
-    upper = min(1.0, proved_value(judged.X, judged.nu, judged.penalty, G))  # 1 for NaN
+    G, upper = judged.or_zero(problem.user_factor(point.U))
     lower = bracket(problem, point, dual).lower
     return Reading(
         np.asarray(problem.labels_factor(point.U)), upper, Bracket(lower, upper), G, problem.left_out, judged

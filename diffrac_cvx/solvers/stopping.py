@@ -14,7 +14,6 @@ from diffrac_cvx.certificates.block_problem import number_by_first
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual
 from diffrac_cvx.certificates.screening import label_components, weights_at
-from diffrac_cvx.certificates.values import proved_value
 from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.time_budget import Budget, Clock, LeaveError, spend
@@ -262,17 +261,18 @@ def with_all_points(
 def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
     """Return the result with the value of its V as it is returned, in the user's units, rounding included.
 
-    V = 0 has the value 1, so that no more is ever needed.  The lower bound is held against this value, and against the
-    cost of rounded labels.
+    V = 0, of value 1, takes the place of a V that is not proved to be better.  The lower bound is held against this
+    value, and against the cost of rounded labels.
     """
     assert found.G is not None  # solvers of (15) have a V
-    value = min(1.0, proved_value(data, nu, penalty, found.G))  # in this order, 1 where the other is NaN
+    judged = Judged(data, nu, penalty)
+    G, value = judged.or_zero(found.G)
     status = found.status
     if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
         status = Status.STALLED
     F = found.__dict__["F"]  # it may be a function, which is not to be called yet
-    found = replace(found, value=value, upper=value, F=F, status=status)
-    cost = Judged(data, nu, penalty).least_cost(None if callable(F) else F, found.G)
+    found = replace(found, value=value, upper=value, F=F, G=G, status=status)
+    cost = judged.least_cost(None if callable(F) else F, G)
     return replace(found.judged_by(cost), F=F, seconds=stopping.clock.seconds)
 
 

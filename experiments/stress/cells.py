@@ -30,8 +30,8 @@ from experiments.stress.exact import (
 from experiments.stress.instances import FAMILIES, MANY, WHOLE, Instance, make_instance
 
 BATCH = 25
-BATCHES = {"full": 12, "smoke": 1}  # of each family
-BATCHES_OF_MANY = {"full": 3, "smoke": 1}  # of those with many columns, which take seconds each
+BATCHES = {"full": 24, "smoke": 1}  # of each family
+BATCHES_OF_MANY = {"full": 6, "smoke": 1}  # of those with many columns, which take seconds each
 SECONDS = 1.0  # of one solve
 LABELLED = 8  # points up to which all labellings are tried
 LABELLED_WITH_L1 = 5  # the same with an l1 part

@@ -1,5 +1,6 @@
 """What rounding may change of a value is counted, term by term, against rationals; so it is for labels."""
 
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from math import isqrt
@@ -8,11 +9,19 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
-from posed import misfits_of, proved_clusters_value, proved_labels_value, proved_value, with_proved_value
+from posed import (
+    centred_points,
+    misfits_of,
+    proved_clusters_value,
+    proved_labels_value,
+    proved_value,
+    with_proved_value,
+)
 from rationals import badly_centred_column, centred, fractions, is_semidefinite, nearly_ones, size
 
 import diffrac_cvx as dc
 from diffrac_cvx.certificates import label_proof, values
+from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.label_bounds import bracket_alpha, bracket_nu, min_eigenvalue, with_imbalance
 from diffrac_cvx.certificates.label_proof import (
     Projection,
@@ -32,6 +41,7 @@ from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.sparse import as_sparse_columns
 from diffrac_cvx.solvers.stopping import Stopping
 from experiments.stress.exact import direction_value, labels_value
+from experiments.stress.instances import make_instance
 
 COARSE = 2.0**-30
 NONE = dc.Penalty()
@@ -504,6 +514,30 @@ def test_a_solution_is_optimal_only_where_the_proved_gap_is_within_the_tolerance
     late = dc.Status.TIME_LIMIT
     stopped = dc.Result(**{**vars(given), "F": given.F, "status": late})
     assert with_proved_value(stopped, X, 1.0, NONE, Stopping(tol, 10)).status is late
+
+
+def test_a_v_that_cancels_to_more_than_1_is_replaced_by_zero():
+    """Two points, eight columns, a ridge of 1e-20 and l1 on some: entries of 1e17, which cancel to a value above 2."""
+    instance = make_instance("wide", 557)
+    result = dc.low_rank(
+        instance.X, instance.nu, penalty=dc.Penalty(instance.a, instance.c), sample_weight=instance.w, max_iter=50
+    )
+    G = np.asarray(result.G)
+    value = direction_value(instance.X, instance.nu, instance.a, instance.c, G, instance.w)
+    assert value <= Decimal(result.value) == Decimal(result.upper)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.0])
+def test_v_is_zero_where_its_value_is_not_proved_to_be_below_that_of_zero(nu):
+    judged = Judged(centred_points(np.random.default_rng(0).standard_normal((9, 2))), nu, NONE)
+    small = np.full((2 + (nu < 1.0), 1), 1e-3)
+    assert judged.or_zero(small)[0] is small
+    assert judged.or_zero(small)[1] < 1.0
+    for large in (1e3 * small * 1e3, np.full_like(small, np.nan)):
+        G, value = judged.or_zero(large)
+        assert not G.any()
+        assert G.shape == small.shape
+        assert value == 1.0
 
 
 def test_no_solution_is_called_optimal_by_a_solver_with_a_gap_above_the_tolerance():

@@ -13,7 +13,7 @@ from diffrac_cvx.certificates import (
     certify_y,
     find_components,
 )
-from diffrac_cvx.comparison import Comparison, compare
+from diffrac_cvx.comparison import Comparison, StructureTest, compare, structure_test
 from diffrac_cvx.errors import (
     ContradictionError,
     DataError,
@@ -59,6 +59,7 @@ __all__ = [
     "ResourceError",
     "Result",
     "Status",
+    "StructureTest",
     "baselines",
     "certify_clusters",
     "certify_labels",
@@ -81,6 +82,7 @@ __all__ = [
     "registry",
     "rounding",
     "solve",
+    "structure_test",
     "v_space",
     "v_space_normalized",
 ]

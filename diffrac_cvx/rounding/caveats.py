@@ -14,13 +14,18 @@ from diffrac_cvx.problem.result import Result
 NO_GAIN = 1e-4  # of the cost of one cluster: a relaxation that gains less has found no direction
 NOTHING = 1e-3  # of the cost of one cluster: a relaxation that costs less fits the points perfectly
 FEW = 0.02  # share of the points below which a cluster is a few outlying ones
+STABLE = 0.9  # adjusted Rand index from which two clusterings count as the same
+PROVED = 0.1  # share of the cost of labels below which nothing useful is proved of others
+FLIPS, LUCKY = 40, 2  # random labels that are tried, and how many may cost no more
+NO_STRUCTURE = "no structure"  # the kind that is about the table, whatever the labels
+MOST_FLIPPED = 3000  # points up to which they are
 
 
 @dataclass(frozen=True)
 class Reservation:
     """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each."""
 
-    kind: str  # "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points", "few points"
+    kind: str  # such as "constant", "one cluster", "no gain", "too few points", "few points", "coin flips"
     says: str
     remedy: str
 
@@ -48,11 +53,13 @@ def find_reservations(
     penalty: Penalty,
     n_clusters: int = 2,
     shares: Array | None = None,
+    cost: float | None = None,
 ) -> tuple[Reservation, ...]:
     """Return the reasons why labels say nothing about the data, the gravest first; none for an answer.
 
     X (n, d) is centred and in the units in which the relaxation was solved, labels (n,) are numbers or names,
-    n_clusters were asked for, and shares (n,) are those of the points of the total weight, None for equal ones.
+    n_clusters were asked for, and shares (n,) are those of the points of the total weight, None for equal ones.  With
+    the cost of the labels they are held against what is proved, and against labels drawn by coin flips.
     """
     if not X.any():
         return (CONSTANT,)
@@ -66,6 +73,8 @@ def find_reservations(
         freedom(X, result, nu),
         outlying(labels, shares),
     ]
+    if cost is not None and count == n_clusters and not any(found):
+        found += [coin_flips(X, labels, penalty) if count == 2 and shares is None else None, unproved(result, cost)]
     return tuple(reason for reason in found if reason is not None)
 
 
@@ -130,4 +139,58 @@ def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:
         f"{n} points in {rank} dimensions can be split perfectly whatever they are (about {needed:.0f} points would be "
         "needed): this split is no evidence of clusters.",
         "Make lambda or the ridge larger, or use fewer features.",
+    )
+
+
+def coin_flips(X: Array | Points, labels: Array, penalty: Penalty) -> Reservation | None:
+    """Where labels of the same sizes, drawn at random, cost as little: y'(I - X(X'X + nA)^-1 X')y / n, A the ridge.
+
+    That happens where there are about as many features as points or more; elsewhere, and with an l1 part or without a
+    ridge, nothing is tried.
+    """
+    points = X if isinstance(X, Points) else array_points(X)
+    n, d = points.shape
+    a, c = penalty.weights(d)
+    if 2 * d < n or n > MOST_FLIPPED or c.any() or not np.all(a > 0.0) or not points.in_memory:
+        return None
+    rng, y = np.random.default_rng(0), np.where(labels == np.max(labels), 1.0, -1.0)
+    Y = np.stack([y, *(rng.permutation(y) for _ in range(FLIPS))], axis=1)
+    Y -= Y.mean(axis=0)
+    scaled = points.array() / a
+    costs = np.sum(Y * np.linalg.solve(scaled @ scaled.T + n * np.eye(n), Y), axis=0)
+    lucky = int(np.count_nonzero(costs[1:] <= costs[0]))
+    if lucky <= LUCKY:
+        return None
+    return Reservation(
+        "coin flips",
+        f"Labels drawn by coin flips cost no more in {lucky} of {FLIPS} draws: {d} features explain nearly any labels "
+        f"of {n} points, and the cost says nothing for this split.",
+        "Use an l1 weight (lambda), fewer features, or a larger ridge.",
+    )
+
+
+def unproved(result: Result, cost: float) -> Reservation | None:
+    """Where so little is proved that other labels may cost a tenth."""
+    if cost <= NOTHING or result.lower >= PROVED * cost:
+        return None
+    return Reservation(
+        "hardly proved",
+        "Less than a tenth of the cost is proved to be needed: quite other labels may cost far less.",
+        "Give it more time or a smaller tolerance, make the ridge larger, or use fewer features.",
+    )
+
+
+def no_structure(says: str) -> Reservation:
+    """Where tables without structure split as well."""
+    return Reservation(NO_STRUCTURE, says, "Do not use these clusters; try other features, or other weights.")
+
+
+def unstable(changed: str, index: float) -> Reservation | None:
+    """Where the labels are others after a change that should not matter; the index is the adjusted Rand index."""
+    if index >= STABLE:
+        return None
+    return Reservation(
+        "unstable",
+        f"With {changed} the clusters are others: the adjusted Rand index between the two is {index:.2f}.",
+        "Do not rely on single points; make the ridge larger, or use fewer features.",
     )

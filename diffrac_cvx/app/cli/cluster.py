@@ -15,6 +15,7 @@ from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import Source, with_option
 from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
 from diffrac_cvx.app.labels import file_table
+from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.writing import write_csv
@@ -48,7 +49,10 @@ def cluster(
     together: points.Together = None,
     apart: points.Apart = None,
     prove: points.Prove = False,
-    tol: options.Tolerance = 1e-3,
+    structure: Annotated[
+        bool, typer.Option(help="Test whether there is a structure at all, in two seconds at most.")
+    ] = True,
+    tol: options.Tolerance = options.TOL,
     time_limit: options.Seconds = None,
     no_standardize: options.Raw = False,
     seed: options.Seed = 0,
@@ -84,7 +88,7 @@ def cluster(
         model, warned = fit_model(
             table, labels_count, n_clusters, watch, links, strategy=strategy, refine=refine, nu=chosen.nu,
             lam=chosen.lam, ridge=chosen.ridge, solver=solver, tol=tol, time_limit=watch.left,
-            standardize=not no_standardize, random_state=seed,
+            standardize=not no_standardize, random_state=seed, structure=structure,
         )  # fmt: skip
         search = points.prove(table, model, links, watch) if prove and not watch.stopped else None
         watch.say("judging what was found")
@@ -115,13 +119,15 @@ def fit_model(
     *,
     strategy: str,
     refine: bool,
+    structure: bool,
     **parameters: Any,
 ) -> tuple[Any, list[str]]:
     """Return a fitted estimator, of clusters or of several labels, and what it warned of beside its reservations."""
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if labels_count == 1:
-        model = DiffracClustering(n_clusters=n_clusters, strategy=strategy, refine=refine, **parameters)
+        kind = {"n_clusters": n_clusters, "strategy": strategy, "refine": refine, "test_structure": structure}
+        model = DiffracClustering(**kind, **parameters)
     else:
         model = MultiLabelDiffrac(labels_count, **parameters)
     model.set_params(verbose=watch.solver("searching"))
@@ -158,6 +164,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
     K = getattr(model, "n_clusters", 2)
     return {
         "reservations": [vars(reason) for reason in getattr(model, "reservations_", ())],
+        "structure": [structure_of(test) for test in getattr(model, "structure_", ())],
         "n": len(table.X),
         "d": table.X.shape[1],
         "notes": [*map(with_option, table.notes), *warned],
@@ -181,6 +188,12 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
         "rows": table.rows,
         "labels": labels,
     }
+
+
+def structure_of(test: StructureTest) -> dict[str, Any]:
+    """Return what a test of structure found."""
+    draws = {"as_good": test.as_good, "draws": len(test.null_values)}
+    return {"null": test.null, "p_value": test.p_value, **draws, "says": str(test)}
 
 
 def features_in_use(table: Table, model: Any) -> list[str] | None:

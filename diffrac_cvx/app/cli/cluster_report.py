@@ -9,7 +9,7 @@ import numpy as np
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli.data import Source
 from diffrac_cvx.app.cli.known import Given
-from diffrac_cvx.app.cli.words import answer_of, truth_of, truth_table, warnings_of
+from diffrac_cvx.app.cli.words import answer_of, structure_of, truth_of, truth_table, warnings_of
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
@@ -47,7 +47,7 @@ def write_report(
     title = f"{'Clusters' if clusters else 'Labels'} found in {Path(source.file).name}"
     text = html.render(
         "cluster.html", title=title, file=source.file, n=found["n"], sizes=found["sizes"], clusters=clusters,
-        warnings=warnings_of(found), summary=answer_of(found) + truth_of(found)[:1], notes=found["notes"],
+        warnings=warnings_of(found), summary=structure_of(found) + answer_of(found) + truth_of(found)[:1], notes=found["notes"],
         truth=truth_table(found) if "crosstab" in found else None, coefficients=coefficient_rows(found),
         more_features=max(found["d"] - MOST_FEATURES, 0), numbers=number_rows(found),
         pictures=label_pictures(table, model, clusters), proofs=proof_pictures(model),

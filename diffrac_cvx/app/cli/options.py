@@ -12,7 +12,7 @@ from diffrac_cvx.app.cli.data import Source, refuse_outputs
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.problem.penalty import Penalty
 
-RIDGE = 0.3  # by default, as in the estimator
+RIDGE, TOL = 0.3, 1e-4  # by default, as in the estimators
 FILE = "A table (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy; one point a row), or the name of a data set."
 
 

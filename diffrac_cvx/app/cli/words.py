@@ -26,7 +26,14 @@ STATUSES = {
 
 def sentences(found: dict[str, Any]) -> list[str]:
     """Return the findings of `cluster` for a person: first what speaks against them."""
-    return [*warnings_of(found), *(f"Note: {note}." for note in found["notes"]), *answer_of(found), *truth_of(found)]
+    notes = (f"Note: {note}." for note in found["notes"])
+    return [*warnings_of(found), *structure_of(found), *notes, *answer_of(found), *truth_of(found)]
+
+
+def structure_of(found: dict[str, Any]) -> list[str]:
+    """Return what the tests of structure say, but for what a reservation has said."""
+    said = [reason["says"] for reason in found["reservations"]]
+    return [test["says"] for test in found["structure"] if test["says"] not in said]
 
 
 def warnings_of(found: dict[str, Any]) -> list[str]:

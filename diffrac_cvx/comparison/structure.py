@@ -11,6 +11,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.points.checks import Array, as_data, as_generator, in_unit_interval, one_of, positive_int
+from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.linear_algebra import is_above_rounding, standardise
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.penalty import Penalty
@@ -214,7 +215,7 @@ def sample_rows(X: npt.ArrayLike, rng: np.random.Generator) -> Array:
         if len(rows := np.arange(table.shape[0])) > most:
             chosen = np.sort(rng.choice(rows, most, replace=False))
             table = table.iloc[chosen] if hasattr(table, "iloc") else table[chosen]
-    return np.asarray(table_array(table))
+    return np.asarray(table_array(table) if hasattr(table, "toarray") or is_chunked(table) else table)
 
 
 def value_of(X: Array, nu: float, penalty: Penalty, clock: Clock) -> float | None:

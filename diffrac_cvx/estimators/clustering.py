@@ -31,7 +31,7 @@ from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
-from diffrac_cvx.problem.result import Progress, Result
+from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
@@ -111,7 +111,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Whether `fit` also tests if there is a structure (`structure_test`, at most 19 draws for each null, in at most
         two seconds), and if the clusters stay with a tolerance ten times larger, for more than two with other starts.
         Where tables without structure split as well, or the clusters change, ``reservations_`` says so.  The tests take
-        no account of links, and points may not have weights.
+        no account of links, with which the first is no reservation, and points may not have weights.
     verbose : bool or callable
         Whether the proved bounds are written to standard error, a line a second; or what is called with each
         `Progress`, and stops the solver by a true return value.
@@ -297,8 +297,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _doubts(self, given: Any, data: ScaledTable, links: Links | None) -> tuple[Reservation, ...]:
         """Return what speaks against a structure, and against clusters that change with the tolerance or the starts."""
         columns, cloud = self.structure_
-        found = [no_structure(str(columns))] if columns.is_none and not cloud.is_found else []
-        if is_late() or not data.X.in_memory:
+        none = columns.is_none and not cloud.is_found and links is None
+        found = [no_structure(str(columns))] if none else []
+        ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
+        if not ended or is_late() or not data.X.in_memory:
             return tuple(found)
         changed = {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": STARTS}
         other = type(self)(**{**self.get_params(), **changed, "test_structure": False, "verbose": False})

@@ -9,7 +9,7 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import rank_of
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.result import Result
+from diffrac_cvx.problem.result import Result, Status
 
 NO_GAIN = 1e-4  # of the cost of one cluster: a relaxation that gains less has found no direction
 NOTHING = 1e-3  # of the cost of one cluster: a relaxation that costs less fits the points perfectly
@@ -170,8 +170,9 @@ def coin_flips(X: Array | Points, labels: Array, penalty: Penalty) -> Reservatio
 
 
 def unproved(result: Result, cost: float) -> Reservation | None:
-    """Where so little is proved that other labels may cost a tenth."""
-    if cost <= NOTHING or result.lower >= PROVED * cost:
+    """Where so little is proved, not for want of time, that other labels may cost a tenth."""
+    ended = result.status not in (Status.TIME_LIMIT, Status.STOPPED)
+    if not ended or cost <= NOTHING or result.lower >= PROVED * cost:
         return None
     return Reservation(
         "hardly proved",

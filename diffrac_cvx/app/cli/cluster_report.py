@@ -47,7 +47,8 @@ def write_report(
     title = f"{'Clusters' if clusters else 'Labels'} found in {Path(source.file).name}"
     text = html.render(
         "cluster.html", title=title, file=source.file, n=found["n"], sizes=found["sizes"], clusters=clusters,
-        warnings=warnings_of(found), summary=structure_of(found) + answer_of(found) + truth_of(found)[:1], notes=found["notes"],
+        warnings=warnings_of(found), summary=structure_of(found) + answer_of(found) + truth_of(found)[:1],
+        notes=found["notes"],
         truth=truth_table(found) if "crosstab" in found else None, coefficients=coefficient_rows(found),
         more_features=max(found["d"] - MOST_FEATURES, 0), numbers=number_rows(found),
         pictures=label_pictures(table, model, clusters), proofs=proof_pictures(model),

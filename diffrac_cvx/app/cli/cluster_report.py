@@ -111,8 +111,13 @@ def label_pictures(table: Table, model: Any, clusters: bool) -> Iterator[html.Pi
 
 def proof_pictures(model: Any) -> Iterator[html.Picture]:
     """Yield the pictures of what is proved."""
-    from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay
+    from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay, StructureDisplay
 
+    if tests := [test for test in getattr(model, "structure_", ()) if test.null_values]:
+        yield html.picture(
+            StructureDisplay.from_tests(*tests),
+            "Is there a structure? Each mark is a table without one, made of this; left of the line it splits as well.",
+        )
     if len(model.result_.history) > 1:
         bounds = BracketDisplay.from_result(model.result_)
         yield html.picture(bounds, "Proved bounds on the least cost: they close in as the search goes on.")

@@ -53,6 +53,7 @@ class Method:
     needs_alpha: bool = False
     takes_links: bool = True
     too_large: Callable[[int, int], str] = never  # from n and d to why it is not run unless asked for, or nothing
+    turn: int = 0  # of all that `compare` runs unasked: the quick ones first
 
     def refuses(self, penalty: Penalty, links: Links | None = None) -> str:
         """Return why the method cannot take a penalty or links, or nothing."""
@@ -73,7 +74,9 @@ def list_methods() -> dict[str, Method]:
 def solver_method(name: str, **options: Any) -> Method:
     """Return a solver of (15) that does not need CVXPY; options come before those of the task."""
     record = registry.SOLVERS[name]
-    return Method("(15)", partial(run_solver, record, options), record.penalty, too_large=record.too_slow)
+    turn = list(registry.fast_solvers()).index(name)
+    run = partial(run_solver, record, options)
+    return Method("(15)", run, record.penalty, too_large=record.not_asked_for, turn=turn)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
@@ -81,7 +84,8 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     record = registry.RELAXATIONS[name]
     run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_leave_out, record, solver)
     needs_alpha, takes_links = "alpha" in record.takes, "links" in record.takes
-    return Method(record.equation, run, record.penalty, record.bounds_15, needs_alpha, takes_links, too_large)
+    turn = len(registry.fast_solvers()) + ("d + 1", "n", "n + d").index(record.rows)
+    return Method(record.equation, run, record.penalty, record.bounds_15, needs_alpha, takes_links, too_large, turn)
 
 
 def baseline_method(name: str) -> Method:

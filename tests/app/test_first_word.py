@@ -25,15 +25,18 @@ def test_importing_the_package_imports_nothing_that_is_large_and_gives_every_nam
     assert {"cvxpy", "scs", "clarabel", "matplotlib"}.isdisjoint(then.split())
 
 
-def test_clusters_are_found_without_cvxpy_and_its_solvers():
+def test_clusters_are_found_without_cvxpy_and_reported_without_pyplot(tmp_path):
     code = (
         "import sys; from diffrac_cvx.app.cli.program import run; "
-        "status = run(['cluster', 'heart', '--quiet']); print(status, *sys.modules)"
+        "print(run(['cluster', 'heart', '--quiet']), *sys.modules); "
+        f"print(run(['cluster', 'heart', '--quiet', '--report', {str(tmp_path / 'r.html')!r}]), *sys.modules)"
     )
-    status, *loaded = run_python(code).split()
-    assert status == "0"
-    assert "diffrac_cvx.estimators.clustering" in loaded
-    assert {"cvxpy", "scs", "clarabel", "matplotlib", "jinja2"}.isdisjoint(loaded)
+    plain, reported = (line.split() for line in run_python(code).splitlines())
+    assert plain[0] == reported[0] == "0"
+    assert "diffrac_cvx.estimators.clustering" in plain
+    assert {"cvxpy", "scs", "clarabel", "matplotlib", "jinja2"}.isdisjoint(plain)
+    assert "matplotlib.figure" in reported
+    assert {"cvxpy", "matplotlib.pyplot"}.isdisjoint(reported)
 
 
 def test_a_command_says_what_it_does_before_it_imports_anything_large():

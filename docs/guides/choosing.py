@@ -4,7 +4,8 @@ How to choose lambda, the ridge and nu
 
 `DiffracClustering` splits points in two along a direction. Three numbers say which direction is looked for:
 
-- ``lam`` (lambda): how strongly **few features** are preferred. 0 uses all; from about 0.001 to 1 fewer and fewer.
+- ``lam`` (lambda): how strongly **few features** are preferred. 0 uses all; at 0.1 about half or fewer have a
+  weight worth counting, at 1 a third or fewer.
 - ``ridge``: how strongly directions of **large variance** are preferred. At 0 the tightest split wins, which in many
   features is a split of noise; when it is large, the split follows the first principal component.
 - ``nu``: how strongly clusters of **equal size** are preferred, from 0 (not at all) to 1.

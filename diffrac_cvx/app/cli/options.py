@@ -44,7 +44,10 @@ Nu = Annotated[
 RIDGE_SAYS = "How strongly directions of large variance are preferred, 0 or more: weight of the squared length of the "
 Ridge = Annotated[float | None, typer.Option(help=f"{RIDGE_SAYS}coefficients.", show_default="0.3")]
 RidgeRoot = Annotated[float | None, typer.Option("-a", help="Root of --ridge, as in the paper.", show_default=False)]
-LAMBDA_SAYS = "How strongly few features are preferred, 0 (all are used) to about 1 (one is)."
+LAMBDA_SAYS = (
+    "How strongly few features are preferred.  0 uses all; at 0.1 about half of them or fewer have a weight worth "
+    "counting, at 1 a third or fewer, and the others often keep tiny ones.  It depends on the table: try several."
+)
 Lambda = Annotated[float | None, typer.Option("--lambda", "-l", help=LAMBDA_SAYS, show_default="0")]
 LambdaRoot = Annotated[float | None, typer.Option("-c", help="Root of --lambda, as in the paper.", show_default=False)]
 Tolerance = Annotated[

@@ -85,8 +85,16 @@ __all__ = [
     "v_space_normalized",
 ]
 
-# What needs scikit-learn is imported when it is asked for.
-_LAZY = ("DiffracClassifier", "DiffracClustering", "DiffracClusteringCV", "MultiLabelDiffrac")
+# What needs scikit-learn is imported when it is asked for, and the scores in files with it.
+_LAZY = (
+    "DiffracClassifier",
+    "DiffracClustering",
+    "DiffracClusteringCV",
+    "MultiLabelDiffrac",
+    "SavedScore",
+    "load_score",
+    "save_score",
+)
 
 
 def __getattr__(name: str) -> Any:

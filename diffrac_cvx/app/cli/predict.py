@@ -94,10 +94,8 @@ def proved_of(score: SavedScore) -> list[str]:
     """Return what is proved, and of which points."""
     if score.several or "lower_bound" not in score.proved:
         return []
-    least = format_lower(score.proved["lower_bound"])
-    return [
-        f"Proved of the table that the score was found on, not of this one: no split of it costs less than {least}."
-    ]
+    least, what = format_lower(score.proved["lower_bound"]), "split" if score.n_clusters == 2 else "grouping"
+    return [f"Proved of the table that the score was found on, and not of this one: no {what} costs less than {least}."]
 
 
 def save_model(path: Path, model: Any, table: Table) -> list[str]:

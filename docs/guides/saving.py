@@ -54,7 +54,7 @@ print("".join((folder / "clusters.csv").read_text().splitlines(keepends=True)[:4
 
 content = json.loads((folder / "score.json").read_text())
 print({key: content[key] for key in ("form", "version", "n_clusters")})
-for name, coefficient in list(zip(content["features"], content["coefficients"]))[:3]:
+for name, coefficient in zip(content["features"][:3], content["coefficients"][:3], strict=True):
     print(f"{name:20} {coefficient:+.4f}")
 
 # %%
@@ -90,7 +90,9 @@ rng = np.random.default_rng(0)
 holes = wine.data.mask(rng.random(wine.data.shape) < 0.1)
 filled = make_pipeline(SimpleImputer(strategy="median"), dc.DiffracClustering(n_clusters=3, random_state=0)).fit(holes)
 print(f"proved of the filled table: no grouping costs less than {format_lower(filled[-1].lower_bound_)}")
-print(f"of the whole table: {format_lower(dc.DiffracClustering(n_clusters=3, random_state=0).fit(wine.data).lower_bound_)}")
+print(
+    f"of the whole table: {format_lower(dc.DiffracClustering(n_clusters=3, random_state=0).fit(wine.data).lower_bound_)}"
+)
 print(f"agreement with the kinds: {adjusted_rand_score(wine.target, filled[-1].labels_):.2f}")
 
 # %%
@@ -114,7 +116,9 @@ for components in (5, 10, 20):
     kernel = Nystroem(gamma=1.0, n_components=components, random_state=0)
     curved = make_pipeline(kernel, dc.DiffracClustering(standardize=False, ridge=0.03)).fit(X)
     least = format_lower(curved[-1].lower_bound_)
-    print(f"{components:2} features of the kernel: agreement {adjusted_rand_score(y, curved[-1].labels_):.2f},", end=" ")
+    print(
+        f"{components:2} features of the kernel: agreement {adjusted_rand_score(y, curved[-1].labels_):.2f},", end=" "
+    )
     print(f"no split of them costs less than {least}")
 
 # %%

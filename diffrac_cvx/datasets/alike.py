@@ -99,7 +99,7 @@ def read_alike(source: str | Path, form: Form, *, missing: str | None = None, **
     if not keep.all():
         notes.append(f"{int((~keep).sum())} of {len(X)} rows with missing values were dropped")
     elif lacking.any():
-        X = np.where(lacking, form.means, X)
+        X = np.where(lacking, np.asarray(form.means), X)
         notes.append(f"{int(lacking.sum())} missing values were replaced by the means of the earlier table")
     if not keep.any():
         raise DataError(f"none of the {len(X)} rows is left")

@@ -32,7 +32,7 @@ NEEDS = {
 OF_EXCEL = 4  # times the size of the text of a sheet that its cells take
 CELL = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # of a sheet
 FOUND_OUT = Reading()
-USUAL = (None, (), [], "error", "none")  # values of the parameters of `read_table` by default
+USUAL: tuple[Any, ...] = (None, (), [], "error", "none")  # values of the parameters of `read_table` by default
 
 
 @dataclass(frozen=True, eq=False)

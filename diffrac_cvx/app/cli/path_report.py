@@ -81,7 +81,7 @@ def pictures_of(solutions: Path, names: Sequence[str]) -> Iterator[html.Picture]
 def features_used(solutions: Path) -> Array:
     """Return how many features have a coefficient, per standard deviation, that is not small."""
     sizes = np.abs(scaled_directions(solutions))
-    return np.sum(sizes > SMALL * sizes.max(axis=1, initial=0.0, keepdims=True), axis=1)
+    return np.asarray(np.sum(sizes > SMALL * sizes.max(axis=1, initial=0.0, keepdims=True), axis=1))
 
 
 def summary_table(solutions: Path) -> Table:

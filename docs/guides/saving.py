@@ -48,7 +48,7 @@ print("".join((folder / "clusters.csv").read_text().splitlines(keepends=True)[:4
 # %%
 # ``decision`` is the distance of the point's score from the threshold: negative in cluster 0, positive in cluster 1, and near 0 for
 # the points that are hardly in either. For more than two clusters there is one score for each, the largest is that of the point's
-# cluster, and ``margin`` is the largest less the second. `cluster --out` writes the same columns.
+# cluster, and ``margin`` is the largest less the second. ``cluster --out`` writes the same columns.
 #
 # The file is JSON with names and numbers: a person can read it, and reading it executes nothing, as a pickle would.
 

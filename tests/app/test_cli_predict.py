@@ -211,3 +211,11 @@ def test_the_report_of_a_path_that_gives_no_answer_says_so_first(table, tmp_path
     options = ("--drop", "name", "--one-hot-all", "--nu", "0", "--points", "2", "--report", report)
     assert run_command(capsys, "path", table, *options)[0] == 1
     assert report.read_text().index("NO ANSWER") < report.read_text().index("2 values of lambda")
+
+
+def test_no_line_of_what_the_program_says_without_a_command_is_cut(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, printed, _ = run_command(capsys)
+    assert "predict" in printed
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "…" not in printed

@@ -6,6 +6,7 @@ What is found on one table can be applied to others: next month's patients, a co
 function of the columns, the score, with a threshold at 0, so that all that has to be kept is one number a column.
 """
 
+import contextlib
 import json
 import tempfile
 from pathlib import Path
@@ -41,8 +42,9 @@ wine.data.iloc[1::2, ::-1].to_csv(folder / "new.csv", index=False)  # its column
 
 from diffrac_cvx.app.cli.program import run
 
-run(["cluster", str(folder / "old.csv"), "--save", str(folder / "score.json"), "--quiet"])
-run(["predict", str(folder / "score.json"), str(folder / "new.csv"), "--out", str(folder / "clusters.csv"), "--quiet"])
+with contextlib.chdir(folder):
+    run(["cluster", "old.csv", "--save", "score.json", "--quiet"])
+    run(["predict", "score.json", "new.csv", "--out", "clusters.csv", "--quiet"])
 print("".join((folder / "clusters.csv").read_text().splitlines(keepends=True)[:4]))
 
 # %%
@@ -69,7 +71,7 @@ dc.save_score(model, folder / "three.json")
 score = dc.load_score(folder / "three.json")
 assert np.array_equal(score.predict(old), model.labels_)
 print(score.model, score.n_clusters, score.predict(new)[:10])
-print(pd.crosstab(wine.target[1::2].to_numpy(), score.predict(new), rownames=["kind"], colnames=["cluster"]))
+print(dc.metrics.crosstab(wine.target[1::2], score.predict(new)).counts)
 
 # %%
 # All estimators of this package can be saved, those with several labels and those with classes too. Where the table was read by
@@ -88,12 +90,11 @@ print(pd.crosstab(wine.target[1::2].to_numpy(), score.predict(new), rownames=["k
 
 rng = np.random.default_rng(0)
 holes = wine.data.mask(rng.random(wine.data.shape) < 0.1)
-filled = make_pipeline(SimpleImputer(strategy="median"), dc.DiffracClustering(n_clusters=3, random_state=0)).fit(holes)
-print(f"proved of the filled table: no grouping costs less than {format_lower(filled[-1].lower_bound_)}")
-print(
-    f"of the whole table: {format_lower(dc.DiffracClustering(n_clusters=3, random_state=0).fit(wine.data).lower_bound_)}"
-)
-print(f"agreement with the kinds: {adjusted_rand_score(wine.target, filled[-1].labels_):.2f}")
+three = dc.DiffracClustering(n_clusters=3, random_state=0)
+make_pipeline(SimpleImputer(strategy="median"), three).fit(holes)
+print(f"proved of the filled table: no grouping costs less than {format_lower(three.lower_bound_)}")
+print(f"agreement with the kinds: {adjusted_rand_score(wine.target, three.labels_):.2f}")
+print(f"proved of the table without holes: {format_lower(three.fit(wine.data).lower_bound_)}")
 
 # %%
 # A ``StandardScaler`` before the estimator changes nothing, for it brings the columns to one scale itself

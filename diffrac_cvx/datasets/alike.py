@@ -97,10 +97,10 @@ def read_alike(source: str | Path, form: Form, *, missing: str | None = None, **
         raise missing_error(lacking, np.zeros(len(X), dtype=bool), form.names)
     keep = ~lacking.any(axis=1) if missing == "drop" else np.ones(len(X), dtype=bool)
     if not keep.all():
-        notes.append(f"{int((~keep).sum())} of {len(X)} rows with missing values were dropped")
+        notes.append(f"dropped for missing values: {int((~keep).sum())} of {len(X)} rows")
     elif lacking.any():
         X = np.where(lacking, np.asarray(form.means), X)
-        notes.append(f"{int(lacking.sum())} missing values were replaced by the means of the earlier table")
+        notes.append(f"missing values replaced by the means of the earlier table: {int(lacking.sum())}")
     if not keep.any():
         raise DataError(f"none of the {len(X)} rows is left")
     return Table(np.ascontiguousarray(X[keep]), form.names, None, (), np.flatnonzero(keep), tuple(notes))

@@ -123,7 +123,7 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     out = tmp_path / "out.csv"
     status, printed, _ = run_command(capsys, "predict", model, table, "--missing", "mean", "--out", out)
     assert status == 0
-    assert "were replaced by the means of the earlier table" in printed
+    assert "missing values replaced by the means of the earlier table: " in printed
     content = json.loads(model.read_text())
     row = dict(zip(content["features"], content["means"], strict=True))
     row |= {"income": 0.0, "sex=m": 1.0}  # of the first row, whose age and city are missing

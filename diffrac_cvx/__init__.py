@@ -93,7 +93,8 @@ _DEFINED_IN = {  # the module of each name that is not a module
     "find_components",
     "comparison": "Comparison StructureTest compare structure_test",
     "errors": "ContradictionError DataError DegenerateDataWarning LostError ParameterError ResourceError",
-    "estimators": "DiffracClassifier DiffracClustering DiffracClusteringCV MultiLabelDiffrac",
+    "estimators": "DiffracClassifier DiffracClustering DiffracClusteringCV MultiLabelDiffrac "
+    "SavedScore load_score save_score",
     "points.links": "Links",
     "problem.penalty": "Penalty",
     "problem.result": "Bracket DimacsErrors Progress Result Status",

@@ -18,11 +18,18 @@ def list_words(values: Iterable[object]) -> str:
 def file_table(
     titles: tuple[str, str, str], rows: np.ndarray, labels: np.ndarray, scores: Array, true: np.ndarray | None
 ) -> Table:
-    """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label."""
+    """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label.
+
+    For more than two clusters the margin comes after the scores, the largest of them less the second: how far a point
+    is from another cluster, as the score itself says where there are two.
+    """
     n, (label, score, known) = len(rows), titles
     labels, scores = labels.reshape(n, -1), scores.reshape(n, -1)
     first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
-    head = ("row", *number(label, labels, first), *number(score, scores, first), *([] if true is None else [known]))
+    names = [*number(label, labels, first), *number(score, scores, first)]
+    if labels.shape[1] < scores.shape[1]:
+        names, scores = [*names, "margin"], np.column_stack([scores, np.ptp(np.sort(scores)[:, -2:], axis=1)])
+    head = ("row", *names, *([] if true is None else [known]))
     short = ([float(f"{value:.9g}") for value in line] for line in scores.tolist())
     last = np.empty((n, 0)) if true is None else true[:, None]
     lines = zip(rows.tolist(), labels.tolist(), short, last.tolist(), strict=True)

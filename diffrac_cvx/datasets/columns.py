@@ -57,7 +57,10 @@ class Unusable:
 def numeric_columns(
     frame: "pd.DataFrame", decimal: str = ".", one_hot: Sequence[str] | str = ()
 ) -> tuple["pd.DataFrame", tuple[str, ...]]:
-    """Return a table of numbers, NaN where a value is missing, and what was done; the options are of `read_table`."""
+    """Return a table of numbers, NaN where a value is missing, and what was done; the options are of `read_table`.
+
+    The table's ``attrs`` has "categories": by the name of a column of categories, all of them.
+    """
     pandas = pandas_or_error()
     parts: dict[str, Array | Categories] = {}
     wrong: list[Unusable] = []
@@ -89,15 +92,22 @@ def numeric_columns(
     done = [f"the categories of {name!r} became {len(part.values)} columns of 0 and 1" for name, part in made.items()]
     if len(made) > MOST_NAMES:
         done = [f"the categories of {len(made)} columns became {count} columns of 0 and 1"]
-    return pandas.DataFrame(X, columns=names, index=frame.index), tuple(done)
+    numbers = pandas.DataFrame(X, columns=names, index=frame.index)
+    numbers.attrs["categories"] = {name: tuple(part.every) for name, part in made.items()}
+    return numbers, tuple(done)
 
 
 class Categories(NamedTuple):
     """A column of categories, and the columns of 0 and 1 that it becomes."""
 
-    values: list[str]  # the categories that get a column: all, or the second of two
-    places: np.ndarray  # where the category of each row is among them; -1 where it has no column
+    every: Sequence[str]  # the categories, in order
+    places: np.ndarray  # where that of each row is among those that get a column; -1 where it is not
     missing: np.ndarray  # where there is none
+
+    @property
+    def values(self) -> Sequence[str]:
+        """The categories that get a column: all, or the second of two."""
+        return self.every[1:] if len(self.every) == 2 else self.every
 
     def columns(self) -> Array:
         """Return the columns of 0 and 1, shape (n, number of values); NaN where the category is missing."""
@@ -156,22 +166,30 @@ def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> U
 
 def find_categories(name: str, column: "pd.Series") -> Categories:
     """Return the categories of a column, at most 50, one of which is left out where there are two."""
-    pandas = pandas_or_error()
-    numeric = pandas.api.types.is_numeric_dtype(column)
-    entries = objects_of(column)
-    missing = np.asarray(pandas.isna(entries))
-    texts = [f"{entry:g}" if numeric else str(entry).strip() for entry in entries[~missing]]
-    different = sorted(set(texts), key=float if numeric else str)
+    texts, numeric = category_texts(column)
+    different = sorted(set(filter(None, texts)), key=float if numeric else str)
     if not 2 <= len(different) <= MOST_CATEGORIES:
         raise drop_error(
             f"column {name!r} has {len(different)} different values, and from 2 to {MOST_CATEGORIES} can become "
             "columns of 0 and 1: drop it",
             [name],
         )
-    kept = different[1:] if len(different) == 2 else different
-    places = np.full(len(entries), -1)
-    places[~missing] = pandas.Index(kept).get_indexer(texts)
-    return Categories(kept, places, missing)
+    return places_of(texts, different)
+
+
+def category_texts(column: "pd.Series") -> tuple[list[str], bool]:
+    """Return the categories of the rows as text, "" where there is none, and whether they are numbers."""
+    pandas = pandas_or_error()
+    numeric = bool(pandas.api.types.is_numeric_dtype(column))
+    entries = objects_of(column)
+    pairs = zip(entries.tolist(), pandas.isna(entries).tolist(), strict=True)
+    return ["" if absent else f"{entry:g}" if numeric else str(entry).strip() for entry, absent in pairs], numeric
+
+
+def places_of(texts: Sequence[str], every: Sequence[str]) -> Categories:
+    """Return the texts of rows as categories, of which they are some."""
+    found = Categories(every, np.empty(0), np.array([text == "" for text in texts], dtype=bool))
+    return found._replace(places=pandas_or_error().Index(list(found.values)).get_indexer(texts))
 
 
 def unusable_error(wrong: Sequence[Unusable]) -> DataError:

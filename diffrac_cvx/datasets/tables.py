@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,7 @@ NEEDS = {
 OF_EXCEL = 4  # times the size of the text of a sheet that its cells take
 CELL = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # of a sheet
 FOUND_OUT = Reading()
+USUAL: tuple[Any, ...] = (None, (), [], "error", "none")  # values of the parameters of `read_table` by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,10 @@ class Table:
         What was done to the table, in sentences.
     aside : mapping of str to (n,) array
         The columns that were set aside, as text, None where a cell is empty.
+    categories : mapping of str to tuple of str
+        By the name of a column that became columns of 0 and 1: its categories, of which the first of two has no column.
+    how : mapping
+        The parameters of `read_table` that were not what they are by default.
     """
 
     X: Array
@@ -63,6 +68,8 @@ class Table:
     rows: np.ndarray
     notes: tuple[str, ...] = ()
     aside: Mapping[str, np.ndarray] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    how: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def y(self) -> Array | None:
@@ -127,6 +134,10 @@ def read_table(
     ResourceError
         If what it holds, unpacked, would not fit in memory.
     """
+    given: dict[str, Any] = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "missing": missing}
+    given |= {"scaling": scaling, "header": header, "separator": separator, "decimal": decimal, "encoding": encoding}
+    given |= {"sheet": sheet, "aside": tuple(aside)}
+    how = {key: value for key, value in given.items() if value not in USUAL}
     one_of(missing, "missing", MISSING)
     one_of(scaling, "scaling", SCALINGS)
     if decimal is not None:
@@ -144,6 +155,7 @@ def read_table(
     if one_hot != "all":
         require_columns(frame, one_hot, " to turn into columns of 0 and 1")
     frame, encoded = numeric_columns(frame, mark, one_hot)
+    categories = frame.attrs["categories"]
     names = tuple(map(str, frame.columns))
     X = frame.to_numpy(dtype=float)
     require_no_infinity(X, names)
@@ -159,7 +171,8 @@ def read_table(
     classes = () if text is None else tuple(np.unique(text).tolist())
     X = np.ascontiguousarray(SCALINGS[scaling](X))
     kept = {name: text_or_none(column.to_numpy()[keep]) for name, column in others.items()}
-    return Table(X, names, text, classes, np.flatnonzero(keep), (*said, *encoded, *changes, *notes), kept)
+    said = (*said, *encoded, *changes, *notes)
+    return Table(X, names, text, classes, np.flatnonzero(keep), said, kept, categories, how)
 
 
 def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = "") -> None:

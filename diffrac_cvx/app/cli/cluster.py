@@ -13,6 +13,7 @@ from diffrac_cvx.app.cli import known as points
 from diffrac_cvx.app.cli.cluster_report import write_report
 from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import Source, with_option
+from diffrac_cvx.app.cli.predict import save_model
 from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
 from diffrac_cvx.app.labels import file_table
 from diffrac_cvx.comparison.structure import StructureTest
@@ -60,6 +61,7 @@ def cluster(
     quiet: options.Quiet = False,
     out: options.Out = None,
     report: options.Report = None,
+    save: options.Save = None,
 ) -> None:
     """Split the points of a table into two groups along a direction, or into more, and prove how good the split is.
 
@@ -104,10 +106,12 @@ def cluster(
             titles, scores = ("label", "decision", "true"), model.decision_function(table.X)
             content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels)
             write_csv(out, content.head, content.rows)
+        if save is not None:
+            findings["notes"] += save_model(save, model, table)
     for line in [*([chosen.says] if chosen.says else []), *sentences(findings)]:
         console.say(line)
     reserved = bool(findings["reservations"]) or not findings["finished"]
-    console.end({"file": source.file, **findings}, reserved=reserved, stopped=watch.stopped, files=(out, report))
+    console.end({"file": source.file, **findings}, reserved=reserved, stopped=watch.stopped, files=(out, report, save))
 
 
 def fit_model(

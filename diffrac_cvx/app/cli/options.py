@@ -64,7 +64,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for a
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to this CSV file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a report to this HTML file, which needs no other file.")]
-OUTPUTS = ("out", "report")  # the options that name a file to write
+Save = Annotated[Path | None, typer.Option(help="Write the score to this JSON file, for new points: see predict.")]
+OUTPUTS = ("out", "report", "save")  # the options that name a file to write
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:

@@ -14,6 +14,7 @@ from diffrac_cvx.app.cli.console import INTERRUPTED, REFUSED
 from diffrac_cvx.app.cli.data import hint
 from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
+from diffrac_cvx.app.cli.predict import predict
 from diffrac_cvx.app.page.ports import require_port
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.writing import printable
@@ -51,7 +52,7 @@ def explore(
     raise typer.Exit(subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *flags], check=False).returncode)
 
 
-for _command in (cluster, compare, path, explore, doctor):
+for _command in (cluster, predict, compare, path, explore, doctor):
     app.command()(_command)
 app.add_typer(datasets.app, name="datasets")
 

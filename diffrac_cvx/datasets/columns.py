@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from diffrac_cvx.datasets.outcomes import MOST_CLASSES, outcome_rank
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
@@ -43,6 +44,7 @@ class Unusable:
     name: str
     kind: str  # one of `TYPES`, or "categories", text that repeats, "names", text that does not, or "some text"
     values: tuple[str, ...]  # the first different texts
+    different: int  # texts
     count: int  # how many entries are text
     row: int  # the first of them
 
@@ -55,9 +57,18 @@ class Unusable:
 
 
 def numeric_columns(
-    frame: "pd.DataFrame", decimal: str = ".", one_hot: Sequence[str] | str = ()
+    frame: "pd.DataFrame",
+    decimal: str = ".",
+    one_hot: Sequence[str] | str = (),
+    *,
+    labelled: bool = False,
+    sideways: str = "",
 ) -> tuple["pd.DataFrame", tuple[str, ...]]:
-    """Return a table of numbers, NaN where a value is missing, and what was done; the options are of `read_table`."""
+    """Return a table of numbers, NaN where a value is missing, and what was done; the options are of `read_table`.
+
+    ``labelled`` is whether the labels are known, and not among the columns; ``sideways`` is the note that the rows look
+    like features, or nothing.
+    """
     pandas = pandas_or_error()
     parts: dict[str, Array | Categories] = {}
     wrong: list[Unusable] = []
@@ -73,7 +84,7 @@ def numeric_columns(
         else:
             parts[name] = numbers
     if wrong:
-        raise unusable_error(wrong)
+        raise unusable_error(wrong, likely_outcome(wrong, list(map(str, frame.columns)), labelled), labelled, sideways)
     made = {name: part for name, part in parts.items() if isinstance(part, Categories)}
     count = sum(len(part.values) for part in made.values())
     if count > MOST_MADE:
@@ -86,9 +97,17 @@ def numeric_columns(
     names: list[str] = []
     for name, part in parts.items():
         names += [f"{name}={value}" for value in part.values] if isinstance(part, Categories) else [name]
-    done = [f"the categories of {name!r} became {len(part.values)} columns of 0 and 1" for name, part in made.items()]
+    done = [
+        f"the categories of {name!r} became {len(part.values)} columns of 0 and 1".replace(" 1 columns", " a column")
+        for name, part in made.items()
+    ]
     if len(made) > MOST_NAMES:
         done = [f"the categories of {len(made)} columns became {count} columns of 0 and 1"]
+    done += [
+        f"column {name!r} looks like a label, and its categories are features now: name it as the label if it is none"
+        for name in made
+        if outcome_rank(name) is not None
+    ]
     return pandas.DataFrame(X, columns=names, index=frame.index), tuple(done)
 
 
@@ -151,7 +170,8 @@ def judge(name: str, column: "pd.Series", numbers: Array, text: np.ndarray) -> U
         kind = "categories"
     else:
         kind = "names"
-    return Unusable(name, kind, tuple(different[: SHOWN + 1]), len(values), int(np.flatnonzero(text)[0]))
+    first = int(np.flatnonzero(text)[0])
+    return Unusable(name, kind, tuple(different[: SHOWN + 1]), len(different), len(values), first)
 
 
 def find_categories(name: str, column: "pd.Series") -> Categories:
@@ -174,8 +194,23 @@ def find_categories(name: str, column: "pd.Series") -> Categories:
     return Categories(kept, places, missing)
 
 
-def unusable_error(wrong: Sequence[Unusable]) -> DataError:
-    """Return the error that names all columns that hold no numbers, and what can be done."""
+def likely_outcome(wrong: Sequence[Unusable], names: Sequence[str], labelled: bool) -> str | None:
+    """Return the column of categories that is likely to be the outcome: by its name, or alone, or last, or first."""
+    found = {one.name: one for one in wrong if one.kind == "categories" and one.different <= MOST_CLASSES}
+    if not found or labelled:
+        return None
+    ranks = {name: rank for name in found if (rank := outcome_rank(name)) is not None}
+    if ranks:
+        return min(ranks, key=lambda name: ranks[name])
+    places = found if len(found) == 1 else (names[-1], names[0])
+    return next((name for name in places if name in found), None)
+
+
+def unusable_error(wrong: Sequence[Unusable], outcome: str | None, labelled: bool, sideways: str) -> DataError:
+    """Return the error that names all columns that hold no numbers, and what can be done.
+
+    Categories are never turned into features where the outcome may be among them: that would give the answer away.
+    """
     first = wrong[0]
     if len(wrong) == 1:
         what = {"some text": "text among numbers", "names": "text", "categories": "text"}.get(first.kind, first.kind)
@@ -184,15 +219,25 @@ def unusable_error(wrong: Sequence[Unusable]) -> DataError:
     else:
         said = f"{len(wrong)} columns do not hold numbers: {list_texts(wrong)}"
     kinds = {one.kind for one in wrong}
-    ways = ["if it is the label, name it as the label" if len(wrong) == 1 else "name the label, if one is the label"]
-    ways += ["turn categories into columns of 0 and 1"] if kinds & {"categories", "names"} else []
+    if sideways:
+        return DataError(f"{said}; and {sideways}", column=first.name, row=first.row, remedies=("transpose",))
+    ways = []
+    if not labelled:
+        which = "it is" if len(wrong) == 1 else "one is" if outcome is None else f"{outcome!r} is"
+        ways.append(f"if {which} the outcome, name it as the label")
+    if "categories" in kinds:
+        ways.append("turn categories into columns of 0 and 1 where they are features, and never those of the outcome")
     ways += ["correct the text"] if "some text" in kinds else []
-    # A column of categories that is the only one is likely to be the label.
-    remedy = "label" if [one.kind for one in wrong].count("categories") == 1 else "one_hot"
-    columns = tuple((one.name, remedy if one.kind == "categories" else "drop") for one in wrong)
+    remedies = {
+        one.name: "label" if one.name == outcome
+        else "one_hot" if labelled and one.kind == "categories" and outcome_rank(one.name) is None
+        else "drop"
+        for one in wrong
+    }  # fmt: skip
     return DataError(
-        f"{said}: {'; '.join(ways)}; or drop {'it' if len(wrong) == 1 else 'them'}",
-        column=first.name, row=first.row, remedies=("label", "one_hot", "drop"), columns=columns,
+        f"{said}: {'; '.join(ways)}{'; or ' if ways else ''}drop {'it' if len(wrong) == 1 else 'them'}",
+        column=first.name, row=first.row, columns=tuple(remedies.items()),
+        remedies=(*(() if labelled else ("label",)), *(("one_hot",) if "categories" in kinds else ()), "drop"),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import MARKS, pandas_or_error
+from diffrac_cvx.datasets.columns import MARKS, list_texts, pandas_or_error
 from diffrac_cvx.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ WHOLE = re.compile(r"\d+")
 UNLIKELY = 0.01  # chance, by the other lines, that a point has whole numbers in all columns, below which it is none
 NAMELESS = "column 1"  # the name of a first column that has none
 SHOWN = 6  # entries of a line that a message shows
-MOST_NOTES = 12  # about names that are used twice
+MOST_NOTES = 3  # about names that are used twice; where there are more, one says so of all
 SAMPLE = 200  # lines that decide about the separator and the header
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first of equally good ones is taken
 SPACE = r"\s+"  # what pandas calls any white space
@@ -138,7 +138,8 @@ def name_columns(first: Sequence[str]) -> tuple[list[str], list[str]]:
         names.append(other)
         used.add(other)
     if len(notes) > MOST_NOTES:
-        notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more columns have the name of another, and a number here"]
+        renamed = [repr(name) for name, entry in zip(names, first, strict=True) if entry.strip() not in ("", name)]
+        notes = [f"{len(notes)} columns have the name of another, and a number here: {list_texts(renamed)}"]
     return names, notes
 
 
@@ -151,6 +152,7 @@ class Reading:
     decimal: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    transpose: bool = False
 
 
 class Layout(NamedTuple):
@@ -267,7 +269,7 @@ def find_layout(text: str, reading: Reading, name: str) -> Layout:
     if layout is None:
         layout = header_layout(body, rows, separator, skip, reading)
         if comments < skip:
-            layout.notes.insert(0, f"{skip - comments} lines that begin with # were left out")
+            layout.notes.insert(0, f"lines that begin with # were left out: {skip - comments}")
     return layout
 
 

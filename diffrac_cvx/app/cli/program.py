@@ -11,7 +11,7 @@ from diffrac_cvx.app.cli import datasets
 from diffrac_cvx.app.cli.cluster import cluster
 from diffrac_cvx.app.cli.compare import compare
 from diffrac_cvx.app.cli.console import INTERRUPTED, REFUSED
-from diffrac_cvx.app.cli.data import hint
+from diffrac_cvx.app.cli.data import commands, with_remedies
 from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.app.page.ports import require_port
@@ -59,7 +59,7 @@ app.add_typer(datasets.app, name="datasets")
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    pasted = ""
+    pasted: list[str] = []
     try:
         # Without arguments the commands are listed; else a mistake in them is an error like any other.
         return int(app(args=arguments, standalone_mode=arguments in ([], ["datasets"])) or 0)
@@ -68,7 +68,7 @@ def run(arguments: list[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         message = f"this needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'"
     except DataError as error:
-        message, pasted = str(error), hint(error, arguments)
+        message, pasted = with_remedies(error), commands(error, arguments)
     except OSError as error:
         message = f"{error.filename or 'a file'} cannot be opened or written ({error.strerror or error})"
     except (ParameterError, ResourceError, ImportError) as error:
@@ -84,8 +84,8 @@ def run(arguments: list[str] | None = None) -> int:
         else:  # a fault of this program; its user is not shown a traceback
             message = f"this should not happen, please report it: {type(error).__name__}: {error}"
     print(f"error: {' '.join(printable(message).split())}", file=sys.stderr)
-    if pasted:
-        print(f"try: {printable(pasted)}", file=sys.stderr)
+    for command in pasted:
+        print(f"try: {printable(command)}", file=sys.stderr)
     return REFUSED
 
 

@@ -15,7 +15,10 @@ from diffrac_cvx.points.checks import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-MARKS = ["", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-"]  # a missing value
+MARKS = [  # of a missing value
+    "", "?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "none", "-", "--", ".", "<NA>", "n.a.",
+    "N.A.", "#N/A", "#NA", "missing", "Missing",
+]  # fmt: skip
 ALL = "all"  # instead of names of columns: every column of categories
 MOST_CATEGORIES = 50  # of a column that is made into columns of 0 and 1
 MOST_MADE = 10_000  # columns of 0 and 1, of all columns
@@ -26,6 +29,12 @@ THOUSANDS = {mark: rf"[{other}'\u2019 \u00a0\u202f]" for mark, other in ((".", "
 GROUPS = {mark: re.compile(rf"[+-]?\d{{1,3}}({between}\d{{3}})+([{mark}]\d*)?") for mark, between in THOUSANDS.items()}
 TYPES = {"c": "complex numbers", "m": "durations", "M": "dates"}  # by the kind of NumPy's type
 PLAIN = {mark: re.compile(rf"[+-]?(\d+([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?|[+-]?inf") for mark in ".,"}
+
+
+UNIT = re.compile(  # a sign of money or of shares, or a unit after a space
+    r"([€$£¥]?)\s?([-+\u2212]?\d(?:[\d.,'\u2019 \u00a0\u202f]*\d)?(?:[eE][+-]?\d+)?)"
+    r"(\s?[€$£¥%‰°]?|\s[^\W\d_][^\s\d]{0,9})"
+)
 
 
 def pandas_or_error() -> Any:
@@ -51,7 +60,7 @@ class Unusable:
     def __str__(self) -> str:
         shown = ", ".join(map(repr, self.values[:SHOWN]))
         if self.kind == "some text":
-            return f"{self.name!r} (numbers, and text in {self.count} rows: {shown})"
+            return f"{self.name!r} (numbers, and text in {self.count} row{'s' if self.count > 1 else ''}: {shown})"
         words = "text" if self.kind == "names" else self.kind
         return f"{self.name!r} ({words}: {shown}{', ...' if len(self.values) > SHOWN else ''})"
 
@@ -72,10 +81,14 @@ def numeric_columns(
     pandas = pandas_or_error()
     parts: dict[str, Array | Categories] = {}
     wrong: list[Unusable] = []
+    units: list[str] = []
     chosen = frozenset() if one_hot == ALL else frozenset(one_hot)
     for position, name in enumerate(map(str, frame.columns)):
         column = frame.iloc[:, position]
         numbers, text = split_numbers(column, decimal)
+        if text.all(where=~np.isnan(numbers) | text) and text.any() and name not in chosen:
+            numbers, text, unit = without_unit(column, numbers, text, decimal)
+            units += [f"column {name!r} was read without {unit!r}"] if unit else []
         found = judge(name, column, numbers, text) if text.any() else None
         if name in chosen or (found is not None and found.kind == "categories" and one_hot == ALL):
             parts[name] = find_categories(name, column)
@@ -108,7 +121,7 @@ def numeric_columns(
         for name in made
         if outcome_rank(name) is not None
     ]
-    return pandas.DataFrame(X, columns=names, index=frame.index), tuple(done)
+    return pandas.DataFrame(X, columns=names, index=frame.index), (*units, *done)
 
 
 class Categories(NamedTuple):
@@ -136,6 +149,18 @@ def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]
     numbers = np.array([read_number(value, decimal) for value in values])
     marks = np.array([isinstance(value, str) and value.strip() in MARKS for value in values], dtype=bool)
     return numbers, np.isnan(numbers) & ~(marks | pandas_or_error().isna(values))
+
+
+def without_unit(column: "pd.Series", numbers: Array, text: np.ndarray, decimal: str) -> tuple[Array, np.ndarray, str]:
+    """Return a column of text as numbers where all of it has the same unit, such as %, and the unit; else as it was."""
+    found = [UNIT.fullmatch(str(entry).strip()) for entry in objects_of(column)[text]]
+    units = {(match[1] + match[3]).strip() for match in found if match}
+    read = np.array([read_number(match[2], decimal) if match else np.nan for match in found])
+    if len(units) != 1 or np.isnan(read).any():
+        return numbers, text, ""
+    numbers = numbers.copy()
+    numbers[text] = read
+    return numbers, np.zeros_like(text), units.pop()
 
 
 def objects_of(column: "pd.Series") -> np.ndarray:
@@ -218,16 +243,17 @@ def unusable_error(wrong: Sequence[Unusable], outcome: str | None, labelled: boo
         said = f"column {first.name!r} holds {what}, {first.values[0]!r} in {tell_row(first.row)}{more}"
     else:
         said = f"{len(wrong)} columns do not hold numbers: {list_texts(wrong)}"
-    kinds = {one.kind for one in wrong}
     if sideways:
-        return DataError(f"{said}; and {sideways}", column=first.name, row=first.row, remedies=("transpose",))
-    ways = []
-    if not labelled:
+        which = f"column {first.name!r} holds" if len(wrong) == 1 else f"{len(wrong)} columns hold"
+        return DataError(f"{which} text, and {sideways}", column=first.name, row=first.row, remedies=("transpose",))
+    kinds = {one.kind for one in wrong}
+    ways, may_be_label = [], not labelled and bool(kinds & {"categories", "names"})
+    if may_be_label:
         which = "it is" if len(wrong) == 1 else "one is" if outcome is None else f"{outcome!r} is"
         ways.append(f"if {which} the outcome, name it as the label")
     if "categories" in kinds:
         ways.append("turn categories into columns of 0 and 1 where they are features, and never those of the outcome")
-    ways += ["correct the text"] if "some text" in kinds else []
+    ways += ["correct the text, or leave these entries empty"] if "some text" in kinds else []
     remedies = {
         one.name: "label" if one.name == outcome
         else "one_hot" if labelled and one.kind == "categories" and outcome_rank(one.name) is None
@@ -237,7 +263,7 @@ def unusable_error(wrong: Sequence[Unusable], outcome: str | None, labelled: boo
     return DataError(
         f"{said}: {'; '.join(ways)}{'; or ' if ways else ''}drop {'it' if len(wrong) == 1 else 'them'}",
         column=first.name, row=first.row, columns=tuple(remedies.items()),
-        remedies=(*(() if labelled else ("label",)), *(("one_hot",) if "categories" in kinds else ()), "drop"),
+        remedies=(*(("label",) if may_be_label else ()), *(("one_hot",) if "categories" in kinds else ()), "drop"),
     )  # fmt: skip
 
 

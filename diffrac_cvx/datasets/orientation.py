@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from diffrac_cvx.datasets.columns import list_texts, pandas_or_error
+from diffrac_cvx.datasets.outcomes import DIFFERENT, names_points
 from diffrac_cvx.datasets.text_tables import NAMELESS, mostly_numbers, name_columns
 from diffrac_cvx.errors import DataError
 
@@ -15,17 +16,15 @@ if TYPE_CHECKING:
 SAMPLE = 200  # entries of a column that show whether it holds numbers
 FEWEST = 8  # columns of numbers whose names say anything
 TALLER = 4  # times as many rows as columns of numbers there are in a table whose rows may be features
-DIFFERENT = 0.9  # share of the entries of a column of names that are different
 ADDED = re.compile(r" \(\d+\)$")  # to a name that is used twice
-OF_POINTS = {
-    "id", "name", "no", "nr", "number", "index", "row", "sample", "patient", "subject", "person", "participant",
-    "respondent", "student", "user", "customer", "case", "cell", "observation",
-}  # fmt: skip
+
+
+INDEX = (NAMELESS, "Unnamed: 0", "...1")  # the name of such a first column, here, in pandas, in readr
 
 
 def is_index(frame: "pd.DataFrame") -> bool:
     """Whether the first column has no name and only numbers or names the rows."""
-    if frame.shape[1] < 2 or frame.columns[0] != NAMELESS:
+    if frame.shape[1] < 2 or frame.columns[0] not in INDEX:
         return False
     first = frame.iloc[:, 0]
     if first.dtype.kind in "iu":
@@ -61,8 +60,8 @@ def sideways(frame: "pd.DataFrame") -> str:
     alike = 3 * len({re.sub(r"\d+", "", name) for name in names}) <= len(names)
     named = bool(frame.attrs.get("has_names"))
     if texts and not named:
-        words, column = set(re.findall("[a-z]+", str(frame.columns[texts[0]]).lower())), frame.iloc[:, texts[0]]
-        named = not words <= OF_POINTS and column.nunique() >= DIFFERENT * len(column)
+        column = frame.iloc[:, texts[0]]
+        named = not names_points(str(frame.columns[texts[0]])) and column.nunique() >= DIFFERENT * len(column)
     if not (repeated or (alike and named)):
         return ""
     shown = list_texts(names[:3])
@@ -92,8 +91,7 @@ def turn(frame: "pd.DataFrame") -> "pd.DataFrame":
     turned = pandas.DataFrame(values.to_numpy().T, columns=names).infer_objects()
     notes = [f"rows and columns were exchanged: {len(points)} points, {len(names)} features"]
     if other:
-        left = list_texts(repr(str(frame.columns[j])) for j in other)
-        notes.append(f"text in most rows of {left}: left out")
+        notes.append(f"left out, for it is text: {list_texts(repr(str(frame.columns[j])) for j in other)}")
     given, decimal = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")
     turned.attrs.update(notes=(*given, *notes, *said), decimal=decimal, points=points)
     return turned

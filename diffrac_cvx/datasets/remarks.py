@@ -5,16 +5,26 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from diffrac_cvx.datasets.columns import list_texts
-from diffrac_cvx.datasets.outcomes import MOST_CLASSES, outcome_rank
+from diffrac_cvx.datasets.outcomes import DIFFERENT, MOST_CLASSES, names_points, outcome_rank
 from diffrac_cvx.points.checks import Array, find_constant
+
+CODES = (-99.0, -999.0, -9999.0, -99999.0)  # that some programs write for a missing value
 
 
 def remarks_on(X: Array, names: Sequence[str]) -> Iterator[str]:
     """Yield sentences about features, (n, d), that number the rows, may be labels, are constant or equal to others."""
-    n = len(X)
-    for j in np.flatnonzero(np.all(np.diff(X, axis=0) == 1.0, axis=0) & (n > 2)):
-        yield f"column {names[j]!r} numbers the rows, and is used as a feature: drop it if it is not one"
+    n, whole = len(X), np.all(np.round(X) == X, axis=0)
+    counts_up = np.all(np.diff(X, axis=0) == 1.0, axis=0) & (n > 2)
     for j, name in enumerate(names):
+        if counts_up[j] or (whole[j] and names_points(name) and len(np.unique(X[:, j])) >= max(DIFFERENT * n, 3)):
+            yield f"column {name!r} numbers the rows, and is used as a feature: drop it if it is not one"
+    least = X.min(axis=0)
+    for j in np.flatnonzero(np.isin(least, CODES)):
+        count = int(np.sum(X[:, j] == least[j]))
+        if count < n and X[X[:, j] > least[j], j].min() >= 0.0:
+            rows = "one row" if count == 1 else f"{count} rows"
+            yield f"column {names[j]!r} is {least[j]:g} in {rows}, which may stand for a missing value: it is none here"
+    for j, name in enumerate(np.where(whole, names, "").tolist()):
         if outcome_rank(name) is not None and 2 <= (count := len(np.unique(X[:, j]))) <= min(MOST_CLASSES, n // 2):
             yield f"column {name!r} looks like a label, with {count} values: name it as the label if it is no feature"
     constant = find_constant(np.abs(X - X.mean(axis=0)).max(axis=0), np.abs(X).max(axis=0), n)

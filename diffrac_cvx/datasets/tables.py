@@ -14,7 +14,15 @@ from diffrac_cvx.datasets.columns import MARKS, drop_error, list_texts, numeric_
 from diffrac_cvx.datasets.orientation import sideways, turn, without_index
 from diffrac_cvx.datasets.real import SCALINGS
 from diffrac_cvx.datasets.remarks import remarks_on
-from diffrac_cvx.datasets.text_tables import SAMPLE, Reading, find_header, name_columns, text_frame
+from diffrac_cvx.datasets.text_tables import (
+    SAMPLE,
+    Reading,
+    count_titles,
+    find_header,
+    name_columns,
+    note_of_titles,
+    text_frame,
+)
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
@@ -163,7 +171,8 @@ def read_table(
     X = frame.to_numpy(dtype=float)
     require_no_infinity(X, names)
     unlabelled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
-    X, keep, changes = clean_missing(X, names, unlabelled, missing)
+    empty = np.isnan(X).all(axis=1) & (unlabelled | (labels is None)) & (X.shape[1] > 1)
+    X, keep, changes = clean_missing(X, names, unlabelled, empty, missing)
     if len(X) < 2:
         left = "no row is" if len(X) == 0 else "one row is"
         raise DataError(f"{left} left, and clustering needs at least two")
@@ -223,22 +232,27 @@ def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | 
 
 
 def clean_missing(
-    X: Array, names: tuple[str, ...], unlabelled: np.ndarray, missing: str
+    X: Array, names: tuple[str, ...], unlabelled: np.ndarray, empty: np.ndarray, missing: str
 ) -> tuple[Array, np.ndarray, list[str]]:
-    """Return X without missing values, the rows that are kept, and what was done; a row without a label is dropped."""
+    """Return X without missing values, the rows that are kept, and what was done.
+
+    Rows that are empty are left out, and those without a label unless that is an error.
+    """
     lacking = np.isnan(X)
-    if missing == "error" and (lacking.any() or unlabelled.any()):
-        raise missing_error(lacking, unlabelled, names)
-    keep = ~unlabelled & ~lacking.any(axis=1) if missing == "drop" else ~unlabelled
+    keep = ~unlabelled & ~empty
+    valueless = [names[j] for j in np.flatnonzero(lacking[keep].all(axis=0))] if keep.any() else []
+    if valueless:
+        says = "columns {} have no value: drop them" if len(valueless) > 1 else "column {} has no value at all: drop it"
+        raise drop_error(says.format(list_texts(map(repr, valueless))), valueless)
+    if missing == "error" and (lacking.any(axis=1) | unlabelled)[~empty].any():
+        raise missing_error(lacking & ~empty[:, None], unlabelled & ~empty, names)
+    if missing == "drop":
+        keep &= ~lacking.any(axis=1)
     changes = []
     if not keep.all():
         changes.append(f"left out {int((~keep).sum())} of {len(X)} rows, in which values are missing")
     X, lacking = X[keep], lacking[keep]
     if lacking.any():
-        if lacking.all(axis=0).any():
-            empty = [names[j] for j in np.flatnonzero(lacking.all(axis=0))]
-            says = "columns {} have no value: drop them" if len(empty) > 1 else "column {} has no value at all: drop it"
-            raise drop_error(says.format(list_texts(map(repr, empty))), empty)
         X = np.where(lacking, np.nanmean(X, axis=0), X)
         count = int(lacking.sum())
         changes.append(f"put the mean of the column in place of {count} missing value{'s' if count > 1 else ''}")
@@ -323,13 +337,16 @@ def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
     if cells.empty:
         raise DataError(f"{name}: the sheet {chosen!r} is empty")
     rows = [["" if value != value else str(value) for value in row] for row in cells.head(SAMPLE).to_numpy()]
+    above = count_titles(rows) if reading.header is None else 0
+    titles = note_of_titles(rows[:above])
+    cells, rows = cells.iloc[above:], rows[above:]
     found, note = find_header(rows) if reading.header is None else (reading.header, "")
     names, notes = name_columns(rows[0]) if found else ([f"x{j + 1}" for j in range(cells.shape[1])], [])
     frame = cells.iloc[int(found) :].reset_index(drop=True).infer_objects()
     frame.columns = pandas.Index(names)
     several = len(sheets) > 1 and reading.sheet is None
     other = f"{name} has {len(sheets)} sheets, and {chosen!r} was read" if several else ""
-    frame.attrs.update(notes=tuple(filter(None, (other, note, *notes))), decimal=reading.decimal or ".")
+    frame.attrs.update(notes=tuple(filter(None, (other, titles, note, *notes))), decimal=reading.decimal or ".")
     return frame
 
 

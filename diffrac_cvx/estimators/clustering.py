@@ -256,7 +256,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         labels: Any = points_with_weight(self.labels_, weights)
         known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = certify_clusters(data.X, labels, self.result_, max(K, 2), **known).gap
-        known |= {"n_clusters": K, "shares": data.X.shares}
+        known |= {"n_clusters": K, "shares": data.X.shares, "names": getattr(self, "feature_names_in_", None)}
         self.reservations_ = find_reservations(data.X, labels, self.result_, **known) if K > 1 else ()
         for reservation in self.reservations_:
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=4)

@@ -31,7 +31,8 @@ def kinds_of(X: np.ndarray, **parameters: float) -> list[str]:
         (OUTLIER, {}, ["few points"]),
         (SMALL, {}, []),
         (NOISE, {}, []),
-        (dc.datasets.make_planted(100, 5, rng=0).X, {"ridge": 0.0}, []),
+        (dc.datasets.make_planted(100, 5, rng=0).X, {"ridge": 0.0}, ["one column"]),
+        (dc.datasets.make_planted(100, 5, noise=0.1, rng=0).X, {"ridge": 0.0}, []),
         (dc.datasets.make_planted(60, 20, 2, rng=0).X, {"ridge": 0.0, "lam": 0.02}, []),
     ],
 )

@@ -22,6 +22,7 @@ from diffrac_cvx.points.checks import Array, as_seed
 from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.proved_numbers import sum_of
+from diffrac_cvx.rounding.caveats import with_names
 
 
 @options.reads_a_table
@@ -127,9 +128,12 @@ def fit_model(
     model.set_params(verbose=watch.solver("searching"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("ignore", ".* of X (is|are) constant", DegenerateDataWarning)  # the table names them
         model.fit(table.X, **({} if links is None else {"links": links}))
     model.set_params(verbose=False)
     known = {str(reason) for reason in getattr(model, "reservations_", ())}
+    if labels_count == 1:
+        model.reservations_ = with_names(model.reservations_, table.X, model.labels_, table.names)
     found = [str(one.message) for one in caught if issubclass(one.category, DegenerateDataWarning)]
     return model, [text for text in dict.fromkeys(found) if text not in known]
 

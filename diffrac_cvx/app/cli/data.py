@@ -68,9 +68,7 @@ class Source:
                 )
             if self.label is not None or self.how:
                 given = "label" if self.label is not None else next(iter(self.how)).replace("_", "-")
-                raise ParameterError(
-                    f"the data set {self.file} is read as it is: --{name.replace('_', '-')} is for files"
-                )
+                raise ParameterError(f"the data set {self.file} is read as it is: --{given} is for files")
             X, y = datasets.load(self.file)
             names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
             return Table(X, names, np.where(y > 0, "+1", "-1"), ("+1", "-1"), np.arange(len(X)))

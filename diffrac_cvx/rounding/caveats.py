@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.metrics import adjusted_rand_index
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.dense import DensePoints, array_points
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import rank_of
 from diffrac_cvx.problem.penalty import Penalty
@@ -65,7 +65,7 @@ def find_reservations(
     if not X.any():
         return (CONSTANT,)
     count = len(np.unique(labels))
-    table = X.array() if isinstance(X, DensePoints) else X if isinstance(X, np.ndarray) else None
+    table = X if not isinstance(X, Points) else X.array() if X.in_memory else None
     gains_nothing = count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - NO_GAIN)
     found = [
         None if nu > 0.0 else NO_PREFERENCE,
@@ -169,14 +169,15 @@ def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None =
     if X.shape[1] < 2 or len(found) < 2:
         return None
     columns, high = two_valued(X)
-    titles = [f"{j}, counted from 0," if names is None else repr(str(names[j])) for j in columns]
+    titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
+    counted = " (counted from 0)" if names is None else ""
     if len(found) == 2:
         for j in np.flatnonzero(differ(high, which == 1) <= (1.0 - SAME) * len(X)):  # at most that many, if so equal
             if adjusted_rand_index(which, high[:, j].astype(np.int64)) >= SAME:
                 return Reservation(
                     "one column",
-                    f"The clusters are the two values of column {titles[j]} and no more: any column of two values can "
-                    "be split along so well.",
+                    f"The clusters are the two values of column {titles[j]}{counted} and no more: any column of two "
+                    "values can be split along so well.",
                     "Leave it out of the features, and see what the others say.",
                 )
     for start, end in one_hot_groups(columns, high):
@@ -187,8 +188,8 @@ def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None =
         if len(X) >= LEAST_EACH * (end - start) and adjusted_rand_index(which, joined) >= SAME:
             return Reservation(
                 "one column",
-                f"The clusters are the categories of one group of columns, from {titles[start]} to {titles[end - 1]}, "
-                "and no more: any such group can be split along so well.",
+                f"The clusters are the categories of one group of columns, {titles[start]} to {titles[end - 1]}"
+                f"{counted}, and no more: any such group can be split along so well.",
                 "Leave them out of the features, and see what the others say.",
             )
     return None

@@ -16,15 +16,24 @@ def list_words(values: Iterable[object]) -> str:
 
 
 def file_table(
-    titles: tuple[str, str, str], rows: np.ndarray, labels: np.ndarray, scores: Array, true: np.ndarray | None
+    titles: tuple[str, str, str],
+    rows: np.ndarray,
+    labels: np.ndarray,
+    scores: Array,
+    true: np.ndarray | None,
+    names: np.ndarray | None = None,
 ) -> Table:
-    """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label."""
+    """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label.
+
+    Of points that have names, these come last.
+    """
     n, (label, score, known) = len(rows), titles
     labels, scores = labels.reshape(n, -1), scores.reshape(n, -1)
     first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
     head = ("row", *number(label, labels, first), *number(score, scores, first), *([] if true is None else [known]))
+    head = head if names is None else (*head, "name")
     short = ([float(f"{value:.9g}") for value in line] for line in scores.tolist())
-    last = np.empty((n, 0)) if true is None else true[:, None]
+    last = np.column_stack([np.empty((n, 0)), *(column for column in (true, names) if column is not None)])
     lines = zip(rows.tolist(), labels.tolist(), short, last.tolist(), strict=True)
     return Table(head, tuple((row, *found, *values, *group) for row, found, values, group in lines))
 

@@ -33,7 +33,7 @@ PLAIN = {mark: re.compile(rf"[+-]?(\d+([{mark}]\d*)?|[{mark}]\d+)([eE][+-]?\d+)?
 
 UNIT = re.compile(  # a sign of money or of shares, or a unit after a space
     r"([€$£¥]?)\s?([-+\u2212]?\d(?:[\d.,'\u2019 \u00a0\u202f]*\d)?(?:[eE][+-]?\d+)?)"
-    r"(\s?[€$£¥%‰°]?|\s[^\W\d_][^\s\d]{0,9})"
+    r"(\s?[€$£¥%‰]?|\s?°[CFK]?|\s[^\W\d_][^\s\d]{0,9})"
 )
 
 

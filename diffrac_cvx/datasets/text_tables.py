@@ -138,8 +138,8 @@ def name_columns(first: Sequence[str]) -> tuple[list[str], list[str]]:
         names.append(other)
         used.add(other)
     if len(notes) > MOST_NOTES:
-        renamed = [repr(name) for name, entry in zip(names, first, strict=True) if entry.strip() not in ("", name)]
-        notes = [f"{len(notes)} columns have the name of another, and a number here: {show(renamed[:2])}, ..."]
+        one = next(name for name, entry in zip(names, first, strict=True) if entry.strip() not in ("", name))
+        notes = [f"{len(notes)} columns have the name of another, and a number here, such as {one!r}"]
     return names, notes
 
 

@@ -12,7 +12,7 @@ from diffrac_cvx.app.cli import automatic, options
 from diffrac_cvx.app.cli import known as points
 from diffrac_cvx.app.cli.cluster_report import write_report
 from diffrac_cvx.app.cli.console import Console, Watch
-from diffrac_cvx.app.cli.data import Source, with_option
+from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
 from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
 from diffrac_cvx.app.labels import file_table
 from diffrac_cvx.datasets.tables import Table
@@ -99,7 +99,7 @@ def cluster(
             write_report(report, source, table, model, findings, given if links is not None else None)
         if out is not None:
             titles, scores = ("label", "decision", "true"), model.decision_function(table.X)
-            content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels)
+            content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels, table.points)
             write_csv(out, content.head, content.rows)
     for line in [*([chosen.says] if chosen.says else []), *sentences(findings)]:
         console.say(line)
@@ -128,7 +128,7 @@ def fit_model(
     model.set_params(verbose=watch.solver("searching"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        warnings.filterwarnings("ignore", ".* of X (is|are) constant", DegenerateDataWarning)  # the table names them
+        warnings.filterwarnings("ignore", CONSTANT, DegenerateDataWarning)
         model.fit(table.X, **({} if links is None else {"links": links}))
     model.set_params(verbose=False)
     known = {str(reason) for reason in getattr(model, "reservations_", ())}

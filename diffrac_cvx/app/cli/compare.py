@@ -1,6 +1,8 @@
 """``diffrac-cvx compare``: several methods on a table."""
 
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +12,7 @@ from diffrac_cvx import comparison
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import Console, Watch
-from diffrac_cvx.app.cli.data import Source, with_option
+from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
 from diffrac_cvx.comparison import Comparison, Table
 from diffrac_cvx.machine.writing import write_csv, write_text
 from diffrac_cvx.points.linear_algebra import standardise
@@ -57,6 +59,7 @@ def compare(
             alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed,
             progress=lambda name, now: watch.begin(name) if now is None else watch.solver(name)(now),
         )  # fmt: skip
+        compared = replace(compared, notes=tuple(note for note in compared.notes if not re.match(CONSTANT, note)))
         if report is not None:
             watch.say("writing the report")
             write_report(report, compared, source)

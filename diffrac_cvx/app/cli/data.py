@@ -27,6 +27,7 @@ HINTS = {  # what a note says, and the option that changes it
     "drop it": "--drop",
     "keep one of each": "--drop",
 }
+CONSTANT = ".* of X (is|are) constant"  # a warning of columns by their numbers: the notes on a table name them
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("label", "one_hot", "drop", "missing", "transpose")}
 
 

@@ -36,7 +36,9 @@ SOURCE = {  # the options of the table, by the parameters of `Source`
     "decimal": of_table(str | None, "Decimal mark, '.' or ','; found out if not given."),
     "encoding": of_table(str | None, "Encoding of the text, such as cp1252; found out if not given."),
     "sheet": of_table(str | None, "Sheet of an Excel file; the first if not given."),
-    "transpose": of_table(bool, "The rows of the file are the features, as genes, and its columns the points."),
+    "transpose": of_table(
+        bool, "The rows of the file are the features, as genes often are, and its columns the points.", "--transpose"
+    ),
     "top_variance": of_table(int | None, "Keep this many features, those of the largest variance before any scaling."),
 }
 

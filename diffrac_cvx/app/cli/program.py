@@ -13,7 +13,7 @@ from diffrac_cvx.app.cli import datasets
 from diffrac_cvx.app.cli.cluster import cluster
 from diffrac_cvx.app.cli.compare import compare
 from diffrac_cvx.app.cli.console import INTERRUPTED, REFUSED
-from diffrac_cvx.app.cli.data import commands, with_remedies
+from diffrac_cvx.app.cli.data import CONSTANT, commands, with_remedies
 from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.app.page.ports import require_port
@@ -60,7 +60,7 @@ app.add_typer(datasets.app, name="datasets")
 
 def print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
     """Print what the package warns of as a sentence; constant columns are named by the notes on the table."""
-    if isinstance(message, DegenerateDataWarning) and not re.search("of X (is|are) constant", str(message)):
+    if isinstance(message, DegenerateDataWarning) and not re.match(CONSTANT, str(message)):
         print(f"note: {' '.join(printable(str(message)).split())}", file=sys.stderr)
 
 

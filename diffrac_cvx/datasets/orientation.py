@@ -77,21 +77,22 @@ def turn(frame: "pd.DataFrame") -> "pd.DataFrame":
     Other columns of text are left out, for no point has text in most features.
     """
     pandas = pandas_or_error()
-    title, *other = places_of_text(frame) or [None]
-    if title != 0 and is_index(frame):  # it numbers the rows
-        title, other = 0, [j for j in (title, *other) if j is not None]
-    if title is None:
-        names, said = [f"x{i + 1}" for i in range(len(frame))], []
+    texts = places_of_text(frame)
+    if is_index(frame) and 0 not in texts:  # it numbers the rows
+        texts.insert(0, 0)
+    if texts:
+        titles = frame.iloc[:, texts[0]]
+        names, said = name_columns([str(title) for title in titles.astype(object).where(titles.notna(), "")])
     else:
-        names, said = name_columns(["" if value != value else str(value) for value in frame.iloc[:, title]])
-    values = frame.drop(columns=[frame.columns[j] for j in (title, *other) if j is not None])
+        names, said = [f"x{i + 1}" for i in range(len(frame))], []
+    values = frame.drop(columns=[frame.columns[j] for j in texts])
     points = list(map(str, values.columns))
     if not points:
         raise DataError("no column holds numbers, and with rows and columns exchanged there would be no point")
     turned = pandas.DataFrame(values.to_numpy().T, columns=names).infer_objects()
     notes = [f"rows and columns were exchanged: {len(points)} points, {len(names)} features"]
-    if other:
-        notes.append(f"left out, for it is text: {list_texts(repr(str(frame.columns[j])) for j in other)}")
+    if texts[1:]:
+        notes.append(f"left out, for it is text: {list_texts(repr(str(frame.columns[j])) for j in texts[1:])}")
     given, decimal = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")
     turned.attrs.update(notes=(*given, *notes, *said), decimal=decimal, points=points)
     return turned
@@ -106,4 +107,4 @@ def holds_numbers(column: "pd.Series") -> bool:
     """Whether most of the first entries of a column are numbers."""
     if column.dtype.kind in "biuf":
         return True
-    return mostly_numbers([str(entry) for entry in np.asarray(column.array[:SAMPLE], dtype=object) if entry == entry])
+    return mostly_numbers([str(entry) for entry in column.iloc[:SAMPLE].dropna()])

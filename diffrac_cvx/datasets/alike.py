@@ -17,7 +17,7 @@ from diffrac_cvx.points.checks import Array, one_of
 if TYPE_CHECKING:
     import pandas as pd
 
-READING = ("header", "separator", "decimal", "encoding", "sheet")  # of `how`, what a new file is read with too
+READING = ("header", "separator", "decimal", "encoding", "sheet", "transpose")  # of `how`, what a new file is read with too
 ASIDE = ("label", "drop", "aside")  # of `how`, the columns that are no features
 
 
@@ -86,6 +86,7 @@ def read_alike(source: str | Path, form: Form, *, missing: str | None = None, **
     if missing == "mean" and form.means is None:
         raise DataError("the means of the features are not known here: drop rows with missing values")
     how = {key: form.how.get(key) if reading.get(key) is None else reading[key] for key in READING}
+    how["transpose"] = bool(how["transpose"])
     frame = read_frame(source, str(source), Reading(**how))
     notes = [*frame.attrs.get("notes", ()), *columns_left_out(frame, form)]
     X, unseen = features_of(frame, form, frame.attrs.get("decimal", "."))

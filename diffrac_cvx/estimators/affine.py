@@ -25,6 +25,7 @@ from diffrac_cvx.points.checks import (
     positive,
     positive_int,
     require_file,
+    warn_constant,
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.dense import weighted_points
@@ -112,9 +113,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if weights is None and links is None:
             by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
             by_rows = isinstance(X, np.memmap)
-            points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=warn, depth=depth + 1)
+            points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=False)
         else:
-            points = weighted_points(as_data(X, weights, warn=warn, depth=depth + 1), weights, links)
+            points = weighted_points(as_data(X, weights, warn=False), weights, links)
+        warn_constant(~points.used_columns(), warn, depth + 1, getattr(self, "feature_names_in_", None))
         unit = inverse_or_one(np.sqrt(points.mean_squares())) if self.standardize else np.ones(X.shape[1])
         mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.taken
         return ScaledTable(points.scaled(unit), mean, unit)

@@ -275,6 +275,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = certify_clusters(data.X, labels, self.result_, max(K, 2), **known).gap
         known |= {"n_clusters": K, "shares": data.X.shares, "cost": self.label_gap_ + self.result_.lower}
+        known["names"] = getattr(self, "feature_names_in_", None)
         self.reservations_ = find_reservations(data.X, labels, self.result_, **known) if K > 1 else ()
         if self.test_structure:
             self.reservations_ = (*self._doubts(given, data, links), *self.reservations_)

@@ -292,7 +292,7 @@ def form_of(content: dict[str, Any], d: int) -> Form | None:
     if any(len({*every}) < max(len(every), 2) for every in categories.values()):
         raise ValueError("'categories' has fewer than two different ones of a column, or one twice")
     how = dict(content["how"])
-    types = dict.fromkeys(READING, (str,)) | {"header": (bool,)}
+    types = dict.fromkeys(READING, (str,)) | {"header": (bool,), "transpose": (bool,)}
     if any(not isinstance(how[key], types[key]) for key in READING if key in how):
         raise ValueError("'how' says of a table what is not known")
     for key in ("drop", "aside", "one_hot"):

@@ -85,7 +85,8 @@ print(np.round(model.selection_frequencies_, 2))
 # - Clusters that no straight line divides: rings, crescents, the four corners of a square. Use spectral clustering or
 #   HDBSCAN.
 # - Clusters of very different sizes: ``nu`` prefers equal ones, the more the nearer it is to 1.
-# - Tables with many features of two values: such a feature is a perfect split by itself. Leave out those that cannot be
-#   the answer, such as sex or a sample's number.
+# - Tables with features of two values: such a feature is a perfect split by itself, whatever the others hold. A split that is
+#   one of them, or the categories of one group of columns of 0 and 1, is said to be no answer (``reservations_``, "one
+#   column"), with its name. Leave out those that cannot be the answer, such as sex or a town.
 # - Fewer points than features, without ``lam`` or ``ridge``: noise can be split perfectly. See :doc:`wide` for these tables.
 # - Labels that the features do not show: no method finds them; the sets above with an index near 0 are such.

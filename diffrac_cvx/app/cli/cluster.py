@@ -12,7 +12,7 @@ from diffrac_cvx.app.cli import automatic, options
 from diffrac_cvx.app.cli import known as points
 from diffrac_cvx.app.cli.cluster_report import write_report
 from diffrac_cvx.app.cli.console import Console, Watch
-from diffrac_cvx.app.cli.data import Source, with_option
+from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
 from diffrac_cvx.app.cli.predict import save_model
 from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
 from diffrac_cvx.app.labels import file_table
@@ -24,6 +24,7 @@ from diffrac_cvx.points.checks import Array, as_seed
 from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.proved_numbers import sum_of
+from diffrac_cvx.rounding.caveats import with_names
 
 
 @options.reads_a_table
@@ -104,7 +105,7 @@ def cluster(
             write_report(report, source, table, model, findings, given if links is not None else None)
         if out is not None:
             titles, scores = ("label", "decision", "true"), model.decision_function(table.X)
-            content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels)
+            content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels, table.points)
             write_csv(out, content.head, content.rows)
         if save is not None:
             findings["notes"] += save_model(save, model, table)
@@ -137,9 +138,12 @@ def fit_model(
     model.set_params(verbose=watch.solver("searching"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("ignore", CONSTANT, DegenerateDataWarning)
         model.fit(table.X, **({} if links is None else {"links": links}))
     model.set_params(verbose=False)
     known = {str(reason) for reason in getattr(model, "reservations_", ())}
+    if labels_count == 1:
+        model.reservations_ = with_names(model.reservations_, table.X, model.labels_, table.names)
     found = [str(one.message) for one in caught if issubclass(one.category, DegenerateDataWarning)]
     return model, [text for text in dict.fromkeys(found) if text not in known]
 

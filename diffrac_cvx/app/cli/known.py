@@ -124,7 +124,7 @@ def prove(table: Table, model: Any, links: Links | None, watch: Watch) -> dict[s
     model.intercept_ = float((1.0 - model.nu) * y.mean() - model.coef_ @ data.mean)
     model.labels_, model.support_ = (y > 0.0).astype(np.int64), np.flatnonzero(v)
     model.lower_bound_, model.label_gap_ = found.lower, found.gap
-    judged: dict[str, Any] = {"nu": model.nu, "penalty": penalty, "n_clusters": 2, "shares": None}
+    judged: dict[str, Any] = {"nu": model.nu, "penalty": penalty, "n_clusters": 2, "names": table.names}
     of_table = (reason for reason in model.reservations_ if reason.kind == NO_STRUCTURE)
     model.reservations_ = (*of_table, *find_reservations(data.X, model.labels_, model.result_, **judged))
     return {"relaxations": found.nodes, "seconds": found.seconds, "status": found.status}

@@ -36,6 +36,10 @@ SOURCE = {  # the options of the table, by the parameters of `Source`
     "decimal": of_table(str | None, "Decimal mark, '.' or ','; found out if not given."),
     "encoding": of_table(str | None, "Encoding of the text, such as cp1252; found out if not given."),
     "sheet": of_table(str | None, "Sheet of an Excel file; the first if not given."),
+    "transpose": of_table(
+        bool, "The rows of the file are the features, as genes often are, and its columns the points.", "--transpose"
+    ),
+    "top_variance": of_table(int | None, "Keep this many features, those of the largest variance before any scaling."),
 }
 
 Nu = Annotated[
@@ -70,8 +74,8 @@ OUTPUTS = ("out", "report", "save")  # the options that name a file to write
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with the options of a table in place of its first parameter, a `Source`."""
-    signature = inspect.signature(command)
-    keyword, usual = inspect.Parameter.KEYWORD_ONLY, {"one_hot_all": False, "missing": "error"}  # the others: None
+    signature, keyword = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
+    usual = {"one_hot_all": False, "missing": "error", "transpose": False}  # the others: None
     every = [
         inspect.Parameter("file", keyword, annotation=Annotated[str, typer.Argument(help=FILE)]),
         *(inspect.Parameter(name, keyword, default=usual.get(name), annotation=kind) for name, kind in SOURCE.items()),

@@ -47,7 +47,8 @@ def warnings_of(found: dict[str, Any]) -> list[str]:
 def answer_of(found: dict[str, Any]) -> list[str]:
     """Return the clusters, what they cost and what is proved, and the features that make them."""
     sizes, n = found["sizes"], found["n"]
-    about = f"{n} points, {found['d']} features; {found['seconds']:.2f} s."
+    features = "one feature" if found["d"] == 1 else f"{found['d']} features"
+    about = f"{n} points, {features}; {found['seconds']:.2f} s."
     if found["cost"] is None:
         least = f"Proved: the cost of labels is at least {format_lower(found['lower_bound'])} (0 best, 1 worst)."
         return [about, f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.", least]

@@ -17,7 +17,14 @@ from diffrac_cvx.points.checks import Array, one_of
 if TYPE_CHECKING:
     import pandas as pd
 
-READING = ("header", "separator", "decimal", "encoding", "sheet", "transpose")  # of `how`, what a new file is read with too
+READING = (
+    "header",
+    "separator",
+    "decimal",
+    "encoding",
+    "sheet",
+    "transpose",
+)  # of `how`, what a new file is read with too
 ASIDE = ("label", "drop", "aside")  # of `how`, the columns that are no features
 
 
@@ -85,7 +92,7 @@ def read_alike(source: str | Path, form: Form, *, missing: str | None = None, **
     missing = one_of(missing or form.how.get("missing", "error"), "missing", MISSING)
     if missing == "mean" and form.means is None:
         raise DataError("the means of the features are not known here: drop rows with missing values")
-    how = {key: form.how.get(key) if reading.get(key) is None else reading[key] for key in READING}
+    how: dict[str, Any] = {key: form.how.get(key) if reading.get(key) is None else reading[key] for key in READING}
     how["transpose"] = bool(how["transpose"])
     frame = read_frame(source, str(source), Reading(**how))
     notes = [*frame.attrs.get("notes", ()), *columns_left_out(frame, form)]
@@ -104,7 +111,10 @@ def read_alike(source: str | Path, form: Form, *, missing: str | None = None, **
         notes.append(f"missing values replaced by the means of the earlier table: {int(lacking.sum())}")
     if not keep.any():
         raise DataError(f"none of the {len(X)} rows is left")
-    return Table(np.ascontiguousarray(X[keep]), form.names, None, (), np.flatnonzero(keep), tuple(notes))
+    points = frame.attrs.get("points")
+    named = None if points is None else np.array(points)[keep]
+    X = np.ascontiguousarray(X[keep])
+    return Table(X, form.names, None, (), np.flatnonzero(keep), tuple(notes), points=named)
 
 
 def columns_left_out(frame: "pd.DataFrame", form: Form) -> Iterator[str]:

@@ -61,7 +61,7 @@ def predict(
     table = read_alike(file, score.form, missing=missing, **how)
     labels, values = score.predict(table.X), score.decision_function(table.X)
     if out is not None:
-        content = file_table(TITLES, table.rows, labels, values, None)
+        content = file_table(TITLES, table.rows, labels, values, None, table.points)
         write_csv(out, content.head, content.rows)
     for line in [*(f"Note: {with_option(note)}." for note in table.notes), *sentences(score, labels)]:
         console.say(line)

@@ -314,8 +314,9 @@ def test_scikit_learns_check_of_clusterers_passes_with_three_clusters(strategy):
     check_clusterer_compute_labels_predict("DiffracClustering", model)
 
 
-def test_one_cluster_holds_all_points_and_says_nothing(three):
-    model = dc.DiffracClustering(n_clusters=1).fit(three[0])
+def test_one_cluster_holds_all_points_and_is_warned_of(three):
+    with pytest.warns(dc.DegenerateDataWarning, match="n_clusters = 1 asks for no split"):
+        model = dc.DiffracClustering(n_clusters=1).fit(three[0])
     assert not model.predict(three[0]).any()
     assert not model.coef_.any()
     assert model.label_gap_ == pytest.approx(1.0 - model.lower_bound_)  # its cost is nu

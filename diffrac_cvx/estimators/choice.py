@@ -148,7 +148,10 @@ def follow_path(
         if entries and (stop or clock.is_over):
             break
         with spend(clock.budget):
-            result = relax(X, setting, start=start, tol=tol, time_limit=clock.left)
+            near = (
+                None if setting.lam > 0.0 and settings[k - 1].lam == 0.0 else start
+            )  # all features are no start for few
+            result = relax(X, setting, start=near, tol=tol, time_limit=clock.left)
             for count in counts if entries or not clock.is_over else counts[:1]:
                 entries.append(judge_split(X, round_result(X, setting, result, count, seed)))
         start = result if result.G is not None else start
@@ -362,8 +365,7 @@ def rank_counts(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> npt.NDAr
 
     It is the largest number whose prediction strength is at least `STABLE`; where there is none, that of the largest.
     """
-    counts = table["param_n_clusters"]
-    best = {int(count): min(np.flatnonzero(counts == count), key=lambda i: ranks[i]) for count in np.unique(counts)}
+    counts, best = table["param_n_clusters"], best_by_count(table, ranks)
     strength = {count: float(np.nan_to_num(table["prediction_strength"][i])) for count, i in best.items()}
     usable = {count for count, i in best.items() if not table["reservations"][i]} or set(best)
     strong = [count for count in usable if strength[count] >= STABLE]
@@ -411,6 +413,12 @@ def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.N
     """Return ranks from 1: usable settings first, the larger score first; of equal ones the more stable, the first."""
     keys = [-np.nan_to_num(np.round(values, TIE), nan=-np.inf) for values in (stability, score)]
     return np.argsort(np.lexsort((*keys, ~usable))) + 1
+
+
+def best_by_count(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> dict[int, int]:
+    """Return the row of the best setting for each number of clusters."""
+    counts = table["param_n_clusters"]
+    return {int(k): int(min(np.flatnonzero(counts == k), key=lambda i: ranks[i])) for k in np.unique(counts)}
 
 
 def find_best(table: dict[str, Any]) -> int:

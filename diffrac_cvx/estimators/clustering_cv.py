@@ -135,6 +135,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         the labels explain; ``smallest_cluster``, ``reservations`` (their kinds), ``labels`` (m, n), ``coef`` (m, d) per
         standard deviation, (m, K, d) or a list of (K, d) for more than two clusters, and ``selection_frequencies``
         (m, d).
+    n_settings_ : int
+        Settings of the grid; there are fewer in the table where the time ended first.
     best_index_, best_score_ : int, float
         The setting chosen, in this table.
     best_params_ : dict
@@ -213,7 +215,9 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         points, centre = compared_points(data.X, rng)
         known: dict[str, Any] = {"tol": tol, "clock": clock, "seed": seed}
         say = self.verbose if callable(self.verbose) else None
-        entries = follow_path(points, self._settings(data.X.shape), counts=counts, say=say, **known)
+        settings = self._settings(data.X.shape)
+        self.n_settings_ = len(settings) * len(counts)
+        entries = follow_path(points, settings, counts=counts, say=say, **known)
         halves = self._judge_halves(points, entries, rng, say, **known)
         self.cv_results_ = tabulate(entries, halves, self.criterion, points.shares)
         if len(points) < len(given):

@@ -61,7 +61,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for a
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to this CSV file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a report to this HTML file, which needs no other file.")]
-OUTPUTS = ("out", "report")  # the options that name a file to write
+OUTPUTS = ("out", "report", "features")  # the options that name a file to write
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:

@@ -220,7 +220,10 @@ def judge_half(
         setting, count, whole = entry.split.setting, entry.split.n_clusters, entry.split.result
         with spend(clock.budget):
             if result is None or setting != entries[k - 1].split.setting:
-                result = relax(points, setting, start=whole, tol=tol, time_limit=clock.left)
+                near = (
+                    None if setting.lam > 0.0 and len(left_out.T) > len(points) else whole
+                )  # other features are few there
+                result = relax(points, setting, start=near, tol=tol, time_limit=clock.left)
             split = round_result(points, setting, result, count, seed)
         predicted = split.label(left_out)
         found.append(

@@ -14,6 +14,7 @@ from diffrac_cvx.problem.penalty import suggested_lam
 AUTO = "auto"
 NUS = (1.0, 0.5)  # that --nu auto chooses from
 SHARE = 0.7  # of the time limit, for the choice
+MOST_SECONDS = 60.0  # for the choice, where there is no limit
 MOST_CLUSTERS = 8  # that --clusters auto tries
 HALVES = 2  # of the points, on which the settings are compared
 HALVES_OF_COUNTS = 6  # on which numbers of clusters are compared
@@ -58,7 +59,7 @@ Lambda = Annotated[
     option(
         "--lambda",
         "-l",
-        says="How strongly few features are preferred; 0 takes all. With auto the ridge is chosen too, if it is not given.",
+        says="How strongly few features are preferred; 0 takes all. With auto the ridge is chosen too, if not given.",
     ),
 ]
 
@@ -125,7 +126,7 @@ def choose(
         raise ParameterError(f"--clusters auto compares halves of the points, and {len(X)} are too few; give a number")
     model = DiffracClusteringCV(
         **grid, n_resamples=HALVES_OF_COUNTS if several else HALVES, standardize=standardize, random_state=seed,
-        time_limit=None if seconds is None else SHARE * seconds, refit=False, verbose=0 if say is None else say,
+        time_limit=MOST_SECONDS if seconds is None else SHARE * seconds, refit=False, verbose=0 if say is None else say,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the table and of the solver are given with the answer

@@ -102,9 +102,14 @@ def usual_setting(settings: Sequence[Setting]) -> Setting:
     return min(settings, key=lambda one: (-one.nu, one.lam, abs(one.ridge - USUAL_RIDGE)))
 
 
+def is_wide_and_sparse(X: Any, setting: Setting) -> bool:
+    """Whether a few of many features are looked for."""
+    return bool(X.shape[1] > X.shape[0] and setting.lam > 0.0)
+
+
 def relax(X: Any, setting: Setting, *, start: Result | None, tol: float, time_limit: float | None) -> Result:
     """Solve the relaxation, which is the same for every number of clusters."""
-    rtol = WIDE_GAP if X.shape[1] > X.shape[0] and setting.lam > 0.0 else 0.0
+    rtol = WIDE_GAP if is_wide_and_sparse(X, setting) else 0.0
     return low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit, rtol=rtol)
 
 
@@ -148,9 +153,8 @@ def follow_path(
         if entries and (stop or clock.is_over):
             break
         with spend(clock.budget):
-            near = (
-                None if setting.lam > 0.0 and settings[k - 1].lam == 0.0 else start
-            )  # all features are no start for few
+            all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # no start for a few features
+            near = None if all_used else start
             result = relax(X, setting, start=near, tol=tol, time_limit=clock.left)
             for count in counts if entries or not clock.is_over else counts[:1]:
                 entries.append(judge_split(X, round_result(X, setting, result, count, seed)))
@@ -220,9 +224,7 @@ def judge_half(
         setting, count, whole = entry.split.setting, entry.split.n_clusters, entry.split.result
         with spend(clock.budget):
             if result is None or setting != entries[k - 1].split.setting:
-                near = (
-                    None if setting.lam > 0.0 and len(left_out.T) > len(points) else whole
-                )  # other features are few there
+                near = None if is_wide_and_sparse(points, setting) else whole  # other features are used in the half
                 result = relax(points, setting, start=near, tol=tol, time_limit=clock.left)
             split = round_result(points, setting, result, count, seed)
         predicted = split.label(left_out)

@@ -353,3 +353,17 @@ def test_progress_is_a_line_a_second(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[0].endswith("[0.1000, 0.3000] after 1 s, step 10")
+
+
+@pytest.mark.parametrize("strategy", ["together", "splits"])
+def test_coefficients_of_several_clusters_are_of_scores_with_deviation_one(strategy):
+    """A column that is nearly a sum of others had coefficients of hundreds beside those of the others."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = 100.0 * (rng.standard_normal((120, 4)) + 5.0 * np.eye(4)[y])
+    X = np.column_stack([X, X[:, 0] + X[:, 1] + 1e-3 * rng.standard_normal(120)])
+    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, ridge=1e-3, random_state=0).fit(X)
+    np.testing.assert_allclose(((X - X.mean(axis=0)) / X.std(axis=0) @ model.scaled_coef_.T).std(axis=0), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    if strategy == "together":
+        np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)

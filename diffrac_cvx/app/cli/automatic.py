@@ -72,7 +72,7 @@ def given(value: Any) -> float | None:
 def refuse_labels(labels_count: int, *values: Any) -> None:
     """Raise where something is to be chosen and several labels are asked for."""
     if labels_count > 1 and AUTO in values:
-        raise ParameterError("auto chooses clusters; give numbers for several labels")
+        raise ParameterError("auto chooses for clusters, not for labels that are one split in two each; give numbers")
 
 
 def suggest(n: int, d: int, ridge: float) -> list[str]:
@@ -81,8 +81,8 @@ def suggest(n: int, d: int, ridge: float) -> list[str]:
     if d <= n or lam == 0.0:
         return []
     return [
-        f"with more columns ({d}) than rows ({n}) an l1 weight finds groups that few columns carry, and names these; "
-        f"on labelled tables it was no better on the whole; try the same command with --lambda {lam:.2g} too"
+        f"with more columns ({d}) than rows ({n}) an l1 weight finds groups that few columns carry, and names "
+        f"these, though on labelled tables it was no better on the whole; try the same command with --lambda {lam:.2g}"
     ]
 
 

@@ -27,12 +27,13 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.linear_algebra import inverse_or_one, weigh_rows
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.result import Progress, Result, Status
-from diffrac_cvx.rounding.caveats import Reservation, find_reservations, no_structure, unstable
+from diffrac_cvx.rounding.caveats import ONE_ASKED, Reservation, find_reservations, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
     Halves,
@@ -92,7 +93,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     refine : bool
         Whether directions and splits in two alternate until nothing changes.
     n_clusters : int
-        Number of clusters; 1 splits nothing, and is there because scikit-learn's tools may ask for it.
+        Number of clusters; 1 splits nothing, and is there because scikit-learn's tools may ask for it: it is warned of.
     strategy : {"together", "splits"}
         How more than two clusters are found: all at once, or by repeated splits in two.
     tol : float
@@ -129,7 +130,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         that set each cluster apart last.
     scaled_coef_ : (d,) array or (K, d) array
         The direction per standard deviation of each feature: these can be compared with each other.  The largest is
-        positive, where there are two clusters.
+        positive, where there are two clusters.  For more, the values of each function have standard deviation 1 over
+        the points, the mean of all functions taken off first where they are found together: what is common to all
+        decides nothing.  `predict` uses ``coef_``, which is not rescaled.
     splits_ : tuple of Split
         By "splits", for more than two clusters: the splits in their order, which `predict` follows.
     support_ : array of int
@@ -268,6 +271,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             else:
                 self._cluster_together(data, result, K)
         self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.unit
+        if K > 2:
+            self.scaled_coef_ = of_unit_scores(self.scaled_coef_, data.X, centre=self.strategy == "together")
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         values = self._decide(table)
         self.labels_ = self._label(values) if links is None else linked_labels(values, links, weights)
@@ -277,9 +282,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         known |= {"n_clusters": K, "shares": data.X.shares, "cost": self.label_gap_ + self.result_.lower}
         known["names"] = getattr(self, "feature_names_in_", None)
         self.reservations_ = find_reservations(data.X, labels, self.result_, **known) if K > 1 else ()
-        if self.test_structure:
+        if self.test_structure and K > 1:
             self.reservations_ = (*self._doubts(given, data, links), *self.reservations_)
-        for reservation in self.reservations_:
+        for reservation in self.reservations_ if K > 1 else (ONE_ASKED,):
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=4)
         if weights is not None and weights.has_zeros:  # the result's F has a row for these points too
             problem = direction_problem(data.X, float(self.nu), self._penalty)
@@ -410,6 +415,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if not has_known(X) and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
             v = -v
         return v, least_projection(X, v, labels)
+
+
+def of_unit_scores(coef: Array, X: Points, *, centre: bool) -> Array:
+    """Return coefficients (K, d) per standard deviation, rescaled so that the scores have standard deviation 1."""
+    coef = coef - coef.mean(axis=0) if centre else coef
+    scores = weigh_rows(X.array() @ (coef * inverse_or_one(np.sqrt(X.mean_squares()))).T, X.shares)
+    return np.asarray(coef * inverse_or_one(np.sqrt(np.mean(scores**2, axis=0)))[:, None])
 
 
 def has_known(X: Points) -> bool:

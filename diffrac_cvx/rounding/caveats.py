@@ -43,6 +43,9 @@ CONSTANT = Reservation(
     "constant", "All points are equal in every feature: there is nothing to split.", "Check the table."
 )
 NO_PREFERENCE = Reservation("no preference", "With nu = 0 all points in one cluster cost nothing.", "Set nu to 1.")
+ONE_ASKED = Reservation(
+    "one cluster", "n_clusters = 1 asks for no split: all points are in one cluster.", "Ask for 2 clusters or more."
+)
 NO_DIRECTION = Reservation(
     "no gain",
     "The penalty is so large that no direction is better than none: the split is an accident of the computation.",
@@ -133,6 +136,11 @@ def outlying(labels: Array, shares: Array | None = None) -> Reservation | None:
     )
 
 
+def points_needed(rank: int) -> float:
+    """Return the number of points below about which noise of a rank is fitted perfectly without a penalty."""
+    return rank + rank * (rank - 1) / 4
+
+
 def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:
     """Where a perfect fit is no evidence, for the points are fewer than the relaxation has freedom.
 
@@ -141,7 +149,7 @@ def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:
     if result.upper > NOTHING * nu:
         return None
     n, rank = len(X), rank_of(X if isinstance(X, Points) else array_points(X))
-    needed = rank + rank * (rank - 1) / 4
+    needed = points_needed(rank)
     if n - 1 > needed:
         return None
     return Reservation(

@@ -69,7 +69,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to this CSV file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a report to this HTML file, which needs no other file.")]
 Save = Annotated[Path | None, typer.Option(help="Write the score to this JSON file, for new points: see predict.")]
-OUTPUTS = ("out", "report", "save")  # the options that name a file to write
+OUTPUTS = ("out", "report", "features", "save")  # the options that name a file to write
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:

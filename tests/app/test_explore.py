@@ -32,7 +32,14 @@ from diffrac_cvx.app.page.computation import (
 )
 from diffrac_cvx.app.page.controls import CONTROLS, hint
 from diffrac_cvx.app.page.data import Data, NamedSet, OwnTable, Planted
-from diffrac_cvx.app.page.marks import MOST_DRAWN, change_marks, draw_marks, drawn_points, place_points, points_in, read_marks, write_marks
+from diffrac_cvx.app.page.marks import (
+    change_marks,
+    draw_marks,
+    place_points,
+    points_in,
+    read_marks,
+    write_marks,
+)
 from diffrac_cvx.app.page.pictures import draw_picture, list_remarks, make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
 from diffrac_cvx.app.page.tables import comparison_table, plane_of, rounding_table, table_figure

@@ -264,7 +264,7 @@ X = [round(float(x), 3) for x in np.random.default_rng(0).standard_normal(30)]
         ({"target": [i % 3 for i in range(30)]}, {"target": GROUPS}, "taken for the known groups"),
         ({"z": [i % 3 for i in range(30)]}, {"z": FEATURE}, "few whole numbers, counted as features: say so"),
         ({"kind": ["ape", "ox"] * 15}, {"kind": GROUPS}, "taken for the known groups"),
-        ({"a": ["M", "B"] * 15, "sex": ["m", "f", "f"] * 10}, {"a": LEFT_OUT, "sex": LEFT_OUT}, "left out, but perhaps"),
+        ({"a": ["M", "B"] * 15, "b": ["m", "f", "f"] * 10}, {"a": LEFT_OUT, "b": LEFT_OUT}, "left out, but perhaps"),
         ({"id": list(range(7, 37))}, {"id": LEFT_OUT}, "left out, as they number the rows: 'id'"),
         ({"name": [f"p{i}" for i in range(30)]}, {"name": LEFT_OUT}, "left out, as they hold text: 'name'"),
         ({"w": X[::-1]}, {"w": FEATURE}, ""),

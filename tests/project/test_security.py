@@ -39,7 +39,7 @@ from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTED, SEARCH, Outcome
 from diffrac_cvx.app.page.data import MOST_UPLOADED, OwnTable
 from diffrac_cvx.app.page.pictures import make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
-from diffrac_cvx.app.page.tables import list_html, table_figure
+from diffrac_cvx.app.page.tables import list_html, stacked_html, table_figure
 from diffrac_cvx.app.page.views import BY_NAME
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.datasets import files, real
@@ -388,7 +388,7 @@ def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypa
     monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
     monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))
     large = OwnTable(b"a,b\n" + b"1,2\n" * 25, "mine.csv")
-    for read in (large.load, large.columns):
+    for read in (large.load, lambda: large.frame):
         with pytest.raises(DataError, match=r"mine.csv has .* MB and the page takes"):
             read()
 
@@ -431,7 +431,7 @@ def test_the_page_is_on_this_machine_alone_and_asks_for_a_token(monkeypatch, cap
     given = []
     monkeypatch.setattr(launcher.runpy, "run_module", lambda *_, **__: given.append(list(sys.argv)))
     monkeypatch.setattr(launcher, "import_module", lambda _: None)
-    monkeypatch.setattr(launcher.Worker, "start", lambda _: None)
+    monkeypatch.setattr(launcher, "take_worker", lambda: None)
     monkeypatch.setattr(launcher, "WAITING", [])
     monkeypatch.setattr(sys, "argv", ["page", "--headless"])
     monkeypatch.setattr(os, "environ", dict(os.environ))
@@ -525,7 +525,9 @@ def test_parts_of_the_page_show_names_as_text(outcome):
     for text in (
         list_html(NAMES),
         cards.data_summary(outcome.data.summary, "").text,
-        cards.data_summary("", " ".join(NAMES)).text,
+        cards.data_summary("", " ".join(NAMES), " ".join(NAMES)).text,
+        controls.chips(dict.fromkeys(NAMES, "feature")),
+        stacked_html(cards.row_table(outcome.source, answer.find_answer(outcome, "", "kmeans_centered"), 0)),
         Table(tuple(NAMES), (tuple(NAMES),)).html(),
     ):
         tags = Tags(text)

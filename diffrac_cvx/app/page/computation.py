@@ -1,5 +1,6 @@
 """What is computed for one state of the page's controls: solves and paths, one after the other, until stopped."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.app.page.data import Data, Source
-from diffrac_cvx.app.page.solve_choice import Setting, Solve
+from diffrac_cvx.app.page.solve_choice import Setting, Solve, plan_solves
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.processes import Answer, Call, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.proved_numbers import format_ends
-from diffrac_cvx.problem.result import Bracket, Progress, Result
+from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
 
 READABLE = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
+SOON = 0.5  # seconds in which there is a first answer, with what is proved by then
+PATIENCE = 0.8  # seconds that the page waits for it, and then shows what was before
 EVERY = 0.25  # seconds between two lines of progress
 BASELINES = ("k-means", "alternating")  # of `compare`
 PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
@@ -44,10 +47,16 @@ WAITING: list[Worker] = []  # started before there is a page, so that the first 
 
 
 def take_worker() -> Worker:
-    """Return a worker whose process is starting, or was started before."""
+    """Return a worker whose process has solved something, or soon will have: what that imports takes seconds."""
     worker = WAITING.pop() if WAITING else Worker()
-    worker.start()
+    threading.Thread(target=worker.call, args=(Call(warm_up),), daemon=True).start()
     return worker
+
+
+def warm_up() -> Any:
+    """Return an estimator fitted to a few points: both processes have then imported what it needs."""
+    model = PACKAGES["dc"].DiffracClustering(n_clusters=3, random_state=0)
+    return model.fit(np.random.default_rng(0).standard_normal((12, 2)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +129,14 @@ class Job:
     outcome: Outcome
     solves: Sequence[Solve]
     calls: Mapping[str, Call] = field(default_factory=dict)
+    seconds: float | None = None  # that a solver may take
 
     def compute(self, worker: Worker, stopped: Ask, show: Callable[[Outcome], object], tell: Tell) -> Outcome:
         """Compute one after the other until stopped; `show` the outcome after each, and `tell` the progress."""
         outcome, reporter = self.outcome, Reporter(worker, stopped, tell, len(self.solves) + len(self.calls))
         try:
             for solve in self.solves:
-                outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, reporter)))
+                outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, reporter, self.seconds)))
                 show(outcome)
                 if outcome.runs[-1].interrupted:
                     raise StoppedError
@@ -141,6 +151,40 @@ class Job:
             finished = {"state": "done", "doing": "", "progress": None}
             reporter.tell_now(**({"state": "stopped"} if stopped() else finished))
         return outcome
+
+
+def plan_jobs(source: Source, data: Data, setting: Setting, wanted: Mapping[str, Sequence[str]] | None) -> list[Job]:
+    """Return what gives the answer, within SOON where nothing else does, and what is computed after it.
+
+    `wanted` are the forms, solvers and extras for experts, None for the answer alone.
+    """
+    forms, solvers = (("(15)",), ("low_rank",)) if wanted is None else (wanted["forms"], wanted["solvers"])
+    solves = plan_solves(data, setting, forms, solvers)
+    calls = plan_extras(data, setting, solves, () if wanted is None else wanted["extras"])
+    first = {name: call for name, call in calls.items() if name == CLUSTERS}
+    rest = {name: call for name, call in calls.items() if name not in first}
+    count = int(bool(solves) and solves[0].method == "low_rank")
+    outcome = Outcome(source, data, setting)
+    return [Job(outcome, solves[:count], first, SOON), Job(outcome, solves[count:], rest)]
+
+
+def compute_jobs(
+    jobs: Sequence[Job], workers: Sequence[Worker], stopped: Ask, show: Callable[[Outcome], object], tell: Tell,
+    answered: Callable[[], object],
+) -> None:  # fmt: skip
+    """Compute one job after the other, each in its process; say when the first is done.
+
+    A solve of the first job that ran out of time is done again, without a limit, before the second job.
+    """
+    first, rest = jobs
+    outcome = first.compute(workers[0], stopped, show, tell)
+    answered()
+    late = [run.solve for run in outcome.runs if run.result is not None and run.result.status is Status.TIME_LIMIT]
+    if late and not stopped():
+        rest = replace(rest, solves=[*late, *rest.solves])
+        outcome = replace(outcome, runs=())
+    if (rest.solves or rest.calls) and not stopped():
+        replace(rest, outcome=outcome).compute(workers[1], stopped, show, tell)
 
 
 class Reporter:
@@ -178,13 +222,16 @@ class Reporter:
         return self.stopped()
 
 
-def run_solve(solve: Solve, reporter: Reporter) -> Run:
+def run_solve(solve: Solve, reporter: Reporter, seconds: float | None = None) -> Run:
     """Do a solve; an error becomes a sentence."""
     if solve.call is None:
         reporter.set(done=reporter.line.done + 1)
         return Run(solve, says=solve.refusal)
+    call = solve.call
+    if seconds is not None:
+        call = replace(call, options={**call.options, "time_limit": seconds})
     try:
-        answer = reporter.call(solve.name, solve.call)
+        answer = reporter.call(solve.name, call)
     except StoppedError:
         last = reporter.line.progress
         proved = "no bounds were proved by then" if last is None else f"proved by then: {describe_bracket(last)}"

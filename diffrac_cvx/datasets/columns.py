@@ -83,10 +83,10 @@ def numeric_columns(
     wrong: list[Unusable] = []
     units: list[str] = []
     chosen = frozenset() if one_hot == ALL else frozenset(one_hot)
-    for position, name in enumerate(map(str, frame.columns)):
-        column = frame.iloc[:, position]
+    for title, column in frame.items():
+        name = str(title)
         numbers, text = split_numbers(column, decimal)
-        if text.all(where=~np.isnan(numbers) | text) and text.any() and name not in chosen:
+        if text.any() and name not in chosen and not np.isfinite(numbers).any():
             numbers, text, unit = without_unit(column, numbers, text, decimal)
             units += [f"column {name!r} was read without {unit!r}"] if unit else []
         found = judge(name, column, numbers, text) if text.any() else None

@@ -84,10 +84,10 @@ def numeric_columns(
     wrong: list[Unusable] = []
     units: list[str] = []
     chosen = frozenset() if one_hot == ALL else frozenset(one_hot)
-    for position, name in enumerate(map(str, frame.columns)):
-        column = frame.iloc[:, position]
+    for title, column in frame.items():
+        name = str(title)
         numbers, text = split_numbers(column, decimal)
-        if text.all(where=~np.isnan(numbers) | text) and text.any() and name not in chosen:
+        if text.any() and name not in chosen and not np.isfinite(numbers).any():
             numbers, text, unit = without_unit(column, numbers, text, decimal)
             units += [f"column {name!r} was read without {unit!r}"] if unit else []
         found = judge(name, column, numbers, text) if text.any() else None
@@ -98,7 +98,9 @@ def numeric_columns(
         else:
             parts[name] = numbers
     if wrong:
-        raise unusable_error(wrong, likely_outcome(wrong, list(map(str, frame.columns)), labelled), labelled, sideways)
+        named = [] if labelled else [name for name, part in parts.items() if may_be_outcome(name, part)]
+        outcome = None if labelled else likely_outcome(wrong, named, list(map(str, frame.columns)))
+        raise unusable_error(wrong, named, outcome, labelled, sideways)
     made = {name: part for name, part in parts.items() if isinstance(part, Categories)}
     count = sum(len(part.values) for part in made.values())
     if count > MOST_MADE:
@@ -235,22 +237,31 @@ def places_of(texts: Sequence[str], every: Sequence[str]) -> Categories:
     return found._replace(places=pandas_or_error().Index(list(found.values)).get_indexer(texts))
 
 
-def likely_outcome(wrong: Sequence[Unusable], names: Sequence[str], labelled: bool) -> str | None:
-    """Return the column of categories that is likely to be the outcome: by its name, or alone, or last, or first."""
-    found = {one.name: one for one in wrong if one.kind == "categories" and one.different <= MOST_CLASSES}
-    if not found or labelled:
-        return None
-    ranks = {name: rank for name in found if (rank := outcome_rank(name)) is not None}
-    if ranks:
-        return min(ranks, key=lambda name: ranks[name])
+def may_be_outcome(name: str, part: Array | Categories) -> bool:
+    """Whether a column of numbers has the name of an outcome, and few values."""
+    if isinstance(part, Categories) or outcome_rank(name) is None:
+        return False
+    return len(np.unique(part[np.isfinite(part)])) <= MOST_CLASSES
+
+
+def likely_outcome(wrong: Sequence[Unusable], numbers: Sequence[str], names: Sequence[str]) -> str | None:
+    """Return the column that is likely to be the outcome: text or numbers by its name, or text alone, last or first."""
+    found = [one.name for one in wrong if one.kind == "categories" and one.different <= MOST_CLASSES]
+    for columns in (found, numbers):
+        ranks = {name: rank for name in columns if (rank := outcome_rank(name)) is not None}
+        if ranks:
+            return min(ranks, key=lambda name: ranks[name])
     places = found if len(found) == 1 else (names[-1], names[0])
     return next((name for name in places if name in found), None)
 
 
-def unusable_error(wrong: Sequence[Unusable], outcome: str | None, labelled: bool, sideways: str) -> DataError:
+def unusable_error(
+    wrong: Sequence[Unusable], named: Sequence[str], outcome: str | None, labelled: bool, sideways: str
+) -> DataError:
     """Return the error that names all columns that hold no numbers, and what can be done.
 
-    Categories are never turned into features where the outcome may be among them: that would give the answer away.
+    Categories are never turned into features where the outcome may be among them: that would give the answer away.  So
+    would ``named``, columns of numbers that have the name of an outcome.
     """
     first = wrong[0]
     if len(wrong) == 1:
@@ -263,9 +274,10 @@ def unusable_error(wrong: Sequence[Unusable], outcome: str | None, labelled: boo
         which = f"column {first.name!r} holds" if len(wrong) == 1 else f"{len(wrong)} columns hold"
         return DataError(f"{which} text, and {sideways}", column=first.name, row=first.row, remedies=("transpose",))
     kinds = {one.kind for one in wrong}
-    ways, may_be_label = [], not labelled and bool(kinds & {"categories", "names"})
+    ways, may_be_label = [], not labelled and bool(named or kinds & {"categories", "names"})
     if may_be_label:
-        which = "it is" if len(wrong) == 1 else "one is" if outcome is None else f"{outcome!r} is"
+        alone = len(wrong) == 1 and outcome in (None, first.name)
+        which = "it is" if alone else "one is" if outcome is None else f"{outcome!r} is"
         ways.append(f"if {which} the outcome, name it as the label")
     if "categories" in kinds:
         ways.append("turn categories into columns of 0 and 1 where they are features, and never those of the outcome")
@@ -275,7 +287,7 @@ def unusable_error(wrong: Sequence[Unusable], outcome: str | None, labelled: boo
         else "one_hot" if labelled and one.kind == "categories" and outcome_rank(one.name) is None
         else "drop"
         for one in wrong
-    }  # fmt: skip
+    } | {name: "label" if name == outcome else "drop" for name in named}  # fmt: skip
     return DataError(
         f"{said}: {'; '.join(ways)}{'; or ' if ways else ''}drop {'it' if len(wrong) == 1 else 'them'}",
         column=first.name, row=first.row, columns=tuple(remedies.items()),

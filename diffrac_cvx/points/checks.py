@@ -196,11 +196,12 @@ def require_two(n: int) -> None:
         raise DataError("X has one row; clustering needs at least two points")
 
 
-def require_moderate(largest: Array) -> None:
+def require_moderate(largest: Array, names: Sequence[object] | None = None) -> None:
     """Raise DataError where the squares of a column, given its largest absolute value, leave the range of doubles."""
     extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))
     if extreme.any():
-        raise DataError(f"columns {list_some(extreme)} of X have entries beyond 1e-100..1e100; rescale them")
+        which = list_some(extreme, names=names)
+        raise DataError(f"columns {which} of X have entries beyond 1e-100..1e100; rescale them")
 
 
 def find_constant(centred: Array, largest: Array, n: int) -> npt.NDArray[np.bool_]:

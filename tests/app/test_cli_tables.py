@@ -105,6 +105,11 @@ def test_constant_columns_are_named_and_no_warning_reaches_the_terminal(capsys, 
     assert "Note: column 'unit' is constant and carries no information." in printed
 
 
+def test_a_column_that_is_too_large_is_named(capsys):
+    status, _, error = command(capsys, BASE.assign(huge=BASE["a"] * 1e120))
+    assert (status, "columns 'huge' of X have entries beyond" in error) == (2, True)
+
+
 def test_the_option_that_helps_follows_a_note(capsys):
     frame = BASE.assign(target=(SIDE > 0) * 1, twin=BASE["a"], id=RNG.permutation(N))
     _, printed, _ = command(capsys, frame)

@@ -45,6 +45,8 @@ WORDS = ("diagnosis", "Diagnosis", "tumour class", "state", "species")
         (BASE.assign(sex=SEX, grade=GRADE)[["sex", "a", "grade", "b"]], {"sex": "label", "grade": "drop"}),
         (BASE.assign(sex=SEX, grade=GRADE)[["a", "sex", "grade", "b"]], {"sex": "drop", "grade": "drop"}),
         (BASE.assign(sex=SEX)[["a", "sex", "b"]], {"sex": "label"}),
+        (BASE.assign(sex=SEX, target=STATE == "ill"), {"sex": "drop", "target": "label"}),
+        (BASE.assign(species=GRADE, target=STATE == "ill"), {"species": "label", "target": "drop"}),
     ],
 )
 def test_no_text_is_made_a_feature_where_the_outcome_may_be_among_it(tmp_path, frame, expected):

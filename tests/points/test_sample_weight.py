@@ -720,7 +720,7 @@ def test_more_clusters_need_more_points_of_positive_weight():
 def test_columns_that_are_constant_where_there_is_weight_are_warned_of():
     X, w = drawn()
     X[w > 0, 1] = 3.0
-    with pytest.warns(dc.DegenerateDataWarning, match=r"columns \[1\] of X are constant"):
+    with pytest.warns(dc.DegenerateDataWarning, match=r"column \[1\] of X is constant"):
         result = dc.low_rank(X, lam=0.1, sample_weight=w)
     np.testing.assert_allclose(result.V[1], 0.0, atol=1e-12)
 

@@ -99,6 +99,14 @@ def test_a_few_points_that_differ_are_no_difference_and_more_are():
     assert one_column(binary, labels) is None
 
 
+def test_neighbouring_columns_that_overlap_are_no_group():
+    overlapping = np.zeros((60, 4))
+    for j, (start, end) in enumerate([(0, 20), (20, 40), (30, 50)]):
+        overlapping[start:end, j] = 1.0
+    overlapping[:, 3] = np.arange(60)
+    assert one_column(overlapping, np.argmax(overlapping[:, :3], axis=1)) is None
+
+
 def test_a_threshold_on_a_column_of_many_values_is_no_reservation():
     gap = np.concatenate([np.random.default_rng(0).normal(-9, 1, 50), np.random.default_rng(1).normal(9, 1, 50)])
     X = np.column_stack([gap, OTHERS[:100]])

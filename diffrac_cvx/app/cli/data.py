@@ -13,7 +13,7 @@ import numpy as np
 from diffrac_cvx import datasets
 from diffrac_cvx.datasets.tables import SUFFIXES, Table, read_table
 from diffrac_cvx.errors import DataError, ParameterError
-from diffrac_cvx.points.checks import did_you_mean
+from diffrac_cvx.points.checks import did_you_mean, require_moderate
 
 NAMES = (*datasets.names(), *datasets.names("extra"))
 HINTS = {  # what a note says, and the option that changes it
@@ -78,7 +78,9 @@ class Source:
             files = [file.name for file in Path.cwd().iterdir() if file.suffix in SUFFIXES]
             near = did_you_mean(self.file, (*NAMES, *files))
             raise DataError(f"there is no file {self.file} in {Path.cwd()}; {known}{near}")
-        return read_table(self.file, self.label, **self.how)
+        table = read_table(self.file, self.label, **self.how)
+        require_moderate(np.abs(table.X).max(axis=0), table.names)
+        return table
 
     def code(self) -> str:
         """Return the line of Python that gives the X of `load`."""

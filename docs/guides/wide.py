@@ -36,7 +36,9 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 # Which lambda
 # ------------
 # The rule of :doc:`wide_law` for more columns than rows is ``lam = ridge * sqrt(log(d) / n)``, with the ridge 0.3 of the
-# estimators. The program ``diffrac-cvx cluster`` suggests it where a table has more columns than rows and no ``--lambda`` is given.
+# estimators. The program ``diffrac-cvx cluster`` suggests it where a table has more columns than rows and no ``--lambda`` is given, beside
+# its answer without one: on the 18 labelled pairs of ``make wide`` the mean adjusted Rand index is 0.26 without an l1 part, 0.21 at
+# this lambda and 0.27 at 0.05. It is for tables of which a few columns are to be named.
 # Bring the columns to one scale first, as is done above: one ``lam`` for all of them compares them.
 #
 # A table of one's own that has a gene a row is turned by ``read_table(..., transpose=True)``, in the program ``--transpose``;

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import (
     CRITERIA,
+    MARGIN,
     agreements,
     column_share,
     draw_halves,
@@ -270,7 +271,7 @@ def test_a_single_column_of_two_values_is_no_reason_to_leave_the_default_weights
     table = model.cv_results_
     alone = table["column_share"] > 0.9 * table["separation"]
     assert alone.any()
-    assert (table["separation"][alone] > table["separation"][0] + 0.1).all()
+    assert (table["separation"][alone] > table["separation"][0] + MARGIN).all()
     assert (table["gain"][alone] < 0.0).all()
     assert adjusted_rand_score(y, model.labels_) > 0.4
 

@@ -12,7 +12,7 @@ import numpy as np
 from diffrac_cvx.app.labels import crosstab_table, file_table, list_words
 from diffrac_cvx.app.page.computation import CLUSTERS, SEARCH, Outcome, Run
 from diffrac_cvx.app.page.data import Data
-from diffrac_cvx.app.page.naming import name_two, names_like_before, number_clusters, remember_clusters
+from diffrac_cvx.app.page.naming import Numbers, name_two, names_like_before, number_clusters, remember_clusters
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import VISIBLE, list_html, stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
@@ -165,7 +165,7 @@ def name_as_shown(labels: Array, data: Data, setting: Setting) -> Array:
 
 
 @lru_cache(maxsize=8)
-def names_of_many(data: Data, model: Any) -> Array:
+def names_of_many(data: Data, model: Any) -> Numbers:
     """Return the number by which each cluster of a fitted estimator goes, (K,)."""
     count = len(model.coef_)
     names = names_like_before(np.asarray(model.labels_), count, data)

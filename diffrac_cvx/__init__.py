@@ -1,42 +1,43 @@
 """Convex relaxations for discriminative clustering with sparse regularisers."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from diffrac_cvx import baselines, datasets, metrics, paths, plotting, registry, rounding
-from diffrac_cvx.certificates import (
-    ClustersCertificate,
-    LabelCertificate,
-    certify_clusters,
-    certify_labels,
-    certify_v,
-    certify_y,
-    find_components,
-)
-from diffrac_cvx.comparison import Comparison, compare
-from diffrac_cvx.errors import (
-    ContradictionError,
-    DataError,
-    DegenerateDataWarning,
-    LostError,
-    ParameterError,
-    ResourceError,
-)
-from diffrac_cvx.points.links import Links
-from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.result import Bracket, DimacsErrors, Progress, Result, Status
-from diffrac_cvx.relaxations import (
-    Relaxation,
-    constrained_alpha,
-    correlation,
-    lifted,
-    multiclass,
-    penalized_nu,
-    v_space,
-    v_space_normalized,
-)
-from diffrac_cvx.solvers import fista, low_rank, solve
-from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
+if TYPE_CHECKING:  # each name is imported when it is first used, see `__getattr__`
+    from diffrac_cvx import baselines, datasets, metrics, paths, plotting, registry, rounding
+    from diffrac_cvx.certificates import (
+        ClustersCertificate,
+        LabelCertificate,
+        certify_clusters,
+        certify_labels,
+        certify_v,
+        certify_y,
+        find_components,
+    )
+    from diffrac_cvx.comparison import Comparison, StructureTest, compare, structure_test
+    from diffrac_cvx.errors import (
+        ContradictionError,
+        DataError,
+        DegenerateDataWarning,
+        LostError,
+        ParameterError,
+        ResourceError,
+    )
+    from diffrac_cvx.points.links import Links
+    from diffrac_cvx.problem.penalty import Penalty
+    from diffrac_cvx.problem.result import Bracket, DimacsErrors, Progress, Result, Status
+    from diffrac_cvx.relaxations import (
+        Relaxation,
+        constrained_alpha,
+        correlation,
+        lifted,
+        multiclass,
+        penalized_nu,
+        v_space,
+        v_space_normalized,
+    )
+    from diffrac_cvx.solvers import fista, low_rank, solve
+    from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ __all__ = [
     "ResourceError",
     "Result",
     "Status",
+    "StructureTest",
     "baselines",
     "certify_clusters",
     "certify_labels",
@@ -81,24 +83,46 @@ __all__ = [
     "registry",
     "rounding",
     "solve",
+    "structure_test",
     "v_space",
     "v_space_normalized",
 ]
 
-# What needs scikit-learn is imported when it is asked for.
-_LAZY = ("DiffracClassifier", "DiffracClustering", "DiffracClusteringCV", "MultiLabelDiffrac")
+_DEFINED_IN = {  # the module of each name that is not a module
+    "certificates": "ClustersCertificate LabelCertificate certify_clusters certify_labels certify_v certify_y "
+    "find_components",
+    "comparison": "Comparison StructureTest compare structure_test",
+    "errors": "ContradictionError DataError DegenerateDataWarning LostError ParameterError ResourceError",
+    "estimators": "DiffracClassifier DiffracClustering DiffracClusteringCV MultiLabelDiffrac "
+    "SavedScore load_score save_score",
+    "points.links": "Links",
+    "problem.penalty": "Penalty",
+    "problem.result": "Bracket DimacsErrors Progress Result Status",
+    "relaxations": "Relaxation constrained_alpha correlation lifted multiclass penalized_nu v_space v_space_normalized",
+    "solvers": "fista low_rank solve",
+    "solvers.branching": "OptimalLabels optimal_labels",
+}
+_HOME = {name: module for module, names in _DEFINED_IN.items() for name in names.split()}
+_MODULES = (
+    "baselines", "certificates", "comparison", "datasets", "errors", "estimators", "machine", "metrics", "paths",
+    "plotting", "points", "problem", "registry", "relaxations", "rounding", "solvers", "typing",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    """Import a name when it is used."""
+    if name not in _HOME and name not in _MODULES:
         raise AttributeError(f"module 'diffrac_cvx' has no attribute {name!r}")
     try:
-        return getattr(import_module("diffrac_cvx.estimators"), name)
+        module = import_module(f"diffrac_cvx.{_HOME.get(name, name)}")
     except ModuleNotFoundError as error:
+        if "estimators" not in (name, _HOME.get(name)):
+            raise
         raise ImportError(
             f"{name} needs scikit-learn ({error.name} is missing): pip install 'diffrac-cvx[app]'"
         ) from None
+    return getattr(module, name) if name in _HOME else module
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -2,13 +2,12 @@
 
 import base64
 import io
-import os
 from datetime import datetime
 from importlib import metadata
 from typing import Any, NamedTuple
 
 from diffrac_cvx.comparison.table import format_cell
-from diffrac_cvx.plotting.canvas import pyplot
+from diffrac_cvx.plotting.canvas import apart_from_pyplot
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # no scripts, nothing from elsewhere
 
@@ -22,11 +21,10 @@ class Picture(NamedTuple):
 
 def picture(display: Any, caption: str, **options: Any) -> Picture:
     """Return a display, drawn, as a picture."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    figure = display.plot(**options).figure_
+    with apart_from_pyplot():  # which takes half a second to import, and a display if there is one
+        figure = display.plot(**options).figure_
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
-    pyplot().close(figure)
+    figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
     return Picture(base64.b64encode(file.getvalue()).decode(), caption)
 
 

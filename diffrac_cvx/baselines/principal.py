@@ -2,8 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
-from scipy.special import ndtr
+import scipy
 
 from diffrac_cvx.baselines.selection import Selection, as_bound, grid_of_bounds, ranked_columns, sparse_weights
 from diffrac_cvx.errors import ParameterError
@@ -176,7 +175,7 @@ def _select_influential(data: Array, features: int | None, rng: np.random.Genera
 def normal_distance(columns: Array) -> Array:
     """Return sqrt(n) times the Kolmogorov-Smirnov distance of each standardised column to the normal, (d,)."""
     n = len(columns)
-    expected = ndtr(np.sort(columns, axis=0))
+    expected = scipy.special.ndtr(np.sort(columns, axis=0))
     ranks = np.arange(n)[:, None] / n
     return np.asarray(np.maximum(expected - ranks, ranks + 1 / n - expected).max(axis=0) * n**0.5)
 

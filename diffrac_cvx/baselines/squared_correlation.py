@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.vq import kmeans2
+import scipy
 
 from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive, positive_int
@@ -94,7 +94,7 @@ def kmeans_whitened(
     if Q.shape[1] == 0:  # all points are equal
         return np.ones(len(Q))
     # With two centres no round leaves a cluster empty: the mean of a cluster is nearer to its own centre.
-    runs = (kmeans2(Q, 2, max_iter, minit="++", rng=random)[1] for _ in range(restarts))
+    runs = (scipy.cluster.vq.kmeans2(Q, 2, max_iter, minit="++", rng=random)[1] for _ in range(restarts))
     return _best_until_late(Q, (np.where(found == found[0], 1.0, -1.0) for found in runs), time_limit, started)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.vq import kmeans2
+import scipy
 
 from diffrac_cvx.points.checks import Array, as_data, as_generator, positive_int
 from diffrac_cvx.points.linear_algebra import standardise
@@ -39,7 +39,7 @@ def kmeans_standardised(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.
     restarts, random = positive_int(restarts, "restarts"), as_generator(rng)
     if not data.any():  # all points are equal
         return np.ones(len(data))
-    runs = [kmeans2(data, 2, ROUNDS, minit="++", rng=random) for _ in range(restarts)]
+    runs = [scipy.cluster.vq.kmeans2(data, 2, ROUNDS, minit="++", rng=random) for _ in range(restarts)]
     _, found = min(runs, key=lambda run: float(np.sum((data - run[0][run[1]]) ** 2)))
     return np.where(found == found[0], 1.0, -1.0)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression, minimize
+import scipy
 
 from diffrac_cvx.baselines.principal import leading_scores
 from diffrac_cvx.points.checks import Array, as_data, as_generator, one_of, positive_int
@@ -70,7 +70,7 @@ def kurtosis(Z: Array) -> Array:
 
 def _by_pursuit(Z: Array, random: np.random.Generator) -> Array:
     starts = np.vstack([np.eye(Z.shape[1]), random.standard_normal((RANDOM_STARTS, Z.shape[1]))])
-    found = [minimize(kurtosis_along, v, args=(Z,), jac=True, method="L-BFGS-B") for v in starts]
+    found = [scipy.optimize.minimize(kurtosis_along, v, args=(Z,), jac=True, method="L-BFGS-B") for v in starts]
     return two_means(Z @ min(found, key=lambda end: float(end.fun)).x)
 
 
@@ -127,7 +127,7 @@ class _Hull(NamedTuple):
 def _minorant(x: Array, f: Array, low: int, high: int) -> _Hull:
     """Return the greatest convex function below f at the points low to high; its slopes are f's, made isotonic."""
     widths = np.diff(x[low : high + 1])
-    slopes = isotonic_regression(np.diff(f[low : high + 1]) / widths, weights=widths).x
+    slopes = scipy.optimize.isotonic_regression(np.diff(f[low : high + 1]) / widths, weights=widths).x
     vertices = low + np.concatenate([[0], np.flatnonzero(np.diff(slopes)) + 1, [len(slopes)]])
     return _Hull(vertices, np.interp(x, x[vertices], f[vertices]))
 
@@ -172,7 +172,7 @@ def cure(X: npt.ArrayLike, *, restarts: int = 10, rng: np.random.Generator | int
     # A random vector of R^n projected on the data: the start does not depend on the basis that whitens them.
     starts = (Q.T @ random.standard_normal(n) for _ in range(restarts))
     runs = (
-        minimize(
+        scipy.optimize.minimize(
             loss, np.append(0.0, start / np.linalg.norm(start)), (Z,), "L-BFGS-B", True, options={"maxiter": max_iter}
         )
         for start in starts

@@ -1,7 +1,7 @@
 """Brackets in the space of labels: what any factor F of Y proves about (7) and (8), in O(n r^2)."""
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 from diffrac_cvx.certificates.label_proof import (
     Projection,

@@ -18,7 +18,7 @@ from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.time_budget import Clock
-from diffrac_cvx.points.checks import Array, as_data, as_seed, in_unit_interval, positive
+from diffrac_cvx.points.checks import Array, as_data, as_seed, did_you_mean, in_unit_interval, positive
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
@@ -35,6 +35,7 @@ LABELS = (
 USUAL = str(Status.OPTIMAL)
 
 Report = Callable[[str, Progress | None], object]
+Finished = Callable[[str, Found], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +55,16 @@ class Comparison:
     disagreements : tuple of str
         Every disagreement beyond the proved gaps; empty if there is none.
     notes : tuple of str
-        What was left out and why, what is proved about the labels, how problems are compared, warnings.
+        What is proved about the labels, how problems are compared, warnings, and last what was left out and why.
+    left_out : tuple of str
+        The last of these.
     """
 
     rows: tuple[dict[str, Any], ...]
     found: dict[str, Found]
     disagreements: tuple[str, ...]
     notes: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def results(self) -> dict[str, Result]:
@@ -137,6 +141,7 @@ def compare(
     progress: Report | None = None,
     total_time: float | None = None,
     links: Links | None = None,
+    finished: Finished | None = None,
 ) -> Comparison:
     """Run relaxations, solvers and baselines on the same data, and name every contradiction between them.
 
@@ -156,8 +161,8 @@ def compare(
         True classes, any number of them, with which the labels found are compared.
     methods : sequence of str, optional
         Names such as "low_rank", "fista published", "lifted/SCS" or "k-means", all of which
-        ``comparison.list_methods()`` returns; by default those that take the penalty and take seconds at this
-        size; the notes say which were left out and why.
+        ``comparison.list_methods()`` returns, in the order in which they run; by default those that take the penalty
+        and take seconds at this size, the quick ones first; the notes say which were left out and why.
     nu : float
         Weight of the imbalance, in [0, 1].
     penalty : Penalty, optional
@@ -185,6 +190,8 @@ def compare(
         Seconds for all methods together; what one method leaves is for the others.
     links : Links, optional
         What is known of some points: the methods that take links run, and their labels obey it.
+    finished : callable, optional
+        Called as ``finished(method, Found)`` after each method.
 
     Returns
     -------
@@ -217,14 +224,14 @@ def compare(
     if alpha is None and any(method.needs_alpha for method in chosen.values()):
         task = with_best_alpha(with_share(task, clock, len(chosen) + 1))
         task = replace(task, time_limit=time_limit)
-    found, stopped = run_methods(chosen, task, memory, progress, clock)
+    found, stopped = run_methods(chosen, task, memory, progress, clock, finished)
     wrong = tuple(find_disagreements(found))
     # Where brackets contradict each other no bound can be relied on, and the labels' gap is left empty.
     lower = -np.inf if wrong else max(map(lower_of, found.values()), default=-np.inf)
-    notes = [*explain_left_out(left_out), *stopped, *notes_on(found, task), *([] if wrong else best_labels(found))]
-    return Comparison(
-        tuple(row_of(name, one, task, truth, lower) for name, one in found.items()), found, wrong, tuple(notes)
-    )
+    last = tuple(explain_left_out(left_out))
+    notes = (*stopped, *([] if wrong else best_labels(found)), *notes_on(found, task), *last)
+    rows = tuple(row_of(name, one, task, truth, lower) for name, one in found.items())
+    return Comparison(rows, found, wrong, notes, last)
 
 
 def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, Method], dict[str, str]]:
@@ -232,10 +239,11 @@ def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, M
     if isinstance(names, str) or (names is not None and len(names) == 0):
         raise ParameterError(f"methods = {names!r} must be a list of names, such as ['low_rank', 'fista']")
     available = list_methods()
-    wanted = list(available if names is None else dict.fromkeys(names))
+    wanted = sorted(available, key=lambda name: available[name].turn) if names is None else list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in available]
     if unknown:
-        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(available)}")
+        near = did_you_mean(unknown[0], available)
+        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(available)}{near}")
     reasons = {name: available[name].refuses(task.penalty, task.links) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}
@@ -253,7 +261,12 @@ def with_best_alpha(task: Task) -> Task:
 
 
 def run_methods(
-    methods: Mapping[str, Method], task: Task, memory: bool, progress: Report | None, clock: Clock
+    methods: Mapping[str, Method],
+    task: Task,
+    memory: bool,
+    progress: Report | None,
+    clock: Clock,
+    finished: Finished | None = None,
 ) -> tuple[dict[str, Found], list[str]]:
     """Run the methods in turn until the user asks to stop or the time is up, and say where that was."""
     found: dict[str, Found] = {}
@@ -280,6 +293,8 @@ def run_methods(
             if progress is None:
                 raise
             return found, [f"stopped in {', before '.join(names[i : i + 2])}"]
+        if finished is not None:
+            finished(name, found[name])
     return found, []
 
 

@@ -18,6 +18,7 @@ from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.solvers import solve
+from diffrac_cvx.solvers.reference import installed_solvers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,6 +54,8 @@ class Method:
     needs_alpha: bool = False
     takes_links: bool = True
     too_large: Callable[[int, int], str] = never  # from n and d to why it is not run unless asked for, or nothing
+    turn: int = 0  # of all that `compare` runs unasked: the quick ones first
+    through_cvxpy: bool = False
 
     def refuses(self, penalty: Penalty, links: Links | None = None) -> str:
         """Return why the method cannot take a penalty or links, or nothing."""
@@ -73,7 +76,9 @@ def list_methods() -> dict[str, Method]:
 def solver_method(name: str, **options: Any) -> Method:
     """Return a solver of (15) that does not need CVXPY; options come before those of the task."""
     record = registry.SOLVERS[name]
-    return Method("(15)", partial(run_solver, record, options), record.penalty, too_large=record.too_slow)
+    turn = list(registry.fast_solvers()).index(name)
+    run = partial(run_solver, record, options)
+    return Method("(15)", run, record.penalty, too_large=record.not_asked_for, turn=turn)
 
 
 def relaxation_method(name: str, solver: str, **options: Any) -> Method:
@@ -81,7 +86,9 @@ def relaxation_method(name: str, solver: str, **options: Any) -> Method:
     record = registry.RELAXATIONS[name]
     run, too_large = partial(run_relaxation, record, solver, options), partial(reason_to_leave_out, record, solver)
     needs_alpha, takes_links = "alpha" in record.takes, "links" in record.takes
-    return Method(record.equation, run, record.penalty, record.bounds_15, needs_alpha, takes_links, too_large)
+    turn = len(registry.fast_solvers()) + ("d + 1", "n", "n + d").index(record.rows)
+    problem, bounds_15 = record.equation, record.bounds_15
+    return Method(problem, run, record.penalty, bounds_15, needs_alpha, takes_links, too_large, turn, True)
 
 
 def baseline_method(name: str) -> Method:
@@ -139,6 +146,8 @@ class Found:
 
 def attempt(method: Method, task: Task) -> Found:
     """Run one method in this process; an error in it becomes its reason."""
+    if method.through_cvxpy:
+        installed_solvers()  # CVXPY is imported before the method is timed
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -155,6 +164,8 @@ def attempt_apart(method: Method, task: Task) -> Found:
     """Run one method in a process of its own, so that its peak of memory, compiled solvers included, is its own."""
     worker = Worker()
     try:
+        if method.through_cvxpy:
+            worker.call(Call(installed_solvers))  # and before its memory is measured
         answer = worker.call(Call(attempt, (method, replace(task, callback=None))))
     except WorkerDiedError as error:
         return Found(method.problem, reason=f"{error}{', perhaps out of memory' if error.signal else ''}")

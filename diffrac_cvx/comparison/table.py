@@ -1,6 +1,6 @@
 """A table: one model, one way to write a value, and its renderings as text, HTML, Markdown and in a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Self
@@ -54,18 +54,46 @@ class Table:
         head, *body = ("| " + " | ".join(entry.replace("|", r"\|") for entry in line) + " |" for line in self.lines())
         return "\n".join([head, "|" + " --- |" * len(self.head), *body])
 
-    def rich(self) -> Any:
-        """Return the table for a terminal; the first column is not folded."""
+    def in_width(self, width: int) -> "list[Table]":
+        """Return the table as several with the same first column, none of which needs to break a word in a width."""
+        first, *others = (needed + 1 for needed in self._needed())
+        parts, room = [[0]], width - first
+        for j, needed in enumerate(others, start=1):
+            if needed > room and len(parts[-1]) > 1:
+                parts, room = [*parts, [0]], width - first
+            parts[-1].append(j)
+            room -= needed
+        lines = (self.head, *self.rows)
+        cut = ([tuple(line[j] for j in part) for line in lines] for part in parts)
+        return [Table(head, tuple(rows)) for head, *rows in cut]
+
+    def _needed(self) -> list[int]:
+        """Return what the longest word of each column needs, the longest entry of the first column."""
+        first, *others = zip(*self.lines(), strict=True)
+        return [max(map(len, first)), *(max(map(len, " ".join(column).split())) for column in others)]
+
+    def rich(self, width: int = 200) -> Any:
+        """Return the table for a terminal; the first column is not folded, the others between words."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
-        head, *body = self.lines()
+        lines, needed = self.lines(), self._needed()
+        room = width - sum(needed) - len(needed)
         table = RichTable(box=None, padding=(0, 1, 0, 0))
-        for j, entry in enumerate(head):
-            table.add_column(Text(entry), overflow="fold", no_wrap=j == 0)
-        for line in body:
+        for entries, narrowest in zip(zip(*lines, strict=True), needed, strict=True):
+            more = max(min(room, max(map(len, entries)) - narrowest), 0)
+            room -= more
+            table.add_column(Text(entries[0]), overflow="fold", width=narrowest + more)
+        for line in lines[1:]:
             table.add_row(*map(Text, line))
         return table
+
+    def __rich_console__(self, _console: Any, options: Any) -> Iterator[Any]:
+        from rich.text import Text
+
+        for part in self.in_width(options.max_width):
+            yield part.rich(options.max_width)
+            yield Text()
 
 
 def rich_group(tables: Sequence[Table], sentences: Sequence[str]) -> Any:
@@ -75,7 +103,7 @@ def rich_group(tables: Sequence[Table], sentences: Sequence[str]) -> Any:
         from rich.text import Text
     except ImportError:
         raise ImportError("this needs rich: pip install rich; str() gives plain text") from None
-    return Group(*(part for table in tables for part in (table.rich(), Text())), *map(Text, sentences))
+    return Group(*tables, *map(Text, sentences))
 
 
 def format_cell(value: Any) -> str:

@@ -1,6 +1,5 @@
 """The multi-class relaxation of Bach and Harchaoui (DIFFRAC), for comparison.  An n x n variable."""
 
-import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
@@ -44,6 +43,8 @@ def multiclass(X: npt.ArrayLike, k: int, nu: float = 1.0) -> Relaxation:
     ResourceError
         If an n x n matrix would not fit in memory.
     """
+    import cvxpy as cp
+
     X, k, nu = as_data(X), positive_int(k, "k"), in_unit_interval(nu, "nu")
     if k < 2:
         raise ParameterError(f"k = {k} must be at least 2")

@@ -1,6 +1,5 @@
 """The relaxation in the matrix of directions V: (12), (14), (15), (20).  A d x d variable."""
 
-import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
@@ -53,6 +52,8 @@ def v_space(
     ResourceError
         If the problem's data would not fit in memory.
     """
+    import cvxpy as cp
+
     penalty = penalty_of(penalty, lam, ridge)
     weights = weights_for(X, sample_weight)
     every, nu = as_data(X, weights), in_unit_interval(nu, "nu")

@@ -1,6 +1,5 @@
 """The relaxation in the matrix of directions at unit size: (21).  A d x d variable."""
 
-import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
@@ -53,6 +52,8 @@ def v_space_normalized(
     ResourceError
         If the problem's data would not fit in memory.
     """
+    import cvxpy as cp
+
     penalty = penalty_of(penalty, lam, ridge)
     points, nu = weighted_points(as_data(X), None, links), in_unit_interval(nu, "nu")
     space.require_direction_memory(points, "v_space_normalized")

@@ -1,11 +1,11 @@
 """What the relaxations in the matrix of directions V share: g(V), tr VA, the l1 part, and scaled coordinates."""
 
-from functools import partial
-from typing import NamedTuple
+from __future__ import annotations
 
-import cvxpy as cp
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
-from cvxpy.expressions.constants.callback_param import CallbackParam
 
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual, bracket
@@ -18,6 +18,9 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_pr
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Reading, Size, matrix_of, parameter, value_of
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 INSTEAD = "use the fast solvers low_rank and fista, whose memory is O(nd + d^2)"
 
@@ -95,6 +98,9 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
 
     That column is the 1 of Eq. (14) with a = sqrt(nu / (1 - nu)), scaled so that nu = 1 needs no limit.
     """
+    import cvxpy as cp
+    from cvxpy.expressions.constants.callback_param import CallbackParam
+
     (N, D), X, ones = coordinates.rows.shape, coordinates.rows, coordinates.ones
     weight, scale = parameter("nu", nu), parameter("penalty_scale", 1.0)
     root = CallbackParam(partial(root_of_rest, weight), nonneg=True)
@@ -118,6 +124,8 @@ def root_of_rest(weight: cp.Parameter) -> float:
 
 def l1_part(V: cp.Expression, c: Array, scale: cp.Parameter) -> L1:
     """Return scale * sum_ij c_i c_j |V_ij|."""
+    import cvxpy as cp
+
     if not c.any():
         return L1(cp.Constant(0.0), [])
     bound = cp.Variable(V.shape, name="abs_V")

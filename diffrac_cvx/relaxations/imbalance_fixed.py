@@ -1,6 +1,5 @@
 """The relaxation in the matrix of labels Y with the imbalance fixed: (7).  An n x n variable."""
 
-import cvxpy as cp
 import numpy.typing as npt
 import scipy
 
@@ -35,6 +34,8 @@ def constrained_alpha(X: npt.ArrayLike, alpha: float) -> Relaxation:
     ResourceError
         If an n x n matrix would not fit in memory.
     """
+    import cvxpy as cp
+
     X, alpha = as_data(X), in_unit_interval(alpha, "alpha")
     n = len(X)
     space.require_label_memory(n, "constrained_alpha")
@@ -62,6 +63,8 @@ def constrained_balanced(H: label_proof.Projection, alpha: float) -> Relaxation:
 
     What is read is a point and a bracket of (7) at alpha, which is 0 or nearly.
     """
+    import cvxpy as cp
+
     n = len(H.Q)
     N = scipy.linalg.helmert(n).T
     W = cp.Variable((n - 1, n - 1), PSD=True, name="W")

@@ -1,6 +1,5 @@
 """The relaxation in the matrix of labels Y with the imbalance penalised: (8), (16).  An n x n variable."""
 
-import cvxpy as cp
 import numpy.typing as npt
 
 from diffrac_cvx.certificates.contradictions import Judged
@@ -53,6 +52,8 @@ def penalized_nu(
     ResourceError
         If an n x n matrix would not fit in memory.
     """
+    import cvxpy as cp
+
     penalty = penalty_of(penalty, None, ridge)
     X, nu = as_data(X), in_unit_interval(nu, "nu")
     n = len(X)

@@ -1,6 +1,9 @@
 """What the relaxations in the matrix of labels Y share: tr Y (Pi - X X^+)/n, and the multiplier of diag Y = 1."""
 
-import cvxpy as cp
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from diffrac_cvx.certificates.label_proof import Projection
@@ -9,11 +12,16 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Reading, Size
 
+if TYPE_CHECKING:
+    import cvxpy as cp
+
 INSTEAD = "use v_space, whose variable is d x d, or the fast solvers low_rank and fista"
 
 
 def label_misfit(Y: cp.Expression, H: Projection) -> cp.Expression:
     """Return tr Y (Pi - QQ') / n, with QQ' the projection on the columns of X; Y has a row for a group of points."""
+    import cvxpy as cp
+
     Q, ones, sizes = H.sums
     n = len(H.Q)
     fit: cp.Expression = cp.sum(cp.multiply(np.diag(sizes) - np.outer(ones, ones) / n - Q @ Q.T, Y)) / n
@@ -22,6 +30,8 @@ def label_misfit(Y: cp.Expression, H: Projection) -> cp.Expression:
 
 def imbalance(Y: cp.Expression, H: Projection) -> cp.Expression:
     """Return 1'Y1 / n^2."""
+    import cvxpy as cp
+
     ones = H.sums[1]
     found: cp.Expression = cp.sum(cp.multiply(np.outer(ones, ones), Y)) / len(H.Q) ** 2
     return found

@@ -1,6 +1,5 @@
 """The relaxation in labels and directions at once: (11).  An (n + d) x (n + d) variable."""
 
-import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
@@ -53,6 +52,8 @@ def lifted(
     ResourceError
         If an (n + d) x (n + d) matrix would not fit in memory.
     """
+    import cvxpy as cp
+
     penalty = penalty_of(penalty, lam, ridge)
     points, nu = weighted_points(as_data(X), None, links), in_unit_interval(nu, "nu")
     n, d = points.shape

@@ -1,10 +1,11 @@
 """What a builder returns: a plain CVXPY problem, and a function that reads and certifies its solved variable."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-import cvxpy as cp
 import numpy as np
 
 from diffrac_cvx.certificates.contradictions import Judged
@@ -12,6 +13,9 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
 from diffrac_cvx.points.factors import Factor
 from diffrac_cvx.problem.result import Bracket
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 UNIT = Bracket(0.0, 1.0)
 
@@ -79,7 +83,7 @@ class Relaxation:
     size: Size
     parameters: Mapping[str, cp.Parameter] = field(default_factory=dict)
     trivial: Bracket = UNIT
-    shortcut: "Callable[[], Reading | Relaxation | None]" = lambda: None
+    shortcut: Callable[[], Reading | Relaxation | None] = lambda: None
 
     def at(self, **values: float) -> Self:
         """Set parameters by name (in place: a path compiles once) and return the relaxation.
@@ -100,6 +104,8 @@ class Relaxation:
 
 def parameter(name: str, value: float) -> cp.Parameter:
     """Return a nonnegative CVXPY parameter with a value."""
+    import cvxpy as cp
+
     return cp.Parameter(nonneg=True, name=name, value=value)
 
 

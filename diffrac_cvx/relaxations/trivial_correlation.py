@@ -1,6 +1,5 @@
 """The direct relaxation of the correlation (2), which the paper shows to be trivial: (23), (24)."""
 
-import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
@@ -37,6 +36,8 @@ def correlation(X: npt.ArrayLike) -> Relaxation:
     ResourceError
         If an n x n matrix would not fit in memory.
     """
+    import cvxpy as cp
+
     data = as_data(X)
     n = len(data)
     require_label_memory(n, "correlation")

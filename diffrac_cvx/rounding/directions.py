@@ -2,7 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
+import scipy
 
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory

@@ -1,12 +1,12 @@
 """The reference path: solve a relaxation through CVXPY, and certify what comes back."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import clarabel
-import cvxpy as cp
 import numpy as np
 
 from diffrac_cvx.errors import ParameterError, ResourceError
@@ -17,6 +17,9 @@ from diffrac_cvx.points.checks import positive, positive_int
 from diffrac_cvx.problem.result import DimacsErrors, Result, Status
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, Size
 from diffrac_cvx.solvers.dimacs import dimacs_errors
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 SMALL_SIDE = 40  # CLARABEL's cost grows with the sixth power of the cone's side
 SMALL_ROWS = 100_000  # nonzeros, up to which CLARABEL is as quick as SCS
@@ -131,6 +134,8 @@ def choose_solver(size: Size) -> str:
 
 
 def installed_solvers() -> tuple[str, ...]:
+    import cvxpy as cp
+
     return tuple(cp.installed_solvers())
 
 
@@ -144,6 +149,8 @@ def find_solver(solver: str) -> str:
 
 def require_options(solver: str, options: Mapping[str, Any]) -> None:
     """Raise if a solver whose options we can list does not have one of these."""
+    import clarabel
+
     clarabels = tuple(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_"))
     known = {"CLARABEL": clarabels, "SCS": SCS_OPTIONS}.get(solver, tuple(options))
     for name in options:
@@ -190,11 +197,11 @@ def solve_and_judge(problem: cp.Problem, solver: str, verbose: bool, **options: 
     return dimacs_errors(solver, data, raw)
 
 
-cp.Problem.register_solve(JUDGED, solve_and_judge)
-
-
 def run(problem: cp.Problem, order: Order) -> Ran:
     """Solve in place."""
+    import cvxpy as cp
+
+    cp.Problem.register_solve(JUDGED, solve_and_judge)
     solver = order.solver
     try:
         problem.get_problem_data(solver)

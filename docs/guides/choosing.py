@@ -4,7 +4,8 @@ How to choose lambda, the ridge and nu
 
 `DiffracClustering` splits points in two along a direction. Three numbers say which direction is looked for:
 
-- ``lam`` (lambda): how strongly **few features** are preferred. 0 uses all; from about 0.001 to 1 fewer and fewer.
+- ``lam`` (lambda): how strongly **few features** are preferred. 0 uses all; at 0.1 about half or fewer have a
+  weight worth counting, at 1 a third or fewer.
 - ``ridge``: how strongly directions of **large variance** are preferred. At 0 the tightest split wins, which in many
   features is a split of noise; when it is large, the split follows the first principal component.
 - ``nu``: how strongly clusters of **equal size** are preferred, from 0 (not at all) to 1.
@@ -84,7 +85,8 @@ print(np.round(model.selection_frequencies_, 2))
 # - Clusters that no straight line divides: rings, crescents, the four corners of a square. Use spectral clustering or
 #   HDBSCAN.
 # - Clusters of very different sizes: ``nu`` prefers equal ones, the more the nearer it is to 1.
-# - Tables with many features of two values: such a feature is a perfect split by itself. Leave out those that cannot be
-#   the answer, such as sex or a sample's number.
+# - Tables with features of two values: such a feature is a perfect split by itself, whatever the others hold. A split that is
+#   one of them, or the categories of one group of columns of 0 and 1, is said to be no answer (``reservations_``, "one
+#   column"), with its name. Leave out those that cannot be the answer, such as sex or a town.
 # - Fewer points than features, without ``lam`` or ``ridge``: noise can be split perfectly. See :doc:`wide` for these tables.
 # - Labels that the features do not show: no method finds them; the sets above with an index near 0 are such.

@@ -28,8 +28,9 @@ print(found.agreement[0].round(2))
 # %%
 # Penalties and sizes
 # -------------------
-# A method that does not take the penalty, or whose cone is too large to be run without being asked for, is left out with a
-# note.
+# The quick methods run first, and ``finished=`` is told what each has found. A method that does not take the penalty, or whose
+# cone is too large to be run without being asked for, is left out, and so is ``"fista published"``, which takes all of its steps
+# on most tables; the last notes say so. ``methods=[...]`` asks for any of them by name.
 
 penalty = dc.Penalty.l1(0.05)
 print(dc.compare(planted.X, penalty=penalty, methods=["low_rank", "v_space/SCS", "penalized_nu/SCS", "alternating"]))

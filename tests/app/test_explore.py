@@ -413,10 +413,10 @@ def test_three_clusters_are_answered_with_their_sizes_their_cost_and_what_is_pro
 
 def test_three_clusters_are_saved_each_point_with_its_scores(three):
     head, *rows = csv.reader(find_answer(three, "", "kmeans_centered").clusters.decode().splitlines())
-    assert head == ["row", "cluster", "score_0", "score_1", "score_2", "known_group"]
+    assert head == ["row", "cluster", "score_0", "score_1", "score_2", "margin", "known_group"]
     assert [row[0] for row in rows] == [str(i) for i in range(36)]
     assert [int(row[1]) for row in rows] == [int(np.argmax([float(score) for score in row[2:5]])) for row in rows]
-    assert [row[5] for row in rows[:3]] == ["kind 0", "kind 1", "kind 2"]
+    assert [row[6] for row in rows[:3]] == ["kind 0", "kind 1", "kind 2"]
 
 
 @pytest.mark.parametrize("name", ["clusters_found", "known_groups", "cluster_table"])

@@ -556,14 +556,18 @@ def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, ca
     assert "\x1b" not in printed
     assert run(["compare", *given, "c.html", "--method", "low_rank", "--out", "c.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-    for name in ("r.html", "c.html"):
+    assert run(["path", *given, "p.html", "--points", "2", "--out", "p.csv"]) == 0
+    assert run(["cluster", str(hostile_table), "--label", "label", "--save", "s.json"]) == 0
+    assert run(["predict", "s.json", str(hostile_table), "--out", "s.csv"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    for name in ("r.html", "c.html", "p.html"):
         text = Path(name).read_text(encoding="utf-8")
         tags = Tags(text)
         assert tags.tags <= OF_REPORTS
         assert tags.active == []
         assert "default-src 'none'" in unescape(text), "a browser runs nothing in it, whatever is in it"
     assert "alert(1)" in Path("r.html").read_text(encoding="utf-8")
-    for name in ("labels.csv", "c.csv"):
+    for name in ("labels.csv", "c.csv", "p.csv", "s.csv"):
         assert all(is_harmless(entry) for row in rows_of(Path(name)) for entry in row)
 
 

@@ -1,19 +1,24 @@
 """``diffrac-cvx compare``: several methods on a table."""
 
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from diffrac_cvx import comparison
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import Console, Watch
-from diffrac_cvx.app.cli.data import Source, with_option
-from diffrac_cvx.comparison import Comparison, Table
+from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
+from diffrac_cvx.comparison import Comparison, Found, Table
+from diffrac_cvx.comparison.disagreements import lower_of
 from diffrac_cvx.machine.writing import write_csv, write_text
 from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.problem.proved_numbers import format_ends
 
 
 @options.reads_a_table
@@ -56,7 +61,9 @@ def compare(
             table.X if no_standardize else standardise(table.X).X, table.labels, methods=method, nu=nu, penalty=penalty,
             alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed,
             progress=lambda name, now: watch.begin(name) if now is None else watch.solver(name)(now),
+            finished=lambda name, found: watch.note(f"{name}: {words_of(found)}"),
         )  # fmt: skip
+        compared = replace(compared, notes=tuple(note for note in compared.notes if not re.match(CONSTANT, note)))
         if report is not None:
             watch.say("writing the report")
             write_report(report, compared, source)
@@ -79,6 +86,15 @@ def compare(
     }
     reserved = bool(compared.disagreements) or failed or empty
     console.end(findings, reserved=reserved, stopped=watch.stopped, files=(out, report))
+
+
+def words_of(found: Found) -> str:
+    """Return what a method found, in a line."""
+    if found.reason:
+        return found.reason
+    least, cost = format_ends(lower_of(found), found.objective)
+    proved = "" if np.isinf(lower_of(found)) else f", and proved that none costs less than {least}"
+    return f"a split that costs {cost}{proved}; {found.seconds:.2f} s"
 
 
 def no_answers(compared: Comparison) -> bool:
@@ -112,6 +128,7 @@ def write_report(path: Path, compared: Comparison, source: Source) -> None:
         pictures.append(html.picture(spectrum, f"Eigenvalues of the solution found by {best}: one alone is one split."))
     text = html.render(
         "compare.html", title=f"Methods on {source.file}", file=source.file, tables=compared.tables(),
-        remarks=compared.remarks(), agreement=compared.agreement_table(), empty=no_answers(compared), pictures=pictures,
+        remarks=[said for said in compared.remarks() if said not in compared.left_out], left_out=compared.left_out,
+        agreement=compared.agreement_table(), empty=no_answers(compared), pictures=pictures,
     )  # fmt: skip
     write_text(path, text)

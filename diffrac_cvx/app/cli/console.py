@@ -118,6 +118,13 @@ class Watch:
         if self._display is not None:
             self._display.update(self._task, description=text)
 
+    def note(self, text: str) -> None:
+        """Write a line that stays, above the one that changes."""
+        if self._display is not None:
+            self._display.console.print(printable(text), markup=False, highlight=False)
+        elif not self.silent:
+            sys.stderr.write(f"{printable(text)}\n")
+
     def begin(self, text: str) -> bool:
         """Say what is about to begin, and return whether to stop instead."""
         self.say(text)

@@ -108,7 +108,7 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
     unproved = "" if bounds else f"{run.name} proves nothing about this split: choose a solution of (15) for that."
     says = [*describe_sizes(labels), *describe_cost(proof, unproved=unproved, has_links=setting.has_links)]
     says += describe_direction(proof.v * X.std(axis=0), data.names)
-    reservations = find_reservations(X, labels, judged, **parameters)
+    reservations = find_reservations(X, labels, judged, **parameters, names=data.names)
     lower = proof.lower if bounds else -np.inf
     return replace(Answer.of(reservations, says, data, labels, X @ proof.v, proof), lower=lower)
 

@@ -79,11 +79,13 @@ def words(outputs):
 def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
     outputs, names = app.run()
     assert jobs.begun.wait(WAIT)
-    ((job, stopped, _, _),) = jobs.started
+    wait_until(lambda: len(jobs.started) == 2)
+    ((job, stopped, _, _), (other, *_)) = jobs.started
+    assert set(other.calls) == {computation.STRUCTURE}
     assert [solve.name for solve in job.solves if solve.call is not None]
     assert job.calls == {}, "what is for experts is computed when it is asked for"
     assert len(names["data"].X) == 150
-    assert names["board"]["outcome"] is job.outcome
+    assert names["board"]["outcome"].data is job.outcome.data
     assert names["board"]["line"].state == "running"
     assert not stopped()
     names["under_way"]["event"].set()
@@ -101,7 +103,7 @@ def test_known_clusters_of_the_address_are_given_to_the_solves_and_to_the_search
     chosen = {"prove": SimpleNamespace(value=pressed), "remembered": {"run": None, "marks": "17:0 3:1"}}
     app.run(defs={**choose("planted", automatic=not pressed, experts=True), **see(), **empty, **held, **chosen})
     assert jobs.begun.wait(WAIT)
-    wait_until(lambda: len(jobs.started) == 2 - pressed)
+    wait_until(lambda: len(jobs.started) == (1 if pressed else 3))
     job = jobs.started[-1][0]
     assert job.outcome.setting.marks == ((3, 1), (17, -1))
     assert set(job.calls) == ({computation.SEARCH} if pressed else set(computation.EXTRAS) - {"duality"})

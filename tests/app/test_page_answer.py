@@ -119,12 +119,13 @@ def test_the_answer_waits_for_nothing_that_is_for_experts(clusters, calls):
     assert answered == [calls]
     assert len(quick.asked) == calls
     assert find_answer(outcomes[calls - 1], "", "kmeans_centered") is not None
-    assert len(slow.asked) == len(outcomes) - calls == 2
+    assert len(slow.asked) == len(outcomes) - calls == 3
 
 
 def test_what_is_for_experts_is_left_out_unless_asked_for():
     source = Planted(60, 4)
-    first, rest = plan_jobs(source, source.load(), Setting(), None)
+    first, structure, rest = plan_jobs(source, source.load(), Setting(), None)
+    assert list(structure.calls) == [computation.STRUCTURE]
     assert [one.name for one in first.solves] == ["(15) low_rank"]
     assert [*first.calls, *rest.solves, *rest.calls] == []
 
@@ -134,7 +135,7 @@ def test_a_first_answer_that_runs_out_of_time_is_shown_and_then_found_to_the_end
     jobs = plan_jobs(source, source.load(), Setting(lam=0.01), None)
     assert jobs[0].seconds == SOON
     outcomes = []
-    hurried = [replace(jobs[0], seconds=1e-9), jobs[1]]
+    hurried = [replace(jobs[0], seconds=1e-9), jobs[2]]
     compute_jobs(hurried, (AtOnce(), AtOnce()), lambda: False, outcomes.append, lambda line: None, lambda: None)
     early, late = (outcome.runs[0].result for outcome in outcomes)
     assert early.status is Status.TIME_LIMIT
@@ -244,6 +245,19 @@ def test_a_card_has_one_menu_that_holds_its_caption_its_files_and_its_python():
     assert all(kind in menu for kind in ("PNG", "PDF", "Python", "savefig"))
     assert "marimo-download" not in head + rest
     assert picture.caption not in head + rest
+
+
+@pytest.mark.parametrize(("noise", "kind"), [(True, "doubts"), (False, "structure")])
+def test_the_first_sentence_says_whether_there_is_a_structure(noise, kind):
+    data = unlabelled(60, 4)
+    data = replace(data, X=np.random.default_rng(0).standard_normal((60, 4))) if noise else data
+    names = computation.names_of(data, Setting())
+    tests = computation.evaluate(computation.TESTS.replace("time_limit=0.75", "time_limit=60"), names)
+    outcome = replace(solve(data, Setting()), extras={computation.STRUCTURE: tests})
+    text = cards.hero(None, find_answer(outcome, "", "kmeans_centered"), outcome, True, "")
+    assert f'<div class="words answer"><div class="{kind}">' in text
+    assert ("splits as well in none of 19 draws" in text) != noise
+    assert cards.structure_sentence("nu = 0 has no value") == cards.structure_sentence(()) == ""
 
 
 # Columns

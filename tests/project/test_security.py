@@ -35,7 +35,7 @@ from diffrac_cvx.app.cli.program import run
 from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import answer, cards, computation, controls
 from diffrac_cvx.app.page import data as page_data
-from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTED, SEARCH, Outcome, Run, expression_of
+from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTED, SEARCH, STRUCTURE, Outcome, Run, expression_of
 from diffrac_cvx.app.page.data import MOST_UPLOADED, OwnTable
 from diffrac_cvx.app.page.pictures import make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
@@ -234,6 +234,7 @@ def outcome():
         "duality": dc.paths.duality(data.X, [0.1, 0.5]),
         "comparison": dc.compare(data.X, data.y, methods=["low_rank"]),
         CLUSTERS: dc.DiffracClustering(n_clusters=3, ridge=0.1, standardize=False, random_state=0).fit(data.X),
+        STRUCTURE: [dc.structure_test(data.X, n_draws=2)],
         SEARCH: dc.optimal_labels(data.X, 0.9, ridge=0.1, time_limit=1.0),
     }
     return Outcome(source, data, setting, runs, extras)

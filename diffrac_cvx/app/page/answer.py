@@ -12,7 +12,7 @@ import numpy as np
 from diffrac_cvx.app.labels import crosstab_table, file_table, list_words
 from diffrac_cvx.app.page.computation import CLUSTERS, SEARCH, Outcome, Run
 from diffrac_cvx.app.page.data import Data
-from diffrac_cvx.app.page.naming import name_two, names_like_before, number_clusters, remember_clusters
+from diffrac_cvx.app.page.naming import Numbers, name_two, names_like_before, number_clusters, remember_clusters
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import VISIBLE, list_html, stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
@@ -46,6 +46,7 @@ class Answer:
     scores: Array = field(default_factory=lambda: np.zeros(0))
     lower: float = -np.inf  # proved of the cost of all splits,
     cost: float = np.inf  # and that of this one
+    marks: tuple[tuple[int, int], ...] = ()  # points whose clusters were known, with their labels
 
     @classmethod
     def of(
@@ -71,14 +72,19 @@ class Answer:
     @property
     def doubts(self) -> str:
         """Why it may be no answer, as HTML."""
-        doubts = [f"<li><b>{escape(one.says)}</b> {escape(one.remedy)}</li>" for one in self.reservations]
-        return f'<div class="doubts"><p>This may be no answer:</p><ul>{"".join(doubts)}</ul></div>' if doubts else ""
+        return doubts_html(self.reservations)
 
     @property
     def html(self) -> str:
         """All but the file, as HTML: the reservations come first."""
         groups = "" if self.groups is None else stacked_html(self.groups)
         return f"{self.doubts}{list_html(self.sentences)}{groups}"
+
+
+def doubts_html(reservations: Iterable[Reservation]) -> str:
+    """Return why something may be no answer, as HTML."""
+    doubts = [f"<li><b>{escape(one.says)}</b> {escape(one.remedy)}</li>" for one in reservations]
+    return f'<div class="doubts"><p>This may be no answer:</p><ul>{"".join(doubts)}</ul></div>' if doubts else ""
 
 
 def find_answer(outcome: Outcome, run_name: str, rounding: str) -> Answer | None:
@@ -110,7 +116,7 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
     says += describe_direction(proof.v * X.std(axis=0), data.names)
     reservations = find_reservations(X, labels, judged, **parameters, names=data.names)
     lower = proof.lower if bounds else -np.inf
-    return replace(Answer.of(reservations, says, data, labels, X @ proof.v, proof), lower=lower)
+    return replace(Answer.of(reservations, says, data, labels, X @ proof.v, proof), lower=lower, marks=setting.marks)
 
 
 def answer_of_search(outcome: Outcome, above: Answer | None) -> Answer | None:
@@ -165,7 +171,7 @@ def name_as_shown(labels: Array, data: Data, setting: Setting) -> Array:
 
 
 @lru_cache(maxsize=8)
-def names_of_many(data: Data, model: Any) -> Array:
+def names_of_many(data: Data, model: Any) -> Numbers:
     """Return the number by which each cluster of a fitted estimator goes, (K,)."""
     count = len(model.coef_)
     names = names_like_before(np.asarray(model.labels_), count, data)

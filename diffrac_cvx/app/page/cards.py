@@ -1,6 +1,6 @@
 """The parts of the page below the controls: sections of views, lists of sentences, what the data are."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from textwrap import shorten
 from typing import Any
@@ -8,16 +8,18 @@ from typing import Any
 import marimo as mo
 import numpy as np
 
-from diffrac_cvx.app.page.answer import Answer, answer_of_search
-from diffrac_cvx.app.page.computation import Outcome, StatusLine
+from diffrac_cvx.app.page.answer import Answer, answer_of_search, doubts_html
+from diffrac_cvx.app.page.computation import STRUCTURE, Outcome, StatusLine
 from diffrac_cvx.app.page.controls import row
 from diffrac_cvx.app.page.data import Source, values_of
 from diffrac_cvx.app.page.naming import number_clusters
 from diffrac_cvx.app.page.pictures import DRAWING, Picture, draw_picture
 from diffrac_cvx.app.page.tables import list_html, stacked_html
+from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.plotting.canvas import style_of
 from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.rounding.caveats import no_structure
 
 MOST_VALUES = 24  # of a row that are shown
 ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the bar of what is proved
@@ -35,12 +37,24 @@ def hero(chooser: Any, found: Answer | None, outcome: Outcome | None, is_new: bo
     if found is None or outcome is None:
         return '<div class="hero"><p class="note">There is no solution yet.</p></div>'
     says = found.sentences[1:] if found.sizes else found.sentences  # the sizes stand above
-    parts = [found.doubts, keys(found), proof_bar(found.lower, found.cost), list_html(says)]
+    tests = structure_sentence(outcome.extras.get(STRUCTURE, ()), outcome.setting.has_links)
+    parts = [tests, found.doubts, keys(found), proof_bar(found.lower, found.cost), list_html(says)]
     parts += ["" if found.groups is None else stacked_html(found.groups)]
     buttons = [prove] if outcome.setting.n_clusters == 2 else []
     parts += ['<div class="buttons">', *map(format, [*buttons, *save_clusters(found)]), "</div>"]
     words, plot = f'<div class="words answer">{"".join(parts)}</div>', "" if chooser is None else chooser
     return f'<div class="{"hero" if is_new else "hero old"}"><div class="picture">{plot}</div>{words}</div>'
+
+
+def structure_sentence(tests: Sequence[StructureTest] | str, has_links: bool = False) -> str:
+    """Return what the tests of structure say, as HTML: a warning where `DiffracClustering` has one."""
+    if isinstance(tests, str) or not tests:  # why there are none, or not yet
+        return ""
+    columns, cloud = tests
+    if columns.is_none and not cloud.is_found and not has_links:
+        return doubts_html([no_structure(str(columns))])
+    told = [test for test in tests if test.is_found] or [test for test in tests if test.null_values]
+    return f'<div class="structure">{escape(" ".join(map(str, told)))}</div>'
 
 
 def keys(found: Answer) -> str:

@@ -38,10 +38,20 @@ MODEL = (
     "dc.DiffracClustering(n_clusters=n_clusters, strategy=strategy, nu=nu, lam=penalty.lam, ridge=penalty.ridge, "
     "tol=tol, standardize=False, random_state=0).fit(X)"
 )
+STRUCTURE = "structure"  # what is computed after every answer
+TESTS = (
+    "[dc.structure_test(X, nu=nu, penalty=penalty, null=null, n_draws=19, standardize=False, time_limit=0.75) "
+    "for null in ('columns', 'covariance')]"
+)
 SEARCH = "best split"  # what is computed when it is asked for
 SEARCH_SECONDS = 60.0
 BEST = f"dc.optimal_labels(X, nu, penalty{{links}}, tol=tol, time_limit={SEARCH_SECONDS:g})"
-COMPUTED = {CLUSTERS: ("model", MODEL), SEARCH: ("found", BEST), **EXTRAS}  # all that is computed beside the solves
+COMPUTED = {
+    CLUSTERS: ("model", MODEL),
+    STRUCTURE: ("tests", TESTS),
+    SEARCH: ("found", BEST),
+    **EXTRAS,
+}  # all that is computed beside the solves
 WITHOUT_LINKS = ("duality",)  # what cannot take known clusters
 WAITING: list[Worker] = []  # started before there is a page, so that the first one need not wait for its imports
 
@@ -154,37 +164,35 @@ class Job:
 
 
 def plan_jobs(source: Source, data: Data, setting: Setting, wanted: Mapping[str, Sequence[str]] | None) -> list[Job]:
-    """Return what gives the answer, within SOON where nothing else does, and what is computed after it.
+    """Return what gives the answer, which has SOON; the test of structure; and what is computed after it.
 
     `wanted` are the forms, solvers and extras for experts, None for the answer alone.
     """
     forms, solvers = (("(15)",), ("low_rank",)) if wanted is None else (wanted["forms"], wanted["solvers"])
     solves = plan_solves(data, setting, forms, solvers)
-    calls = plan_extras(data, setting, solves, () if wanted is None else wanted["extras"])
-    first = {name: call for name, call in calls.items() if name == CLUSTERS}
-    rest = {name: call for name, call in calls.items() if name not in first}
+    calls = plan_extras(data, setting, solves, (STRUCTURE, *(() if wanted is None else wanted["extras"])))
+    first, second = ({name: calls.pop(name) for name in (one,) if name in calls} for one in (CLUSTERS, STRUCTURE))
     count = int(bool(solves) and solves[0].method == "low_rank")
     outcome = Outcome(source, data, setting)
-    return [Job(outcome, solves[:count], first, SOON), Job(outcome, solves[count:], rest)]
+    return [Job(outcome, solves[:count], first, SOON), Job(outcome, (), second), Job(outcome, solves[count:], calls)]
 
 
 def compute_jobs(
     jobs: Sequence[Job], workers: Sequence[Worker], stopped: Ask, show: Callable[[Outcome], object], tell: Tell,
     answered: Callable[[], object],
 ) -> None:  # fmt: skip
-    """Compute one job after the other, each in its process; say when the first is done.
+    """Compute one job after the other, all but the first in the second process; say when the first is done.
 
-    A solve of the first job that ran out of time is done again, without a limit, before the second job.
+    A solve of the first job that ran out of time is done again, without a limit, before the last job.
     """
-    first, rest = jobs
+    first, *others, last = jobs
     outcome = first.compute(workers[0], stopped, show, tell)
     answered()
     late = [run.solve for run in outcome.runs if run.result is not None and run.result.status is Status.TIME_LIMIT]
-    if late and not stopped():
-        rest = replace(rest, solves=[*late, *rest.solves])
-        outcome = replace(outcome, runs=())
-    if (rest.solves or rest.calls) and not stopped():
-        replace(rest, outcome=outcome).compute(workers[1], stopped, show, tell)
+    for job in (*others, replace(last, solves=[*late, *last.solves])):
+        if (job.solves or job.calls) and not stopped():
+            kept = () if job.solves and late else outcome.runs
+            outcome = replace(job, outcome=replace(outcome, runs=kept)).compute(workers[1], stopped, show, tell)
 
 
 class Reporter:

@@ -245,17 +245,33 @@ def _(get_outcome, remembered):
 
 
 @app.cell
-def _(get_outcome, look, rounding):
-    outcome = get_outcome()
-    found = None if outcome is None else answer.find_answer(outcome, look.value or "", rounding.value)
-    _there = found is not None and found.data is not None
-    chooser = cards.chooser_of(lambda: marks.draw_marks(found, outcome.setting.marks)) if _there else None
-    return chooser, found, outcome
+def _():
+    get_found, set_found = mo.state(None)  # it stays where more is computed beside it, and so does what is chosen
+    return get_found, set_found
 
 
 @app.cell
-def _(asked, chooser, data, found, outcome, prove):
-    _is_new = outcome is not None and outcome.data is data and outcome.setting == asked
+def _(get_outcome, look, rounding, set_found, shown):
+    outcome = get_outcome()
+    _found = None if outcome is None else answer.find_answer(outcome, look.value or "", rounding.value)
+    if _found is not shown.get("found"):
+        shown["found"] = _found
+        set_found(_found)
+    return (outcome,)
+
+
+@app.cell
+def _(get_found):
+    found = get_found()
+    _there = found is not None and found.data is not None
+    chooser = cards.chooser_of(lambda: marks.draw_marks(found, found.marks)) if _there else None
+    return chooser, found
+
+
+@app.cell
+def _(asked, chooser, data, found, outcome, prove, shown):
+    _of_these = outcome is not None and outcome.data is data and outcome.setting == asked
+    _is_new = _of_these and shown.get("found") is found
     mo.Html(cards.hero(chooser, found, outcome, _is_new, prove))
 
 

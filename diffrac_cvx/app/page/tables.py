@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.comparison import Comparison
@@ -98,7 +99,7 @@ def plane_figure(plane: Array, groups: Sequence[Any], title: str) -> Any:
     return ax.figure
 
 
-def cluster_table(model: Any, X: Array, names: Sequence[str] | None, order: Array) -> Table:
+def cluster_table(model: Any, X: Array, names: Sequence[str] | None, order: npt.NDArray[np.int64]) -> Table:
     """Return the clusters by their numbers in `order`: their points, and the features that count most for each."""
     labels, names = order[np.asarray(model.labels_)], names or [f"x{j}" for j in range(X.shape[1])]
     weights = model.coef_[np.argsort(order)] * X.std(axis=0)

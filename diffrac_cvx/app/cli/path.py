@@ -67,7 +67,7 @@ def path(
         if out is not None:
             watch.say("writing")
             write_path(out, solutions, table.names)
-    for note in table.notes:
+    for note in (*table.notes, *watch.warned):
         console.say(f"Note: {with_option(note)}.")
     empty = all(solutions.reservations)
     if empty:

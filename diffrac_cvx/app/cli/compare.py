@@ -103,8 +103,8 @@ def words_of(found: Found) -> str:
     if found.reason:
         return found.reason
     least, cost = format_ends(lower_of(found), found.objective)
-    proved = "" if np.isinf(lower_of(found)) else f", and proved that none costs less than {least}"
-    return f"a split that costs {cost}{proved}; {found.seconds:.2f} s"
+    proved = "" if np.isinf(lower_of(found)) else f", proved: none below {least}"
+    return f"a split of cost {cost}{proved}; {found.seconds:.2f} s"
 
 
 def no_answers(compared: Comparison) -> bool:

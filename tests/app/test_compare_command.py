@@ -8,9 +8,9 @@ METHODS = ("-m", "low_rank", "-m", "k-means standardised", "-m", "penalized_nu/S
 def test_what_a_method_found_is_said_as_soon_as_it_has_run(capsys):
     assert run(["compare", "heart", *METHODS, "--lambda", "0.1"]) == 0
     low_rank, k_means = capsys.readouterr().err.splitlines()
-    assert low_rank.startswith("low_rank: a split that costs 0.")
-    assert ", and proved that none costs less than 0." in low_rank
-    assert k_means.startswith("k-means standardised: a split that costs 0.")
+    assert low_rank.startswith("low_rank: a split of cost 0.")
+    assert ", proved: none below 0." in low_rank
+    assert k_means.startswith("k-means standardised: a split of cost 0.")
     assert "proved" not in k_means
 
 

@@ -43,7 +43,9 @@ def cluster(
     a: options.RidgeRoot = None,
     lam: automatic.Lambda = None,
     c: options.LambdaRoot = None,
-    solver: Annotated[str, typer.Option(help="How it is computed: auto, low_rank, fista, SCS or CLARABEL.")] = "auto",
+    solver: Annotated[
+        str, typer.Option(help="How it is computed: auto, low_rank, fista, 'fista published', SCS or CLARABEL.")
+    ] = "auto",
     refine: Annotated[
         bool, typer.Option("--refine", help="Repeat direction and split in turn until nothing changes.")
     ] = False,

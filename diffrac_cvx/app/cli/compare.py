@@ -19,6 +19,14 @@ from diffrac_cvx.comparison.disagreements import lower_of
 from diffrac_cvx.machine.writing import write_csv, write_text
 from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.problem.result import Status
+
+SPOKEN = {  # how a method ended, where it advises on a parameter that is no option of the program
+    str(Status.MAX_ITER): "the largest number of steps was reached; the bracket is valid",
+    str(Status.TIME_LIMIT): "its share of the time was up; the bracket is valid, a larger --time-limit narrows it",
+    str(Status.PUBLISHED): "the paper's rule ended it; the bracket is valid",
+    str(Status.STALLED): "no further progress in double precision; the bracket is valid, ask for a larger --tol",
+}
 
 
 @options.reads_a_table
@@ -64,13 +72,17 @@ def compare(
             finished=lambda name, found: watch.note(f"{name}: {words_of(found)}"),
         )  # fmt: skip
         compared = replace(compared, notes=tuple(note for note in compared.notes if not re.match(CONSTANT, note)))
+        compared = replace(
+            compared, rows=tuple({**row, "status": SPOKEN.get(row["status"], row["status"])} for row in compared.rows)
+        )
         if report is not None:
             watch.say("writing the report")
             write_report(report, compared, source)
         if out is not None:
             rows = Table.from_records(compared.rows)
             write_csv(out, rows.head, rows.rows)
-    for note in table.notes:
+    new = [said for said in watch.warned if not any(said in note for note in compared.notes)]
+    for note in (*table.notes, *new):
         console.say(f"Note: {with_option(note)}.")
     empty = no_answers(compared)
     if empty:
@@ -93,8 +105,8 @@ def words_of(found: Found) -> str:
     if found.reason:
         return found.reason
     least, cost = format_ends(lower_of(found), found.objective)
-    proved = "" if np.isinf(lower_of(found)) else f", and proved that none costs less than {least}"
-    return f"a split that costs {cost}{proved}; {found.seconds:.2f} s"
+    proved = "" if np.isinf(lower_of(found)) else f", proved: none below {least}"
+    return f"a split of cost {cost}{proved}; {found.seconds:.2f} s"
 
 
 def no_answers(compared: Comparison) -> bool:

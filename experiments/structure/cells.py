@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable
 
-import diptest
 import numpy as np
 from sklearn.cluster import KMeans
 
@@ -80,7 +79,9 @@ def measure(family: str, strength: float, replication: int) -> Row:
 
 def dip_p(values: Array) -> float:
     """Return the p-value of Hartigan and Hartigan's dip test of one mode, by its table."""
-    return float(diptest.diptest(np.asarray(values))[1])
+    from diptest import diptest  # the pages need the rest of this file, and not that package
+
+    return float(diptest(np.asarray(values))[1])
 
 
 def within(X: Array, k: int) -> float:

@@ -71,16 +71,15 @@ def compare(
             progress=lambda name, now: watch.begin(name) if now is None else watch.solver(name)(now),
             finished=lambda name, found: watch.note(f"{name}: {words_of(found)}"),
         )  # fmt: skip
-        compared = replace(compared, notes=tuple(note for note in compared.notes if not re.match(CONSTANT, note)))
-        compared = replace(
-            compared, rows=tuple({**row, "status": SPOKEN.get(row["status"], row["status"])} for row in compared.rows)
-        )
+        notes = tuple(note for note in compared.notes if not re.match(CONSTANT, note))
+        rows = tuple({**row, "status": SPOKEN.get(row["status"], row["status"])} for row in compared.rows)
+        compared = replace(compared, notes=notes, rows=rows)
         if report is not None:
             watch.say("writing the report")
             write_report(report, compared, source)
         if out is not None:
-            rows = Table.from_records(compared.rows)
-            write_csv(out, rows.head, rows.rows)
+            written = Table.from_records(compared.rows)
+            write_csv(out, written.head, written.rows)
     new = [said for said in watch.warned if not any(said in note for note in compared.notes)]
     for note in (*table.notes, *new):
         console.say(f"Note: {with_option(note)}.")

@@ -4,6 +4,7 @@ The status is 0 where it is done; 1 where it is done, but a check failed or tol 
 """
 
 import json
+import re
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import typer
 
+from diffrac_cvx.app.cli.data import CONSTANT
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.machine.writing import printable
 from diffrac_cvx.points.checks import positive
@@ -95,9 +97,9 @@ class Watch:
 
     @property
     def warned(self) -> list[str]:
-        """What this package warned of, each once."""
-        ours = (one.message for one in self._caught or () if issubclass(one.category, DegenerateDataWarning))
-        return list(dict.fromkeys(map(str, ours)))
+        """What this package warned of, each once, but for constant columns, which the notes on the table name."""
+        ours = (str(one.message) for one in self._caught or () if issubclass(one.category, DegenerateDataWarning))
+        return list(dict.fromkeys(text for text in ours if not re.match(CONSTANT, text)))
 
     @property
     def seconds(self) -> float:

@@ -1,8 +1,10 @@
 """Why a split may be no answer: said before anything else, with what to change."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -44,7 +46,7 @@ NO_DIRECTION = Reservation(
 
 def find_reservations(
     X: Array | Points,
-    labels: Array,
+    labels: npt.NDArray[Any],
     result: Result,
     *,
     nu: float,

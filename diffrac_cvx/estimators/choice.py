@@ -60,12 +60,12 @@ class Split:
     @property
     def v(self) -> Array:
         """The directions, (d,) for two clusters, else (K, d)."""
-        return self.functions.coef[0] if self.n_clusters == 2 else self.functions.coef
+        return self.functions.coef if self.n_clusters > 2 else self.functions.coef[0]
 
     def label(self, X: Array | Points) -> Labels:
         """Return clusters 0, 1, ... of points, (n,)."""
         values = X @ self.functions.coef.T + self.functions.intercept
-        found = values[:, 0] > 0.0 if self.n_clusters == 2 else np.argmax(values, axis=1)
+        found = np.argmax(values, axis=1) if self.n_clusters > 2 else values[:, 0] > 0.0
         return np.asarray(found).astype(np.int64)
 
 
@@ -120,6 +120,8 @@ def round_result(X: Any, setting: Setting, result: Result, n_clusters: int = 2, 
         known: dict[str, Any] = {"restarts": STARTS, "seed": seed, "shares": X.shares}
         functions = cluster_together(X.array(), result, n_clusters, a=a, c=c, **known)
         return Split(setting, n_clusters, functions, result)
+    if n_clusters == 1:
+        return Split(setting, 1, AffineScores(np.zeros((1, X.shape[1])), np.zeros(1)), result)
     y = kmeans_centered(result.F, X.shares)
     v = best_direction(X, y - X.mean_of(y), a, c)
     return Split(setting, 2, AffineScores(v[None], -np.array([threshold(X @ v, X.shares)])), result)
@@ -169,7 +171,7 @@ def judge_split(X: Any, split: Split) -> PathEntry:
     return PathEntry(
         split,
         labels,
-        certify_clusters(X, labels, split.result, count, **known).gap,
+        certify_clusters(X, labels, split.result, max(count, 2), **known).gap,
         eigenvalue_ratio(weigh_rows(split.result.F, X.shares)),
         column_share(X.array(), labels, X.shares),
         find_reservations(X, labels, split.result, **known, n_clusters=count, shares=X.shares),
@@ -243,9 +245,9 @@ def judge_half(
 def separation_of(X: Array, split: Split, labels: Labels, shares: Array | None = None) -> float:
     """Return the share of the variance of labels that the projections explain: their squared correlation, for two."""
     projected = X @ np.transpose(split.v)
-    if split.n_clusters == 2:
-        return squared_correlation(projected, labels.astype(float), shares)
-    return explained_share(projected, labels, shares)
+    if split.n_clusters > 2:
+        return explained_share(projected, labels, shares)
+    return squared_correlation(projected, labels.astype(float), shares)
 
 
 def squared_correlation(values: Array, labels: Array, shares: Array | None = None) -> float:
@@ -357,8 +359,8 @@ def gains(table: dict[str, Any], settings: Sequence[Setting]) -> Array:
     found, separation = np.full(len(settings), np.nan), table["separation"]
     for count in np.unique(table["param_n_clusters"]):
         rows = np.flatnonzero(table["param_n_clusters"] == count)
-        usual = usual_setting([settings[i] for i in rows])
-        first = next(i for i in rows if settings[i] == usual)
+        usual = usual_setting([settings[int(i)] for i in rows])
+        first = next(i for i in rows if settings[int(i)] == usual)
         found[rows] = separation[rows] - separation[first] - MARGIN
         found[first] = 0.0
     by_chance = (table["stability"] < STABLE) | (table["column_share"] >= ONE_COLUMN * separation)
@@ -406,7 +408,7 @@ def table_of_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[Held
     }
 
 
-def mean_agreement(labels: Array, usable: npt.NDArray[np.bool_], shares: Array | None = None) -> Array:
+def mean_agreement(labels: Labels, usable: npt.NDArray[np.bool_], shares: Array | None = None) -> Array:
     """Return the mean adjusted Rand index of each split with the usable ones, itself left out."""
     weights = np.tile(usable if usable.any() else ~usable, (len(labels), 1)) * (1.0 - np.eye(len(labels)))
     total = weights.sum(axis=1)

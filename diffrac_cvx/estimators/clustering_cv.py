@@ -42,7 +42,7 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.penalty import suggested_lam
-from diffrac_cvx.rounding.caveats import points_needed
+from diffrac_cvx.rounding.caveats import ONE_ASKED, points_needed
 
 LAMS, RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
 ENOUGH = 4  # times the points below which noise is fitted perfectly: from there on no ridge is tried too
@@ -105,10 +105,11 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     tol : float
         Proved gap at which the solver stops, on the grid and on the halves; values lie in [0, 1].
     n_clusters : int or sequence of int
-        Numbers of clusters, at least 2.  Of several, the largest one is taken whose *prediction strength* at the best
-        setting is at least 0.8 (Tibshirani and Walther, 2005): of the pairs of points of a cluster of one half, the
-        share that the other half puts together, for the cluster with the smallest.  Where there is none it is the
-        number with the largest.  Whether there is more than one cluster at all is another question.
+        Numbers of clusters, at least 2; 1 alone is taken too, and warned of.  Of several, the largest one is taken
+        whose *prediction strength* at the best setting is at least 0.8 (Tibshirani and Walther, 2005): of the pairs of
+        points of a cluster of one half, the share that the other half puts together, for the cluster with the smallest.
+        Where there is none it is the number with the largest.  Whether there is more than one cluster at all is another
+        question.
     max_iter : int, optional
         Iterations of the solver for the setting chosen.
     time_limit : float, optional
@@ -207,7 +208,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         share = 1.0 - REFIT if self.refit else 1.0
         clock = Clock(None if limit is None else share * positive(limit, "time_limit"))
         counts = self._counts()
-        given = table_array(self._read_table(X, ensure_min_samples=max(counts)))
+        given = table_array(self._read_table(X, ensure_min_samples=max(counts[-1], 2)))
         weights = as_weights(sample_weight, len(given))
         data = self._scale(given, weights, depth=4)
         seed = choose_seed(self.random_state)
@@ -232,8 +233,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     def _counts(self) -> tuple[int, ...]:
         """Return the numbers of clusters, checked, in their order."""
         counts = sorted({positive_int(value, "n_clusters") for value in np.ravel(self.n_clusters).tolist()})
-        if not counts or counts[0] < 2:
-            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be at least 2, or several such numbers")
+        if not counts or (counts[0] == 1 and len(counts) > 1):
+            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be a number, or several of at least 2")
         return tuple(counts)
 
     def _settings(self, shape: tuple[int, ...]) -> list[Setting]:
@@ -296,7 +297,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             best._fit_points(given, given, data, weights)
         for name in FROM_BEST:
             setattr(self, name, getattr(best, name))
-        for reservation in self.reservations_:
+        for reservation in self.reservations_ if self.n_clusters_ > 1 else (ONE_ASKED,):
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)
 
     def score(self, X: npt.ArrayLike, y: object = None) -> float:

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.rounding.directions import best_directions
@@ -58,7 +59,7 @@ def marginal_gains(
         if clock.is_over:
             break
         kept = np.arange(len(a)) != j
-        without = best_directions(X.columns(np.flatnonzero(kept)), Z, a[kept], c[kept])
+        without = best_directions(array_points(rows[:, kept], X.shares), Z, a[kept], c[kept])
         gains[j] = max(factor * (cost(without, kept) - least), 0.0)
     return gains
 

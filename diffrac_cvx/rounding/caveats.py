@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +56,7 @@ NO_DIRECTION = Reservation(
 
 def find_reservations(
     X: Array | Points,
-    labels: Array,
+    labels: npt.NDArray[Any],
     result: Result,
     *,
     nu: float,

@@ -75,7 +75,8 @@ print(np.round(model.selection_frequencies_, 2))
 # On the real sets the choice differs from the default weights on three, see below: by 0.96 on the two species of crabs, which differ
 # along a direction of small variance that every ridge hides, and by 0.02 and -0.01. So the mean gain has an interval that reaches
 # 0, and the default weights stay the first thing to try. On the made sets the choice finds what the method is for: the long strips,
-# and one column of two values that is mixed with 19 of noise, which the default weights do not see. It never lost more than 0.01.
+# and one column of two values that is mixed with 19 of noise, which the default weights do not see. It never lost more than 0.01. On the
+# held-out sets it is 0.11 below the best of the grid, where 0.10 was the aim: the best now includes no ridge.
 # What no line divides (circles, exclusive or, thyroid, where one class lies around the other) no setting finds.
 #
 # Set by set:

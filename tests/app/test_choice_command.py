@@ -149,8 +149,8 @@ FOUND = {
 
 def test_a_bound_of_nothing_is_not_called_a_proof():
     assert "Proved" not in words.proof_of(FOUND)
-    assert "Nothing is proved of other splits yet" in words.proof_of(FOUND)
-    assert "Nothing is proved of other splits:" in words.proof_of(FOUND | {"finished": True})
+    assert "Nothing is proved yet, but that no split of these points costs less than 1.0e-05." in words.proof_of(FOUND)
+    assert "Nothing is proved, but" in words.proof_of(FOUND | {"finished": True})
     assert "Proved: no split of these points costs less than 0.1" in words.proof_of(FOUND | {"lower_bound": 0.1})
 
 

@@ -209,7 +209,7 @@ def test_the_clock_without_a_limit_never_ends():
         ({"criterion": "luck"}, "criterion"),
         ({"n_resamples": 0}, "n_resamples"),
         ({"time_limit": -1.0}, "time_limit"),
-        ({"n_clusters": 1}, "n_clusters = 1 must be at least 2"),
+        ({"n_clusters": (1, 2)}, r"n_clusters = \(1, 2\) must be a number, or several of at least 2"),
         ({"n_clusters": ()}, "n_clusters"),
         ({"refit": "yes"}, "refit"),
     ],

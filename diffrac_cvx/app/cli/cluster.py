@@ -113,8 +113,9 @@ def cluster(
             findings |= points.words_of_search(findings, search)
         listed = None
         if labels_count == 1 and not (report is None and features is None):
-            limits: dict[str, Any] = {"seconds": watch.left, "seed": seed, "say": watch.begin}
-            listed = feature_lists.feature_table(table, model, halves=features is not None, **limits)
+            listed = feature_lists.feature_table(
+                table, model, halves=features is not None, seconds=watch.left, seed=seed, say=watch.begin
+            )
         if features is not None and listed is not None:
             listed.write(features)
         if report is not None:

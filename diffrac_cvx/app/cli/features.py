@@ -64,7 +64,7 @@ def feature_table(
     gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, seconds=limit)
     frequencies = None
     if halves and model._penalty.has_l1:
-        same = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
+        same: dict[str, Any] = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
         search = DiffracClusteringCV(
             **same, n_clusters=model.n_clusters, n_resamples=HALVES, tol=model.tol, standardize=model.standardize,
             random_state=seed, time_limit=limit, refit=False, verbose=say,

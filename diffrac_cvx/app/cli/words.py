@@ -69,8 +69,9 @@ def proof_of(found: dict[str, Any]) -> str:
     if cost - lower <= max(found["tol"], 1e-4):
         return f"{said} Proved: no {others} costs less, up to {format_gap(lower, cost)}."
     if lower <= UNPROVED * cost:
-        yet = "" if found["finished"] else " yet"
-        return f"{said} Nothing is proved of other {what}s{yet}: more time, or a larger lambda or ridge, proves more."
+        yet = "" if found.get("finished", True) else " yet"
+        remedy = "More time, or a larger lambda or ridge, proves more."
+        return f"{said} Nothing is proved{yet}, but that no {others} costs less than {least}. {remedy}"
     return f"{said} Proved: no {others} costs less than {least}."
 
 

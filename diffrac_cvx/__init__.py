@@ -112,13 +112,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'diffrac_cvx' has no attribute {name!r}")
     try:
         module = import_module(f"diffrac_cvx.{_HOME.get(name, name)}")
+        return getattr(module, name) if name in _HOME else module
     except ModuleNotFoundError as error:
         if "estimators" not in (name, _HOME.get(name)):
             raise
         raise ImportError(
             f"{name} needs scikit-learn ({error.name} is missing): pip install 'diffrac-cvx[app]'"
         ) from None
-    return getattr(module, name) if name in _HOME else module
 
 
 def __dir__() -> list[str]:

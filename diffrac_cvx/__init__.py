@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # each name is imported when it is first used, see `__getattr
         certify_y,
         find_components,
     )
-    from diffrac_cvx.comparison import Comparison, compare
+    from diffrac_cvx.comparison import Comparison, StructureTest, compare, structure_test
     from diffrac_cvx.errors import (
         ContradictionError,
         DataError,
@@ -60,6 +60,7 @@ __all__ = [
     "ResourceError",
     "Result",
     "Status",
+    "StructureTest",
     "baselines",
     "certify_clusters",
     "certify_labels",
@@ -82,6 +83,7 @@ __all__ = [
     "registry",
     "rounding",
     "solve",
+    "structure_test",
     "v_space",
     "v_space_normalized",
 ]
@@ -89,9 +91,10 @@ __all__ = [
 _DEFINED_IN = {  # the module of each name that is not a module
     "certificates": "ClustersCertificate LabelCertificate certify_clusters certify_labels certify_v certify_y "
     "find_components",
-    "comparison": "Comparison compare",
+    "comparison": "Comparison StructureTest compare structure_test",
     "errors": "ContradictionError DataError DegenerateDataWarning LostError ParameterError ResourceError",
-    "estimators": "DiffracClassifier DiffracClustering DiffracClusteringCV MultiLabelDiffrac",
+    "estimators": "DiffracClassifier DiffracClustering DiffracClusteringCV MultiLabelDiffrac "
+    "SavedScore load_score save_score",
     "points.links": "Links",
     "problem.penalty": "Penalty",
     "problem.result": "Bracket DimacsErrors Progress Result Status",

@@ -11,7 +11,8 @@ class DataError(ValueError):
     row : int or None
         The row, the first row of data being 0.
     remedies : tuple of str
-        What would help, as parameters of `datasets.read_table`: "label", "one_hot" or "drop" of that column, "missing".
+        What would help, as parameters of `datasets.read_table`: "label", "one_hot" or "drop" of that column, "missing",
+        "transpose".
     columns : tuple of pairs of str
         All columns that it is about, each with what would help: "label", "one_hot" or "drop".
     bracket : tuple of two floats, or None

@@ -5,6 +5,7 @@ What they print is shown below them.  An exception, or an exit status other than
 
 import contextlib
 import io
+import re
 import shlex
 import tempfile
 from typing import Any, ClassVar
@@ -18,12 +19,27 @@ from sphinx.util.typing import ExtensionMetadata
 from diffrac_cvx.app.cli import console
 from diffrac_cvx.app.cli.program import run
 
+WIDTH = 88  # characters of a line that a page shows without a scroll bar
 NAMES: dict[str, dict[str, Any]] = {}  # of each page, shared by its blocks
 FOLDERS: dict[str, "tempfile.TemporaryDirectory[str]"] = {}  # where each page's blocks work
 
 
+def wrap(line: str) -> str:
+    """Return a line in parts that fit the page, broken after spaces and commas; a line of a table as it is."""
+    if len(line) <= WIDTH or "  " in line.strip():
+        return line
+    end = " \\" if line.startswith("$ ") else ""  # so that a command in parts can be pasted
+    parts = [""]
+    for word in re.findall(r'(?:"[^"]*"|[^ ,])*[ ,]?', line):
+        if parts[-1].strip() and len(parts[-1] + word.rstrip()) > WIDTH - len(end):
+            parts.append("    ")
+        parts[-1] += word
+    return f"{end}\n".join(part.rstrip() for part in parts)
+
+
 def listing(text: str, language: str) -> nodes.literal_block:
-    """Return a block of code."""
+    """Return a block of code, or of what was printed."""
+    text = text if language == "python" else "\n".join(map(wrap, text.splitlines()))
     return nodes.literal_block(text, text, language=language)
 
 

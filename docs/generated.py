@@ -18,11 +18,13 @@ from experiments.choice.claims import means_of
 from experiments.convergence.cells import GOALS
 from experiments.convergence.claims import by_family
 from experiments.few_labels import claims as few_labels
+from experiments.harness.claims import Finding
 from experiments.harness.intervals import share_of
 from experiments.many_clusters.claims import means
 from experiments.mutation.branches import shares_of
 from experiments.mutation.scores import is_killed, scored
 from experiments.optimal import claims as optimal
+from experiments.structure import claims as structure
 from experiments.validate.check import point_out, summarize_errors
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +41,7 @@ ROOT = Path(__file__).parents[1]
     SCALE,
     OPTIMAL,
     FEW_LABELS,
+    STRUCTURE,
 ) = (
     ROOT / "figures" / f"{name}.csv"
     for name in (
@@ -54,6 +57,7 @@ ROOT = Path(__file__).parents[1]
         "scale",
         "optimal",
         "few_labels",
+        "structure",
     )
 )
 N, D = 200, 10  # of the sizes shown
@@ -160,13 +164,6 @@ def table_of_convergence(goal: float) -> str:
     return list_table(["family", *map(str, found.columns)], rows)
 
 
-def picture_of_convergence() -> str:
-    """Return the directive for the figure of the benchmark of convergence, if it has been drawn."""
-    picture = CONVERGENCE.with_suffix(".png")
-    lines = [f".. image:: /../figures/{picture.name}", "   :alt: Goals reached, by family, size and solver."]
-    return "\n".join([*lines, ""]) if picture.exists() else ""
-
-
 def table_of_many_clusters() -> str:
     """Return the mean adjusted Rand index of each method, a set a row, then the means over planted and real sets."""
     if not MANY_CLUSTERS.exists():
@@ -247,14 +244,6 @@ def table_of_scale() -> str:
     return list_table(head, rows)
 
 
-def picture_of_scale() -> str:
-    """Return the figure of `make scale`, where there is one."""
-    if not SCALE.with_suffix(".png").exists():
-        return ""
-    words = "Seconds, memory and bytes moved a pass against the size of the table"
-    return f".. image:: /../figures/scale.png\n   :alt: {words}\n"
-
-
 def table_of_methods() -> str:
     """Return the methods that `compare` runs."""
     rows = []
@@ -307,13 +296,6 @@ def table_of_large(entry: Callable[[pd.Series], str]) -> str:
         return NOT_MEASURED
     head, *rows = pivot(pd.read_csv(BENCHMARK), entry).lines()
     return list_table(head, [["–" if text == "-" else escape_text(text) for text in row] for row in rows])
-
-
-def picture_of_benchmark() -> str:
-    """Return the directive for the benchmark's figure, if it has been drawn."""
-    picture = BENCHMARK.with_suffix(".png")
-    lines = [f".. image:: /../figures/{picture.name}", "   :alt: Seconds to two relative gaps, by instance and method."]
-    return "\n".join([*lines, ""]) if picture.exists() else ""
 
 
 def table_of_optimal() -> str:
@@ -376,20 +358,17 @@ def three(values: pd.Series) -> str:
     return " / ".join(f"{value:.2f}".removeprefix("0") for value in values)
 
 
-def findings_of_few_labels() -> str:
-    """Return what was found about few labels, as a list."""
-    if not FEW_LABELS.exists():
-        return "Not measured yet: ``make few-labels``.\n"
-    found = few_labels.claims(pd.read_csv(FEW_LABELS))
+def findings_of(path: Path, claims: Callable[[pd.DataFrame], list[Finding]]) -> str:
+    """Return what an experiment found, as a list, from its table."""
+    if not path.exists():
+        return f"Not measured yet: ``make {path.stem.replace('_', '-')}``.\n"
+    found = claims(pd.read_csv(path))
     return "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured} {one.comment}" for one in found) + "\n"
 
 
-def picture_of_few_labels() -> str:
-    """Return the figure of `make few-labels`, where there is one."""
-    if not FEW_LABELS.with_suffix(".png").exists():
-        return ""
-    words = "Accuracy of all methods over the number of known labels, and the gain over ridge regression on each set"
-    return f".. image:: /../figures/few_labels.png\n   :alt: {words}\n"
+def picture_of(path: Path, words: str) -> str:
+    """Return the figure of an experiment, where there is one."""
+    return f".. image:: /../figures/{path.stem}.png\n   :alt: {words}\n" if path.with_suffix(".png").exists() else ""
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -405,21 +384,27 @@ TABLES: dict[str, Callable[[], str]] = {
     "optimal": table_of_optimal,
     "optimal_losses": losses_of_optimal,
     "few_labels": table_of_few_labels,
-    "few_labels_findings": findings_of_few_labels,
-    "few_labels_picture": picture_of_few_labels,
+    "few_labels_findings": lambda: findings_of(FEW_LABELS, few_labels.claims),
+    "few_labels_picture": lambda: picture_of(
+        FEW_LABELS, "Accuracy of all methods over the number of known labels, and the gain over ridge regression"
+    ),
+    "structure": lambda: findings_of(STRUCTURE, structure.claims),
+    "structure_picture": lambda: picture_of(
+        STRUCTURE, "Share of tables in which each test finds a structure: without groups, and over their strength"
+    ),
     "mutation": table_of_mutation,
     "coverage": table_of_coverage,
     "dimacs": table_of_dimacs,
     "convergence_loose": lambda: table_of_convergence(GOALS[0]),
     "convergence_tight": lambda: table_of_convergence(GOALS[1]),
-    "convergence_picture": picture_of_convergence,
+    "convergence_picture": lambda: picture_of(CONVERGENCE, "Goals reached, by family, size and solver."),
     "many_clusters": table_of_many_clusters,
     "choice": table_of_choice,
     "choice_by_set": table_of_choice_by_set,
     "scale": table_of_scale,
-    "scale_picture": picture_of_scale,
+    "scale_picture": lambda: picture_of(SCALE, "Seconds, memory and bytes moved a pass against the size of the table"),
     "large_seconds": lambda: table_of_large(seconds_text),
-    "large_picture": picture_of_benchmark,
+    "large_picture": lambda: picture_of(BENCHMARK, "Seconds to two relative gaps, by instance and method."),
     "large_gaps": lambda: table_of_large(gap_text),
     "large_memory": lambda: table_of_large(memory_text),
 }

@@ -16,15 +16,27 @@ def list_words(values: Iterable[object]) -> str:
 
 
 def file_table(
-    titles: tuple[str, str, str], rows: np.ndarray, labels: np.ndarray, scores: Array, true: np.ndarray | None
+    titles: tuple[str, str, str],
+    rows: np.ndarray,
+    labels: np.ndarray,
+    scores: Array,
+    true: np.ndarray | None,
+    names: np.ndarray | None = None,
 ) -> Table:
-    """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label."""
+    """Return the content of a file of labels: the row in the user's table, label or labels, scores, the true label.
+
+    For more than two clusters the margin comes after the scores, the largest of them less the second: how far a point
+    is from another cluster, as the score itself says where there are two.  Of points that have names, these come last.
+    """
     n, (label, score, known) = len(rows), titles
     labels, scores = labels.reshape(n, -1), scores.reshape(n, -1)
     first = 1 if labels.shape[1] > 1 else 0  # labels are counted from 1, clusters are named 0, 1, ...
-    head = ("row", *number(label, labels, first), *number(score, scores, first), *([] if true is None else [known]))
+    heads = [*number(label, labels, first), *number(score, scores, first)]
+    if labels.shape[1] < scores.shape[1]:
+        heads, scores = [*heads, "margin"], np.column_stack([scores, np.ptp(np.sort(scores)[:, -2:], axis=1)])
+    head = ("row", *heads, *([] if true is None else [known]), *([] if names is None else ["name"]))
     short = ([float(f"{value:.9g}") for value in line] for line in scores.tolist())
-    last = np.empty((n, 0)) if true is None else true[:, None]
+    last = np.column_stack([np.empty((n, 0)), *(column for column in (true, names) if column is not None)])
     lines = zip(rows.tolist(), labels.tolist(), short, last.tolist(), strict=True)
     return Table(head, tuple((row, *found, *values, *group) for row, found, values, group in lines))
 

@@ -13,9 +13,11 @@ from diffrac_cvx.comparison.methods import (
     relaxation_method,
     solver_method,
 )
+from diffrac_cvx.comparison.structure import NULLS, StructureTest, structure_test
 from diffrac_cvx.comparison.table import Table, format_cell
 
 __all__ = [
-    "Comparison", "Found", "Method", "Table", "Task", "attempt", "attempt_apart", "baseline_method", "compare",
-    "find_disagreements", "format_cell", "list_methods", "relaxation_method", "solver_method", "worst_disagreement",
+    "NULLS", "Comparison", "Found", "Method", "StructureTest", "Table", "Task", "attempt", "attempt_apart",
+    "baseline_method", "compare", "find_disagreements", "format_cell", "list_methods", "relaxation_method",
+    "solver_method", "structure_test", "worst_disagreement",
 ]  # fmt: skip

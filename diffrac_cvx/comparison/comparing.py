@@ -18,7 +18,7 @@ from diffrac_cvx.comparison.table import Table, rich_group
 from diffrac_cvx.datasets.columns import pandas_or_error
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.machine.time_budget import Clock
-from diffrac_cvx.points.checks import Array, as_data, as_seed, in_unit_interval, positive
+from diffrac_cvx.points.checks import Array, as_data, as_seed, did_you_mean, in_unit_interval, positive
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
@@ -242,7 +242,8 @@ def choose_methods(names: Sequence[str] | None, task: Task) -> tuple[dict[str, M
     wanted = sorted(available, key=lambda name: available[name].turn) if names is None else list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in available]
     if unknown:
-        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(available)}")
+        near = did_you_mean(unknown[0], available)
+        raise ParameterError(f"methods: {unknown[0]!r} is not known; there are {', '.join(available)}{near}")
     reasons = {name: available[name].refuses(task.penalty, task.links) for name in wanted}
     if names is None:
         reasons = {name: reason or available[name].too_large(*task.X.shape) for name, reason in reasons.items()}

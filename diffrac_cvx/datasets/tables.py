@@ -6,16 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diffrac_cvx.datasets.columns import MARKS, drop_error, list_texts, numeric_columns, pandas_or_error, tell_row
+from diffrac_cvx.datasets.orientation import sideways, turn, without_index
 from diffrac_cvx.datasets.real import SCALINGS
-from diffrac_cvx.datasets.text_tables import NAMELESS, SAMPLE, Reading, find_header, name_columns, text_frame
+from diffrac_cvx.datasets.remarks import remarks_on
+from diffrac_cvx.datasets.text_tables import (
+    SAMPLE,
+    Reading,
+    count_titles,
+    find_header,
+    name_columns,
+    note_of_titles,
+    text_frame,
+)
 from diffrac_cvx.errors import DataError, ResourceError
 from diffrac_cvx.machine.memory import require_memory
-from diffrac_cvx.points.checks import Array, one_of
+from diffrac_cvx.points.checks import Array, did_you_mean, one_of, positive_int
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +42,7 @@ NEEDS = {
 OF_EXCEL = 4  # times the size of the text of a sheet that its cells take
 CELL = re.compile(rb'<c [^>]*?\br="([A-Z]{1,3})(\d{1,7})"')  # of a sheet
 FOUND_OUT = Reading()
+USUAL: tuple[Any, ...] = (None, (), [], "error", "none")  # values of the parameters of `read_table` by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +65,12 @@ class Table:
         What was done to the table, in sentences.
     aside : mapping of str to (n,) array
         The columns that were set aside, as text, None where a cell is empty.
+    categories : mapping of str to tuple of str
+        By the name of a column that became columns of 0 and 1: its categories, of which the first of two has no column.
+    how : mapping
+        The parameters of `read_table` that were not what they are by default.
+    points : (n,) array of str or None
+        Names of the points, where rows and columns were exchanged.
     """
 
     X: Array
@@ -63,6 +80,9 @@ class Table:
     rows: np.ndarray
     notes: tuple[str, ...] = ()
     aside: Mapping[str, np.ndarray] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    how: Mapping[str, Any] = field(default_factory=dict)
+    points: np.ndarray | None = None
 
     @property
     def y(self) -> Array | None:
@@ -87,6 +107,8 @@ def read_table(
     encoding: str | None = None,
     sheet: str | None = None,
     aside: Sequence[str] = (),
+    transpose: bool = False,
+    top_variance: int | None = None,
 ) -> Table:
     """Read a table of features, one point a row.
 
@@ -116,24 +138,36 @@ def read_table(
         The sheet of an Excel file, by default the first.
     aside : sequence of str
         Columns that are no features and are kept as they are, such as labels that are known of some points.
+    transpose : bool
+        Whether the rows of the file are the features, as genes often are, and its columns the points.  The first
+        column of text then holds the names of the features; they are meant where columns are named here.
+    top_variance : int, optional
+        Keep this many features alone, those of the largest variance before any scaling; by default all.
 
     Raises
     ------
     ParameterError
-        If ``missing``, ``scaling`` or ``decimal`` is none of those that are possible.
+        If ``missing``, ``scaling``, ``decimal`` or ``top_variance`` is none of those that are possible.
     DataError
         If the file cannot be read as a table of numbers; the message names all columns that are in the way, and the
         remedies.
     ResourceError
         If what it holds, unpacked, would not fit in memory.
     """
+    given: dict[str, Any] = {"label": label, "drop": tuple(drop), "one_hot": one_hot, "missing": missing}
+    given |= {"scaling": scaling, "header": header, "separator": separator, "decimal": decimal, "encoding": encoding}
+    given |= {"sheet": sheet, "aside": tuple(aside), "transpose": transpose or None}
+    how = {key: value for key, value in given.items() if value not in USUAL}
     one_of(missing, "missing", MISSING)
     one_of(scaling, "scaling", SCALINGS)
     if decimal is not None:
         one_of(decimal, "decimal", (".", ","))
-    reading = Reading(header, separator, decimal, encoding, sheet)
+    if top_variance is not None:
+        positive_int(top_variance, "top_variance")
+    reading = Reading(header, separator, decimal, encoding, sheet, transpose)
     frame = read_frame(source, name or str(source), reading)
-    said, mark = frame.attrs.get("notes", ()), frame.attrs.get("decimal", ".")
+    said, mark, points = frame.attrs.get("notes", ()), frame.attrs.get("decimal", "."), frame.attrs.get("points")
+    turned = "" if transpose or label is not None else sideways(frame)
     labels, frame = split_label(frame, label)
     require_columns(frame, drop, " to drop")
     require_columns(frame, aside, " to set aside")
@@ -143,23 +177,37 @@ def read_table(
         raise DataError("no column is left to cluster on")
     if one_hot != "all":
         require_columns(frame, one_hot, " to turn into columns of 0 and 1")
-    frame, encoded = numeric_columns(frame, mark, one_hot)
+    frame, encoded = numeric_columns(frame, mark, one_hot, labelled=labels is not None, sideways=turned)
+    categories = frame.attrs["categories"]
     names = tuple(map(str, frame.columns))
     X = frame.to_numpy(dtype=float)
     require_no_infinity(X, names)
-    notes = [
-        f"column {names[j]!r} numbers the rows, and is used as a feature: drop it if it is not one"
-        for j in np.flatnonzero(np.all(np.diff(X, axis=0) == 1.0, axis=0) & (len(X) > 2))
-    ]
     unlabelled = np.zeros(len(X), dtype=bool) if labels is None else labels.isna().to_numpy()
-    X, keep, changes = clean_missing(X, names, unlabelled, missing)
+    empty = np.isnan(X).all(axis=1) & (unlabelled | (labels is None)) & (X.shape[1] > 1)
+    X, keep, changes = clean_missing(X, names, unlabelled, empty, missing)
     if len(X) < 2:
-        raise DataError(f"{len(X)} rows are left, and clustering needs at least two")
+        left = "no row is" if len(X) == 0 else "one row is"
+        raise DataError(f"{left} left, and clustering needs at least two")
+    X, names, kept_features = keep_top_variance(X, names, top_variance)
+    notes = [*kept_features, *([turned] if turned else []), *remarks_on(X, names)]
     text = None if labels is None else convert_to_text(labels.to_numpy()[keep])
     classes = () if text is None else tuple(np.unique(text).tolist())
     X = np.ascontiguousarray(SCALINGS[scaling](X))
     kept = {name: text_or_none(column.to_numpy()[keep]) for name, column in others.items()}
-    return Table(X, names, text, classes, np.flatnonzero(keep), (*said, *encoded, *changes, *notes), kept)
+    said = (*said, *encoded, *changes, *notes)
+    named = None if points is None else np.array(points)[keep]
+    return Table(X, names, text, classes, np.flatnonzero(keep), said, kept, categories, how, named)
+
+
+def keep_top_variance(X: Array, names: tuple[str, ...], count: int | None) -> tuple[Array, tuple[str, ...], list[str]]:
+    """Return the features of largest variance, in their order, their names, and a note of how many there were."""
+    d = X.shape[1]
+    if count is None:
+        return X, names, []
+    if count >= d:
+        return X, names, [f"all {d} features were kept: there are no more of them than {count}"]
+    kept = np.sort(np.argsort(-X.var(axis=0), kind="stable")[:count])
+    return X[:, kept], tuple(names[j] for j in kept), [f"{count} of {d} features, those of largest variance, were kept"]
 
 
 def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = "") -> None:
@@ -167,7 +215,9 @@ def require_columns(frame: "pd.DataFrame", names: Sequence[str], purpose: str = 
     unknown = [repr(name) for name in names if name not in frame.columns]
     if unknown:
         what = f"{'column' if len(unknown) == 1 else 'columns'} {list_texts(unknown)}{purpose}"
-        raise DataError(f"there is no {what}; the columns are {list_texts(frame.columns)}")
+        missing = [name for name in names if name not in frame.columns]
+        near = did_you_mean(missing[0], frame.columns)
+        raise DataError(f"there is no {what}; the columns are {list_texts(frame.columns)}{near}")
 
 
 def require_no_infinity(X: Array, names: tuple[str, ...]) -> None:
@@ -194,24 +244,30 @@ def split_label(frame: "pd.DataFrame", label: str | None) -> tuple["pd.Series | 
 
 
 def clean_missing(
-    X: Array, names: tuple[str, ...], unlabelled: np.ndarray, missing: str
+    X: Array, names: tuple[str, ...], unlabelled: np.ndarray, empty: np.ndarray, missing: str
 ) -> tuple[Array, np.ndarray, list[str]]:
-    """Return X without missing values, the rows that are kept, and what was done; a row without a label is dropped."""
+    """Return X without missing values, the rows that are kept, and what was done.
+
+    Rows that are empty are left out, and those without a label unless that is an error.
+    """
     lacking = np.isnan(X)
-    if missing == "error" and (lacking.any() or unlabelled.any()):
-        raise missing_error(lacking, unlabelled, names)
-    keep = ~unlabelled & ~lacking.any(axis=1) if missing == "drop" else ~unlabelled
+    keep = ~unlabelled & ~empty
+    valueless = [names[j] for j in np.flatnonzero(lacking[keep].all(axis=0))] if keep.any() else []
+    if valueless:
+        says = "columns {} have no value: drop them" if len(valueless) > 1 else "column {} has no value at all: drop it"
+        raise drop_error(says.format(list_texts(map(repr, valueless))), valueless)
+    if missing == "error" and (lacking.any(axis=1) | unlabelled)[~empty].any():
+        raise missing_error(lacking & ~empty[:, None], unlabelled & ~empty, names)
+    if missing == "drop":
+        keep &= ~lacking.any(axis=1)
     changes = []
     if not keep.all():
-        changes.append(f"{int((~keep).sum())} of {len(X)} rows with missing values were dropped")
+        changes.append(f"left out {int((~keep).sum())} of {len(X)} rows, in which values are missing")
     X, lacking = X[keep], lacking[keep]
     if lacking.any():
-        if lacking.all(axis=0).any():
-            empty = [names[j] for j in np.flatnonzero(lacking.all(axis=0))]
-            says = "columns {} have no value: drop them" if len(empty) > 1 else "column {} has no value at all: drop it"
-            raise drop_error(says.format(list_texts(map(repr, empty))), empty)
         X = np.where(lacking, np.nanmean(X, axis=0), X)
-        changes.append(f"{int(lacking.sum())} missing values were replaced by the means of their columns")
+        count = int(lacking.sum())
+        changes.append(f"put the mean of the column in place of {count} missing value{'s' if count > 1 else ''}")
     return X, keep, changes
 
 
@@ -246,18 +302,22 @@ def read_frame(source: str | Path | bytes, name: str, reading: Reading = FOUND_O
     """Return the columns of a file as they are in it; ``attrs`` may have "notes", "decimal" and "label"."""
     pandas_or_error()
     if not isinstance(source, bytes) and not Path(source).is_file():
-        raise DataError(f"{source} is not a file; looked in {Path.cwd()}")
+        folder = Path(source).parent
+        files = [file.name for file in folder.iterdir() if file.suffix in SUFFIXES] if folder.is_dir() else []
+        raise DataError(f"{source} is not a file; looked in {Path.cwd()}{did_you_mean(Path(source).name, files)}")
     suffix = Path(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise DataError(f"{name} ends in {suffix!r}; files that end in {', '.join(SUFFIXES)} can be read")
     try:
         content = source if isinstance(source, bytes) else Path(source).read_bytes()
         if suffix in (".npz", ".npy"):
-            return arrays_frame(content, name)
+            frame = arrays_frame(content, name)
+            return turn(frame) if reading.transpose else frame
         if suffix == ".parquet":
-            return parquet_frame(content, name)
+            frame = parquet_frame(content, name)
+            return turn(frame) if reading.transpose else frame
         frame = excel_frame(content, name, reading) if suffix == ".xlsx" else text_frame(content, name, reading)
-        return without_index(frame)
+        return turn(frame) if reading.transpose else without_index(frame)
     except DataError as error:
         if str(error).startswith(name):
             raise
@@ -289,31 +349,17 @@ def excel_frame(content: bytes, name: str, reading: Reading) -> "pd.DataFrame":
     if cells.empty:
         raise DataError(f"{name}: the sheet {chosen!r} is empty")
     rows = [["" if value != value else str(value) for value in row] for row in cells.head(SAMPLE).to_numpy()]
+    above = count_titles(rows) if reading.header is None else 0
+    titles = note_of_titles(rows[:above])
+    cells, rows = cells.iloc[above:], rows[above:]
     found, note = find_header(rows) if reading.header is None else (reading.header, "")
     names, notes = name_columns(rows[0]) if found else ([f"x{j + 1}" for j in range(cells.shape[1])], [])
     frame = cells.iloc[int(found) :].reset_index(drop=True).infer_objects()
     frame.columns = pandas.Index(names)
     several = len(sheets) > 1 and reading.sheet is None
     other = f"{name} has {len(sheets)} sheets, and {chosen!r} was read" if several else ""
-    frame.attrs.update(notes=tuple(filter(None, (other, note, *notes))), decimal=reading.decimal or ".")
+    frame.attrs.update(notes=tuple(filter(None, (other, titles, note, *notes))), decimal=reading.decimal or ".")
     return frame
-
-
-def without_index(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a frame without a first column that has no name and only numbers or names the rows."""
-    if frame.shape[1] < 2 or frame.columns[0] != NAMELESS:
-        return frame
-    first = frame.iloc[:, 0]
-    if first.dtype.kind in "iu":
-        numbers_rows = len(first) > 1 and bool(np.all(np.diff(first.to_numpy()) == 1))
-    else:
-        numbers_rows = first.dtype.kind not in "bf" and bool(first.is_unique)
-    if not numbers_rows:
-        return frame
-    note = "the first column has no name and numbers or names the rows: it was left out"
-    kept = frame.iloc[:, 1:]
-    kept.attrs.update(frame.attrs, notes=(*frame.attrs.get("notes", ()), note))
-    return kept
 
 
 def arrays_frame(content: bytes, name: str) -> "pd.DataFrame":

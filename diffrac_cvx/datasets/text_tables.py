@@ -25,7 +25,7 @@ WHOLE = re.compile(r"\d+")
 UNLIKELY = 0.01  # chance, by the other lines, that a point has whole numbers in all columns, below which it is none
 NAMELESS = "column 1"  # the name of a first column that has none
 SHOWN = 6  # entries of a line that a message shows
-MOST_NOTES = 12  # about names that are used twice
+MOST_NOTES = 3  # about names that are used twice; where there are more, one says so of all
 SAMPLE = 200  # lines that decide about the separator and the header
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first of equally good ones is taken
 SPACE = r"\s+"  # what pandas calls any white space
@@ -138,7 +138,8 @@ def name_columns(first: Sequence[str]) -> tuple[list[str], list[str]]:
         names.append(other)
         used.add(other)
     if len(notes) > MOST_NOTES:
-        notes[MOST_NOTES:] = [f"{len(notes) - MOST_NOTES} more columns have the name of another, and a number here"]
+        one = next(name for name, entry in zip(names, first, strict=True) if entry.strip() not in ("", name))
+        notes = [f"{len(notes)} columns have the name of another, and a number here, such as {one!r}"]
     return names, notes
 
 
@@ -151,6 +152,7 @@ class Reading:
     decimal: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    transpose: bool = False
 
 
 class Layout(NamedTuple):
@@ -189,7 +191,8 @@ def parse(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
     except pandas.errors.EmptyDataError:
         raise DataError("there is no row below the names of the columns") from None
     except pandas.errors.ParserError as error:
-        raise DataError(LINE.sub(lambda found: f"line {int(found[1]) + layout.skip}", str(error).strip())) from None
+        says = str(error).strip().rpartition("C error: ")[2]
+        raise DataError(LINE.sub(lambda found: f"line {int(found[1]) + layout.skip}", says)) from None
     if layout.names is None:
         frame.columns = pandas.Index([f"x{j + 1}" for j in range(frame.shape[1])])
         return frame
@@ -262,13 +265,34 @@ def find_layout(text: str, reading: Reading, name: str) -> Layout:
     separator = reading.separator or (declared[1] if declared else find_separator(body, reading.decimal))
     separator = "\t" if separator == r"\t" else separator
     rows = list(islice(split(body, separator), SAMPLE))
+    above = count_titles(rows) if reading.header is None and comments == skip else 0
+    titles = note_of_titles(rows[:above])
+    if above:
+        start = [i for i, line in enumerate(body) if line.strip()][above]
+        body, rows, skip, comments = body[start:], rows[above:], skip + start, skip + start
     named = reading.header is None and comments < skip
     layout = comment_header(lines[skip - 1], rows, separator, skip) if named else None
     if layout is None:
         layout = header_layout(body, rows, separator, skip, reading)
         if comments < skip:
-            layout.notes.insert(0, f"{skip - comments} lines that begin with # were left out")
+            layout.notes.insert(0, f"lines that begin with # were left out: {skip - comments}")
+        layout.notes.insert(0, titles)
     return layout
+
+
+def count_titles(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many lines before the names of the columns hold a single text, as a title above a table does."""
+    filled = [[entry for entry in row if entry.strip()] for row in rows]
+    if max(map(len, filled)) < 3:
+        return 0
+    above = next(i for i, row in enumerate(filled) if len(row) > 1)
+    return 0 if any(is_number(row[0]) for row in filled[:above] if row) else above
+
+
+def note_of_titles(rows: Sequence[Sequence[str]]) -> str:
+    """Return what is said of lines above the names of the columns, nothing where there are none."""
+    shown = "; ".join("".join(row).strip() for row in rows)
+    return f"what stands above the names of the columns was left out: {shown}" if shown else ""
 
 
 def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: int, reading: Reading) -> Layout:
@@ -283,7 +307,7 @@ def header_layout(body: list[str], rows: list[list[str]], separator: str, skip: 
     longer = [row for row in rows[1:] if len(row) == width]
     if width == 2 and len(names) == 1:
         row_names(names)
-    if width == len(names) + 1 and all(row[-1].strip() for row in longer):
+    if width == len(names) + 1 and 2 * len(longer) >= len(rows) - 1 and all(row[-1].strip() for row in longer):
         firsts = [row[0] for row in longer]
         if len(set(firsts)) < len(firsts) or (any(map(is_number, firsts)) and not counts_up(firsts)):
             raise DataError("the rows have more values than the header has names")

@@ -1,4 +1,4 @@
-"""Estimators in scikit-learn's manner, and the choice of the weights without labels.
+"""Estimators in scikit-learn's manner, the choice of the weights without labels, and scores kept in files.
 
 What needs scikit-learn is imported when it is asked for.
 """
@@ -11,6 +11,9 @@ _PLACES = {
     "DiffracClustering": "clustering",
     "DiffracClusteringCV": "clustering_cv",
     "MultiLabelDiffrac": "multi_label",
+    "SavedScore": "saved",
+    "load_score": "saved",
+    "save_score": "saved",
 }
 
 __all__ = list(_PLACES)

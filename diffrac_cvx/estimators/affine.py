@@ -25,14 +25,16 @@ from diffrac_cvx.points.checks import (
     positive,
     positive_int,
     require_file,
+    warn_constant,
 )
 from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.reading import as_points, table_times
+from diffrac_cvx.problem.card import card
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.proved_numbers import format_upper
+from diffrac_cvx.problem.proved_numbers import format_ends, format_lower, format_upper, sum_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
@@ -59,6 +61,29 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _repr_html_inner(self) -> str:
+        return f"{super()._repr_html_inner()}{self._card()}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return scikit-learn's diagram for a notebook, and below it what is proved."""
+        bundle = dict(super()._repr_mimebundle_(**kwargs))
+        return bundle | ({"text/html": f"{bundle['text/html']}{self._card()}"} if "text/html" in bundle else {})
+
+    def _card(self) -> str:
+        """Return what was found and proved as HTML, nothing before `fit`."""
+        if not hasattr(self, "lower_bound_"):
+            return ""
+        several, least = self.labels_.ndim > 1, format_lower(self.lower_bound_)
+        sizes = self.labels_.sum(axis=0) if several else np.bincount(self.labels_)
+        rows = {f"points {'with each label' if several else 'in each cluster'}": ", ".join(map(str, sizes.tolist()))}
+        if hasattr(self, "label_gap_"):
+            least, most = format_ends(self.lower_bound_, sum_of(self.lower_bound_, self.label_gap_))
+            rows["cost of this answer"] = most
+        rows["proved"] = f"none costs less than {least}"
+        for reservation in getattr(self, "reservations_", ()):
+            rows["NO ANSWER"] = f"{rows.get('NO ANSWER', '')} {reservation}".strip()
+        return card(f"{type(self).__name__}: 0 is the best cost, 1 the worst", rows)
 
     def _read_table(self, X: Any, reset: bool = True, **options: Any) -> Any:
         """Return checked data as they are: an array, a memory map, a sparse matrix or a dask array."""
@@ -88,9 +113,10 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if weights is None and links is None:
             by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
             by_rows = isinstance(X, np.memmap)
-            points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=warn, depth=depth + 1)
+            points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=False)
         else:
-            points = weighted_points(as_data(X, weights, warn=warn, depth=depth + 1), weights, links)
+            points = weighted_points(as_data(X, weights, warn=False), weights, links)
+        warn_constant(~points.used_columns(), warn, depth + 1, getattr(self, "feature_names_in_", None))
         unit = inverse_or_one(np.sqrt(points.mean_squares())) if self.standardize else np.ones(X.shape[1])
         mean = mean_of(points_with_weight(X, weights), points.shares) if points.in_memory else points.taken
         return ScaledTable(points.scaled(unit), mean, unit)

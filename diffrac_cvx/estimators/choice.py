@@ -1,4 +1,4 @@
-"""Choose lam, ridge and nu without labels: splits along a grid, splits of halves of the points, and criteria."""
+"""Choose lam, ridge, nu and the number of clusters without labels: a grid, halves of the points, and criteria."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates import certify_labels
+from diffrac_cvx.certificates import certify_clusters
 from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.points.checks import Array, as_data, every_point
@@ -20,11 +20,19 @@ from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations
 from diffrac_cvx.rounding.directions import best_direction, threshold
+from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_together, explained_share
 from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.stopping import WIDE_GAP
 
 Indices = npt.NDArray[np.intp]
+Labels = npt.NDArray[np.int64]
+Say = Callable[[str], object]  # is told what begins, and returns whether to stop
 TIE = 9  # decimals in which scores may differ
+STARTS = 10  # of k-means, for more than two clusters
+USUAL_RIDGE = 0.3  # of the default weights, without an l1 part
+MARGIN = 0.05  # by which points left out have to be separated better than with the default weights
+STABLE = 0.8  # least agreement of predicted labels, and least share of pairs of a cluster found again
+ONE_COLUMN = 0.9  # share of the separation from which on a single column makes the split
 
 
 class Setting(NamedTuple):
@@ -42,16 +50,23 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A split of centred points in two by a threshold on the projections X v, and the relaxation's solution."""
+    """A split of centred points by affine functions of them, and the relaxation's solution."""
 
     setting: Setting
-    v: Array
-    cut: float
+    n_clusters: int
+    functions: AffineScores  # one for two clusters, else K
     result: Result
 
-    def label(self, X: Array | Points) -> Array:
-        """Return labels in {-1, 1} of points, (n,)."""
-        return np.where(X @ self.v > self.cut, 1.0, -1.0)
+    @property
+    def v(self) -> Array:
+        """The directions, (d,) for two clusters, else (K, d)."""
+        return self.functions.coef[0] if self.n_clusters == 2 else self.functions.coef
+
+    def label(self, X: Array | Points) -> Labels:
+        """Return clusters 0, 1, ... of points, (n,)."""
+        values = X @ self.functions.coef.T + self.functions.intercept
+        found = values[:, 0] > 0.0 if self.n_clusters == 2 else np.argmax(values, axis=1)
+        return np.asarray(found).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +74,10 @@ class PathEntry:
     """What is known of one setting from all points."""
 
     split: Split
-    labels: Array  # (n,), in {-1, 1}
+    labels: Labels  # (n,)
     label_gap: float  # their proved distance from the optimum of Eq. (9)
     eigenvalue_ratio: float  # second eigenvalue of Y over the first
+    column_share: float  # share of the variance of a single column that the clusters explain, the largest
     reservations: tuple[Reservation, ...]
 
 
@@ -69,8 +85,10 @@ class HeldOut(NamedTuple):
     """What one half of the points says about the other at one setting."""
 
     agreement: float  # of the labels predicted with those of the split of all points: their adjusted Rand index
-    separation: float  # squared correlation of the labels predicted and the projections
+    separation: float  # share of the variance of the labels predicted that the projections explain
     selected: npt.NDArray[np.bool_]  # features with a nonzero coefficient
+    own: Labels  # of the points of the half
+    predicted: Labels  # of the others
 
 
 def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[Setting]:
@@ -79,45 +97,104 @@ def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[
     return [Setting(lam, ridge, nu) for nu, ridge, lam in product(*down)]
 
 
+def usual_setting(settings: Sequence[Setting]) -> Setting:
+    """Return the setting that is nearest to the default weights: few l1, ridge 0.3, nu 1."""
+    return min(settings, key=lambda one: (-one.nu, one.lam, abs(one.ridge - USUAL_RIDGE)))
+
+
+def is_wide_and_sparse(X: Any, setting: Setting) -> bool:
+    """Whether a few of many features are looked for."""
+    return bool(X.shape[1] > X.shape[0] and setting.lam > 0.0)
+
+
+def relax(X: Any, setting: Setting, *, start: Result | None, tol: float, time_limit: float | None) -> Result:
+    """Solve the relaxation, which is the same for every number of clusters."""
+    rtol = WIDE_GAP if is_wide_and_sparse(X, setting) else 0.0
+    return low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit, rtol=rtol)
+
+
+def round_result(X: Any, setting: Setting, result: Result, n_clusters: int = 2, seed: int = 0) -> Split:
+    """Round a solution, and split along the directions of the labels, as `DiffracClustering` does."""
+    a, c = setting.penalty.weights(X.shape[1])
+    if n_clusters > 2:
+        known: dict[str, Any] = {"restarts": STARTS, "seed": seed, "shares": X.shares}
+        functions = cluster_together(X.array(), result, n_clusters, a=a, c=c, **known)
+        return Split(setting, n_clusters, functions, result)
+    y = kmeans_centered(result.F, X.shares)
+    v = best_direction(X, y - X.mean_of(y), a, c)
+    return Split(setting, 2, AffineScores(v[None], -np.array([threshold(X @ v, X.shares)])), result)
+
+
 def split_points(
     X: Any, setting: Setting, *, start: Result | None = None, tol: float = 1e-3, time_limit: float | None = None
 ) -> Split:
-    """Solve the relaxation, round it, and split along the direction of the labels, as `DiffracClustering` does."""
-    rtol = WIDE_GAP if X.shape[1] > X.shape[0] and setting.lam > 0.0 else 0.0
-    result = low_rank(X, setting.nu, setting.penalty, start=start, tol=tol, time_limit=time_limit, rtol=rtol)
-    y = kmeans_centered(result.F, X.shares)
-    v = best_direction(X, y - X.mean_of(y), *setting.penalty.weights(X.shape[1]))
-    return Split(setting, v, threshold(X @ v, X.shares), result)
+    """Solve the relaxation and split in two."""
+    return round_result(X, setting, relax(X, setting, start=start, tol=tol, time_limit=time_limit))
 
 
-def follow_path(X: Points, settings: Sequence[Setting], *, tol: float, clock: Clock) -> list[PathEntry]:
-    """Split all points at each setting, in the order of `list_settings`, each solved from the one before.
+def follow_path(
+    X: Points,
+    settings: Sequence[Setting],
+    *,
+    tol: float,
+    clock: Clock,
+    counts: Sequence[int] = (2,),
+    seed: int = 0,
+    say: Say | None = None,
+) -> list[PathEntry]:
+    """Split all points at each setting into each number of clusters, each setting solved from the one before.
 
-    Where the time is over there are fewer entries, but always one.
+    Where the time is over, or ``say`` returns true, there are fewer entries, but always one.
     """
     entries: list[PathEntry] = []
     start = None
-    for setting in settings:
-        if entries and clock.is_over:
+    for k, setting in enumerate(settings):
+        stop = say is not None and say(f"setting {k + 1} of {len(settings)}")
+        if entries and (stop or clock.is_over):
             break
         with spend(clock.budget):
-            split = split_points(X, setting, start=start, tol=tol, time_limit=clock.left)
-            entries.append(judge_split(X, split))
-        start = split.result if split.result.G is not None else start
+            all_used = is_wide_and_sparse(X, setting) and settings[k - 1].lam == 0.0  # no start for a few features
+            near = None if all_used else start
+            result = relax(X, setting, start=near, tol=tol, time_limit=clock.left)
+            for count in counts if entries or not clock.is_over else counts[:1]:
+                entries.append(judge_split(X, round_result(X, setting, result, count, seed)))
+        start = result if result.G is not None else start
     return entries
 
 
 def judge_split(X: Any, split: Split) -> PathEntry:
     """Return what is known of a split of all points."""
-    setting, labels = split.setting, split.label(X)
+    setting, labels, count = split.setting, split.label(X), split.n_clusters
     known: dict[str, Any] = {"nu": setting.nu, "penalty": setting.penalty}
     return PathEntry(
         split,
         labels,
-        certify_labels(X, labels, split.result, **known).gap,
+        certify_clusters(X, labels, split.result, count, **known).gap,
         eigenvalue_ratio(weigh_rows(split.result.F, X.shares)),
-        find_reservations(X, labels, split.result, **known, shares=X.shares),
+        column_share(X.array(), labels, X.shares),
+        find_reservations(X, labels, split.result, **known, n_clusters=count, shares=X.shares),
     )
+
+
+def column_share(X: Array, labels: Labels, shares: Array | None = None) -> float:
+    """Return the share of the variance of a column that labels explain, the largest of all: 1 where one makes them.
+
+    For two clusters it is the squared correlation of labels and column.
+    """
+    X = weigh_rows(X - mean_of(X, shares), shares)
+    weights = np.ones(len(X)) if shares is None else np.sqrt(len(X) * shares)
+    inside = np.zeros(X.shape[1])
+    for label in np.unique(labels):
+        chosen = weights * (labels == label)
+        inside += (chosen @ X) ** 2 / float(chosen @ chosen)
+    total = np.einsum("ij,ij->j", X, X)
+    return min(float(np.max(inside / np.where(total > 0.0, total, 1.0))), 1.0)
+
+
+def part_of(X: Points, rows: Indices) -> tuple[Points, Array]:
+    """Return some of the points, centred by themselves, and the mean that was taken off."""
+    kept, shares = X.array()[rows], shares_within(X.shares, rows)
+    return array_points(as_data(kept, every_point(shares), warn=False), shares), mean_of(kept, shares)
 
 
 def draw_halves(n: int, n_resamples: int, rng: np.random.Generator) -> list[tuple[Indices, Indices]]:
@@ -134,29 +211,41 @@ def draw_halves(n: int, n_resamples: int, rng: np.random.Generator) -> list[tupl
 
 
 def judge_half(
-    X: Points, half: tuple[Indices, Indices], entries: Sequence[PathEntry], *, tol: float, clock: Clock
+    X: Points, half: tuple[Indices, Indices], entries: Sequence[PathEntry], *, tol: float, clock: Clock, seed: int = 0
 ) -> list[HeldOut]:
     """Split half of the points at each setting and predict the others; fewer entries where the time is over."""
-    kept, left_out = (X.array()[part] for part in half)
-    inside, outside = (shares_within(X.shares, part) for part in half)
-    points = array_points(as_data(kept, every_point(inside), warn=False), inside)
-    left_out = left_out - mean_of(kept, inside)
-    found = []
-    for entry in entries:
+    (points, mean), outside = part_of(X, half[0]), shares_within(X.shares, half[1])
+    left_out = X.array()[half[1]] - mean
+    found: list[HeldOut] = []
+    result = None
+    for k, entry in enumerate(entries):
         if clock.is_over:
             break
-        limits: dict[str, Any] = {"tol": tol, "time_limit": clock.left}
+        setting, count, whole = entry.split.setting, entry.split.n_clusters, entry.split.result
         with spend(clock.budget):
-            split = split_points(points, entry.split.setting, start=entry.split.result, **limits)
+            if result is None or setting != entries[k - 1].split.setting:
+                near = None if is_wide_and_sparse(points, setting) else whole  # other features are used in the half
+                result = relax(points, setting, start=near, tol=tol, time_limit=clock.left)
+            split = round_result(points, setting, result, count, seed)
         predicted = split.label(left_out)
         found.append(
             HeldOut(
                 float(agreements(np.stack([predicted, entry.labels[half[1]]]), outside)[0, 1]),
-                squared_correlation(left_out @ split.v, predicted, outside),
-                split.v != 0.0,
+                separation_of(left_out, split, predicted, outside),
+                np.any(split.functions.coef, axis=0),
+                split.label(points),
+                predicted,
             )
         )
     return found
+
+
+def separation_of(X: Array, split: Split, labels: Labels, shares: Array | None = None) -> float:
+    """Return the share of the variance of labels that the projections explain: their squared correlation, for two."""
+    projected = X @ np.transpose(split.v)
+    if split.n_clusters == 2:
+        return squared_correlation(projected, labels.astype(float), shares)
+    return explained_share(projected, labels, shares)
 
 
 def squared_correlation(values: Array, labels: Array, shares: Array | None = None) -> float:
@@ -166,33 +255,47 @@ def squared_correlation(values: Array, labels: Array, shares: Array | None = Non
     return min(float(values @ labels) ** 2 / scale, 1.0) if scale > 0.0 else 0.0
 
 
-def agreements(labels: Array, shares: Array | None = None) -> Array:
-    r"""Return the adjusted Rand index of each pair of splits in two, 0 where one of the pair is a single cluster.
+def agreements(labels: Array | Labels, shares: Array | None = None) -> Array:
+    r"""Return the adjusted Rand index of each pair of splits, 0 where one of the pair is a single cluster.
 
     With :math:`\binom{\cdot}{2}` the pairs of points, it is the number of pairs together in both, minus its mean under
     random labels with the same sizes, over what two equal splits would give.  Where the points have shares of the
-    weight, pairs are drawn by these, with replacement, so that only the proportions count.  Labels are (m, n), in
-    {-1, 1}; the result is (m, m), 1 for equal splits and about 0 for independent ones.
+    weight, pairs are drawn by these, with replacement, so that only the proportions count.  Labels are (m, n); the
+    result is (m, m), 1 for equal splits and about 0 for independent ones.
     """
     m, n = labels.shape
-    above = (labels > 0).astype(float)
-    weighed, total = (above, float(n)) if shares is None else (above * shares, 1.0)
-    both = weighed @ above.T
-    sizes = weighed.sum(axis=1)
+    values = np.unique(labels)
+    inside = (labels[:, None, :] == values[:, None]).astype(float).reshape(m * len(values), n)
+    weighed, total = (inside, float(n)) if shares is None else (inside * shares, 1.0)
+    cells = (weighed @ inside.T).reshape(m, len(values), m, len(values))
+    sizes = weighed.sum(axis=1).reshape(m, len(values))
     pairs: Callable[[Any], Any] = (lambda count: count * (count - 1.0) / 2.0) if shares is None else np.square
-    first = np.broadcast_to(sizes[:, None], (m, m))
-    second = first.T
-    cells = np.stack([both, first - both, second - both, total - first - second + both])
-    together = pairs(cells).sum(axis=0)
-    within = pairs(sizes) + pairs(total - sizes)
+    together, within = pairs(cells).sum(axis=(1, 3)), pairs(sizes).sum(axis=1)
     expected = np.outer(within, within) / pairs(total)
     spread = (within[:, None] + within[None, :]) / 2 - expected
-    single = np.asarray(~above.any(axis=1) | above.all(axis=1))
+    single = np.asarray((sizes > 0.0).sum(axis=1) <= 1)
     usable = (spread > 0.0) & ~single[:, None] & ~single[None, :]
     return np.where(usable, (together - expected) / np.where(usable, spread, 1.0), 0.0)
 
 
+def prediction_strength(own: Labels, predicted: Labels, n_clusters: int) -> float:
+    """Return the share of the pairs of a cluster that predicted labels put together, the least of all clusters.
+
+    It is 0 where a cluster is missing.  A cluster of one point has no pair, and is not counted.
+
+    Source: Tibshirani and Walther (2005), Cluster validation by prediction strength.
+    """
+    counts = np.zeros((n_clusters, n_clusters))
+    np.add.at(counts, (own, predicted), 1.0)
+    sizes = counts.sum(axis=1)
+    if (sizes == 0.0).any():
+        return 0.0
+    together = (counts * (counts - 1.0)).sum(axis=1)[sizes > 1.0]
+    return float(np.min(together / (sizes * (sizes - 1.0))[sizes > 1.0], initial=1.0))
+
+
 CRITERIA = {  # each an entry of the table; the largest is best
+    "gain": "separation, less that of the default weights",
     "consensus": "agreement with other settings",
     "stability": "agreement of predicted labels",
     "separation": "separation of the points left out",
@@ -213,41 +316,91 @@ def tabulate(
     and one of these is asked for, the consensus chooses.
     """
     settings = [entry.split.setting for entry in entries]
+    counts = np.array([entry.split.n_clusters for entry in entries])
+    several = [{"n_clusters": int(count)} if (counts != 2).any() else {} for count in counts]
     labels = np.stack([entry.labels for entry in entries])
     usable = np.array([not entry.reservations for entry in entries])
+    lower, gaps = (
+        np.array(values) for values in zip(*[(e.split.result.lower, e.label_gap) for e in entries], strict=True)
+    )
+    coef = [entry.split.v for entry in entries]
     table: dict[str, Any] = {
         **{f"param_{name}": np.array([getattr(setting, name) for setting in settings]) for name in Setting._fields},
-        "params": [setting._asdict() for setting in settings],
+        "param_n_clusters": counts,
+        "params": [setting._asdict() | more for setting, more in zip(settings, several, strict=True)],
         **table_of_halves(entries, halves),
         "consensus": mean_agreement(labels, usable, shares),
         "eigenvalue_ratio": np.array([-entry.eigenvalue_ratio for entry in entries]),
-        "label_gap": np.array([-entry.label_gap for entry in entries]),
-        "lower_bound": np.array([entry.split.result.lower for entry in entries]),
+        "label_gap": -gaps,
+        "cost": lower + gaps,
+        "lower_bound": lower,
         "upper_bound": np.array([entry.split.result.upper for entry in entries]),
-        "smallest_cluster": np.minimum((labels > 0).sum(axis=1), (labels < 0).sum(axis=1)),
+        "column_share": np.array([entry.column_share for entry in entries]),
+        "smallest_cluster": np.array([np.bincount(e.labels, minlength=e.split.n_clusters).min() for e in entries]),
         "reservations": [tuple(reservation.kind for reservation in entry.reservations) for entry in entries],
-        "labels": (labels > 0).astype(np.int64),
-        "coef": np.stack([entry.split.v for entry in entries]),
+        "labels": labels,
+        "coef": np.stack(coef) if len(set(counts)) == 1 else coef,
     }
+    table["gain"] = gains(table, settings)
     score = table[criterion]
     table["mean_score"] = table["consensus"] if np.isnan(score).all() else score
-    table["rank_score"] = rank(table["mean_score"], usable, table["stability"])
+    table["rank_score"] = rank_counts(table, rank(table["mean_score"], usable, table["stability"]))
     return table
+
+
+def gains(table: dict[str, Any], settings: Sequence[Setting]) -> Array:
+    """Return by how much more than `MARGIN` each setting separates the points left out better than the default weights.
+
+    These have 0.  A setting whose labels the halves do not predict, or that a single column makes, has 1 less, and so
+    never wins.  Where no half was solved at a setting it is NaN.
+    """
+    found, separation = np.full(len(settings), np.nan), table["separation"]
+    for count in np.unique(table["param_n_clusters"]):
+        rows = np.flatnonzero(table["param_n_clusters"] == count)
+        usual = usual_setting([settings[i] for i in rows])
+        first = next(i for i in rows if settings[i] == usual)
+        found[rows] = separation[rows] - separation[first] - MARGIN
+        found[first] = 0.0
+    by_chance = (table["stability"] < STABLE) | (table["column_share"] >= ONE_COLUMN * separation)
+    return np.where(by_chance & (found != 0.0), found - 1.0, found)
+
+
+def rank_counts(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the ranks of settings with those of one number of clusters first, which the best setting of each decides.
+
+    It is the largest number whose prediction strength is at least `STABLE`; where there is none, that of the largest.
+    """
+    counts, best = table["param_n_clusters"], best_by_count(table, ranks)
+    strength = {count: float(np.nan_to_num(table["prediction_strength"][i])) for count, i in best.items()}
+    usable = {count for count, i in best.items() if not table["reservations"][i]} or set(best)
+    strong = [count for count in usable if strength[count] >= STABLE]
+    chosen = max(strong, default=max(sorted(usable), key=lambda count: strength[count]))
+    return np.argsort(np.lexsort((ranks, counts != chosen))) + 1
 
 
 def table_of_halves(entries: Sequence[PathEntry], halves: Sequence[Sequence[HeldOut]]) -> dict[str, Array]:
     """Return what the halves say of each setting: means over those that were solved there, NaN where none was."""
-    m, d = len(entries), len(entries[0].split.v)
-    means, spread = np.full((m, 2 + d), np.nan), np.full(m, np.nan)
+    m, d = len(entries), entries[0].split.v.shape[-1]
+    means, spread, strength = np.full((m, 2 + d), np.nan), np.full(m, np.nan), np.full(m, np.nan)
     solved = [[half[j] for half in halves if j < len(half)] for j in range(m)]
     for j, found in enumerate(solved):
         if found:
             values = np.array([[one.agreement, one.separation, *one.selected] for one in found])
             means[j], spread[j] = values.mean(axis=0), values[:, 0].std()
+        count = entries[j].split.n_clusters
+        both = [
+            (first[j], second[j])
+            for first, second in zip(halves[::2], halves[1::2], strict=False)
+            if j < min(len(first), len(second))
+        ]
+        if both:  # each of a pair leaves out what the other keeps
+            pairs = both + [(second, first) for first, second in both]
+            strength[j] = np.mean([prediction_strength(one.own, other.predicted, count) for one, other in pairs])
     return {
         "stability": means[:, 0],
         "std_stability": spread,
         "separation": means[:, 1],
+        "prediction_strength": strength,
         "n_resamples": np.array([len(found) for found in solved]),
         "selection_frequencies": means[:, 2:],
     }
@@ -265,6 +418,12 @@ def rank(score: Array, usable: npt.NDArray[np.bool_], stability: Array) -> npt.N
     """Return ranks from 1: usable settings first, the larger score first; of equal ones the more stable, the first."""
     keys = [-np.nan_to_num(np.round(values, TIE), nan=-np.inf) for values in (stability, score)]
     return np.argsort(np.lexsort((*keys, ~usable))) + 1
+
+
+def best_by_count(table: dict[str, Any], ranks: npt.NDArray[np.int64]) -> dict[int, int]:
+    """Return the row of the best setting for each number of clusters."""
+    counts = table["param_n_clusters"]
+    return {int(k): int(min(np.flatnonzero(counts == k), key=lambda i: ranks[i])) for k in np.unique(counts)}
 
 
 def find_best(table: dict[str, Any]) -> int:

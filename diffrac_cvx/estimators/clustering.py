@@ -11,9 +11,11 @@ from sklearn.base import ClusterMixin
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
+from diffrac_cvx.comparison.structure import StructureTest, structure_test
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, as_seconds, choose_seed, require_flag
-from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
+from diffrac_cvx.machine.time_budget import Clock, is_late, seconds_left, spend, within
+from diffrac_cvx.metrics import adjusted_rand_index
 from diffrac_cvx.points.checks import (
     Array,
     PointWeights,
@@ -25,12 +27,13 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.points.linear_algebra import inverse_or_one, weigh_rows
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
-from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.rounding.caveats import find_reservations
+from diffrac_cvx.problem.result import Progress, Result, Status
+from diffrac_cvx.rounding.caveats import ONE_ASKED, Reservation, find_reservations, no_structure, unstable
 from diffrac_cvx.rounding.directions import best_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
     Halves,
@@ -46,6 +49,7 @@ from diffrac_cvx.solvers.stopping import with_all_points
 
 MOST_ROUNDS = 100  # of directions and splits
 AS_ZERO = 1e-200  # share of a point of weight 0: beside any other it adds nothing
+STRUCTURE_DRAWS, STRUCTURE_SECONDS, STRUCTURE_SHARE = 19, 2.0, 0.3  # of both tests; the share is of the time limit
 STARTS = 10  # of k-means, for more than two clusters
 STRATEGIES = ("together", "splits")
 
@@ -89,7 +93,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     refine : bool
         Whether directions and splits in two alternate until nothing changes.
     n_clusters : int
-        Number of clusters; 1 splits nothing, and is there because scikit-learn's tools may ask for it.
+        Number of clusters; 1 splits nothing, and is there because scikit-learn's tools may ask for it: it is warned of.
     strategy : {"together", "splits"}
         How more than two clusters are found: all at once, or by repeated splits in two.
     tol : float
@@ -105,6 +109,11 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Seed of the rounding "goemans_williamson" and of the starts of k-means for more than two clusters; nothing else
         is random.  A whole number is passed on as it is; with None the seed depends on NumPy's global state, which no
         call changes.
+    test_structure : bool
+        Whether `fit` also tests if there is a structure (`structure_test`, at most 19 draws for each null, in at most
+        two seconds), and if the clusters stay with a tolerance ten times larger, for more than two with other starts.
+        Where tables without structure split as well, or the clusters change, ``reservations_`` says so.  The tests take
+        no account of links, with which the first is no reservation, and points may not have weights.
     verbose : bool or callable
         Whether the proved bounds are written to standard error, a line a second; or what is called with each
         `Progress`, and stops the solver by a true return value.
@@ -121,7 +130,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         that set each cluster apart last.
     scaled_coef_ : (d,) array or (K, d) array
         The direction per standard deviation of each feature: these can be compared with each other.  The largest is
-        positive, where there are two clusters.
+        positive, where there are two clusters.  For more, the values of each function have standard deviation 1 over
+        the points, the mean of all functions taken off first where they are found together: what is common to all
+        decides nothing.  `predict` uses ``coef_``, which is not rescaled.
     splits_ : tuple of Split
         By "splits", for more than two clusters: the splits in their order, which `predict` follows.
     support_ : array of int
@@ -130,6 +141,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Proved bracket on the optimum of the relaxation.
     reservations_ : tuple of Reservation
         Why the split may be no answer (one cluster, a few points, too few points for a proof); empty if it may be one.
+    structure_ : tuple of StructureTest
+        With ``test_structure``: the tests against columns permuted by themselves and against one cloud.
     label_gap_ : float
         Proved distance of ``labels_`` from the best partition into K clusters: of Eq. (9), the combinatorial problem,
         for two, of the cost in `certify_clusters` for more.  It is there for all K and n, for the lower bound of the
@@ -171,10 +184,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         random_state: Any = None,
         n_clusters: int = 2,
         strategy: str = "together",
+        test_structure: bool = False,
         verbose: bool | Callable[[Progress], object] = False,
     ) -> None:
         self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
         self.n_clusters, self.strategy, self.verbose = n_clusters, strategy, verbose
+        self.test_structure = test_structure
         self.solver, self.rounding, self.refine = solver, rounding, refine
         self.tol, self.max_iter, self.time_limit = tol, max_iter, time_limit
         self.standardize, self.random_state = standardize, random_state
@@ -224,6 +239,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         one_of(self.rounding, "rounding", (*roundings.ROUNDINGS, "goemans_williamson"))
         one_of(self.strategy, "strategy", STRATEGIES)
         require_flag(self.refine, "refine")
+        require_flag(self.test_structure, "test_structure")
+        if self.test_structure and sample_weight is not None:
+            raise ParameterError("test_structure = True takes no sample_weight: test the table without weights")
         K = positive_int(self.n_clusters, "n_clusters")
         require_meaning(links, K, self.strategy)
         table = self._read_table(X, ensure_min_samples=2)
@@ -240,6 +258,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     ) -> Self:
         """Find the directions and the clusters of a checked table, given as an array unless it is read by parts."""
         K = int(self.n_clusters)
+        if self.test_structure:
+            self.structure_ = self._test_structure(given)
         if K > 2 and self.strategy == "splits":
             self._split_repeatedly(points_with_weight(given, weights), data, K)
         else:
@@ -251,21 +271,52 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             else:
                 self._cluster_together(data, result, K)
         self.scaled_coef_ = self.coef_ * np.sqrt(data.X.mean_squares()) / data.unit
+        if K > 2:
+            self.scaled_coef_ = of_unit_scores(self.scaled_coef_, data.X, centre=self.strategy == "together")
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
         values = self._decide(table)
         self.labels_ = self._label(values) if links is None else linked_labels(values, links, weights)
         labels: Any = points_with_weight(self.labels_, weights)
         known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
         self.label_gap_ = certify_clusters(data.X, labels, self.result_, max(K, 2), **known).gap
-        known |= {"n_clusters": K, "shares": data.X.shares}
+        known |= {"n_clusters": K, "shares": data.X.shares, "cost": self.label_gap_ + self.result_.lower}
+        known["names"] = getattr(self, "feature_names_in_", None)
         self.reservations_ = find_reservations(data.X, labels, self.result_, **known) if K > 1 else ()
-        for reservation in self.reservations_:
+        if self.test_structure and K > 1:
+            self.reservations_ = (*self._doubts(given, data, links), *self.reservations_)
+        for reservation in self.reservations_ if K > 1 else (ONE_ASKED,):
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=4)
         if weights is not None and weights.has_zeros:  # the result's F has a row for these points too
             problem = direction_problem(data.X, float(self.nu), self._penalty)
             every = np.where(data.X.used_columns(), (given - data.mean) * data.unit, 0.0)
             self.result_ = with_all_points(self.result_, problem, array_points(every), weights, links)
         return self
+
+    def _test_structure(self, given: Any) -> tuple[StructureTest, ...]:
+        """Set the value of the relaxation beside tables without structure, in a part of the time."""
+        told: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
+        clock = Clock(min(STRUCTURE_SECONDS, STRUCTURE_SHARE * (seconds_left() or np.inf)))
+        return tuple(
+            structure_test(given, null=null, n_draws=STRUCTURE_DRAWS, time_limit=clock.share(parts), **told)
+            for null, parts in (("columns", 2), ("covariance", 1))
+        )
+
+    def _doubts(self, given: Any, data: ScaledTable, links: Links | None) -> tuple[Reservation, ...]:
+        """Return what speaks against a structure, and against clusters that change with the tolerance or the starts."""
+        columns, cloud = self.structure_
+        none = columns.is_none and not cloud.is_found and links is None
+        found = [no_structure(str(columns))] if none else []
+        ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
+        if not ended or is_late() or not data.X.in_memory:
+            return tuple(found)
+        changed = {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": STARTS}
+        other = type(self)(**{**self.get_params(), **changed, "test_structure": False, "verbose": False})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            other.fit(given, links=links)
+        words = "a tolerance ten times larger" if self.n_clusters == 2 else "other random starts"
+        doubt = unstable(words, adjusted_rand_index(self.labels_, other.labels_))
+        return (*found, *([] if doubt is None else [doubt]))
 
     def _cluster_together(self, data: ScaledTable, result: Result, K: int) -> None:
         """Keep the scores of more than two clusters, found together."""
@@ -364,6 +415,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if not has_known(X) and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
             v = -v
         return v, least_projection(X, v, labels)
+
+
+def of_unit_scores(coef: Array, X: Points, *, centre: bool) -> Array:
+    """Return coefficients (K, d) per standard deviation, rescaled so that the scores have standard deviation 1."""
+    coef = coef - coef.mean(axis=0) if centre else coef
+    scores = weigh_rows(X.array() @ (coef * inverse_or_one(np.sqrt(X.mean_squares()))).T, X.shares)
+    return np.asarray(coef * inverse_or_one(np.sqrt(np.mean(scores**2, axis=0)))[:, None])
 
 
 def has_known(X: Points) -> bool:

@@ -1,27 +1,31 @@
-"""The estimator that chooses lam, ridge and nu without labels, by a criterion."""
+"""The estimator that chooses lam, ridge, nu and the number of clusters without labels, by a criterion."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
 
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, choose_seed
+from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, choose_seed, require_flag
 from diffrac_cvx.estimators.choice import (
     CRITERIA,
     HeldOut,
     PathEntry,
+    Say,
     Setting,
     draw_halves,
     find_best,
     follow_path,
     judge_half,
     list_settings,
+    part_of,
     tabulate,
+    usual_setting,
 )
 from diffrac_cvx.estimators.clustering import DiffracClustering
 from diffrac_cvx.machine.time_budget import Clock, spend, within
@@ -38,8 +42,12 @@ from diffrac_cvx.points.checks import (
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.penalty import suggested_lam
+from diffrac_cvx.rounding.caveats import points_needed
 
 LAMS, RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
+ENOUGH = 4  # times the points below which noise is fitted perfectly: from there on no ridge is tried too
+MOST_POINTS = 10_000  # on which the settings are compared, and at least `ENOUGH` in each half
+USUAL_LAMS, USUAL_RIDGES = (0.0,), (0.3,)  # where numbers of clusters are compared
 WIDE_RIDGE, WIDE_SHARES = 0.3, (0.5, 1.0, 2.0)  # where there are more features than points; shares of `suggested_lam`
 REFIT = 0.1  # share of the time limit that is kept for the fit of the setting chosen
 FROM_BEST = (
@@ -51,69 +59,91 @@ FROM_BEST = (
 def default_grid(n: int, d: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the l1 weights and the ridges that are tried on a table of this shape."""
     if d <= n:
-        return LAMS, RIDGES
+        return LAMS, (0.0, *RIDGES) if n >= ENOUGH * points_needed(d) else RIDGES
     return (0.0, *(share * suggested_lam(n, d, WIDE_RIDGE) for share in WIDE_SHARES)), (WIDE_RIDGE,)
 
 
 class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
-    r"""Split points in two as `DiffracClustering` does, with lam, ridge and nu chosen without labels.
+    r"""Cluster as `DiffracClustering` does, with lam, ridge, nu and the number of clusters chosen without labels.
 
-    All settings of a grid are solved on all points, each started from the one before, and again on halves of the
-    points, started from the solution for all points.  A criterion gives every setting a score, the largest wins, of
-    equal ones the more stable, and `DiffracClustering` is fitted there.  A setting whose split is no answer
-    (``reservations_``: one cluster, a few points, ...) never wins, unless there is no other.
+    All settings of a grid are solved, each started from the one before, and again on halves of the points, started from
+    the solution for all points.  A criterion gives every setting a score, the largest wins, of equal ones the more
+    stable, and `DiffracClustering` is fitted there.  A setting whose split is no answer (``reservations_``: one
+    cluster, a few points, ...) never wins, unless there is no other.  Of a table with very many points the settings
+    are compared on a part, drawn at random, and the one chosen is fitted to all.
+
+    The default criterion keeps the default weights unless others are clearly better, so that it differs from
+    `DiffracClustering` only where it has a reason.
 
     Parameters
     ----------
     lams, ridges : sequence of float, optional
         The grid: weights of the squared l1 norm and of the ridge, see `DiffracClustering`.  By default 0, 0.01 and 0.1
-        by 0.1, 0.3 and 1; where there are more features than points, ridge 0.3 with 0 and with a half, one and two
-        times the l1 weight that the guide on wide tables suggests.
+        by 0.1, 0.3 and 1, and ridge 0 where the points are at least four times as many as noise in d features can be
+        split perfectly, d + d(d-1)/4; where there are more features than points, ridge 0.3 with 0 and with a half, one
+        and two times the l1 weight that the guide on wide tables suggests.  Where several numbers of clusters are
+        compared it is lam 0 and ridge 0.3 only.
     nus : sequence of float
         The grid: weights of the imbalance.
-    criterion : {"consensus", "stability", "separation", "eigenvalue_ratio", "label_gap"}
+    criterion : {"gain", "consensus", "stability", "separation", "eigenvalue_ratio", "label_gap"}
         What chooses, as measured in the page on choosing:
 
-        - "consensus", the default: how well the split agrees with those of the other settings, the mean adjusted Rand
-          index; 1 if perfectly, 0 if by chance;
+        - "gain", the default: the separation below, less that of the setting nearest to the default weights and 0.05;
+          0 for that one.  Where the labels are not stable, less than 0.8, or a single column makes the split, it is
+          less by 1.  So the default weights are chosen unless others separate clearly better;
+        - "consensus": how well the split agrees with those of the other settings, the mean adjusted Rand index; 1 if
+          perfectly, 0 if by chance;
         - "stability": how well the split of one half of the points predicts the labels of the points left out, the
           mean adjusted Rand index over ``n_resamples`` halves;
         - "separation": the squared correlation of the labels that a half predicts for the points left out with their
-          projections, 1 for two points only;
+          projections: 0.64 where these are normal, 1 where they take two values only; for more than two clusters the
+          share of the labels' variance that the projections explain;
         - "eigenvalue_ratio": minus the ratio of the second eigenvalue of Y to the first;
         - "label_gap": minus the proved distance of the labels from the best ones.
     n_resamples : int
         Halves of the points, in pairs: what one leaves out is the other.
     tol : float
         Proved gap at which the solver stops, on the grid and on the halves; values lie in [0, 1].
+    n_clusters : int or sequence of int
+        Numbers of clusters, at least 2.  Of several, the largest one is taken whose *prediction strength* at the best
+        setting is at least 0.8 (Tibshirani and Walther, 2005): of the pairs of points of a cluster of one half, the
+        share that the other half puts together, for the cluster with the smallest.  Where there is none it is the
+        number with the largest.  Whether there is more than one cluster at all is another question.
     max_iter : int, optional
         Iterations of the solver for the setting chosen.
     time_limit : float, optional
         Seconds for everything.  Settings and halves that are not reached are left out, see ``cv_results_``.
+    refit : bool
+        Whether the setting chosen is fitted; without it there are only ``cv_results_`` and what is chosen.
     standardize : bool
         Whether features are brought to unit variance first.
     random_state : int, RandomState or None
         Of the halves.
     n_jobs : int, optional
         Processes for the halves, as in joblib: -1 for all cores.
-    verbose : int
-        As in joblib: how much is said about the progress over the halves.
+    verbose : int or callable
+        As in joblib: how much is said about the progress over the halves; or what is called with a sentence as each
+        setting and each half begins, such as "setting 3 of 9", and ends the search by a true return value.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        The table, one entry for each setting that was solved.  ``param_lam``, ``param_ridge``, ``param_nu`` and
-        ``params``; all criteria, ``mean_score`` for the one that chose and ``rank_score``; ``std_stability``;
-        ``n_resamples``, the halves that were solved; ``lower_bound``, ``upper_bound``, ``smallest_cluster``,
-        ``reservations`` (their kinds), ``labels`` (m, n), ``coef`` (m, d) per standard deviation and
-        ``selection_frequencies`` (m, d).
+        The table, one entry for each setting that was solved, the default weights first.  ``param_lam``,
+        ``param_ridge``, ``param_nu``, ``param_n_clusters`` and ``params``; all criteria, ``mean_score`` for the one
+        that chose and ``rank_score``; ``std_stability``; ``prediction_strength``; ``n_resamples``, the halves that were
+        solved; ``cost`` of the labels, ``lower_bound``, ``upper_bound``; ``column_share``, how much of a single column
+        the labels explain; ``smallest_cluster``, ``reservations`` (their kinds), ``labels`` (m, n), ``coef`` (m, d) per
+        standard deviation, (m, K, d) or a list of (K, d) for more than two clusters, and ``selection_frequencies``
+        (m, d).
+    n_settings_ : int
+        Settings of the grid; there are fewer in the table where the time ended first.
     best_index_, best_score_ : int, float
         The setting chosen, in this table.
     best_params_ : dict
         It as parameters of `DiffracClustering`.
     best_estimator_ : DiffracClustering
         Fitted there.
-    lam_, ridge_, nu_ : float
+    lam_, ridge_, nu_, n_clusters_ : float, int
         It.
     selection_frequencies_ : (d,) array
         Share of the halves whose direction uses a feature, at the chosen ridge and nu: for the lam chosen if it is
@@ -139,7 +169,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         ridges: Sequence[float] | None = None,
         nus: Sequence[float] = (1.0,),
         *,
-        criterion: str = "consensus",
+        criterion: str = "gain",
+        n_clusters: int | Sequence[int] = 2,
         n_resamples: int = 10,
         tol: float = 1e-3,
         max_iter: int | None = None,
@@ -147,11 +178,13 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         standardize: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int | Callable[[str], object] = 0,
+        refit: bool = True,
     ) -> None:
         self.lams, self.ridges, self.nus, self.criterion = lams, ridges, nus, criterion
         self.n_resamples, self.tol, self.max_iter, self.time_limit = n_resamples, tol, max_iter, time_limit
         self.standardize, self.random_state, self.n_jobs, self.verbose = standardize, random_state, n_jobs, verbose
+        self.n_clusters, self.refit = n_clusters, refit
 
     def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Solve the grid, choose, and fit the setting chosen.
@@ -169,27 +202,43 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """
         self._settings((2, 1))  # what is wrong with the grid is said before the table is read
         one_of(self.criterion, "criterion", tuple(CRITERIA))
+        require_flag(self.refit, "refit")
         tol, limit = positive(self.tol, "tol"), self.time_limit
-        clock = Clock(None if limit is None else (1.0 - REFIT) * positive(limit, "time_limit"))
-        given = table_array(self._read_table(X, ensure_min_samples=2))
+        share = 1.0 - REFIT if self.refit else 1.0
+        clock = Clock(None if limit is None else share * positive(limit, "time_limit"))
+        counts = self._counts()
+        given = table_array(self._read_table(X, ensure_min_samples=max(counts)))
         weights = as_weights(sample_weight, len(given))
         data = self._scale(given, weights, depth=4)
-        entries = follow_path(data.X, self._settings(data.X.shape), tol=tol, clock=clock)
-        halves = self._judge_halves(data.X, entries, tol, clock)
-        self.cv_results_ = tabulate(entries, halves, self.criterion, data.X.shares)
-        if weights is not None and weights.has_zeros:
-            every = (given - data.mean) * data.unit
-            labels = np.stack([entry.split.label(every) > 0.0 for entry in entries])
-            self.cv_results_["labels"] = labels.astype(np.int64)
+        seed = choose_seed(self.random_state)
+        rng = np.random.default_rng(seed)
+        points, centre = compared_points(data.X, rng)
+        known: dict[str, Any] = {"tol": tol, "clock": clock, "seed": seed}
+        say = self.verbose if callable(self.verbose) else None
+        settings = self._settings(data.X.shape)
+        self.n_settings_ = len(settings) * len(counts)
+        entries = follow_path(points, settings, counts=counts, say=say, **known)
+        halves = self._judge_halves(points, entries, rng, say, **known)
+        self.cv_results_ = tabulate(entries, halves, self.criterion, points.shares)
+        if len(points) < len(given):
+            every = (given - data.mean) * data.unit - centre
+            self.cv_results_["labels"] = np.stack([entry.split.label(every) for entry in entries])
         self.best_index_ = find_best(self.cv_results_)
         self._keep_choice(entries[self.best_index_].split.setting)
-        rest = None if limit is None else (clock.left or 0.0) + REFIT * limit
-        self._refit(given, data, weights, rest)
+        if self.refit:
+            self._refit(given, data, weights, seed, None if limit is None else (clock.left or 0.0) + REFIT * limit)
         return self
 
+    def _counts(self) -> tuple[int, ...]:
+        """Return the numbers of clusters, checked, in their order."""
+        counts = sorted({positive_int(value, "n_clusters") for value in np.ravel(self.n_clusters).tolist()})
+        if not counts or counts[0] < 2:
+            raise ParameterError(f"n_clusters = {self.n_clusters!r} must be at least 2, or several such numbers")
+        return tuple(counts)
+
     def _settings(self, shape: tuple[int, ...]) -> list[Setting]:
-        """Return the grid for a table of this shape, checked."""
-        lams, ridges = default_grid(*shape)
+        """Return the grid for a table of this shape, checked; the setting nearest to the default weights is first."""
+        lams, ridges = default_grid(*shape) if len(self._counts()) == 1 else (USUAL_LAMS, USUAL_RIDGES)
         given = {"lams": lams if self.lams is None else self.lams}
         given["ridges"] = ridges if self.ridges is None else self.ridges
         checks = (("lams", nonnegative), ("ridges", nonnegative), ("nus", in_unit_interval))
@@ -199,15 +248,25 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             if values.size == 0:
                 raise ParameterError(f"{name} is empty; give at least one number")
             grid.append([check(value, name) for value in values])
-        return list_settings(*grid)
+        settings = list_settings(*grid)
+        usual = usual_setting(settings)
+        return [usual, *(setting for setting in settings if setting != usual)]
 
-    def _judge_halves(self, X: Points, entries: list[PathEntry], tol: float, clock: Clock) -> list[list[HeldOut]]:
+    def _judge_halves(
+        self, X: Points, entries: list[PathEntry], rng: np.random.Generator, say: Say | None, **known: Any
+    ) -> list[list[HeldOut]]:
         """Return what each half says; none where a half would be a single point."""
-        rng = np.random.default_rng(choose_seed(self.random_state))
         count = positive_int(self.n_resamples, "n_resamples") if len(X) >= 4 else 0
         halves = draw_halves(len(X), count, rng)
-        work = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
-        return list(work(delayed(judge_half)(X, half, entries, tol=tol, clock=clock) for half in halves))
+        work = Parallel(
+            n_jobs=self.n_jobs, verbose=0 if callable(self.verbose) else self.verbose, return_as="generator"
+        )
+        found: list[list[HeldOut]] = []
+        for one in work(delayed(judge_half)(X, half, entries, **known) for half in halves):
+            found.append(one)
+            if say is not None and len(found) < count and say(f"half {len(found) + 1} of {count} of the points"):
+                break
+        return found
 
     def _keep_choice(self, chosen: Setting) -> None:
         """Keep the setting chosen, and how often each feature is used there."""
@@ -215,16 +274,19 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.best_params_ = dict(table["params"][i])
         self.best_score_ = float(table["mean_score"][i])
         self.lam_, self.ridge_, self.nu_ = chosen
+        self.n_clusters_ = int(table["param_n_clusters"][i])
         sparse = (table["param_lam"] > 0.0) & (table["param_ridge"] == chosen.ridge) & (table["param_nu"] == chosen.nu)
         if self.lam_ == 0.0 and sparse.any():
             i = int(np.argmax(np.where(sparse, np.nan_to_num(table["mean_score"], nan=-np.inf), -np.inf)))
         self.selection_frequencies_ = table["selection_frequencies"][i]
 
-    def _refit(self, given: Array, data: ScaledTable, weights: PointWeights | None, seconds: float | None) -> None:
+    def _refit(
+        self, given: Array, data: ScaledTable, weights: PointWeights | None, seed: int, seconds: float | None
+    ) -> None:
         """Fit the setting chosen, and take its attributes for this estimator's."""
         best = self.best_estimator_ = DiffracClustering(
             **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=seconds,
-            standardize=self.standardize,
+            standardize=self.standardize, random_state=seed,
         )  # fmt: skip
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -236,3 +298,20 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             setattr(self, name, getattr(best, name))
         for reservation in self.reservations_:
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)
+
+    def score(self, X: npt.ArrayLike, y: object = None) -> float:
+        """Return how well the clusters are separated, as `DiffracClustering.score` does."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X)
+
+    def _label(self, values: Array) -> npt.NDArray[np.int64]:
+        return self.best_estimator_._label(values)
+
+
+def compared_points(X: Points, rng: np.random.Generator) -> tuple[Points, Array]:
+    """Return the points on which settings are compared, all or some drawn at random, and where their mean is."""
+    n, d = X.shape
+    most = max(MOST_POINTS, int(2 * ENOUGH * points_needed(d)))
+    if n <= most:
+        return X, np.zeros(d)
+    return part_of(X, np.sort(rng.choice(n, most, replace=False)))

@@ -9,8 +9,9 @@ from diffrac_cvx.plotting.direction import DirectionDisplay, ProjectionDisplay
 from diffrac_cvx.plotting.path import ChoiceDisplay, DualityDisplay, PathDisplay
 from diffrac_cvx.plotting.phase_map import PhaseMapDisplay
 from diffrac_cvx.plotting.solution import BracketDisplay, SearchDisplay, SpectrumDisplay
+from diffrac_cvx.plotting.structure import StructureDisplay
 
 __all__ = [
     "BracketDisplay", "ChoiceDisplay", "DirectionDisplay", "DualityDisplay", "PathDisplay", "PhaseMapDisplay",
-    "ProjectionDisplay", "SearchDisplay", "SpectrumDisplay",
+    "ProjectionDisplay", "SearchDisplay", "SpectrumDisplay", "StructureDisplay",
 ]  # fmt: skip

@@ -181,6 +181,8 @@ class ProjectionDisplay(canvas.Display):
         need not agree with it.
     symbol : str
         Name of the horizontal axis.
+    kind : str
+        What the legend calls a label.
 
     Attributes
     ----------
@@ -196,6 +198,7 @@ class ProjectionDisplay(canvas.Display):
         labels: npt.ArrayLike,
         threshold: float | None = None,
         symbol: str = "projection $x^\\top v$",
+        kind: str = "label",
     ) -> None:
         self.projection = as_matrix(np.reshape(projection, (-1, 1)), "projection")[:, 0]
         self.labels = np.asarray(labels)
@@ -203,12 +206,13 @@ class ProjectionDisplay(canvas.Display):
         if self.labels.shape != self.projection.shape:
             raise DataError(f"labels has shape {self.labels.shape} for {len(self.projection)} points")
         self.threshold = threshold_between(self.projection) if threshold is None else float(threshold)
-        self.symbol = symbol
+        self.symbol, self.kind = symbol, kind
 
     @classmethod
     def from_labels(
-        cls, X: npt.ArrayLike, labels: npt.ArrayLike, w: npt.ArrayLike | None = None, *, penalty: Penalty = NO_PENALTY
-    ) -> Self:
+        cls, X: npt.ArrayLike, labels: npt.ArrayLike, w: npt.ArrayLike | None = None, *, penalty: Penalty = NO_PENALTY,
+        kind: str = "label",
+    ) -> Self:  # fmt: skip
         """Project the centred data on w, or on the direction that predicts the labels best.
 
         Parameters
@@ -221,6 +225,8 @@ class ProjectionDisplay(canvas.Display):
             Direction.  By default the v of Eq. (9) for these labels.
         penalty : Penalty
             Weights a and c of Eq. (9).
+        kind : str
+            What the legend calls a label.
 
         Raises
         ------
@@ -235,7 +241,7 @@ class ProjectionDisplay(canvas.Display):
             direction = as_matrix(np.reshape(w, (-1, 1)), "w")[:, 0]
         if len(direction) != data.shape[1]:
             raise DataError(f"w has {len(direction)} entries for {data.shape[1]} features")
-        return cls(data @ direction, labels)
+        return cls(data @ direction, labels, kind=kind)
 
     @classmethod
     def from_estimator(
@@ -295,7 +301,7 @@ class ProjectionDisplay(canvas.Display):
     def _parts(self) -> list[tuple[str, Array]]:
         """Return the names of the labels, each with the projections of its points."""
         shown, rest = self.classes[:DISTINCT], self.classes[DISTINCT:]
-        parts = [(f"label {format_label(label)}", self.projection[self.labels == label]) for label in shown]
+        parts = [(f"{self.kind} {format_label(label)}", self.projection[self.labels == label]) for label in shown]
         if len(rest):
             parts.append((f"{len(rest)} other labels", self.projection[np.isin(self.labels, rest)]))
         return parts

@@ -1,9 +1,10 @@
 """Checks of what users pass in: they return a copy, or raise an error that says what to do instead."""
 
+import difflib
 import math
 import mmap
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -195,11 +196,12 @@ def require_two(n: int) -> None:
         raise DataError("X has one row; clustering needs at least two points")
 
 
-def require_moderate(largest: Array) -> None:
+def require_moderate(largest: Array, names: Sequence[object] | None = None) -> None:
     """Raise DataError where the squares of a column, given its largest absolute value, leave the range of doubles."""
     extreme = (largest > 1e100) | ((largest < 1e-100) & (largest > 0))
     if extreme.any():
-        raise DataError(f"columns {list_some(extreme)} of X have entries beyond 1e-100..1e100; rescale them")
+        which = list_some(extreme, names=names)
+        raise DataError(f"columns {which} of X have entries beyond 1e-100..1e100; rescale them")
 
 
 def find_constant(centred: Array, largest: Array, n: int) -> npt.NDArray[np.bool_]:
@@ -210,12 +212,17 @@ def find_constant(centred: Array, largest: Array, n: int) -> npt.NDArray[np.bool
     return np.asarray(centred <= 8 * n**0.5 * np.finfo(float).eps * largest)
 
 
-def warn_constant(constant: npt.NDArray[np.bool_], warn: bool, depth: int) -> None:
-    """Warn about constant columns, at the user's line, ``depth`` calls up."""
+def warn_constant(
+    constant: npt.NDArray[np.bool_], warn: bool, depth: int, names: Sequence[object] | None = None
+) -> None:
+    """Warn about constant columns, by their names where these are known, at the user's line, ``depth`` calls up."""
     if constant.all():
         warn_degenerate("every column of X is constant: there is nothing to cluster on", warn, depth)
     elif constant.any():
-        warn_degenerate(f"columns {list_some(constant)} of X are constant and carry no information", warn, depth)
+        one = constant.sum() == 1
+        which = f"{'column' if one else 'columns'} {list_some(constant, names=names)} of X"
+        does = "is constant and carries" if one else "are constant and carry"
+        warn_degenerate(f"{which} {does} no information", warn, depth)
 
 
 def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
@@ -224,9 +231,11 @@ def warn_degenerate(message: str, warn: bool = True, depth: int = 4) -> None:
         warnings.warn(message, DegenerateDataWarning, stacklevel=depth)
 
 
-def list_some(mask: npt.NDArray[np.bool_], most: int = 5) -> str:
-    """Return the first few indices at which a mask is true, as text."""
+def list_some(mask: npt.NDArray[np.bool_], most: int = 5, names: Sequence[object] | None = None) -> str:
+    """Return the first few indices at which a mask is true, or the names there, as text."""
     found = np.flatnonzero(mask)
+    if names is not None:
+        return ", ".join(repr(str(names[j])) for j in found[:most]) + (", ..." if len(found) > most else "")
     return "[" + ", ".join(map(str, found[:most])) + (", ...]" if len(found) > most else "]")
 
 
@@ -298,8 +307,15 @@ def positive_int(value: Any, name: str) -> int:
 def one_of(value: Any, name: str, choices: Mapping[str, Any] | tuple[str, ...]) -> str:
     """Return a value that must be one of a few names."""
     if not isinstance(value, str) or value not in choices:
-        raise ParameterError(f"{name} = {value!r} is not one of {', '.join(choices)}")
+        raise ParameterError(f"{name} = {value!r} is not one of {', '.join(choices)}{did_you_mean(value, choices)}")
     return value
+
+
+def did_you_mean(value: object, choices: Iterable[object]) -> str:
+    """Return the end of a message that names the choice most like a value, or nothing where none is like it."""
+    known = {str(choice).lower(): str(choice) for choice in choices}
+    near = difflib.get_close_matches(str(value).strip().lower(), known, 1)
+    return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 def as_generator(rng: np.random.Generator | int) -> np.random.Generator:

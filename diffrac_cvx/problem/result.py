@@ -12,6 +12,7 @@ import numpy.typing as npt
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, diagonal, squared
+from diffrac_cvx.problem.card import card
 from diffrac_cvx.problem.proved_numbers import format_bracket, format_gap, format_upper, width_of
 
 
@@ -331,15 +332,35 @@ class Result:
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "F": self.F}
 
-    def __repr__(self) -> str:
+    @property
+    def most_rank(self) -> int:
+        """The number of columns of F, which is not made for it."""
         made = self.__dict__["F"]
-        rank = made.shape[1] if self.G is None or not callable(made) else self.G.shape[1]
+        return int(made.shape[1] if self.G is None or not callable(made) else self.G.shape[1])
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook."""
+        rows: dict[str, object] = {
+            "least cost of the relaxation": f"proved to lie in {self.bracket}",
+            "width of this bracket": format_gap(self.lower, self.upper),
+            "cost at the point found": format_upper(self.value, self.gap),
+            "how it ended": self.status,
+            "solver": f"{self.solver}, {self.n_iter} steps, {self.seconds:.3g} s",
+            "rank of Y": f"at most {self.most_rank}",
+        }
+        rows |= {} if self.components is None else {"structure": self.components}
+        rows |= {"directions left out": self.left_out} if self.left_out else {}
+        if self.contradiction is not None:
+            rows["contradiction"] = f"a cost of {format_upper(self.contradiction.cost)} is below the bound"
+        return card("Result: 0 is the best cost, 1 the worst", rows)
+
+    def __repr__(self) -> str:
         structure = "" if self.components is None else f", components={str(self.components)!r}"
         structure += f", left_out={self.left_out}" if self.left_out else ""
         structure += f", contradiction={tuple(self.contradiction)!r}" if self.contradiction else ""
         return (
             f"Result(value={format_upper(self.value, self.gap)}, bracket={self.bracket}, "
             f"gap={format_gap(self.lower, self.upper)}, "
-            f"rank<={rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
+            f"rank<={self.most_rank}, solver={self.solver!r}, n_iter={self.n_iter}, seconds={self.seconds:.3g}, "
             f"status={str(self.status)!r}{structure})"
         )

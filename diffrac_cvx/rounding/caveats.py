@@ -1,26 +1,37 @@
 """Why a split may be no answer: said before anything else, with what to change."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from diffrac_cvx.metrics import adjusted_rand_index
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import rank_of
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.result import Result
+from diffrac_cvx.problem.result import Result, Status
 
 NO_GAIN = 1e-4  # of the cost of one cluster: a relaxation that gains less has found no direction
 NOTHING = 1e-3  # of the cost of one cluster: a relaxation that costs less fits the points perfectly
 FEW = 0.02  # share of the points below which a cluster is a few outlying ones
+STABLE = 0.9  # adjusted Rand index from which two clusterings count as the same
+PROVED = 0.1  # share of the cost of labels below which nothing useful is proved of others
+FLIPS, LUCKY = 40, 2  # random labels that are tried, and how many may cost no more
+NO_STRUCTURE = "no structure"  # the kind that is about the table, whatever the labels
+MOST_FLIPPED = 3000  # points up to which they are
+SAME = 0.99  # adjusted Rand index from which on two groupings are called the same
+ROUNDING = 1e-9  # of the range of a column: values that differ by less are the same one
+LEAST_EACH = 5  # points of each category, on average: categories of fewer can be joined to nearly any clusters
 
 
 @dataclass(frozen=True)
 class Reservation:
     """One reason why a split says nothing about the data: what is the matter, and what to change, a sentence each."""
 
-    kind: str  # "constant", "no preference", "one cluster", "fewer clusters", "no gain", "too few points", "few points"
+    kind: str  # such as "constant", "one cluster", "no gain", "too few points", "few points", "coin flips"
     says: str
     remedy: str
 
@@ -32,6 +43,9 @@ CONSTANT = Reservation(
     "constant", "All points are equal in every feature: there is nothing to split.", "Check the table."
 )
 NO_PREFERENCE = Reservation("no preference", "With nu = 0 all points in one cluster cost nothing.", "Set nu to 1.")
+ONE_ASKED = Reservation(
+    "one cluster", "n_clusters = 1 asks for no split: all points are in one cluster.", "Ask for 2 clusters or more."
+)
 NO_DIRECTION = Reservation(
     "no gain",
     "The penalty is so large that no direction is better than none: the split is an accident of the computation.",
@@ -48,15 +62,20 @@ def find_reservations(
     penalty: Penalty,
     n_clusters: int = 2,
     shares: Array | None = None,
+    cost: float | None = None,
+    names: Sequence[object] | None = None,
 ) -> tuple[Reservation, ...]:
     """Return the reasons why labels say nothing about the data, the gravest first; none for an answer.
 
     X (n, d) is centred and in the units in which the relaxation was solved, labels (n,) are numbers or names,
-    n_clusters were asked for, and shares (n,) are those of the points of the total weight, None for equal ones.
+    n_clusters were asked for, shares (n,) are those of the points of the total weight, None for equal ones, and names
+    (d,) those of the columns, where they are known.  X that is read by parts is not searched for columns of two values.
+    With the cost of the labels they are held against what is proved, and against labels drawn by coin flips.
     """
     if not X.any():
         return (CONSTANT,)
     count = len(np.unique(labels))
+    table = X if not isinstance(X, Points) else X.array() if X.in_memory else None
     gains_nothing = count > 1 and nu != 0.0 and not result.lower < nu * (1.0 - NO_GAIN)
     found = [
         None if nu > 0.0 else NO_PREFERENCE,
@@ -64,8 +83,11 @@ def find_reservations(
         fewer_clusters(count, n_clusters),
         NO_DIRECTION if gains_nothing else None,
         freedom(X, result, nu),
+        one_column(table, labels, names) if table is not None else None,
         outlying(labels, shares),
     ]
+    if cost is not None and count == n_clusters and not any(found):
+        found += [coin_flips(X, labels, penalty) if count == 2 and shares is None else None, unproved(result, cost)]
     return tuple(reason for reason in found if reason is not None)
 
 
@@ -114,6 +136,11 @@ def outlying(labels: Array, shares: Array | None = None) -> Reservation | None:
     )
 
 
+def points_needed(rank: int) -> float:
+    """Return the number of points below about which noise of a rank is fitted perfectly without a penalty."""
+    return rank + rank * (rank - 1) / 4
+
+
 def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:
     """Where a perfect fit is no evidence, for the points are fewer than the relaxation has freedom.
 
@@ -122,7 +149,7 @@ def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:
     if result.upper > NOTHING * nu:
         return None
     n, rank = len(X), rank_of(X if isinstance(X, Points) else array_points(X))
-    needed = rank + rank * (rank - 1) / 4
+    needed = points_needed(rank)
     if n - 1 > needed:
         return None
     return Reservation(
@@ -131,3 +158,149 @@ def freedom(X: Array | Points, result: Result, nu: float) -> Reservation | None:
         "needed): this split is no evidence of clusters.",
         "Make lambda or the ridge larger, or use fewer features.",
     )
+
+
+def coin_flips(X: Array | Points, labels: Array, penalty: Penalty) -> Reservation | None:
+    """Where labels of the same sizes, drawn at random, cost as little: y'(I - X(X'X + nA)^-1 X')y / n, A the ridge.
+
+    That happens where there are about as many features as points or more; elsewhere, and with an l1 part or without a
+    ridge, nothing is tried.
+    """
+    points = X if isinstance(X, Points) else array_points(X)
+    n, d = points.shape
+    a, c = penalty.weights(d)
+    if 2 * d < n or n > MOST_FLIPPED or c.any() or not np.all(a > 0.0) or not points.in_memory:
+        return None
+    rng, y = np.random.default_rng(0), np.where(labels == np.max(labels), 1.0, -1.0)
+    Y = np.stack([y, *(rng.permutation(y) for _ in range(FLIPS))], axis=1)
+    Y -= Y.mean(axis=0)
+    scaled = points.array() / a
+    costs = np.sum(Y * np.linalg.solve(scaled @ scaled.T + n * np.eye(n), Y), axis=0)
+    lucky = int(np.count_nonzero(costs[1:] <= costs[0]))
+    if lucky <= LUCKY:
+        return None
+    return Reservation(
+        "coin flips",
+        f"Labels drawn by coin flips cost no more in {lucky} of {FLIPS} draws: {d} features explain nearly any labels "
+        f"of {n} points, and the cost says nothing for this split.",
+        "Use an l1 weight (lambda), fewer features, or a larger ridge.",
+    )
+
+
+def unproved(result: Result, cost: float) -> Reservation | None:
+    """Where so little is proved, not for want of time, that other labels may cost a tenth."""
+    ended = result.status not in (Status.TIME_LIMIT, Status.STOPPED)
+    if not ended or cost <= NOTHING or result.lower >= PROVED * cost:
+        return None
+    return Reservation(
+        "hardly proved",
+        "Less than a tenth of the cost is proved to be needed: quite other labels may cost far less.",
+        "Give it more time or a smaller tolerance, make the ridge larger, or use fewer features.",
+    )
+
+
+def no_structure(says: str) -> Reservation:
+    """Where tables without structure split as well."""
+    return Reservation(NO_STRUCTURE, says, "Do not use these clusters; try other features, or other weights.")
+
+
+def unstable(changed: str, index: float) -> Reservation | None:
+    """Where the labels are others after a change that should not matter; the index is the adjusted Rand index."""
+    if index >= STABLE:
+        return None
+    return Reservation(
+        "unstable",
+        f"With {changed} the clusters are others: the adjusted Rand index between the two is {index:.2f}.",
+        "Do not rely on single points; make the ridge larger, or use fewer features.",
+    )
+
+
+def one_column(X: Array, labels: npt.ArrayLike, names: Sequence[object] | None = None) -> Reservation | None:
+    """Return the reservation that clusters are the values of one column of two, or the categories of one group.
+
+    A table with such a column is split along it at next to no cost, whatever the others hold, so that its low cost is
+    no evidence of clusters.  A group is of neighbouring columns of two values each, of which exactly one has the larger
+    value in every row, as one-hot coding makes them; clusters may each be several of its categories.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        The table, in any units.
+    labels : (n,) array
+        The clusters of its rows, numbers or names.
+    names : sequence of d names, optional
+        Those of the columns; by default they are counted from 0.
+
+    Returns
+    -------
+    Reservation or None
+        None where there is no such column or group (an adjusted Rand index of at least .99 counts as equal), and where
+        X has one column only, for a table of one column has nothing else to say.
+    """
+    found, which = np.unique(np.asarray(labels), return_inverse=True)
+    if X.shape[1] < 2 or len(found) < 2:
+        return None
+    columns, high = two_valued(X)
+    titles = [str(j) if names is None else repr(str(names[j])) for j in columns]
+    counted = " (counted from 0)" if names is None else ""
+    if len(found) == 2:
+        for j in np.flatnonzero(differ(high, which == 1) <= (1.0 - SAME) * len(X)):  # at most that many, if so equal
+            if adjusted_rand_index(which, high[:, j].astype(np.int64)) >= SAME:
+                return Reservation(
+                    "one column",
+                    f"The clusters are the two values of column {titles[j]}{counted} and no more: any column of two "
+                    "values can be split along so well.",
+                    "Leave it out of the features, and see what the others say.",
+                )
+    for start, end in one_hot_groups(columns, high):
+        category = np.argmax(high[:, start:end], axis=1)
+        counts = np.zeros((end - start, len(found)))
+        np.add.at(counts, (category, which), 1.0)
+        joined = np.argmax(counts, axis=1)[category]
+        if len(X) >= LEAST_EACH * (end - start) and adjusted_rand_index(which, joined) >= SAME:
+            return Reservation(
+                "one column",
+                f"The clusters are the categories of one group of columns, {titles[start]} to {titles[end - 1]}"
+                f"{counted}, and no more: any such group can be split along so well.",
+                "Leave them out of the features, and see what the others say.",
+            )
+    return None
+
+
+def with_names(
+    reservations: Sequence[Reservation], X: Array, labels: npt.ArrayLike, names: Sequence[object]
+) -> tuple[Reservation, ...]:
+    """Return reservations about labels of X that name the columns they are about, where they only number them."""
+    return tuple((one.kind == "one column" and one_column(X, labels, names)) or one for one in reservations)
+
+
+def two_valued(X: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Return the columns that hold two values, and where they hold the larger one, (n, number of them)."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    slack = ROUNDING * (high - low)
+    chosen = np.flatnonzero(high > low)
+    for rows in (X[:64], X):  # few columns pass the first look
+        part = rows[:, chosen]
+        ends = (part <= (low + slack)[chosen]) | (part >= (high - slack)[chosen])
+        chosen = chosen[ends.all(axis=0)]
+    return chosen, X[:, chosen] >= (high - slack)[chosen]
+
+
+def differ(high: npt.NDArray[np.bool_], group: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """Return in how many rows each column differs from a group or, if that is less, from what is not in it."""
+    apart = np.sum(high != group[:, None], axis=0)
+    return np.asarray(np.minimum(apart, len(group) - apart))
+
+
+def one_hot_groups(columns: npt.NDArray[np.intp], high: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last, exclusive, of neighbouring columns of which exactly one is high in every row."""
+    ends = np.append(0, np.cumsum(high.sum(axis=0)))
+    for start in range(len(columns)):
+        end = int(np.searchsorted(ends, ends[start] + len(high)))
+        if (
+            start + 2 < end < len(ends)
+            and ends[end] - ends[start] == len(high)
+            and columns[end - 1] - columns[start] == end - 1 - start
+            and (high[:, start:end].sum(axis=1) == 1).all()
+        ):
+            yield start, end

@@ -329,10 +329,10 @@ def last_directions(splits: tuple[Split, ...], d: int) -> AffineScores:
     return AffineScores(coef, intercept)
 
 
-def explained_share(projections: Array, clusters: Clusters) -> float:
+def explained_share(projections: Array, clusters: Clusters, shares: Array | None = None) -> float:
     """Return the share of the variance of the clusters' indicators that linear functions of projections explain."""
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
-    Z -= Z.mean(axis=0)
+    Z, P = (weigh_rows(part - mean_of(part, shares), shares) for part in (Z, projections))
     total = float(np.sum(Z**2))
-    explained = float(np.sum((column_basis(projections - projections.mean(axis=0)).T @ Z) ** 2))
+    explained = float(np.sum((column_basis(P).T @ Z) ** 2))
     return min(explained / total, 1.0) if total > 0.0 else 0.0

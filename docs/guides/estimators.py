@@ -53,7 +53,7 @@ print(f"label gap of the rounded solution {format_upper(proof.gap)}, of the esti
 # New points
 # ----------
 # ``predict`` gives the cluster of new points, ``decision_function`` their distance to the threshold along the direction,
-# ``transform`` the projection itself. Names of features are kept.
+# ``transform`` the projection itself. Names of features are kept. :doc:`saving` keeps the score in a file.
 
 frame = pd.DataFrame(X, columns=[f"feature {j}" for j in range(X.shape[1])])
 half = dc.DiffracClustering(lam=0.01).set_output(transform="pandas").fit(frame[:400])

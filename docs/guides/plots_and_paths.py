@@ -21,6 +21,9 @@ display, and the artists are attributes. They need matplotlib and nothing global
    * - `plotting.SpectrumDisplay`
      - eigenvalues of Y and V
      - a result
+   * - `plotting.StructureDisplay`
+     - the value of a table beside tables without structure
+     - `structure_test`
    * - `plotting.DirectionDisplay`
      - coefficients of the direction
      - a result, an estimator

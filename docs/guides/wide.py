@@ -36,8 +36,14 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 # Which lambda
 # ------------
 # The rule of :doc:`wide_law` for more columns than rows is ``lam = ridge * sqrt(log(d) / n)``, with the ridge 0.3 of the
-# estimators. The program ``diffrac-cvx cluster`` suggests it where a table has more columns than rows and no ``--lambda`` is given.
+# estimators. The program ``diffrac-cvx cluster`` suggests it where a table has more columns than rows and no ``--lambda`` is given, beside
+# its answer without one: on the 18 labelled pairs of ``make wide`` the mean adjusted Rand index is 0.26 without an l1 part, 0.21 at
+# this lambda and 0.27 at 0.05. It is for tables of which a few columns are to be named.
 # Bring the columns to one scale first, as is done above: one ``lam`` for all of them compares them.
+#
+# A table of one's own that has a gene a row is turned by ``read_table(..., transpose=True)``, in the program ``--transpose``;
+# where rows look like features, a note or the error says so. ``top_variance=500``, ``--top-variance 500``, keeps the columns
+# of largest variance, before any scaling: a choice that is made without labels.
 #
 # ``tol`` is the gap that has to be proved. 0.02 is enough to trust the answer; smaller ones take longer, and ``time_limit`` ends
 # the search with what is proved until then.

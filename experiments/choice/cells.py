@@ -23,7 +23,7 @@ REPLICATIONS = 5  # of the made sets
 RESAMPLES = 10
 WIDE, FEWER = 100, 2  # features from which on there are so few halves
 SECONDS = 240.0  # for the grid on one set
-SETTINGS = {"rule": "consensus, then stability", "resamples": RESAMPLES, "seconds": SECONDS}
+SETTINGS = {"rule": "gain over the default weights", "resamples": RESAMPLES, "seconds": SECONDS}
 
 
 def cells_of(grid: str) -> list[Cell]:

@@ -216,6 +216,14 @@ def make_planted(rng: np.random.Generator) -> Labelled:
     return Labelled(planted.X, (planted.y > 0).astype(np.int64))
 
 
+def make_mixed(rng: np.random.Generator) -> Labelled:
+    """Return a column of two values, with some noise, among normal ones; the columns given are mixtures of all."""
+    y = rng.integers(0, 2, size=3000)
+    X = rng.standard_normal((3000, 20))
+    X[:, 0] = 2.0 * y + 0.3 * X[:, 0]
+    return Labelled(X @ rng.standard_normal((20, 20)), y)
+
+
 def make_bend(load: Callable[..., Any], rng: np.random.Generator, **shape: float) -> Labelled:
     """Return a made set of scikit-learn that no line divides."""
     X, y = load(300, random_state=int(rng.integers(2**31)), **shape)
@@ -232,6 +240,7 @@ MADE: dict[str, Callable[[np.random.Generator], Labelled]] = {
     "exclusive or": make_xor,
     "moons": partial(make_bend, sklearn_sets.make_moons, noise=0.05),
     "circles": partial(make_bend, sklearn_sets.make_circles, noise=0.05, factor=0.4),
+    "one of 20 mixed": make_mixed,
 }
 
 

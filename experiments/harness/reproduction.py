@@ -37,6 +37,7 @@ EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
     "wide_law",
     "optimal",
     "few_labels",
+    "structure",
 )
 HEAD = """\
 # What was reproduced, and what differs

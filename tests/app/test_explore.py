@@ -32,7 +32,14 @@ from diffrac_cvx.app.page.computation import (
 )
 from diffrac_cvx.app.page.controls import CONTROLS, hint
 from diffrac_cvx.app.page.data import Data, NamedSet, OwnTable, Planted
-from diffrac_cvx.app.page.marks import change_marks, draw_marks, points_in, read_marks, write_marks
+from diffrac_cvx.app.page.marks import (
+    change_marks,
+    draw_marks,
+    place_points,
+    points_in,
+    read_marks,
+    write_marks,
+)
 from diffrac_cvx.app.page.pictures import draw_picture, list_remarks, make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms, plan_solves
 from diffrac_cvx.app.page.tables import comparison_table, plane_of, rounding_table, table_figure
@@ -41,7 +48,7 @@ from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.machine.processes import Answer, Call, StoppedError, Worker, never
 from diffrac_cvx.registry import MOST_ON_PAGE, SOLVERS
 
-WITHOUT_START = ("source", "name", "file", "label", "drop", "run", "automatic")  # which depend on the table, or look
+WITHOUT_START = ("source", "name", "file", "run", "automatic")  # which depend on the table, or look
 ROOT = Path(__file__).parents[2]
 OF_TWO = [view.name for view in views_for(2)]
 SMALL = Planted(n=24, d=4, noise=0.2)
@@ -97,15 +104,14 @@ def test_planted_data_are_those_of_make_planted():
 def test_a_data_set_is_known_by_its_name():
     data = NamedSet("heart").load()
     np.testing.assert_array_equal(data.X, dc.datasets.load("heart", scaling="standardise")[0])
-    assert data.summary == "heart: 270 points, 13 features, 2 known groups: +1 (120), -1 (150). "
+    assert data.summary == "heart: 270 points, 13 features, 2 known groups: -1 (150), 1 (120). "
 
 
 def test_a_table_with_labels_of_text_is_read():
     data = OwnTable(TABLE.encode(), "mine.csv", "species", scaling="none").load()
     np.testing.assert_array_equal(data.y, [-1, 1, -1, 1, -1, 1])
     assert data.names == ("height", "weight")
-    assert "label +1 is 'dog'" in " ".join(data.notes)
-    assert OwnTable(TABLE.encode(), "mine.csv").columns() == ["height", "weight", "species"]
+    assert list(OwnTable(TABLE.encode(), "mine.csv").frame) == ["height", "weight", "species"]
 
 
 def test_a_table_needs_no_labels_and_may_lose_columns():
@@ -134,7 +140,7 @@ def test_what_is_wrong_with_a_table_is_said_with_row_and_column(text, said):
 def test_an_error_names_the_controls_that_help():
     with pytest.raises(dc.DataError) as error:
         OwnTable(TABLE.encode(), "mine.csv").load()
-    assert hint(error.value) == " (in the panel: known groups or columns left out)"
+    assert hint(error.value) == " (in the panel: columns)"
     with pytest.raises(dc.DataError) as error:
         OwnTable(b"a,b\n1,\n2,3\n", "mine.csv").load()
     assert hint(error.value) == " (in the panel: missing values)"
@@ -367,7 +373,7 @@ def test_a_file_that_is_too_large_is_refused_with_its_size(monkeypatch):
     with pytest.raises(dc.DataError, match=r"mine.csv has .* and the page takes"):
         OwnTable(TABLE.encode(), "mine.csv").load()
     with pytest.raises(dc.DataError, match="read_table reads it"):
-        OwnTable(TABLE.encode(), "mine.csv").columns()
+        _ = OwnTable(TABLE.encode(), "mine.csv").frame
 
 
 # More than two clusters
@@ -407,10 +413,10 @@ def test_three_clusters_are_answered_with_their_sizes_their_cost_and_what_is_pro
 
 def test_three_clusters_are_saved_each_point_with_its_scores(three):
     head, *rows = csv.reader(find_answer(three, "", "kmeans_centered").clusters.decode().splitlines())
-    assert head == ["row", "cluster", "score_0", "score_1", "score_2", "known_group"]
+    assert head == ["row", "cluster", "score_0", "score_1", "score_2", "margin", "known_group"]
     assert [row[0] for row in rows] == [str(i) for i in range(36)]
     assert [int(row[1]) for row in rows] == [int(np.argmax([float(score) for score in row[2:5]])) for row in rows]
-    assert [row[5] for row in rows[:3]] == ["kind 0", "kind 1", "kind 2"]
+    assert [row[6] for row in rows[:3]] == ["kind 0", "kind 1", "kind 2"]
 
 
 @pytest.mark.parametrize("name", ["clusters_found", "known_groups", "cluster_table"])
@@ -440,7 +446,7 @@ def test_the_views_of_two_clusters_and_of_more_do_not_stand_side_by_side(three):
     assert not {"projection", "roundings", "comparison"} & set(many)
     assert not {"clusters_found", "known_groups", "cluster_table"} & set(two)
     held = dict.fromkeys([*reversed(many), *two], "picture")
-    assert list(arrange(held, "labels", 3)) == ["clusters_found", "known_groups", "cluster_table", "spectra"]
+    assert list(arrange(held, "labels", 3)) == ["cluster_table", "clusters_found", "known_groups"]
     assert set(three.extras) == {"clusters"}, "the comparison is one of splits in two"
 
 
@@ -457,7 +463,7 @@ def test_why_there_are_no_clusters_is_said(worker):
 def test_known_groups_are_shown_only_where_there_are_some(worker):
     table = OwnTable(TABLE.encode(), "mine.csv", drop=["species"])
     outcome = compute_outcome(table, worker, solvers=["low_rank"], extras=(), setting=Setting(n_clusters=3))
-    assert "no true groups are known" in make_picture("known_groups", outcome).says
+    assert "no groups are known" in make_picture("known_groups", outcome).says
     assert draw_picture("clusters_found", outcome, "", "kmeans_centered").says == ""
 
 
@@ -631,16 +637,15 @@ def test_a_view_is_saved_in_two_formats(outcome):
 
 
 def test_every_view_is_in_a_section_of_the_page_and_has_words_without_formulas():
-    assert {view.section for view in VIEWS} == {"labels", "proofs", "paths", "comparison"}
-    assert list(dict.fromkeys(view.section for view in VIEWS)) == ["labels", "proofs", "paths", "comparison"]
+    assert list(dict.fromkeys(view.section for view in VIEWS)) == ["labels", "solution", "paths", "comparison"]
     assert not any(re.search(r"section|\|\||\^|\\", view.says) for view in VIEWS)
 
 
 def test_without_labels_no_view_uses_them(worker):
     source = OwnTable(TABLE.encode(), "mine.csv", drop=["species"])
     outcome = compute_outcome(source, worker, extras=("comparison",))
-    assert "no two true groups" in make_picture("true_labels", outcome).says
-    assert '<td data-title="error against the true labels"></td>' in make_picture("roundings", outcome).html
+    assert "no groups are known" in make_picture("known_split", outcome).says
+    assert '<td data-title="error against the known groups"></td>' in make_picture("roundings", outcome).html
     for name in ("projection", "direction", "spectra", "comparison"):
         assert draw_picture(name, outcome, "", "kmeans_centered").says == ""
 
@@ -675,14 +680,14 @@ def column(table, title):
 def test_roundings_are_judged_by_eq_9():
     X, y, _ = dc.datasets.make_planted(24, 4, noise=0.2)
     result, penalty = dc.low_rank(X, nu=0.9, penalty=SETTING.penalty), SETTING.penalty
-    table = rounding_table(X, result, y, 0.9, penalty)
+    table = rounding_table(X, result, y, 0.9, penalty, like=y)
     rows = {row[0]: dict(zip(table.head, row, strict=True)) for row in table.rows}
     labels = dc.rounding.sign_leading(result.F)
     proof = dc.certify_labels(X, labels, result, nu=0.9, penalty=penalty)
     assert rows["sign_leading"]["cost"] == proof.objective
     assert rows["sign_leading"]["proved label gap"] == proof.gap
-    assert rows["sign_leading"]["error against the true labels"] == dc.metrics.clustering_error(y, labels)
-    assert rows["sign_leading"]["+1"] + rows["sign_leading"]["-1"] == 24
+    assert rows["sign_leading"]["error against the known groups"] == dc.metrics.clustering_error(y, labels)
+    assert rows["sign_leading"]["cluster 0"] + rows["sign_leading"]["cluster 1"] == 24
     least = min(row["cost"] for row in rows.values())
     assert all((row["cheapest"] == "*") == (row["cost"] <= least + 1e-9) for row in rows.values())
 
@@ -780,13 +785,16 @@ def test_what_is_wrong_with_marks_is_said(text, said):
 
 def test_a_box_chooses_what_is_in_it_and_a_click_the_nearest_point(marked):
     answer = find_answer(marked, "", "kmeans_centered")
-    ax = draw_marks(answer, MARKED.marks)
-    x, y = answer.scores, answer.data.rows
-    np.testing.assert_array_equal(ax.lines[-1].get_xydata(), np.column_stack([x, y])[[0, 5, 7]])
-    box = mo.ui.matplotlib(ax, value={"x": (x.min(), x.max()), "y": (2.5, 5.5)})
-    click = mo.ui.matplotlib(ax, value={"x": (x[9], x[9]), "y": (9.1, 9.1)})
+    ax, plane = draw_marks(answer, MARKED.marks), place_points(answer)
+    np.testing.assert_array_equal(plane[:, 0], answer.scores)
+    np.testing.assert_array_equal(ax.lines[-1].get_xydata(), plane[[0, 5, 7]])
+    (left, low), (right, high) = plane.min(axis=0), np.median(plane, axis=0)
+    box = mo.ui.matplotlib(ax, value={"x": (left, right), "y": (low, high)})
+    click = mo.ui.matplotlib(ax, value={"x": (plane[9, 0],) * 2, "y": (plane[9, 1] + 1e-3,) * 2})
     beside = mo.ui.matplotlib(ax, value={"x": ax.get_xlim()[:1] * 2, "y": ax.get_ylim()[:1] * 2})
-    assert points_in(box.value, answer, ax) == [3, 4, 5]
+    inside = np.flatnonzero((plane[:, 0] <= right) & (plane[:, 1] <= high)).tolist()
+    assert points_in(box.value, answer, ax) == inside
+    assert 0 < len(inside) < 24
     assert points_in(click.value, answer, ax) == [9]
     assert points_in(beside.value, answer, ax) == []
     assert points_in(mo.ui.matplotlib(ax).value, answer, ax) == []
@@ -884,7 +892,7 @@ def test_the_program_starts_a_worker_and_then_the_page(monkeypatch, capsys, head
     monkeypatch.setattr(sys, "argv", ["explore", "--port", "4321", *(["--headless"] if headless else [])])
     monkeypatch.setattr(launcher.os, "environ", environment := {})
     monkeypatch.setattr(launcher, "WAITING", waiting := [])
-    monkeypatch.setattr(launcher, "Worker", lambda: SimpleNamespace(start=lambda: started.append("worker")))
+    monkeypatch.setattr(launcher, "take_worker", lambda: started.append("worker"))
     monkeypatch.setattr(launcher, "import_module", lambda name: started.append(name))
     monkeypatch.setattr(launcher.runpy, "run_module", lambda name, **how: asked.append((name, how["run_name"])))
     launcher.main()
@@ -906,7 +914,7 @@ def test_the_page_is_served_to_this_machine_alone():
 
 
 def test_a_worker_that_waits_is_taken_once(monkeypatch):
-    monkeypatch.setattr(Worker, "start", lambda self: None)
+    monkeypatch.setattr(Worker, "call", lambda self, call: None)
     waiting = Worker()
     monkeypatch.setattr(computation, "WAITING", [waiting])
     assert take_worker() is waiting

@@ -1,6 +1,7 @@
 """The cells of the page, run from top to bottom without a browser, with what a user may have chosen."""
 
 import threading
+import time
 from html import unescape
 from types import SimpleNamespace
 
@@ -31,18 +32,20 @@ def jobs(monkeypatch):
         show(job.outcome)
         tell(StatusLine("computing", state="running"))
         begun.set()
+        return job.outcome
 
     monkeypatch.setattr(computation, "take_worker", lambda: None)
     monkeypatch.setattr(computation.Job, "compute", compute)
     return SimpleNamespace(started=started, begun=begun)
 
 
-def choose(source, *, automatic=True, upload=None):
+def choose(source, *, automatic=True, upload=None, experts=False):
     """The controls of the panel, this kind of data chosen, and a file where one was given."""
     empty = SimpleNamespace(value=[], contents=lambda i: None, name=lambda i: None)
     given = upload and SimpleNamespace(value=[upload], contents=lambda i: upload, name=lambda i: "table.csv")
     return {
         "automatic": mo.ui.switch(value=automatic),
+        "experts": mo.ui.switch(value=experts),
         "file": given or empty,
         "given": {},
         "known": controls.elements("known", {}),
@@ -56,10 +59,17 @@ def choose(source, *, automatic=True, upload=None):
 
 def see(line="idle", outcome=None, **sections):
     """What the states of the page hold, and no setters."""
-    kinds = ("line", "outcome", "answer", "search_line", "search", "labels", "proofs", "paths", "comparison")
-    empty = dict.fromkeys(("answer", "search_line", "search"))
+    kinds = ("line", "outcome", "search_line", "search", "labels", "solution", "paths", "comparison")
+    empty = dict.fromkeys(("search_line", "search"))
     held = {**{kind: {} for kind in kinds}, "line": StatusLine(line), "outcome": outcome, **empty, **sections}
     return {**{f"get_{kind}": lambda value=held[kind]: value for kind in kinds}, "setters": {}}
+
+
+def wait_until(reached):
+    deadline = time.monotonic() + WAIT
+    while not reached() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert reached()
 
 
 def words(outputs):
@@ -69,17 +79,19 @@ def words(outputs):
 def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
     outputs, names = app.run()
     assert jobs.begun.wait(WAIT)
-    ((job, stopped, _, _),) = jobs.started
+    wait_until(lambda: len(jobs.started) == 2)
+    ((job, stopped, _, _), (other, *_)) = jobs.started
+    assert set(other.calls) == {computation.STRUCTURE}
     assert [solve.name for solve in job.solves if solve.call is not None]
-    assert set(job.calls) == set(computation.EXTRAS)
+    assert job.calls == {}, "what is for experts is computed when it is asked for"
     assert len(names["data"].X) == 150
-    assert names["board"]["outcome"] is job.outcome
+    assert names["board"]["outcome"].data is job.outcome.data
     assert names["board"]["line"].state == "running"
     assert not stopped()
     names["under_way"]["event"].set()
     assert stopped()
     shown = words(outputs)
-    for text in ("Two groups", "Clusters", "Data"):
+    for text in ("Groups in a table", "The clusters in detail", "Data"):
         assert text in shown
 
 
@@ -87,11 +99,12 @@ def test_the_page_opens_with_planted_data_and_starts_to_solve_them(jobs):
 def test_known_clusters_of_the_address_are_given_to_the_solves_and_to_the_search(jobs, pressed):
     empty = dict.fromkeys(("refresh", "run", "stop"), SimpleNamespace(value=False, text="", _mime_=lambda: ("", "")))
     board = {"line": StatusLine("starting")}
-    held = {"board": board, "shown": {}, "under_way": {}, "worker": None, "searcher": "other process"}
+    held = {"board": board, "shown": {}, "under_way": {}, "worker": None, "helper": None, "searcher": "other process"}
     chosen = {"prove": SimpleNamespace(value=pressed), "remembered": {"run": None, "marks": "17:0 3:1"}}
-    app.run(defs={**choose("planted", automatic=not pressed), **see(), **empty, **held, **chosen})
+    app.run(defs={**choose("planted", automatic=not pressed, experts=True), **see(), **empty, **held, **chosen})
     assert jobs.begun.wait(WAIT)
-    ((job, _, _, _),) = jobs.started
+    wait_until(lambda: len(jobs.started) == (1 if pressed else 3))
+    job = jobs.started[-1][0]
     assert job.outcome.setting.marks == ((3, 1), (17, -1))
     assert set(job.calls) == ({computation.SEARCH} if pressed else set(computation.EXTRAS) - {"duality"})
     assert board["search" if pressed else "outcome"] is job.outcome
@@ -109,11 +122,11 @@ def test_a_data_set_and_a_table_of_ones_own_are_what_is_solved(jobs):
         _, names = app.run(defs=chosen)
         assert len(names["data"].X) == n
         assert jobs.begun.wait(WAIT)
-    assert names["columns"] == ["height", "weight"]
+    assert list(names["guesses"]) == ["height", "weight"]
 
 
 @pytest.mark.parametrize(
-    ("upload", "said"), [(None, "choose a file"), (b"a,b\n1,x\n2,y\n", "row 0"), (b"a,b\n", "no row")]
+    ("upload", "said"), [(None, "choose a file"), (b"a,b\n1,2\n2,y\n3,4\n", "row 1"), (b"a,b\n", "no row")]
 )
 def test_what_is_wrong_with_a_table_is_said_and_nothing_is_solved_or_shown(jobs, upload, said):
     outputs, names = app.run(defs=choose("own table", upload=upload))
@@ -143,7 +156,7 @@ def test_what_was_computed_is_drawn_and_the_solution_looked_at_is_kept(jobs, out
         return Picture(next(view for view in VIEWS if view.name == name), says="There is nothing to show.")
 
     monkeypatch.setattr(pictures, "draw_picture", draw)
-    outputs, names = app.run(defs={**choose("planted", automatic=False), **see(outcome=outcome)})
+    outputs, names = app.run(defs={**choose("planted", automatic=False, experts=True), **see(outcome=outcome)})
     assert done.wait(WAIT)
     first, second = outcome.solved
     assert names["look"].options.keys() == {first, second}
@@ -157,12 +170,13 @@ def test_pictures_stand_under_their_headings_with_their_files_and_python(jobs, o
     view = next(view for view in VIEWS if view.of == "one" and not view.is_table)
     picture = pictures.make_picture(view.name, outcome)
     without = Picture(view, says="No solve has a result yet.")
-    shown = see(labels={view.name: picture}, proofs={view.name: without})
-    outputs, _ = app.run(defs={**choose("planted", automatic=False), **shown})
+    shown = see(labels={view.name: picture}, solution={view.name: without})
+    outputs, _ = app.run(defs={**choose("planted", automatic=False, experts=True), **shown})
     text = words(outputs)
+    assert text.count('<details class="menu">') == 1
     assert text.count(f'data-view="{view.name}"') == 2
     assert 'src="data:image/png;base64' in text
-    assert "Python code" in text
+    assert "savefig" in text
     assert "No solve has a result yet." in text
     assert picture.caption.split(",")[0] in text
     png = picture.save("png", dpi=20)

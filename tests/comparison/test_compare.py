@@ -334,7 +334,7 @@ def test_a_warning_is_a_note_that_names_the_methods():
         warnings.simplefilter("always")
         notes = dc.compare(X, methods=["low_rank", "fista"]).notes
     assert len(caught) == 1
-    assert any(note.startswith("low_rank, fista: columns [1] of X are constant") for note in notes)
+    assert any(note.startswith("low_rank, fista: column [1] of X is constant") for note in notes)
 
 
 # What is shown

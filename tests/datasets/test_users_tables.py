@@ -136,7 +136,7 @@ def test_labels_of_an_archive_are_found_by_themselves(tmp_path):
         ("1 2", "t.xlsx", "cannot be read"),
         (b"garbage", "t.npz", "cannot be read"),
         ("a,b\n1,inf\n2,3\n", "t.csv", "'b' is infinite in row 0"),
-        ("a,b\n1,2\n", "t.csv", "1 rows are left"),
+        ("a,b\n1,2\n", "t.csv", "one row is left"),
     ],
 )
 def test_what_is_no_table_is_said_to_be_none(tmp_path, content, name, message):

@@ -9,13 +9,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import diffrac_cvx as dc
 from diffrac_cvx.estimators.choice import (
     CRITERIA,
+    MARGIN,
     agreements,
+    column_share,
     draw_halves,
     find_best,
     list_settings,
+    prediction_strength,
     rank,
     split_points,
 )
+from diffrac_cvx.estimators.clustering_cv import default_grid
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.plotting import ChoiceDisplay
 from diffrac_cvx.points.reading import as_points
@@ -205,6 +209,9 @@ def test_the_clock_without_a_limit_never_ends():
         ({"criterion": "luck"}, "criterion"),
         ({"n_resamples": 0}, "n_resamples"),
         ({"time_limit": -1.0}, "time_limit"),
+        ({"n_clusters": 1}, "n_clusters = 1 must be at least 2"),
+        ({"n_clusters": ()}, "n_clusters"),
+        ({"refit": "yes"}, "refit"),
     ],
 )
 def test_wrong_parameters_are_named(planted, parameters, says):
@@ -230,6 +237,119 @@ def test_the_display_marks_the_choice_and_the_settings_that_are_no_answer(plante
         assert mark.get_ydata() == pytest.approx([model.cv_results_[name][model.best_index_]])
     assert len(display.lines_["consensus"]) == 2
     assert "no answer" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+# The default criterion
+
+
+def test_no_ridge_is_tried_where_the_points_are_four_times_those_that_noise_can_be_fitted_with():
+    needed = 20 + 20 * 19 / 4
+    assert 0.0 not in default_grid(int(4 * needed) - 1, 20)[1]
+    assert default_grid(int(4 * needed), 20)[1] == (0.0, 0.1, 0.3, 1.0)
+    assert 0.0 not in default_grid(63, 2308)[1]
+
+
+def test_a_direction_of_two_values_among_mixed_noise_is_found_and_the_default_weights_miss_it():
+    found = sets.read_set("made", "one of 20 mixed", 0)
+    model = dc.DiffracClusteringCV(lams=(0.0,), n_resamples=2, random_state=0).fit(found.X)
+    assert (model.lam_, model.ridge_) == (0.0, 0.0)
+    assert adjusted_rand_score(found.y, model.labels_) > 0.98
+    assert adjusted_rand_score(found.y, dc.DiffracClustering().fit(found.X).labels_) < 0.1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_default_weights_are_kept_on_noise(seed):
+    model = dc.DiffracClusteringCV(n_resamples=2, random_state=0)
+    model.fit(np.random.default_rng(seed).standard_normal((100, 3)))
+    assert (model.lam_, model.ridge_, model.best_index_, model.best_score_) == (0.0, 0.3, 0, 0.0)
+    assert model.n_settings_ == len(model.cv_results_["params"]) == 12
+
+
+def test_a_single_column_of_two_values_is_no_reason_to_leave_the_default_weights():
+    X, y = dc.datasets.load("heart")  # one column of it is a sign of two values, which separate perfectly
+    model = dc.DiffracClusteringCV(lams=(0.0, 0.1), ridges=(0.1, 0.3), n_resamples=2, random_state=0).fit(X)
+    table = model.cv_results_
+    alone = table["column_share"] > 0.9 * table["separation"]
+    assert alone.any()
+    assert (table["separation"][alone] > table["separation"][0] + MARGIN).all()
+    assert (table["gain"][alone] < 0.0).all()
+    assert adjusted_rand_score(y, model.labels_) > 0.4
+
+
+def test_the_share_of_a_column_is_the_squared_correlation_with_two_labels():
+    rng = np.random.default_rng(0)
+    X, labels = rng.standard_normal((40, 3)), rng.integers(0, 2, 40)
+    expected = max(np.corrcoef(column, labels)[0, 1] ** 2 for column in X.T)
+    assert column_share(X, labels) == pytest.approx(expected)
+    assert column_share(X, np.zeros(40, dtype=int)) == pytest.approx(0.0)
+    assert column_share(np.column_stack([X, labels]), labels) == pytest.approx(1.0)
+
+
+def test_settings_are_compared_on_a_part_of_very_many_points_and_all_are_labelled(planted, monkeypatch):
+    monkeypatch.setattr("diffrac_cvx.estimators.clustering_cv.MOST_POINTS", 1)
+    X = np.tile(planted.X, (3, 1))  # 240 points, of which 8 times 10 are taken
+    model = dc.DiffracClusteringCV(lams=(0.0,), ridges=(0.1, 0.3), n_resamples=2, random_state=0).fit(X)
+    assert model.cv_results_["labels"].shape == (2, 240)
+    assert model.result_.factor.shape[0] == 240
+    for labels in (model.labels_, *model.cv_results_["labels"]):
+        assert dc.metrics.clustering_error(np.tile(planted.y, 3), 2.0 * labels - 1.0) == 0.0
+
+
+def test_what_is_called_sees_every_setting_and_ends_the_search(planted):
+    said = []
+    dc.DiffracClusteringCV(**SMALL, verbose=said.append).fit(planted.X)
+    assert said == [*(f"setting {k} of 4" for k in range(1, 5)), *(f"half {k} of 4 of the points" for k in (2, 3, 4))]
+    ended = dc.DiffracClusteringCV(**SMALL, verbose=lambda text: text == "setting 3 of 4").fit(planted.X)
+    assert (len(ended.cv_results_["params"]), ended.n_settings_) == (2, 4)
+
+
+def test_without_refit_there_is_the_table_only(planted):
+    model = dc.DiffracClusteringCV(**SMALL, refit=False).fit(planted.X)
+    assert model.best_params_ == dc.DiffracClusteringCV(**SMALL).fit(planted.X).best_params_
+    assert not hasattr(model, "labels_")
+
+
+# Numbers of clusters
+
+
+def mixture(K, seed, distance=6.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(60 * K) % K
+    return rng.standard_normal((60 * K, 5)) + distance * np.eye(5)[y], y
+
+
+@pytest.mark.parametrize("K", [2, 3, 4, 5])
+def test_the_number_of_planted_clusters_is_found(K):
+    X, y = mixture(K, K)
+    model = dc.DiffracClusteringCV(n_clusters=range(2, 7), n_resamples=2, random_state=0).fit(X)
+    table = model.cv_results_
+    assert model.n_clusters_ == K == model.best_params_["n_clusters"]
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    np.testing.assert_array_equal(table["param_n_clusters"], range(2, 7))
+    np.testing.assert_allclose(table["cost"][model.best_index_], model.lower_bound_ + model.label_gap_, atol=1e-3)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert 0.5 < model.score(X) <= 1.0
+
+
+def test_the_prediction_strength_is_that_of_the_cluster_that_is_found_worst():
+    own = np.array([0, 0, 0, 0, 1, 1, 1])
+    assert prediction_strength(own, own, 2) == 1.0
+    assert prediction_strength(own, np.array([1, 1, 1, 0, 1, 1, 1]), 2) == pytest.approx(0.5)  # 3 of 6 pairs
+    assert prediction_strength(own, own, 3) == 0.0
+
+
+def test_weights_are_chosen_at_a_given_number_of_clusters_too():
+    X, y = mixture(3, 0)
+    model = dc.DiffracClusteringCV(lams=(0.0, 0.1), n_clusters=3, n_resamples=2, random_state=0).fit(X)
+    assert (model.n_clusters_, model.lam_, model.ridge_) == (3, 0.0, 0.3)
+    assert model.cv_results_["coef"].shape == (8, 3, 5)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
+def test_agreements_of_several_clusters_are_scikit_learns():
+    labels = np.random.default_rng(0).integers(0, 4, size=(5, 40))
+    expected = [[adjusted_rand_score(first, second) for second in labels] for first in labels]
+    np.testing.assert_allclose(agreements(labels), expected, atol=1e-12)
 
 
 def test_the_sets_held_out_are_not_those_of_the_design():

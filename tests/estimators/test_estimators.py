@@ -251,7 +251,7 @@ def test_a_fit_checks_and_centres_a_table_once(planted, counts, model, weighted)
 
 def test_a_column_that_is_constant_up_to_rounding_is_not_blown_up_to_a_feature(planted):
     two_ways = np.where(np.random.default_rng(0).random(len(planted.X)) < 0.5, 0.3, 0.1 + 0.2)
-    with pytest.warns(dc.DegenerateDataWarning, match=r"columns \[6\] of X are constant"):
+    with pytest.warns(dc.DegenerateDataWarning, match=r"column \[6\] of X is constant"):
         model = dc.DiffracClustering().fit(np.column_stack([planted.X, two_ways]))
     assert model.coef_[-1] == 0.0
     np.testing.assert_array_equal(model.labels_, dc.DiffracClustering().fit(planted.X).labels_)

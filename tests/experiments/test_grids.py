@@ -12,8 +12,8 @@ from experiments.harness.claims import Claim, Finding, Verdict
 from experiments.wide_law.claims import violations
 
 EXPERIMENTS = (
-    "convergence", "noise", "phase_transition", "rivals", "robustness", "runtime", "sparse_regime", "stress", "theory",
-    "unbalanced", "validate", "wide_law",
+    "convergence", "noise", "phase_transition", "rivals", "robustness", "runtime", "sparse_regime", "stress",
+    "structure", "theory", "unbalanced", "validate", "wide_law",
 )  # fmt: skip
 SMALLER = {  # settings of the smoke grids that cost less here
     "noise": {"RESTARTS": 1},

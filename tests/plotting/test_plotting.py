@@ -78,6 +78,9 @@ def phases():
     return plotting.PhaseMapDisplay([2, 4, 8], [10, 20], [[0.0, 0.2, 0.4], [0.6, np.nan, 1.0]], "error")
 
 
+tested = dc.StructureTest("columns", 0.2, (0.3, 0.1, 0.25), 40, 0.1)
+
+
 @pytest.fixture
 def displays(planted, result, other, search, path, dual):
     """Each display, as a function from axes, or None, to itself plotted; and how many axes it takes."""
@@ -85,6 +88,7 @@ def displays(planted, result, other, search, path, dual):
     return {
         "bracket": (plotting.BracketDisplay.from_result(result, other).plot, 1),
         "search": (plotting.SearchDisplay.from_search(search).plot, 1),
+        "structure": (plotting.StructureDisplay.from_tests(tested, replace(tested, null="covariance")).plot, 1),
         "spectrum": (plotting.SpectrumDisplay.from_result(result).plot, 1),
         "projection": (plotting.ProjectionDisplay.from_estimator(estimator, planted.X).plot, 1),
         "bars": (plotting.DirectionDisplay.from_estimator(estimator).plot, 1),
@@ -98,7 +102,7 @@ def displays(planted, result, other, search, path, dual):
 # Where things are drawn
 
 
-EACH = ["bracket", "search", "spectrum", "projection", "bars", "stems", "path", "duality", "phases"]
+EACH = ["bracket", "search", "structure", "spectrum", "projection", "bars", "stems", "path", "duality", "phases"]
 each = pytest.mark.parametrize("name", EACH)
 
 
@@ -215,6 +219,15 @@ def test_a_long_search_has_a_logarithmic_axis_of_seconds(last, scale):
 def test_a_search_without_history_cannot_be_drawn():
     with pytest.raises(dc.DataError, match="at least one line of history"):
         plotting.SearchDisplay([], 0.2, 0)
+
+
+def test_a_test_of_structure_is_a_mark_for_each_table_and_a_line_for_this_one():
+    found = plotting.StructureDisplay.from_tests(tested).plot()
+    np.testing.assert_array_equal(found.null_lines_[0].get_xdata(), tested.null_values)
+    assert set(found.value_line_.get_xdata()) == {0.2}
+    assert [label.get_text() for label in found.ax_.get_yticklabels()] == ["columns permuted\np = 0.5"]
+    with pytest.raises(dc.DataError, match="at least one test"):
+        plotting.StructureDisplay()
 
 
 def test_spectra_are_shares_of_the_eigenvalues(result):

@@ -1,6 +1,7 @@
 """What a result says of itself: the width of its bracket, its components in words, its fields."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -127,3 +128,12 @@ def test_the_weight_to_begin_with_is_that_of_the_law():
     assert suggested_lam(100, 1000, 0.3) == pytest.approx(0.0788, abs=1e-4)
     assert suggested_lam(400, 1000, 0.3) == pytest.approx(suggested_lam(100, 1000, 0.3) / 2)
     assert suggested_lam(60, 5000, 0.0) == 0.0
+
+
+def test_a_notebook_shows_a_result_without_scripts_or_other_files_and_escaped():
+    html = result_of(lower=1.0 / 3.0, solver="<b>")._repr_html_()
+    assert "proved to lie in [0.3333, 0.5]" in html
+    assert "<td" in html.partition("0.1667")[2]  # the width, rounded up
+    assert str(Status.OPTIMAL) in html
+    assert "&lt;b&gt;" in html
+    assert not re.search(r"<script|<b>|src=|href=|url\(", html)

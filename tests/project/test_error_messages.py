@@ -167,7 +167,7 @@ FAULTS = {
     "an empty file": (table("t.csv", b""), DATA, "t.csv is empty"),
     "blanks": (table("t.csv", b" \n\n "), DATA, "t.csv is empty"),
     "a header alone": (table("t.csv", "a,b\n"), DATA, "no row below the names"),
-    "one row": (table("t.csv", "a,b\n1,2\n"), DATA, "1 rows are left"),
+    "one row": (table("t.csv", "a,b\n1,2\n"), DATA, "one row is left"),
     "text in a column": (table("t.csv", TEXT), DATA, "column 'name' holds text, 'p0' in row 0"),
     "a value missing": (table("t.csv", TEXT.replace("20.00", ""), drop=["name"]), DATA, "column 'age' .1.*row 0"),
     "an infinite value": (table("t.csv", TEXT.replace("20.00", "inf"), drop=["name"]), DATA, "'age' is infinite"),

@@ -73,7 +73,7 @@ def said(function, X):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (battery.X * [1, 0, 1] + 0.1, "columns [1] of X are constant"),
+        (battery.X * [1, 0, 1] + 0.1, "column [1] of X is constant"),
         (np.tile([[0.1], [0.3 - 0.2]], (4, 3)), "every column of X is constant"),
     ],
     ids=["one column", "every column"],

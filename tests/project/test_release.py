@@ -1,12 +1,16 @@
 """What a user gets who installs from a package index."""
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from datetime import date
 from pathlib import Path
 
 import pytest
+
+import diffrac_cvx as dc
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -59,3 +63,53 @@ def test_the_floors_are_tested_and_every_dependency_has_one():
 
 def test_the_changelog_has_the_version():
     assert f"## [{PROJECT['project']['version']}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_version_is_the_same_wherever_it_stands_and_the_citation_has_a_date():
+    version = PROJECT["project"]["version"]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert dc.__version__ == version
+    assert f"\nversion: {version}\n" in citation
+    assert date.fromisoformat(re.search(r"\ndate-released: (.*)\n", citation)[1]) >= date(2026, 1, 1)
+    assert f'\n  version: "{version}"\n' in RECIPE
+
+
+RECIPE = (ROOT / ".github/recipe/meta.yaml").read_text()
+
+
+def test_the_recipe_for_conda_needs_what_the_library_and_the_program_need():
+    run = re.search(r"\n  run:\n((?:    - .*\n)+)", RECIPE)[1]
+    needed = {line.strip("- ").replace(" ", "") for line in run.splitlines()} - {"python>=3.11"}
+    extras = PROJECT["project"]["optional-dependencies"]
+    given = [*PROJECT["project"]["dependencies"], *extras["app"]]
+    assert needed == {name.replace("matplotlib", "matplotlib-base") for name in given}
+
+
+def imports_of(path):
+    """The first parts of the names that a file imports when it is read, and the experiments among its imports."""
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    inside = {name for name in names if name.startswith("experiments")}
+    files = {ROOT.joinpath(*name.split(".")) for name in inside}
+    found = {file for base in files for file in (base.with_suffix(".py"), base / "__init__.py") if file.is_file()}
+    return {name.partition(".")[0] for name in names - inside}, found
+
+
+def test_the_extra_for_the_pages_brings_all_that_they_import():
+    extras = PROJECT["project"]["optional-dependencies"]
+    given = [*PROJECT["project"]["dependencies"], *extras["docs"], *extras["app"]]
+    brought = {re.match(r"[\w-]+", name)[0].replace("-", "_") for name in given} | {"docutils", "sklearn"}
+    outside, seen, waiting = set(), set(), set((ROOT / "docs").glob("*.py")) | set((ROOT / "docs").glob("[grt]*/*.py"))
+    while waiting:
+        file = waiting.pop()
+        seen.add(file)
+        names, more = imports_of(file)
+        outside |= names
+        waiting |= more - seen
+    own = {"diffrac_cvx", "experiments", "generated", "executed"}
+    assert len(seen) > 40
+    assert outside - brought - own - set(sys.stdlib_module_names) == set()

@@ -35,11 +35,11 @@ from diffrac_cvx.app.cli.program import run
 from diffrac_cvx.app.page import __main__ as launcher
 from diffrac_cvx.app.page import answer, cards, computation, controls
 from diffrac_cvx.app.page import data as page_data
-from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTED, SEARCH, Outcome, Run, expression_of
+from diffrac_cvx.app.page.computation import CLUSTERS, COMPUTED, SEARCH, STRUCTURE, Outcome, Run, expression_of
 from diffrac_cvx.app.page.data import MOST_UPLOADED, OwnTable
 from diffrac_cvx.app.page.pictures import make_picture
 from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
-from diffrac_cvx.app.page.tables import list_html, table_figure
+from diffrac_cvx.app.page.tables import list_html, stacked_html, table_figure
 from diffrac_cvx.app.page.views import BY_NAME
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.datasets import files, real
@@ -234,6 +234,7 @@ def outcome():
         "duality": dc.paths.duality(data.X, [0.1, 0.5]),
         "comparison": dc.compare(data.X, data.y, methods=["low_rank"]),
         CLUSTERS: dc.DiffracClustering(n_clusters=3, ridge=0.1, standardize=False, random_state=0).fit(data.X),
+        STRUCTURE: [dc.structure_test(data.X, n_draws=2)],
         SEARCH: dc.optimal_labels(data.X, 0.9, ridge=0.1, time_limit=1.0),
     }
     return Outcome(source, data, setting, runs, extras)
@@ -388,7 +389,7 @@ def test_an_upload_is_limited_in_the_browser_and_again_where_it_arrives(monkeypa
     monkeypatch.setattr(page_data, "read_frame", lambda *_: pytest.fail("parsed"))
     monkeypatch.setattr(page_data.datasets, "read_table", lambda *_, **__: pytest.fail("parsed"))
     large = OwnTable(b"a,b\n" + b"1,2\n" * 25, "mine.csv")
-    for read in (large.load, large.columns):
+    for read in (large.load, lambda: large.frame):
         with pytest.raises(DataError, match=r"mine.csv has .* MB and the page takes"):
             read()
 
@@ -431,7 +432,7 @@ def test_the_page_is_on_this_machine_alone_and_asks_for_a_token(monkeypatch, cap
     given = []
     monkeypatch.setattr(launcher.runpy, "run_module", lambda *_, **__: given.append(list(sys.argv)))
     monkeypatch.setattr(launcher, "import_module", lambda _: None)
-    monkeypatch.setattr(launcher.Worker, "start", lambda _: None)
+    monkeypatch.setattr(launcher, "take_worker", lambda: None)
     monkeypatch.setattr(launcher, "WAITING", [])
     monkeypatch.setattr(sys, "argv", ["page", "--headless"])
     monkeypatch.setattr(os, "environ", dict(os.environ))
@@ -525,7 +526,9 @@ def test_parts_of_the_page_show_names_as_text(outcome):
     for text in (
         list_html(NAMES),
         cards.data_summary(outcome.data.summary, "").text,
-        cards.data_summary("", " ".join(NAMES)).text,
+        cards.data_summary("", " ".join(NAMES), " ".join(NAMES)).text,
+        controls.chips(dict.fromkeys(NAMES, "feature")),
+        stacked_html(cards.row_table(outcome.source, answer.find_answer(outcome, "", "kmeans_centered"), 0)),
         Table(tuple(NAMES), (tuple(NAMES),)).html(),
     ):
         tags = Tags(text)
@@ -554,14 +557,18 @@ def test_a_report_shows_every_name_and_value_as_text(hostile_table, tmp_path, ca
     assert "\x1b" not in printed
     assert run(["compare", *given, "c.html", "--method", "low_rank", "--out", "c.csv"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-    for name in ("r.html", "c.html"):
+    assert run(["path", *given, "p.html", "--points", "2", "--out", "p.csv"]) == 0
+    assert run(["cluster", str(hostile_table), "--label", "label", "--save", "s.json"]) == 0
+    assert run(["predict", "s.json", str(hostile_table), "--out", "s.csv"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    for name in ("r.html", "c.html", "p.html"):
         text = Path(name).read_text(encoding="utf-8")
         tags = Tags(text)
         assert tags.tags <= OF_REPORTS
         assert tags.active == []
         assert "default-src 'none'" in unescape(text), "a browser runs nothing in it, whatever is in it"
     assert "alert(1)" in Path("r.html").read_text(encoding="utf-8")
-    for name in ("labels.csv", "c.csv"):
+    for name in ("labels.csv", "c.csv", "p.csv", "s.csv"):
         assert all(is_harmless(entry) for row in rows_of(Path(name)) for entry in row)
 
 

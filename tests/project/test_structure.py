@@ -49,7 +49,7 @@ MAY_IMPORT = {
     "joblib": {"estimators.clustering_cv"},
     "matplotlib": {"plotting.canvas"},
     "openpyxl": {"datasets.tables"},
-    "pandas": {"datasets.columns", "datasets.tables", "datasets.text_tables"},
+    "pandas": {f"datasets.{name}" for name in ("alike", "columns", "orientation", "tables", "text_tables")},
     "pooch": {"datasets.files"},
     "jinja2": {"app.report"},
     "rich": {"comparison.table", "app.cli.compare", "app.cli.console"},

@@ -314,8 +314,9 @@ def test_scikit_learns_check_of_clusterers_passes_with_three_clusters(strategy):
     check_clusterer_compute_labels_predict("DiffracClustering", model)
 
 
-def test_one_cluster_holds_all_points_and_says_nothing(three):
-    model = dc.DiffracClustering(n_clusters=1).fit(three[0])
+def test_one_cluster_holds_all_points_and_is_warned_of(three):
+    with pytest.warns(dc.DegenerateDataWarning, match="n_clusters = 1 asks for no split"):
+        model = dc.DiffracClustering(n_clusters=1).fit(three[0])
     assert not model.predict(three[0]).any()
     assert not model.coef_.any()
     assert model.label_gap_ == pytest.approx(1.0 - model.lower_bound_)  # its cost is nu
@@ -352,3 +353,17 @@ def test_progress_is_a_line_a_second(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[0].endswith("[0.1000, 0.3000] after 1 s, step 10")
+
+
+@pytest.mark.parametrize("strategy", ["together", "splits"])
+def test_coefficients_of_several_clusters_are_of_scores_with_deviation_one(strategy):
+    """A column that is nearly a sum of others had coefficients of hundreds beside those of the others."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = 100.0 * (rng.standard_normal((120, 4)) + 5.0 * np.eye(4)[y])
+    X = np.column_stack([X, X[:, 0] + X[:, 1] + 1e-3 * rng.standard_normal(120)])
+    model = dc.DiffracClustering(n_clusters=3, strategy=strategy, ridge=1e-3, random_state=0).fit(X)
+    np.testing.assert_allclose(((X - X.mean(axis=0)) / X.std(axis=0) @ model.scaled_coef_.T).std(axis=0), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    if strategy == "together":
+        np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_)

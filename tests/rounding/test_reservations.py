@@ -1,11 +1,13 @@
 """A split that says nothing about the data says so first, with what to change."""
 
+import time
 import warnings
 
 import numpy as np
 import pytest
 
 import diffrac_cvx as dc
+from diffrac_cvx.rounding.caveats import one_column
 
 NOISE = np.random.default_rng(0).standard_normal((60, 30))
 SMALL = NOISE[:, :5]
@@ -31,7 +33,8 @@ def kinds_of(X: np.ndarray, **parameters: float) -> list[str]:
         (OUTLIER, {}, ["few points"]),
         (SMALL, {}, []),
         (NOISE, {}, []),
-        (dc.datasets.make_planted(100, 5, rng=0).X, {"ridge": 0.0}, []),
+        (dc.datasets.make_planted(100, 5, rng=0).X, {"ridge": 0.0}, ["one column"]),
+        (dc.datasets.make_planted(100, 5, noise=0.1, rng=0).X, {"ridge": 0.0}, []),
         (dc.datasets.make_planted(60, 20, 2, rng=0).X, {"ridge": 0.0, "lam": 0.02}, []),
     ],
 )
@@ -51,3 +54,94 @@ def test_coefficients_on_one_scale_do_not_depend_on_units():
     np.testing.assert_allclose(first.scaled_coef_, second.scaled_coef_, rtol=1e-6)
     np.testing.assert_allclose(first.scaled_coef_, first.coef_ * X.std(axis=0))
     assert np.max(first.scaled_coef_) == np.max(np.abs(first.scaled_coef_))
+
+
+# One column alone
+
+CITY = np.random.default_rng(1).integers(0, 4, 200)
+HOT = (CITY[:, None] == np.arange(4)).astype(float)
+OTHERS = np.random.default_rng(2).standard_normal((200, 3))
+BOTH = np.column_stack([OTHERS, HOT])
+UNITS = [1e-3, 5.0, 1.0, 0.1, 7.0, 1.0, 1e3]
+
+
+@pytest.mark.parametrize("units", [np.ones(7), np.array(UNITS)])
+@pytest.mark.parametrize(
+    ("labels", "column"),
+    [
+        (CITY == 2, "column 5 "),
+        (np.where(CITY == 2, "no", "yes"), "column 5 "),
+        (CITY > 1, "group of columns, 3 to 6 "),
+        (CITY, "group of columns, 3 to 6 "),
+        (CITY == np.append(2, CITY[1:]), None),
+        (OTHERS[:, 0] > 0, None),
+        (np.maximum(CITY, 2 * (OTHERS[:, 0] > 0)), None),
+        (np.zeros(200), None),
+    ],
+)
+def test_labels_that_are_one_column_or_one_group_are_found_in_any_units(labels, column, units):
+    found = one_column(BOTH * units + 0.1, labels)
+    if column is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.kind == "one column"
+        assert column in found.says
+
+
+def test_a_few_points_that_differ_are_no_difference_and_more_are():
+    binary = np.column_stack([OTHERS[:, :1], HOT[:, :1]])
+    labels = HOT[:, 0].copy()
+    labels[np.flatnonzero(labels == 0)[:1]] = 1.0
+    large = np.vstack([binary] * 5)
+    assert one_column(large, np.concatenate([labels, *[HOT[:, 0]] * 4])) is not None
+    labels[np.flatnonzero(labels == 0)[:5]] = 1.0
+    assert one_column(binary, labels) is None
+
+
+def test_neighbouring_columns_that_overlap_are_no_group():
+    overlapping = np.zeros((60, 4))
+    for j, (start, end) in enumerate([(0, 20), (20, 40), (30, 50)]):
+        overlapping[start:end, j] = 1.0
+    overlapping[:, 3] = np.arange(60)
+    assert one_column(overlapping, np.argmax(overlapping[:, :3], axis=1)) is None
+
+
+def test_a_threshold_on_a_column_of_many_values_is_no_reservation():
+    gap = np.concatenate([np.random.default_rng(0).normal(-9, 1, 50), np.random.default_rng(1).normal(9, 1, 50)])
+    X = np.column_stack([gap, OTHERS[:100]])
+    assert one_column(X, gap > 0) is None
+    assert kinds_of(X) == []
+
+
+def test_the_only_column_and_categories_of_few_points_are_no_reservation():
+    assert one_column(HOT[:, :1], HOT[:, 0]) is None
+    assert one_column(np.eye(20), np.arange(20) % 2) is None
+
+
+@pytest.mark.parametrize(
+    "labels", [{"n_clusters": 2}, {"n_clusters": 2, "ridge": 0.0}, {"n_clusters": 4}, {"n_clusters": 4, "lam": 1e-3}]
+)
+def test_an_estimator_names_the_column_that_it_splits_along(labels):
+    pandas = pytest.importorskip("pandas")
+    names = ["x", "y", "z", "Bern", "Basel", "Genf", "Chur"]
+    with pytest.warns(dc.DegenerateDataWarning, match=r"'(Bern|Basel|Genf|Chur)'.* and no more"):
+        model = dc.DiffracClustering(**labels).fit(pandas.DataFrame(BOTH, columns=names))
+    assert [found.kind for found in model.reservations_] == ["one column"]
+
+
+def test_constant_columns_of_a_data_frame_are_named():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(OTHERS, columns=["x", "y", "z"]).assign(age=3.0, unit=0.1)
+    with pytest.warns(dc.DegenerateDataWarning, match="columns 'age', 'unit' of X are constant"):
+        dc.DiffracClustering().fit(frame)
+    with pytest.warns(dc.DegenerateDataWarning, match="column 'age' of X is constant"):
+        dc.DiffracClustering().fit(frame.drop(columns="unit"))
+
+
+def test_the_search_for_one_column_is_quick_in_wide_and_in_long_tables():
+    rng, start = np.random.default_rng(0), time.perf_counter()
+    for n, d in ((63, 7000), (30_000, 100)):
+        for X in (rng.standard_normal((n, d)), (rng.random((n, d)) < 0.1).astype(float)):
+            assert one_column(X, rng.integers(0, 2, n)) is None
+    assert time.perf_counter() - start < 5.0  # 0.2 s on one core

@@ -1,7 +1,10 @@
 """Options that are a number or "auto", and the choice that "auto" asks for."""
 
+import warnings
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
 
 from diffrac_cvx.errors import ParameterError
@@ -11,6 +14,10 @@ from diffrac_cvx.problem.penalty import suggested_lam
 AUTO = "auto"
 NUS = (1.0, 0.5)  # that --nu auto chooses from
 SHARE = 0.7  # of the time limit, for the choice
+MOST_SECONDS = 60.0  # for the choice, where there is no limit
+MOST_CLUSTERS = 8  # that --clusters auto tries
+HALVES = 2  # of the points, on which the settings are compared
+HALVES_OF_COUNTS = 6  # on which numbers of clusters are compared
 
 
 def number_or_auto(value: Any) -> Any:
@@ -23,14 +30,38 @@ def number_or_auto(value: Any) -> Any:
         raise typer.BadParameter(f"{value!r} is neither a number nor 'auto'") from None
 
 
+def count_or_auto(value: Any) -> Any:
+    """Return a number of clusters, or the word "auto"."""
+    if value == AUTO:
+        return AUTO
+    try:
+        count = int(value)
+    except ValueError:
+        raise typer.BadParameter(f"{value!r} is neither a whole number nor 'auto'") from None
+    if count < 2:
+        raise typer.BadParameter(f"{count} clusters: ask for 2 or more, or for 'auto'")
+    return count
+
+
 def option(*names: str, says: str) -> Any:
     """Return an option that is a number or "auto"."""
     return typer.Option(*names, parser=number_or_auto, metavar="NUMBER|auto", help=says)
 
 
+Clusters = Annotated[
+    Any,
+    typer.Option("--clusters", parser=count_or_auto, metavar="NUMBER|auto", help="How many clusters."),
+]
 Nu = Annotated[Any, option("--nu", says="How strongly equal sizes are preferred, from 0 to 1; start at 1.")]
 Ridge = Annotated[Any, option("--ridge", says="How strongly directions of large variance are preferred; start at 0.3.")]
-Lambda = Annotated[Any, option("--lambda", "-l", says="How strongly few features are preferred; 0 takes all.")]
+Lambda = Annotated[
+    Any,
+    option(
+        "--lambda",
+        "-l",
+        says="How strongly few features are preferred; 0 takes all. With auto the ridge is chosen too, if not given.",
+    ),
+]
 
 
 def given(value: Any) -> float | None:
@@ -38,10 +69,10 @@ def given(value: Any) -> float | None:
     return None if value == AUTO else value
 
 
-def require_two_clusters(count: int, *weights: Any) -> None:
-    """Raise where weights are "auto" and something else than one split in two is asked for."""
-    if count > 1 and AUTO in weights:
-        raise ParameterError("auto chooses for one split in two; give numbers for several labels")
+def refuse_labels(labels_count: int, *values: Any) -> None:
+    """Raise where something is to be chosen and several labels are asked for."""
+    if labels_count > 1 and AUTO in values:
+        raise ParameterError("auto chooses for clusters, not for labels that are one split in two each; give numbers")
 
 
 def suggest(n: int, d: int, ridge: float) -> list[str]:
@@ -50,35 +81,96 @@ def suggest(n: int, d: int, ridge: float) -> list[str]:
     if d <= n or lam == 0.0:
         return []
     return [
-        f"with more columns ({d}) than rows ({n}) an l1 weight finds groups that few columns carry; "
-        f"try the same command with --lambda {lam:.2g}"
+        f"with more columns ({d}) than rows ({n}) an l1 weight finds groups that few columns carry, and names "
+        f"these, though on labelled tables it was no better on the whole; try the same command with --lambda {lam:.2g}"
     ]
 
 
 class Chosen(NamedTuple):
-    """The weights with which the points are clustered, and a sentence where some of them were chosen, else ""."""
+    """With what the points are clustered, and a sentence where some of it was chosen, else ""."""
 
     lam: float
     ridge: float
     nu: float
+    n_clusters: int
     says: str
 
 
-def choose(X: Array, lam: Any, ridge: Any, nu: Any, *, seed: int, standardize: bool, seconds: float | None) -> Chosen:
-    """Return weights: those given as they are, those that are "auto" chosen by `DiffracClusteringCV` without labels."""
+def choose(
+    X: Array,
+    lam: Any,
+    ridge: Any,
+    nu: Any,
+    n_clusters: Any = 2,
+    *,
+    seed: int,
+    standardize: bool,
+    seconds: float | None,
+    say: Callable[[str], object] | None = None,
+) -> Chosen:
+    """Return what was given as it is, and what is "auto" as `DiffracClusteringCV` chooses it without labels.
+
+    ``say`` is told what begins, "setting 3 of 9", and ends the search by a true return value.
+    """
     from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
 
     given = {"lams": lam, "ridges": ridge, "nus": nu}
-    if AUTO not in given.values():
-        return Chosen(lam, ridge, nu, "")
+    if AUTO not in (*given.values(), n_clusters):
+        return Chosen(lam, ridge, nu, n_clusters, "")
     grid: dict[str, Any] = {name: (value,) for name, value in given.items() if value != AUTO}
     if nu == AUTO:
         grid["nus"] = NUS
-    limit = None if seconds is None else SHARE * seconds
-    model = DiffracClusteringCV(**grid, n_resamples=2, standardize=standardize, random_state=seed, time_limit=limit)
-    model.fit(X)
-    says = (
-        f"chosen among {len(model.cv_results_['params'])} settings: lambda {model.lam_:g}, ridge {model.ridge_:g}, "
-        f"nu {model.nu_:g}; the split agrees with those of the other settings by {model.best_score_:.2f} (1 at best)"
-    )
-    return Chosen(model.lam_, model.ridge_, model.nu_, says)
+    several = n_clusters == AUTO
+    grid["n_clusters"] = range(2, min(MOST_CLUSTERS, len(X) // 2) + 1) if several and len(X) > 5 else n_clusters
+    if several and len(X) <= 5:
+        raise ParameterError(f"--clusters auto compares halves of the points, and {len(X)} are too few; give a number")
+    model = DiffracClusteringCV(
+        **grid, n_resamples=HALVES_OF_COUNTS if several else HALVES, standardize=standardize, random_state=seed,
+        time_limit=MOST_SECONDS if seconds is None else SHARE * seconds, refit=False, verbose=0 if say is None else say,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the table and of the solver are given with the answer
+        model.fit(X)
+    return Chosen(model.lam_, model.ridge_, model.nu_, model.n_clusters_, sentence_of(model, AUTO in given.values()))
+
+
+def sentence_of(model: Any, weights: bool) -> str:
+    """Return what was chosen, how, and what it was compared with."""
+    table, i = model.cv_results_, model.best_index_
+    solved, left = len(table["params"]), model.n_settings_ - len(table["params"])
+    among = f"{solved} settings" + (f" ({left} more were not reached in time)" if left else "")
+    at = f"lambda {model.lam_:.6g}, ridge {model.ridge_:g}, nu {model.nu_:g}"
+    lines = []
+    if len(set(table["param_n_clusters"])) > 1:
+        lines.append(count_sentence(table, model.n_clusters_))
+    if weights:
+        same = np.flatnonzero(table["param_n_clusters"] == model.n_clusters_)
+        before, after = (table["separation"][j] for j in (same[0], i))
+        if i == same[0]:
+            why = f"none of {among} separates points left out clearly better"
+            if np.isnan(before):
+                why = f"the time did not suffice to compare the {model.n_settings_} settings on halves of the points"
+            lines.append(f"auto keeps the usual weights, {at}: {why}")
+        else:
+            lines.append(
+                f"chosen among {among}: {at}; on points left out the groups are separated better, {after:.2f} where "
+                f"the usual weights give {before:.2f} (0.64 is what points without groups give, 1 is best)"
+            )
+    return ". ".join(lines)
+
+
+def count_sentence(table: dict[str, Any], chosen: int) -> str:
+    """Return how well halves of the points find the clusters of each other, for each number of clusters."""
+    from diffrac_cvx.estimators.choice import STABLE, best_by_count
+
+    strengths = {
+        count: table["prediction_strength"][i] for count, i in best_by_count(table, table["rank_score"]).items()
+    }
+    known = {count: value for count, value in strengths.items() if np.isfinite(value)}
+    if not known:
+        return f"{chosen} clusters: the time did not suffice to compare numbers of clusters on halves of the points"
+    rule = f"of the numbers that halves of the points find alike ({STABLE:g} or more) it is the largest"
+    if max(known.values()) < STABLE:
+        rule = f"halves of the points find no number alike ({STABLE:g} or more), and this one comes nearest"
+    values = ", ".join(f"{count}: {value:.2f}" for count, value in known.items())
+    return f"{chosen} clusters: {rule} ({values}); whether there is more than one is another question"

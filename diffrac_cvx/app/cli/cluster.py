@@ -9,12 +9,15 @@ import typer
 
 from diffrac_cvx import metrics
 from diffrac_cvx.app.cli import automatic, options
+from diffrac_cvx.app.cli import features as feature_lists
 from diffrac_cvx.app.cli import known as points
 from diffrac_cvx.app.cli.cluster_report import write_report
 from diffrac_cvx.app.cli.console import Console, Watch
-from diffrac_cvx.app.cli.data import Source, with_option
+from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
+from diffrac_cvx.app.cli.predict import save_model
 from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
 from diffrac_cvx.app.labels import file_table
+from diffrac_cvx.comparison.structure import StructureTest
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.writing import write_csv
@@ -22,12 +25,13 @@ from diffrac_cvx.points.checks import Array, as_seed
 from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.proved_numbers import sum_of
+from diffrac_cvx.rounding.caveats import with_names
 
 
 @options.reads_a_table
 def cluster(
     source: Source,
-    n_clusters: Annotated[int, typer.Option("--clusters", min=2, help="How many clusters.")] = 2,
+    n_clusters: automatic.Clusters = 2,
     strategy: Annotated[
         str, typer.Option(help="More than two clusters: all 'together', or by repeated 'splits' in two.")
     ] = "together",
@@ -50,7 +54,10 @@ def cluster(
     together: points.Together = None,
     apart: points.Apart = None,
     prove: points.Prove = False,
-    tol: options.Tolerance = 1e-3,
+    structure: Annotated[
+        bool, typer.Option(help="Test whether there is a structure at all, in two seconds at most.")
+    ] = True,
+    tol: options.Tolerance = options.TOL,
     time_limit: options.Seconds = None,
     no_standardize: options.Raw = False,
     seed: options.Seed = 0,
@@ -58,6 +65,8 @@ def cluster(
     quiet: options.Quiet = False,
     out: options.Out = None,
     report: options.Report = None,
+    save: options.Save = None,
+    features: feature_lists.Features = None,
 ) -> None:
     """Split the points of a table into two groups along a direction, or into more, and prove how good the split is.
 
@@ -66,14 +75,17 @@ def cluster(
     console, seed = Console(as_json, quiet), as_seed(seed, "--seed")
     if labels_count > 1 and n_clusters != 2:
         raise ParameterError("give --clusters or --labels-count, not both")
-    automatic.require_two_clusters(max(labels_count, n_clusters - 1), lam, ridge, nu)
+    automatic.refuse_labels(labels_count, lam, ridge, nu)
+    feature_lists.refuse_labels(features, labels_count)
     given = points.Given(known, group, together or (), apart or ())
     if labels_count > 1 and (given.says_something or prove):
         raise ParameterError("what is known of points, and --prove, are about clusters: leave --labels-count out")
-    if prove and n_clusters > 2:
+    if prove and n_clusters != 2:
         raise ParameterError("--prove is about two clusters: leave --clusters out")
     source = replace(source, aside=given.columns)
     usual = options.RIDGE if labels_count == 1 else 0.0
+    if lam == automatic.AUTO and ridge is None and a is None:
+        ridge = automatic.AUTO
     penalty = options.penalty_of(automatic.given(lam), c, automatic.given(ridge), a, usual)
     with Watch(console, time_limit) as watch:
         table = source.load()
@@ -81,31 +93,44 @@ def cluster(
         watch.say(f"preparing {len(table.X)} points")
         chosen = automatic.choose(
             table.X, lam if lam == automatic.AUTO else penalty.lam, ridge if ridge == automatic.AUTO else penalty.ridge,
-            nu, seed=seed, standardize=not no_standardize, seconds=watch.left,
+            nu, n_clusters, seed=seed, standardize=not no_standardize, seconds=watch.left, say=watch.begin,
         )  # fmt: skip
+        n_clusters = chosen.n_clusters
+        if chosen.says:  # said now, whatever happens to what follows
+            console.say(f"{chosen.says}.")
         model, warned = fit_model(
             table, labels_count, n_clusters, watch, links, strategy=strategy, refine=refine, nu=chosen.nu,
             lam=chosen.lam, ridge=chosen.ridge, solver=solver, tol=tol, time_limit=watch.left,
-            standardize=not no_standardize, random_state=seed,
+            standardize=not no_standardize, random_state=seed, structure=structure,
         )  # fmt: skip
         search = points.prove(table, model, links, watch) if prove and not watch.stopped else None
         watch.say("judging what was found")
         if labels_count == 1 and n_clusters == 2 and lam is None and c is None:
             warned += automatic.suggest(len(table.X), table.X.shape[1], chosen.ridge)
         findings = summarise(table, model, warned) | points.findings_of(links)
+        findings |= {"weights": {"lambda": chosen.lam, "ridge": chosen.ridge, "nu": chosen.nu}, "choice": chosen.says}
         if search is not None:
             findings |= points.words_of_search(findings, search)
+        listed = None
+        if labels_count == 1 and not (report is None and features is None):
+            limits: dict[str, Any] = {"seconds": watch.left, "seed": seed, "say": watch.begin}
+            listed = feature_lists.feature_table(table, model, halves=features is not None, **limits)
+        if features is not None and listed is not None:
+            listed.write(features)
         if report is not None:
             watch.say("writing the report")
-            write_report(report, source, table, model, findings, given if links is not None else None)
+            write_report(report, source, table, model, findings, given if links is not None else None, listed)
         if out is not None:
             titles, scores = ("label", "decision", "true"), model.decision_function(table.X)
-            content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels)
+            content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels, table.points)
             write_csv(out, content.head, content.rows)
-    for line in [*([chosen.says] if chosen.says else []), *sentences(findings)]:
+        if save is not None:
+            findings["notes"] += save_model(save, model, table)
+    for line in sentences(findings):
         console.say(line)
     reserved = bool(findings["reservations"]) or not findings["finished"]
-    console.end({"file": source.file, **findings}, reserved=reserved, stopped=watch.stopped, files=(out, report))
+    files = (out, report, features, save)
+    console.end({"file": source.file, **findings}, reserved=reserved, stopped=watch.stopped, files=files)
 
 
 def fit_model(
@@ -117,21 +142,26 @@ def fit_model(
     *,
     strategy: str,
     refine: bool,
+    structure: bool,
     **parameters: Any,
 ) -> tuple[Any, list[str]]:
     """Return a fitted estimator, of clusters or of several labels, and what it warned of beside its reservations."""
     from diffrac_cvx.estimators import DiffracClustering, MultiLabelDiffrac
 
     if labels_count == 1:
-        model = DiffracClustering(n_clusters=n_clusters, strategy=strategy, refine=refine, **parameters)
+        kind = {"n_clusters": n_clusters, "strategy": strategy, "refine": refine, "test_structure": structure}
+        model = DiffracClustering(**kind, **parameters)
     else:
         model = MultiLabelDiffrac(labels_count, **parameters)
     model.set_params(verbose=watch.solver("searching"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("ignore", CONSTANT, DegenerateDataWarning)
         model.fit(table.X, **({} if links is None else {"links": links}))
     model.set_params(verbose=False)
     known = {str(reason) for reason in getattr(model, "reservations_", ())}
+    if labels_count == 1:
+        model.reservations_ = with_names(model.reservations_, table.X, model.labels_, table.names)
     found = [str(one.message) for one in caught if issubclass(one.category, DegenerateDataWarning)]
     return model, [text for text in dict.fromkeys(found) if text not in known]
 
@@ -160,6 +190,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
     K = getattr(model, "n_clusters", 2)
     return {
         "reservations": [vars(reason) for reason in getattr(model, "reservations_", ())],
+        "structure": [structure_of(test) for test in getattr(model, "structure_", ())],
         "n": len(table.X),
         "d": table.X.shape[1],
         "notes": [*map(with_option, table.notes), *warned],
@@ -169,6 +200,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
         "label_gap": gap,
         "sizes": np.bincount(labels, minlength=K).tolist() if labels.ndim == 1 else labels.sum(axis=0).tolist(),
         "features_in_use": features_in_use(table, model),
+        "relaxation_uses_all": uses_all(table, model),
         "scaled_coefficients": by_name(table, model.scaled_coef_),
         "coefficients": by_name(table, model.coef_),
         "intercept": model.intercept_,
@@ -185,11 +217,26 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
     }
 
 
+def structure_of(test: StructureTest) -> dict[str, Any]:
+    """Return what a test of structure found."""
+    draws = {"as_good": test.as_good, "draws": len(test.null_values)}
+    return {"null": test.null, "p_value": test.p_value, **draws, "says": str(test)}
+
+
 def features_in_use(table: Table, model: Any) -> list[str] | None:
-    """Return the names of the features in use, the first first; None where no l1 weight chose them for two clusters."""
-    if getattr(model, "n_clusters", 0) != 2 or not model._penalty.has_l1 or model.result_.G is None:
+    """Return the names of the features in use, the first first; None where no l1 weight chose them for two clusters.
+
+    They are those of the direction found, whose other coefficients are 0.
+    """
+    if getattr(model, "n_clusters", 0) != 2 or not model._penalty.has_l1:
         return None
-    return [table.names[j] for j in model.result_.features(table.X.shape[1]).used]
+    return [table.names[j] for j in sorted(model.support_, key=lambda j: -abs(model.scaled_coef_[j]))]
+
+
+def uses_all(table: Table, model: Any) -> bool:
+    """Whether the solution of the relaxation leaves no feature out, as where its V is diagonal."""
+    d = table.X.shape[1]
+    return model.result_.G is not None and len(model.result_.features(d).used) == d
 
 
 def by_name(table: Table, values: Array) -> dict[str, list[float]]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli.data import Source
+from diffrac_cvx.app.cli.features import FeatureTable
 from diffrac_cvx.app.cli.known import Given
-from diffrac_cvx.app.cli.words import answer_of, truth_of, truth_table, warnings_of
+from diffrac_cvx.app.cli.words import answer_of, structure_of, truth_of, truth_table, warnings_of
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
@@ -40,15 +41,22 @@ MEANINGS = {  # of the findings that are numbers: the name of each and what it m
 
 
 def write_report(
-    path: Path, source: Source, table: Table, model: Any, found: dict[str, Any], given: Given | None = None
+    path: Path,
+    source: Source,
+    table: Table,
+    model: Any,
+    found: dict[str, Any],
+    given: Given | None = None,
+    listed: FeatureTable | None = None,
 ) -> None:
     """Write the report of one clustering."""
     clusters = found["labels"].ndim == 1
     title = f"{'Clusters' if clusters else 'Labels'} found in {Path(source.file).name}"
     text = html.render(
         "cluster.html", title=title, file=source.file, n=found["n"], sizes=found["sizes"], clusters=clusters,
-        warnings=warnings_of(found), summary=answer_of(found) + truth_of(found)[:1], notes=found["notes"],
-        truth=truth_table(found) if "crosstab" in found else None, coefficients=coefficient_rows(found),
+        warnings=warnings_of(found), summary=structure_of(found) + answer_of(found) + truth_of(found)[:1],
+        notes=found["notes"],
+        truth=truth_table(found) if "crosstab" in found else None, coefficients=coefficient_rows(found, listed),
         more_features=max(found["d"] - MOST_FEATURES, 0), numbers=number_rows(found),
         pictures=label_pictures(table, model, clusters), proofs=proof_pictures(model),
         program=python_code(source.code(), model, given, searched="relaxations" in found),
@@ -56,13 +64,20 @@ def write_report(
     write_text(path, text)
 
 
-def coefficient_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the features by the size of their largest coefficient: scaled, in the units of the table, deviation."""
+def coefficient_rows(found: dict[str, Any], listed: FeatureTable | None = None) -> list[dict[str, Any]]:
+    """Return the features by the size of their largest coefficient: scaled, in the units of the table, deviation.
+
+    Where a table of the features is given: what each adds, and how often it is used, too.
+    """
     scaled = found["scaled_coefficients"]
     names = sorted(scaled, key=lambda name: -max(map(abs, scaled[name])))
     raw, deviations = found["coefficients"], found["deviations"]
+    more: dict[str, dict[str, float]] = {}
+    if listed is not None:
+        columns = {"gain": listed.gains} | ({} if listed.frequencies is None else {"frequency": listed.frequencies})
+        more = {name: {key: float(values[j]) for key, values in columns.items()} for j, name in enumerate(listed.names)}
     return [
-        {"name": name, "scaled": scaled[name], "raw": raw[name], "deviation": deviations[name][0]}
+        {"name": name, "scaled": scaled[name], "raw": raw[name], "deviation": deviations[name][0], **more.get(name, {})}
         for name in names[:MOST_FEATURES]
     ]
 
@@ -110,8 +125,13 @@ def label_pictures(table: Table, model: Any, clusters: bool) -> Iterator[html.Pi
 
 def proof_pictures(model: Any) -> Iterator[html.Picture]:
     """Yield the pictures of what is proved."""
-    from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay
+    from diffrac_cvx.plotting import BracketDisplay, SpectrumDisplay, StructureDisplay
 
+    if tests := [test for test in getattr(model, "structure_", ()) if test.null_values]:
+        yield html.picture(
+            StructureDisplay.from_tests(*tests),
+            "Is there a structure? Each mark is a table without one, made of this; left of the line it splits as well.",
+        )
     if len(model.result_.history) > 1:
         bounds = BracketDisplay.from_result(model.result_)
         yield html.picture(bounds, "Proved bounds on the least cost: they close in as the search goes on.")

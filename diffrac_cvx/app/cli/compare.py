@@ -1,5 +1,6 @@
 """``diffrac-cvx compare``: several methods on a table."""
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from diffrac_cvx import comparison
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import Console, Watch
-from diffrac_cvx.app.cli.data import Source, with_option
+from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
 from diffrac_cvx.comparison import Comparison, Found, Table
 from diffrac_cvx.comparison.disagreements import lower_of
 from diffrac_cvx.machine.writing import write_csv, write_text
@@ -70,6 +71,7 @@ def compare(
             progress=lambda name, now: watch.begin(name) if now is None else watch.solver(name)(now),
             finished=lambda name, found: watch.note(f"{name}: {words_of(found)}"),
         )  # fmt: skip
+        compared = replace(compared, notes=tuple(note for note in compared.notes if not re.match(CONSTANT, note)))
         compared = replace(
             compared, rows=tuple({**row, "status": SPOKEN.get(row["status"], row["status"])} for row in compared.rows)
         )

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.tables import Table, read_table
+from diffrac_cvx.datasets.tables import SUFFIXES, Table, read_table
 from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.points.checks import did_you_mean, require_moderate
 
 NAMES = (*datasets.names(), *datasets.names("extra"))
 HINTS = {  # what a note says, and the option that changes it
@@ -21,7 +22,13 @@ HINTS = {  # what a note says, and the option that changes it
     "name the decimal mark": "--decimal",
     "name its encoding": "--encoding",
     "sheets, and": "--sheet",
+    "transpose the table": "--transpose",
+    "name it as the label": "--label",
+    "drop it": "--drop",
+    "keep one of each": "--drop",
 }
+CONSTANT = ".* of X (is|are) constant"  # a warning of columns by their numbers: the notes on a table name them
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("label", "one_hot", "drop", "missing", "transpose")}
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Source:
     encoding: str | None = None
     sheet: str | None = None
     aside: tuple[str, ...] = ()
+    transpose: bool = False
+    top_variance: int | None = None
 
     @property
     def is_name(self) -> bool:
@@ -58,13 +67,20 @@ class Source:
                 raise ParameterError(
                     f"the data set {self.file} has no column {self.aside[0]!r}: its columns are features"
                 )
+            if self.label is not None or self.how:
+                given = "label" if self.label is not None else next(iter(self.how)).replace("_", "-")
+                raise ParameterError(f"the data set {self.file} is read as it is: --{given} is for files")
             X, y = datasets.load(self.file)
             names = tuple(f"x{j + 1}" for j in range(X.shape[1]))
             return Table(X, names, np.where(y > 0, "+1", "-1"), ("+1", "-1"), np.arange(len(X)))
         if not Path(self.file).exists() and not Path(self.file).suffix:
             known = f"the data sets by name are {', '.join(NAMES)}"
-            raise DataError(f"there is no file {self.file} in {Path.cwd()}; {known}")
-        return read_table(self.file, self.label, **self.how)
+            files = [file.name for file in Path.cwd().iterdir() if file.suffix in SUFFIXES]
+            near = did_you_mean(self.file, (*NAMES, *files))
+            raise DataError(f"there is no file {self.file} in {Path.cwd()}; {known}{near}")
+        table = read_table(self.file, self.label, **self.how)
+        require_moderate(np.abs(table.X).max(axis=0), table.names)
+        return table
 
     def code(self) -> str:
         """Return the line of Python that gives the X of `load`."""
@@ -102,12 +118,15 @@ def with_option(note: str) -> str:
     return note + next((f" ({option})" for words, option in HINTS.items() if words in note), "")
 
 
-def hint(error: DataError, arguments: Sequence[str]) -> str:
-    """Return the command that would help, as it can be pasted into a shell, or nothing."""
-    words = {"label": "--label", "one_hot": "--one-hot", "drop": "--drop"}
-    added = [part for name, remedy in error.columns for part in (words[remedy], name)]
-    missing = "missing" in error.remedies
-    if not added and not missing:
-        return ""
-    shown = shlex.join(("diffrac-cvx", *arguments, *(added or ["--missing", "drop"])))
-    return f"{shown}  (or --missing mean)" if missing else shown
+def with_remedies(error: DataError) -> str:
+    """Return the message of an error of a table, with the options that its remedies have."""
+    options = [OPTIONS[remedy] for remedy in error.remedies if remedy in OPTIONS]
+    return f"{error} ({', '.join(options)})" if options else str(error)
+
+
+def commands(error: DataError, arguments: Sequence[str]) -> list[str]:
+    """Return the commands of which one would help, as they can be pasted into a shell."""
+    ways = [[part for name, remedy in error.columns for part in (OPTIONS[remedy], name)]]
+    ways += [["--missing", how] for how in ("drop", "mean") if "missing" in error.remedies]
+    ways += [["--transpose"]] if "transpose" in error.remedies else []
+    return [shlex.join(("diffrac-cvx", *arguments, *way)) for way in ways if way]

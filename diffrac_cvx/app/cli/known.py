@@ -104,7 +104,7 @@ def prove(table: Table, model: Any, links: Links | None, watch: Watch) -> dict[s
 
     The cost is that of the fitted model, with its penalty and at its scale of the features.
     """
-    from diffrac_cvx.rounding.caveats import find_reservations
+    from diffrac_cvx.rounding.caveats import NO_STRUCTURE, find_reservations
     from diffrac_cvx.rounding.directions import best_direction
     from diffrac_cvx.solvers.branching import optimal_labels
 
@@ -124,8 +124,9 @@ def prove(table: Table, model: Any, links: Links | None, watch: Watch) -> dict[s
     model.intercept_ = float((1.0 - model.nu) * y.mean() - model.coef_ @ data.mean)
     model.labels_, model.support_ = (y > 0.0).astype(np.int64), np.flatnonzero(v)
     model.lower_bound_, model.label_gap_ = found.lower, found.gap
-    judged: dict[str, Any] = {"nu": model.nu, "penalty": penalty, "n_clusters": 2, "shares": None}
-    model.reservations_ = find_reservations(data.X, model.labels_, model.result_, **judged)
+    judged: dict[str, Any] = {"nu": model.nu, "penalty": penalty, "n_clusters": 2, "names": table.names}
+    of_table = (reason for reason in model.reservations_ if reason.kind == NO_STRUCTURE)
+    model.reservations_ = (*of_table, *find_reservations(data.X, model.labels_, model.result_, **judged))
     return {"relaxations": found.nodes, "seconds": found.seconds, "status": found.status}
 
 

@@ -12,7 +12,7 @@ from diffrac_cvx.app.cli.data import Source, refuse_outputs
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.problem.penalty import Penalty
 
-RIDGE = 0.3  # by default, as in the estimator
+RIDGE, TOL = 0.3, 1e-4  # by default, as in the estimators
 FILE = "A table (.csv, .tsv, .txt, .xlsx, .parquet, .npz, .npy; one point a row), or the name of a data set."
 
 
@@ -36,6 +36,10 @@ SOURCE = {  # the options of the table, by the parameters of `Source`
     "decimal": of_table(str | None, "Decimal mark, '.' or ','; found out if not given."),
     "encoding": of_table(str | None, "Encoding of the text, such as cp1252; found out if not given."),
     "sheet": of_table(str | None, "Sheet of an Excel file; the first if not given."),
+    "transpose": of_table(
+        bool, "The rows of the file are the features, as genes often are, and its columns the points.", "--transpose"
+    ),
+    "top_variance": of_table(int | None, "Keep this many features, those of the largest variance before any scaling."),
 }
 
 Nu = Annotated[
@@ -64,13 +68,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for a
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write the result to this CSV file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a report to this HTML file, which needs no other file.")]
-OUTPUTS = ("out", "report")  # the options that name a file to write
+Save = Annotated[Path | None, typer.Option(help="Write the score to this JSON file, for new points: see predict.")]
+OUTPUTS = ("out", "report", "features", "save")  # the options that name a file to write
 
 
 def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with the options of a table in place of its first parameter, a `Source`."""
-    signature = inspect.signature(command)
-    keyword, usual = inspect.Parameter.KEYWORD_ONLY, {"one_hot_all": False, "missing": "error"}  # the others: None
+    signature, keyword = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
+    usual = {"one_hot_all": False, "missing": "error", "transpose": False}  # the others: None
     every = [
         inspect.Parameter("file", keyword, annotation=Annotated[str, typer.Argument(help=FILE)]),
         *(inspect.Parameter(name, keyword, default=usual.get(name), annotation=kind) for name, kind in SOURCE.items()),

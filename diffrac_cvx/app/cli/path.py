@@ -12,17 +12,15 @@ from diffrac_cvx import paths
 from diffrac_cvx.app.cli import options
 from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import Source, with_option
-from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.app.cli.path_report import summary_table, whole_table, write_report
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.writing import whole_file, write_csv
 from diffrac_cvx.paths import Path
 from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.proved_numbers import proved_upper
 
 PICTURES = (".png", ".pdf", ".svg")
-SMALL = 1e-3  # of the largest coefficient, below which one is not counted
 GRIDS: dict[str, Callable[[int], Array]] = {
     "lambda": lambda m: np.append(0.0, np.logspace(-4, 0, m - 1)),
     "nu": lambda m: np.append(np.logspace(-3, 0, m - 1), 0.5),
@@ -51,6 +49,7 @@ def path(
     out: Annotated[
         File | None, typer.Option("--out", "-o", help="Write all to a .csv file, or a picture .png, .pdf or .svg.")
     ] = None,
+    report: options.Report = None,
 ) -> None:
     """Solve for several values of lambda, nu or alpha, to choose one: which features are used, and what it costs.
 
@@ -67,20 +66,21 @@ def path(
         if out is not None:
             watch.say("writing")
             write_path(out, solutions, table.names)
+        empty, solved = all(solutions.reservations), len(solutions.parameter)
+        warnings = ["NO ANSWER: no value gives an answer, see the column 'reservation'."] if empty else []
+        why = "stopped" if watch.stopped else "the time was up"
+        unfinished = [f"NOT FINISHED: {why} after {solved} of {len(grid)} values."] if solved < len(grid) else []
+        if report is not None:
+            watch.say("writing the report")
+            write_report(report, source, table, solutions, [*warnings, *unfinished])
     for note in (*table.notes, *watch.warned):
         console.say(f"Note: {with_option(note)}.")
-    empty = all(solutions.reservations)
-    if empty:
-        console.say("NO ANSWER: no value gives an answer, see the column 'reservation'.")
-    console.say(summary_table(solutions).text())
-    solved = len(solutions.parameter)
-    if solved < len(grid):
-        why = "stopped" if watch.stopped else "the time was up"
-        console.say(f"NOT FINISHED: {why} after {solved} of {len(grid)} values.")
+    for line in [*warnings, summary_table(solutions).text(), *unfinished]:
+        console.say(line)
     exact = float(solutions.gap.max()) <= tol * 1.001 and solved == len(grid)
     whole = whole_table(solutions, table.names)
     findings = {"file": source.file, "columns": whole.head, "rows": whole.rows}
-    console.end(findings, reserved=empty or not exact, stopped=watch.stopped, files=(out,))
+    console.end(findings, reserved=empty or not exact, stopped=watch.stopped, files=(out, report))
 
 
 def refuse_what_varies(over: str, nu: float, lams: Sequence[float | None], ridges: Sequence[float | None]) -> None:
@@ -110,44 +110,6 @@ def solve_path(over: str, X: Array, grid: Array, watch: Watch, *, nu: float, pen
     if over == "nu":
         return paths.nu_path(X, grid, penalty, **limits)
     return paths.lambda_path(X, grid, nu=nu, ridge=penalty.ridge, **limits)
-
-
-def summary_table(solutions: Path) -> Table:
-    """Return what is printed of a path; features are counted by their coefficients that are not small."""
-    sizes = np.abs(scaled_directions(solutions))
-    gaps = np.array([proved_upper(gap) for gap in solutions.gap], dtype=object)
-    costs = np.array([*map(proved_upper, solutions.value, solutions.gap)], dtype=object)
-    columns = {
-        solutions.name: solutions.parameter, "value": costs, "gap": gaps,
-        "ratio": solutions.eigenvalue_ratio, "imbalance": solutions.imbalance,
-        "features": np.sum(sizes > SMALL * sizes.max(axis=1, initial=0.0, keepdims=True), axis=1),
-    }  # fmt: skip
-    return table_of(columns, solutions)
-
-
-def whole_table(solutions: Path, names: Sequence[str]) -> Table:
-    """Return all numbers of a path; the coefficients are per standard deviation of each feature."""
-    columns = {
-        solutions.name: solutions.parameter, "value": solutions.value, "lower": solutions.lower,
-        "upper": solutions.upper, "eigenvalue_ratio": solutions.eigenvalue_ratio, "imbalance": solutions.imbalance,
-        "seconds": solutions.seconds,
-    }  # fmt: skip
-    table = table_of(columns, solutions)
-    rows = zip(table.rows, scaled_directions(solutions).tolist(), strict=True)
-    return Table((*table.head, *(f"w_{name}" for name in names)), tuple((*row, *w) for row, w in rows))
-
-
-def scaled_directions(solutions: Path) -> Array:
-    """Return the coefficients per standard deviation of each feature."""
-    return solutions.directions * (1.0 if solutions.deviations is None else solutions.deviations)
-
-
-def table_of(columns: dict[str, Array], solutions: Path) -> Table:
-    """Return columns as a table, with the error where there are true labels, and why a row is no answer."""
-    columns |= {} if solutions.error is None else {"error": solutions.error}
-    kinds = [", ".join(reason.kind for reason in reasons) for reasons in solutions.reservations]
-    values = [*(column.tolist() for column in columns.values()), kinds]
-    return Table((*columns, "reservation"), tuple(zip(*values, strict=True)))
 
 
 def write_path(file: File, solutions: Path, names: Sequence[str]) -> None:

@@ -1,8 +1,10 @@
 """The commands, and how errors are reported: one line, one more to paste where it helps, exit status 2."""
 
 import io
+import re
 import subprocess
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -11,11 +13,12 @@ from diffrac_cvx.app.cli import datasets
 from diffrac_cvx.app.cli.cluster import cluster
 from diffrac_cvx.app.cli.compare import compare
 from diffrac_cvx.app.cli.console import INTERRUPTED, REFUSED
-from diffrac_cvx.app.cli.data import hint
+from diffrac_cvx.app.cli.data import CONSTANT, commands, with_remedies
 from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
+from diffrac_cvx.app.cli.predict import predict
 from diffrac_cvx.app.page.ports import require_port
-from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.machine.writing import printable
 
 ABOUT = """Split the rows of a table in two groups along a direction of the data, or in K groups (cluster --clusters K).
@@ -51,24 +54,32 @@ def explore(
     raise typer.Exit(subprocess.run([sys.executable, "-m", "diffrac_cvx.app.page", *flags], check=False).returncode)
 
 
-for _command in (cluster, compare, path, explore, doctor):
+for _command in (cluster, predict, compare, path, explore, doctor):
     app.command()(_command)
 app.add_typer(datasets.app, name="datasets")
+
+
+def print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
+    """Print what the package warns of as a sentence; constant columns are named by the notes on the table."""
+    if isinstance(message, DegenerateDataWarning) and not re.match(CONSTANT, str(message)):
+        print(f"note: {' '.join(printable(str(message)).split())}", file=sys.stderr)
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    pasted = ""
+    pasted: list[str] = []
     try:
         # Without arguments the commands are listed; else a mistake in them is an error like any other.
-        return int(app(args=arguments, standalone_mode=arguments in ([], ["datasets"])) or 0)
+        with warnings.catch_warnings():
+            warnings.showwarning = print_warning
+            return int(app(args=arguments, standalone_mode=arguments in ([], ["datasets"])) or 0)
     except SystemExit as end:
         return int(end.code or 0)
     except ModuleNotFoundError as error:
         message = f"this needs {error.name}, which is missing: pip install 'diffrac-cvx[app]'"
     except DataError as error:
-        message, pasted = str(error), hint(error, arguments)
+        message, pasted = with_remedies(error), commands(error, arguments)
     except OSError as error:
         message = f"{error.filename or 'a file'} cannot be opened or written ({error.strerror or error})"
     except (ParameterError, ResourceError, ImportError) as error:
@@ -84,8 +95,8 @@ def run(arguments: list[str] | None = None) -> int:
         else:  # a fault of this program; its user is not shown a traceback
             message = f"this should not happen, please report it: {type(error).__name__}: {error}"
     print(f"error: {' '.join(printable(message).split())}", file=sys.stderr)
-    if pasted:
-        print(f"try: {printable(pasted)}", file=sys.stderr)
+    for command in pasted:
+        print(f"try: {printable(command)}", file=sys.stderr)
     return REFUSED
 
 

@@ -11,6 +11,7 @@ from diffrac_cvx.problem.proved_numbers import format_ends, format_gap, format_l
 from diffrac_cvx.problem.result import Features, Status
 
 MOST_COEFFICIENTS = 8  # that are printed
+UNPROVED = 1e-2  # of the cost: a lower bound up to which nothing is said to be proved
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)
 LIMITED = "the bounds below hold, and more time brings them closer"
 STATUSES = {
@@ -26,7 +27,14 @@ STATUSES = {
 
 def sentences(found: dict[str, Any]) -> list[str]:
     """Return the findings of `cluster` for a person: first what speaks against them."""
-    return [*warnings_of(found), *(f"Note: {note}." for note in found["notes"]), *answer_of(found), *truth_of(found)]
+    notes = (f"Note: {note}." for note in found["notes"])
+    return [*warnings_of(found), *structure_of(found), *notes, *answer_of(found), *truth_of(found)]
+
+
+def structure_of(found: dict[str, Any]) -> list[str]:
+    """Return what the tests of structure say, but for what a reservation has said."""
+    said = [reason["says"] for reason in found["reservations"]]
+    return [test["says"] for test in found["structure"] if test["says"] not in said]
 
 
 def warnings_of(found: dict[str, Any]) -> list[str]:
@@ -40,7 +48,8 @@ def warnings_of(found: dict[str, Any]) -> list[str]:
 def answer_of(found: dict[str, Any]) -> list[str]:
     """Return the clusters, what they cost and what is proved, and the features that make them."""
     sizes, n = found["sizes"], found["n"]
-    about = f"{n} points, {found['d']} features; {found['seconds']:.2f} s."
+    features = "one feature" if found["d"] == 1 else f"{found['d']} features"
+    about = f"{n} points, {features}; {found['seconds']:.2f} s."
     if found["cost"] is None:
         least = f"Proved: the cost of labels is at least {format_lower(found['lower_bound'])} (0 best, 1 worst)."
         return [about, f"{len(sizes)} labels, with {list_words(sizes)} of the {n} points.", least]
@@ -59,6 +68,9 @@ def proof_of(found: dict[str, Any]) -> str:
     said = f"Cost of this {what}: {most} (0 best, 1 worst)."
     if cost - lower <= max(found["tol"], 1e-4):
         return f"{said} Proved: no {others} costs less, up to {format_gap(lower, cost)}."
+    if lower <= UNPROVED * cost:
+        yet = "" if found["finished"] else " yet"
+        return f"{said} Nothing is proved of other {what}s{yet}: more time, or a larger lambda or ridge, proves more."
     return f"{said} Proved: no {others} costs less than {least}."
 
 
@@ -67,8 +79,11 @@ def count_of(found: dict[str, Any]) -> list[str]:
     used = found["features_in_use"]
     if used is None or found["reservations"]:
         return []
+    if len(used) == found["d"]:
+        return ["No feature is left out at this lambda; a larger one leaves some out."]
     others = Features(np.arange(len(used)), found["d"], found["label_gap"])
-    return [f"{others}. Any other has at most a thousandth of the largest weight."]
+    all_used = ["No feature is left out of the relaxation at this lambda, only of the split found."]
+    return [*(all_used if found["relaxation_uses_all"] else []), f"{others}. Any other has weight 0."]
 
 
 def features_of(found: dict[str, Any]) -> str:

@@ -9,10 +9,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from diffrac_cvx.app.page.computation import WAITING
+from diffrac_cvx.app.page.computation import WAITING, take_worker
 from diffrac_cvx.app.page.ports import HOST, require_port
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.machine.processes import Worker
 
 PAGE = Path(__file__).with_name("notebook.py")
 MISSING = "the page needs marimo and pandas, which are not installed: pip install 'diffrac-cvx[explore]'"
@@ -39,8 +38,7 @@ def main() -> None:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
     os.environ.update(ENVIRONMENT)
-    WAITING.append(Worker())
-    WAITING[0].start()
+    WAITING.append(take_worker())
     for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
         import_module(module)  # pages run in this process, and do not wait for the import
     token = secrets.token_urlsafe(24)

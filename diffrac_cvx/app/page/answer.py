@@ -12,6 +12,7 @@ import numpy as np
 from diffrac_cvx.app.labels import crosstab_table, file_table, list_words
 from diffrac_cvx.app.page.computation import CLUSTERS, SEARCH, Outcome, Run
 from diffrac_cvx.app.page.data import Data
+from diffrac_cvx.app.page.naming import Numbers, name_two, names_like_before, number_clusters, remember_clusters
 from diffrac_cvx.app.page.solve_choice import Setting
 from diffrac_cvx.app.page.tables import VISIBLE, list_html, stacked_html
 from diffrac_cvx.certificates import certify_clusters, certify_labels
@@ -43,14 +44,25 @@ class Answer:
     data: Data | None = None  # of which it is, where there are clusters
     labels: Array = field(default_factory=lambda: np.zeros(0))
     scores: Array = field(default_factory=lambda: np.zeros(0))
+    lower: float = -np.inf  # proved of the cost of all splits,
+    cost: float = np.inf  # and that of this one
+    marks: tuple[tuple[int, int], ...] = ()  # points whose clusters were known, with their labels
 
     @classmethod
-    def of(cls, reservations: Iterable[Reservation], says: list[str], data: Data, labels: Array, scores: Array) -> Self:
+    def of(
+        cls, reservations: Iterable[Reservation], says: list[str], data: Data, labels: Array, scores: Array,
+        proof: LabelCertificate | ClustersCertificate,
+    ) -> Self:  # fmt: skip
         """Return what is said of clusters, and how they agree with the known groups."""
         sentences, groups = (*says, *describe_agreement(data, labels)), None
         if data.labels is not None:
             groups = crosstab_table(crosstab(data.labels, number_clusters(labels)), "known group", "in cluster")
-        return cls(tuple(reservations), sentences, groups, data, labels, scores)
+        return cls(tuple(reservations), sentences, groups, data, labels, scores, proof.lower, proof.objective)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many points each cluster has."""
+        return np.bincount(number_clusters(self.labels), minlength=2).tolist() if len(self.labels) else []
 
     @cached_property
     def clusters(self) -> bytes:
@@ -58,21 +70,34 @@ class Answer:
         return b"" if self.data is None else write_clusters(self.data, self.labels, self.scores)
 
     @property
+    def doubts(self) -> str:
+        """Why it may be no answer, as HTML."""
+        return doubts_html(self.reservations)
+
+    @property
     def html(self) -> str:
         """All but the file, as HTML: the reservations come first."""
-        doubts = [f"<li><b>{escape(one.says)}</b> {escape(one.remedy)}</li>" for one in self.reservations]
-        warning = f'<div class="doubts"><p>This may be no answer:</p><ul>{"".join(doubts)}</ul></div>' if doubts else ""
         groups = "" if self.groups is None else stacked_html(self.groups)
-        return f"{warning}{list_html(self.sentences)}{groups}"
+        return f"{self.doubts}{list_html(self.sentences)}{groups}"
+
+
+def doubts_html(reservations: Iterable[Reservation]) -> str:
+    """Return why something may be no answer, as HTML."""
+    doubts = [f"<li><b>{escape(one.says)}</b> {escape(one.remedy)}</li>" for one in reservations]
+    return f'<div class="doubts"><p>This may be no answer:</p><ul>{"".join(doubts)}</ul></div>' if doubts else ""
 
 
 def find_answer(outcome: Outcome, run_name: str, rounding: str) -> Answer | None:
     """Return the answer of one of the runs, by default of the first that has a result; None where there is none."""
     if outcome.setting.n_clusters > 2:  # found beside the runs, and the same for all of them
         model = outcome.extras.get(CLUSTERS)
-        return None if model is None else answer_of_many(outcome.data, outcome.setting, model)
-    run = outcome.run_called(run_name)
-    return None if run is None else make_answer(outcome.data, outcome.setting, run, rounding)
+        found = None if model is None else answer_of_many(outcome.data, outcome.setting, model)
+    else:
+        run = outcome.run_called(run_name)
+        found = None if run is None else make_answer(outcome.data, outcome.setting, run, rounding)
+    if found is not None and found.data is not None:
+        remember_clusters(outcome.data, number_clusters(found.labels), outcome.setting.n_clusters)
+    return found
 
 
 @lru_cache(maxsize=8)
@@ -89,8 +114,9 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
     unproved = "" if bounds else f"{run.name} proves nothing about this split: choose a solution of (15) for that."
     says = [*describe_sizes(labels), *describe_cost(proof, unproved=unproved, has_links=setting.has_links)]
     says += describe_direction(proof.v * X.std(axis=0), data.names)
-    reservations = find_reservations(X, labels, judged, **parameters)
-    return Answer.of(reservations, says, data, labels, X @ proof.v)
+    reservations = find_reservations(X, labels, judged, **parameters, names=data.names)
+    lower = proof.lower if bounds else -np.inf
+    return replace(Answer.of(reservations, says, data, labels, X @ proof.v, proof), lower=lower, marks=setting.marks)
 
 
 def answer_of_search(outcome: Outcome, above: Answer | None) -> Answer | None:
@@ -100,7 +126,7 @@ def answer_of_search(outcome: Outcome, above: Answer | None) -> Answer | None:
         return None
     if isinstance(found, str):
         return Answer(sentences=(found,))
-    labels = found.labels if setting.has_links else name_by_truth(found.labels, data.y)
+    labels = name_as_shown(found.labels, data, setting)
     X, given = as_data(data.X, warn=False), setting.links(len(labels))
     proof = certify_labels(X, labels, found.lower, nu=setting.nu, penalty=setting.penalty, links=given)
     says = [*describe_sizes(labels), *describe_search(found, proof, setting.has_links)]
@@ -110,7 +136,7 @@ def answer_of_search(outcome: Outcome, above: Answer | None) -> Answer | None:
             apart = min(apart, len(labels) - apart)  # which of the clusters is +1 is arbitrary
         says.append(f"The split above differs from it in {apart} points." if apart else "It is the split above.")
     says += describe_direction(proof.v * X.std(axis=0), data.names)
-    return Answer.of([], says, data, labels, X @ proof.v)
+    return Answer.of([], says, data, labels, X @ proof.v, proof)
 
 
 @lru_cache(maxsize=8)
@@ -118,12 +144,13 @@ def answer_of_many(data: Data, setting: Setting, model: Any) -> Answer:
     """Return the answer of more than two clusters: of a fitted estimator, or of a sentence in place of one."""
     if isinstance(model, str):
         return Answer(sentences=(model,))
-    labels, asked = np.asarray(model.labels_), setting.n_clusters
+    names, asked = names_of_many(data, model), setting.n_clusters
+    labels, scores = names[np.asarray(model.labels_)], model.decision_function(data.X)[:, np.argsort(names)]
     proof = certify_clusters(data.X, labels, model.result_, asked, nu=setting.nu, penalty=setting.penalty)
     sizes = np.bincount(labels).tolist()
     found = f"{len(sizes)} clusters, of {list_words(sizes)} points."
     says = [found if len(sizes) > 1 else "One cluster holds all points.", *describe_cost(proof, asked)]
-    return Answer.of(model.reservations_, says, data, labels, model.decision_function(data.X))
+    return Answer.of(model.reservations_, says, data, labels, scores, proof)
 
 
 def bounds_splits(run: Run) -> bool:
@@ -132,16 +159,23 @@ def bounds_splits(run: Run) -> bool:
     return method in SOLVERS or RELAXATIONS[method].bounds_15 is same_value
 
 
+@lru_cache(maxsize=32)
 def round_result(result: Result, rounding: str, data: Data, setting: Setting) -> Array:
-    """Return labels that obey what is known; where nothing is, their signs agree best with the true ones."""
-    links = setting.links(len(data.X))
-    labels = ROUNDINGS[rounding](result.F, links=links)
-    return labels if links is not None else name_by_truth(labels, data.y)
+    """Return labels that obey what is known; where nothing is, the clusters have the names they had before."""
+    return name_as_shown(ROUNDINGS[rounding](result.F, links=setting.links(len(data.X))), data, setting)
 
 
-def name_by_truth(labels: Array, y: Array | None) -> Array:
-    """Return labels whose signs agree best with the true ones: which of the clusters is +1 is arbitrary."""
-    return -labels if y is not None and y @ labels < 0 else labels
+def name_as_shown(labels: Array, data: Data, setting: Setting) -> Array:
+    """Return labels with the signs of the last answer, unless what is known says which cluster is which."""
+    return labels if setting.has_links else name_two(labels, data, setting.nu, setting.penalty)
+
+
+@lru_cache(maxsize=8)
+def names_of_many(data: Data, model: Any) -> Numbers:
+    """Return the number by which each cluster of a fitted estimator goes, (K,)."""
+    count = len(model.coef_)
+    names = names_like_before(np.asarray(model.labels_), count, data)
+    return np.arange(count) if names is None else names
 
 
 def describe_sizes(labels: Array) -> list[str]:
@@ -203,11 +237,6 @@ def describe_agreement(data: Data, labels: Array) -> list[str]:
     n, right = len(labels), int(np.sum(labels == data.y))
     right, largest = max(right, n - right), np.unique(data.labels, return_counts=True)[1].max()
     return [f"{says}); {right} of {n} points are in the cluster of their group ({largest} if all were in one)."]
-
-
-def number_clusters(labels: Array) -> Array:
-    """Return clusters as whole numbers from 0 on: those that are, as they are, and -1.0 and +1.0 as 0 and 1."""
-    return labels if labels.dtype.kind == "i" else (labels > 0).astype(np.int64)
 
 
 def write_clusters(data: Data, labels: Array, scores: Array) -> bytes:

@@ -1,14 +1,29 @@
 """The parts of the page below the controls: sections of views, lists of sentences, what the data are."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from textwrap import shorten
 from typing import Any
 
 import marimo as mo
+import numpy as np
 
-from diffrac_cvx.app.page.answer import Answer, answer_of_search
-from diffrac_cvx.app.page.computation import SEARCH_SECONDS, Outcome, StatusLine
+from diffrac_cvx.app.page.answer import Answer, answer_of_search, doubts_html
+from diffrac_cvx.app.page.computation import STRUCTURE, Outcome, StatusLine
+from diffrac_cvx.app.page.controls import row
+from diffrac_cvx.app.page.data import Source, values_of
+from diffrac_cvx.app.page.naming import number_clusters
 from diffrac_cvx.app.page.pictures import DRAWING, Picture, draw_picture
+from diffrac_cvx.app.page.tables import list_html, stacked_html
+from diffrac_cvx.comparison.structure import StructureTest
+from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.plotting.canvas import style_of
+from diffrac_cvx.problem.proved_numbers import format_ends
+from diffrac_cvx.rounding.caveats import no_structure
+
+MOST_VALUES = 24  # of a row that are shown
+ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the bar of what is proved
+SYMBOLS = {"o": "●", "^": "▲", "s": "■", "D": "◆", "v": "▼", "P": "✚", "X": "✖", "*": "★"}  # of matplotlib's marks
 
 
 def section(title: str, pictures: Iterable[Picture], above: str = "") -> Any:
@@ -17,12 +32,56 @@ def section(title: str, pictures: Iterable[Picture], above: str = "") -> Any:
     return mo.Html(f'{mo.md(f"## {title}").text}{above}<div class="views">{cards}</div>')
 
 
-def answer_section(answer: Answer | None, above: str = "") -> Any:
-    """Return the answer in words, with the clusters as a file."""
-    head = mo.md("## Answer")
-    if answer is None:
-        return mo.vstack([head, mo.Html('<p class="note">There is no solution yet.</p>')])
-    return mo.vstack([head, mo.Html(f'<div class="answer">{above}{answer.html}</div>'), *save_clusters(answer)])
+def hero(chooser: Any, found: Answer | None, outcome: Outcome | None, is_new: bool, prove: Any) -> str:
+    """Return the picture and the answer in words, greyed where points or preferences have changed since."""
+    if found is None or outcome is None:
+        return '<div class="hero"><p class="note">There is no solution yet.</p></div>'
+    says = found.sentences[1:] if found.sizes else found.sentences  # the sizes stand above
+    tests = structure_sentence(outcome.extras.get(STRUCTURE, ()), outcome.setting.has_links)
+    parts = [tests, found.doubts, keys(found), proof_bar(found.lower, found.cost), list_html(says)]
+    parts += ["" if found.groups is None else stacked_html(found.groups)]
+    buttons = [prove] if outcome.setting.n_clusters == 2 else []
+    parts += ['<div class="buttons">', *map(format, [*buttons, *save_clusters(found)]), "</div>"]
+    words, plot = f'<div class="words answer">{"".join(parts)}</div>', "" if chooser is None else chooser
+    return f'<div class="{"hero" if is_new else "hero old"}"><div class="picture">{plot}</div>{words}</div>'
+
+
+def structure_sentence(tests: Sequence[StructureTest] | str, has_links: bool = False) -> str:
+    """Return what the tests of structure say, as HTML: a warning where `DiffracClustering` has one."""
+    if isinstance(tests, str) or not tests:  # why there are none, or not yet
+        return ""
+    columns, cloud = tests
+    if columns.is_none and not cloud.is_found and not has_links:
+        return doubts_html([no_structure(str(columns))])
+    told = [test for test in tests if test.is_found] or [test for test in tests if test.null_values]
+    return f'<div class="structure">{escape(" ".join(map(str, told)))}</div>'
+
+
+def keys(found: Answer) -> str:
+    """Return the clusters with their colours, marks and sizes, as HTML."""
+    marks = []
+    for k, size in enumerate(found.sizes):
+        style = style_of(k)
+        name = f"{SYMBOLS[style.marker]} <b>cluster {k}</b> {size} points"
+        marks.append(f'<span style="color:{style.color}">{name}</span>')
+    return f'<div class="keys">{"".join(marks)}</div>'
+
+
+def proof_bar(lower: float, cost: float) -> str:
+    """Return what is proved as a bar: what no split costs, what is not decided, and what this one costs."""
+    if not np.isfinite(cost):
+        return ""
+    lower, cost = max(lower, 0.0), min(cost, 1.0)
+    least, most = format_ends(lower, cost)
+    end = min(end for end in ENDS if end >= cost)
+    widths = (100.0 * lower / end, 100.0 * max(cost - lower, 0.0) / end)
+    return (
+        f'<div class="proof" role="img" aria-label="no split costs less than {least}; this one costs {most}">'
+        f'<div class="track"><div class="proved" style="width:{widths[0]:.2f}%"></div>'
+        f'<div class="open" style="width:{widths[1]:.2f}%"></div></div>'
+        f'<div class="ends"><span>0</span><span>proved: none below {least}; this one {most}</span>'
+        f"<span>{end:g}</span></div></div>"
+    )
 
 
 def save_clusters(answer: Answer) -> list[Any]:
@@ -34,20 +93,53 @@ def save_clusters(answer: Answer) -> list[Any]:
 
 
 def status_line(line: StatusLine, kind: str = "status") -> str:
-    """Return a line of progress with its bar, as HTML."""
-    bar = f'<progress value="{line.done}" max="{max(line.total, 1)}"></progress>'
+    """Return a line of progress, with its bar while something is computed, as HTML."""
+    bar = f'<progress value="{line.done}" max="{max(line.total, 1)}"></progress>' if line.state == "running" else ""
     return f'<div class="{kind}" data-state="{line.state}">{escape(str(line))}{bar}</div>'
 
 
-def marks_section(chooser: Any, chosen: str, buttons: Iterable[Any], field: str) -> Any:
-    """Return the part of the page in which the clusters of points are said."""
-    says = (
-        "If you know the clusters of some points, choose them in the plot, by a click, a box, or a lasso with the "
-        "shift key, and say where they belong. The answer follows."
+def point_section(
+    source: Source, found: Answer, chosen: list[int], known: int, two: bool, buttons: Mapping[str, Any], text: Any,
+    wrong: str,
+) -> Any:  # fmt: skip
+    """Return the row of the point that is chosen, and where it is said in which cluster it belongs."""
+    assert found.data is not None
+    rows, says = (
+        found.data.rows,
+        "Click a point to see its row; draw a box, or a lasso with the shift key, for several.",
     )
-    parts = [mo.md("## What you know"), mo.Html(f'<p class="note">{says}</p>'), chooser]
-    parts += [mo.hstack([*buttons, mo.Html(chosen)], justify="start", wrap=True), mo.Html(field)]
-    return mo.vstack(parts)
+    table = ""
+    if len(chosen) == 1:
+        says, table = f"Row {rows[chosen[0]]}", stacked_html(row_table(source, found, chosen[0]))
+    elif chosen:
+        says = f"{len(chosen)} points: {shorten(', '.join(map(str, rows[chosen])), 60)}"
+    parts = [f'<div class="chosen">{escape(says)}</div>', table]
+    if two:
+        say = "Do you know where it belongs? The answer then respects it." if chosen else ""
+        counted = f" {known} known." if known else ""
+        press = "".join(map(format, buttons.values()))
+        parts += [f'<div class="buttons"><span class="note">{say}{counted}</span>{press}</div>']
+        parts += [f'<details class="more"><summary>Known clusters as text</summary>{row("marks", text)}</details>']
+        parts += [f'<div class="wrong">{escape(wrong)}</div>'] if wrong else []
+    else:
+        kept = f" The {known} that are known are kept for two." if known else ""
+        parts.append(f'<p class="note">Points can be said to belong to a cluster only where there are two.{kept}</p>')
+    return mo.Html(f'<div class="point">{"".join(parts)}</div>')
+
+
+def row_table(source: Source, found: Answer, point: int) -> Table:
+    """Return the values of a point: its cluster and score, then those of the table, at most MOST_VALUES."""
+    assert found.data is not None
+    cluster = int(number_clusters(found.labels)[point])
+    values = {"cluster": str(cluster)}
+    if found.data.labels is not None:
+        values["known group"] = str(found.data.labels[point])
+    if found.scores.ndim == 1:
+        values["score"] = f"{found.scores[point]:+.2f}"
+    told = [*values.items(), *values_of(source, found.data, point).items()]
+    names, entries = zip(*told[:MOST_VALUES], strict=True)
+    more = len(told) - MOST_VALUES
+    return Table((*names, *([f"{more} more"] if more > 0 else [])), ((*entries, *([""] if more > 0 else [])),))
 
 
 def chooser_of(draw: Callable[[], Any]) -> Any:
@@ -56,39 +148,43 @@ def chooser_of(draw: Callable[[], Any]) -> Any:
         return mo.ui.matplotlib(draw(), debounce=True)
 
 
-def search_section(button: Any, line: StatusLine | None, outcome: Outcome | None, above: Answer | None) -> Any:
-    """Return the search for the best split: how it goes on, and what it found."""
-    says = f"Search for the best split of all, for {SEARCH_SECONDS:g} s at most; Stop ends it and keeps what is proved."
-    parts = [mo.md("## Is it the best?"), mo.hstack([button, mo.md(says)], justify="start", wrap=True)]
-    parts += [] if line is None else [mo.Html(status_line(line, "searching"))]
+def search_section(line: StatusLine | None, outcome: Outcome | None, above: Answer | None) -> Any:
+    """Return the search for the best split, where it was asked for: how it goes on, and what it found."""
+    parts: list[Any] = []
+    if line is not None:
+        bar = proof_bar(line.progress.lower, line.progress.upper) if line.progress else ""
+        parts.append(mo.Html(f"{mo.md('## Is it the best?').text}{status_line(line, 'searching')}{bar}"))
     found = None if outcome is None else answer_of_search(outcome, above)
     if outcome is not None and found is not None:
-        parts += [mo.Html(f'<div class="best">{found.html}</div>'), *save_clusters(found)]
+        shown = f"{keys(found) if found.sizes else ''}{proof_bar(found.lower, found.cost)}{found.html}"
+        parts += [mo.Html(f'<div class="best">{shown}</div>'), *save_clusters(found)]
         if found.data is not None:
             parts.append(mo.Html(f'<div class="views">{card(draw_picture("search", outcome, "", ""))}</div>'))
-    return mo.vstack(parts)
+    return mo.vstack(parts) if parts else None
 
 
 def card(picture: Picture) -> str:
-    """Return a view as HTML: what it shows, of what, its files and its Python."""
+    """Return a view as HTML: what it shows, and a menu with what it is of, its files and its Python."""
     name, view = picture.view.name, picture.view
     kind = "view wide" if view.is_table or name == "duality" else "view"
-    head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}{mo.md(view.says).text}'
+    head = f'<div class="{kind}" data-view="{name}">{mo.md(f"### {view.title}").text}'
+    says = mo.md(view.says).text
     if picture.says:
-        return f"{head}{picture.html}</div>"
+        return f"{head}{says}{picture.html}</div>"
     files = [
         mo.download(lambda: picture.save("png"), filename=f"{name}.png", mimetype="image/png", label="PNG"),
         mo.download(lambda: picture.save("pdf"), filename=f"{name}.pdf", mimetype="application/pdf", label="PDF"),
         mo.download(picture.code.encode, filename=f"{name}.py", mimetype="text/x-python", label="Python"),
     ]
     text = mo.md(f"```python\n{picture.code}\n```").text
-    code = f"<details><summary>Python code</summary>{text}</details>"
-    below = f'<div class="note">{escape(picture.caption)}</div>{mo.hstack(files, justify="start", wrap=True).text}'
-    return f"{head}{picture.html}{below}{code}</div>"
+    menu = f'<div class="note">{escape(picture.caption)}</div>{mo.hstack(files, justify="start", wrap=True).text}{text}'
+    folded = f'<details class="menu"><summary aria-label="save, or see the Python">⋯</summary>{menu}</details>'
+    return f"{head}{folded}{says}{picture.html}</div>"
 
 
-def data_summary(summary: str, wrong: str) -> Any:
-    """Return what the data are, or what is wrong with them."""
+def data_summary(summary: str, wrong: str, columns: str = "") -> Any:
+    """Return what the data are, or what is wrong with them, and what was assumed of columns."""
+    said = f'<div class="assumed">Columns: {escape(columns)}.</div>' if columns else ""
     if wrong:
-        return mo.callout(mo.Html(f'<div class="wrong">{escape(wrong)}</div>'), kind="danger")
-    return mo.Html(f'<div class="summary">{escape(summary)}</div>')
+        return mo.callout(mo.Html(f'<div class="wrong">{escape(wrong)}</div>{said}'), kind="danger")
+    return mo.Html(f'<div class="summary">{escape(summary)}</div>{said}')

@@ -1,5 +1,6 @@
 """What is computed for one state of the page's controls: solves and paths, one after the other, until stopped."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.app.page.data import Data, Source
-from diffrac_cvx.app.page.solve_choice import Setting, Solve
+from diffrac_cvx.app.page.solve_choice import Setting, Solve, plan_solves
 from diffrac_cvx.comparison import list_methods
 from diffrac_cvx.errors import DataError, ParameterError, ResourceError
 from diffrac_cvx.machine.processes import Answer, Call, StoppedError, Worker, WorkerDiedError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.problem.proved_numbers import format_ends
-from diffrac_cvx.problem.result import Bracket, Progress, Result
+from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.solvers.branching import OptimalLabels, optimal_labels
 
 READABLE = (DataError, ParameterError, ResourceError, WorkerDiedError)  # errors whose message is meant for the user
+SOON = 0.5  # seconds in which there is a first answer, with what is proved by then
+PATIENCE = 0.8  # seconds that the page waits for it, and then shows what was before
 EVERY = 0.25  # seconds between two lines of progress
 BASELINES = ("k-means", "alternating")  # of `compare`
 PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expressions use
@@ -35,19 +38,35 @@ MODEL = (
     "dc.DiffracClustering(n_clusters=n_clusters, strategy=strategy, nu=nu, lam=penalty.lam, ridge=penalty.ridge, "
     "tol=tol, standardize=False, random_state=0).fit(X)"
 )
+STRUCTURE = "structure"  # what is computed after every answer
+TESTS = (
+    "[dc.structure_test(X, nu=nu, penalty=penalty, null=null, n_draws=19, standardize=False, time_limit=0.75) "
+    "for null in ('columns', 'covariance')]"
+)
 SEARCH = "best split"  # what is computed when it is asked for
 SEARCH_SECONDS = 60.0
 BEST = f"dc.optimal_labels(X, nu, penalty{{links}}, tol=tol, time_limit={SEARCH_SECONDS:g})"
-COMPUTED = {CLUSTERS: ("model", MODEL), SEARCH: ("found", BEST), **EXTRAS}  # all that is computed beside the solves
+COMPUTED = {
+    CLUSTERS: ("model", MODEL),
+    STRUCTURE: ("tests", TESTS),
+    SEARCH: ("found", BEST),
+    **EXTRAS,
+}  # all that is computed beside the solves
 WITHOUT_LINKS = ("duality",)  # what cannot take known clusters
 WAITING: list[Worker] = []  # started before there is a page, so that the first one need not wait for its imports
 
 
 def take_worker() -> Worker:
-    """Return a worker whose process is starting, or was started before."""
+    """Return a worker whose process has solved something, or soon will have: what that imports takes seconds."""
     worker = WAITING.pop() if WAITING else Worker()
-    worker.start()
+    threading.Thread(target=worker.call, args=(Call(warm_up),), daemon=True).start()
     return worker
+
+
+def warm_up() -> Any:
+    """Return an estimator fitted to a few points: both processes have then imported what it needs."""
+    model = PACKAGES["dc"].DiffracClustering(n_clusters=3, random_state=0)
+    return model.fit(np.random.default_rng(0).standard_normal((12, 2)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +139,14 @@ class Job:
     outcome: Outcome
     solves: Sequence[Solve]
     calls: Mapping[str, Call] = field(default_factory=dict)
+    seconds: float | None = None  # that a solver may take
 
     def compute(self, worker: Worker, stopped: Ask, show: Callable[[Outcome], object], tell: Tell) -> Outcome:
         """Compute one after the other until stopped; `show` the outcome after each, and `tell` the progress."""
         outcome, reporter = self.outcome, Reporter(worker, stopped, tell, len(self.solves) + len(self.calls))
         try:
             for solve in self.solves:
-                outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, reporter)))
+                outcome = replace(outcome, runs=(*outcome.runs, run_solve(solve, reporter, self.seconds)))
                 show(outcome)
                 if outcome.runs[-1].interrupted:
                     raise StoppedError
@@ -141,6 +161,38 @@ class Job:
             finished = {"state": "done", "doing": "", "progress": None}
             reporter.tell_now(**({"state": "stopped"} if stopped() else finished))
         return outcome
+
+
+def plan_jobs(source: Source, data: Data, setting: Setting, wanted: Mapping[str, Sequence[str]] | None) -> list[Job]:
+    """Return what gives the answer, which has SOON; the test of structure; and what is computed after it.
+
+    `wanted` are the forms, solvers and extras for experts, None for the answer alone.
+    """
+    forms, solvers = (("(15)",), ("low_rank",)) if wanted is None else (wanted["forms"], wanted["solvers"])
+    solves = plan_solves(data, setting, forms, solvers)
+    calls = plan_extras(data, setting, solves, (STRUCTURE, *(() if wanted is None else wanted["extras"])))
+    first, second = ({name: calls.pop(name) for name in (one,) if name in calls} for one in (CLUSTERS, STRUCTURE))
+    count = int(bool(solves) and solves[0].method == "low_rank")
+    outcome = Outcome(source, data, setting)
+    return [Job(outcome, solves[:count], first, SOON), Job(outcome, (), second), Job(outcome, solves[count:], calls)]
+
+
+def compute_jobs(
+    jobs: Sequence[Job], workers: Sequence[Worker], stopped: Ask, show: Callable[[Outcome], object], tell: Tell,
+    answered: Callable[[], object],
+) -> None:  # fmt: skip
+    """Compute one job after the other, all but the first in the second process; say when the first is done.
+
+    A solve of the first job that ran out of time is done again, without a limit, before the last job.
+    """
+    first, *others, last = jobs
+    outcome = first.compute(workers[0], stopped, show, tell)
+    answered()
+    late = [run.solve for run in outcome.runs if run.result is not None and run.result.status is Status.TIME_LIMIT]
+    for job in (*others, replace(last, solves=[*late, *last.solves])):
+        if (job.solves or job.calls) and not stopped():
+            kept = () if job.solves and late else outcome.runs
+            outcome = replace(job, outcome=replace(outcome, runs=kept)).compute(workers[1], stopped, show, tell)
 
 
 class Reporter:
@@ -178,13 +230,16 @@ class Reporter:
         return self.stopped()
 
 
-def run_solve(solve: Solve, reporter: Reporter) -> Run:
+def run_solve(solve: Solve, reporter: Reporter, seconds: float | None = None) -> Run:
     """Do a solve; an error becomes a sentence."""
     if solve.call is None:
         reporter.set(done=reporter.line.done + 1)
         return Run(solve, says=solve.refusal)
+    call = solve.call
+    if seconds is not None:
+        call = replace(call, options={**call.options, "time_limit": seconds})
     try:
-        answer = reporter.call(solve.name, solve.call)
+        answer = reporter.call(solve.name, call)
     except StoppedError:
         last = reporter.line.progress
         proved = "no bounds were proved by then" if last is None else f"proved by then: {describe_bracket(last)}"

@@ -10,6 +10,8 @@ from typing import Any
 import marimo as mo
 
 from diffrac_cvx import datasets
+from diffrac_cvx.app.page.columns import FEATURE, LEFT_OUT, ROLES, ZERO_ONE, Guess, chips_first, options_of_roles
+from diffrac_cvx.app.page.columns import GROUPS as GROUPS_KNOWN
 from diffrac_cvx.app.page.computation import EXTRAS
 from diffrac_cvx.app.page.data import MOST_UPLOADED, Planted
 from diffrac_cvx.app.page.solve_choice import Setting, list_forms
@@ -38,9 +40,11 @@ CONTROLS: dict[str, tuple[str, str]] = {
     "file": ("table",
         f"A file of at most {MOST_UPLOADED // 10**6} MB, one point a row and one feature a column: CSV, TSV, NPZ or "
         "Parquet."),
-    "label": ("known groups",
-        "The column with the groups, if they are known. They are used to judge the answer, never to find it."),
-    "drop": ("columns left out", "Columns that describe no point, such as the number of a sample."),
+    "columns": ("columns",
+        "What each column is. Known groups judge the answer, and never help to find it; columns of text can become "
+        "columns of 0 and 1; what describes no point, such as the number of a sample, is left out. Start with what is "
+        "guessed."),
+    "drop": ("others left out", "Which of the columns that are not listed are left out. Start with none."),
     "missing": ("missing values",
         "Start with refuse, which says where they are; then leave out their rows, or take the column's mean."),
     "marks": ("known clusters",
@@ -73,7 +77,9 @@ CONTROLS: dict[str, tuple[str, str]] = {
     "rounding": ("from solution to clusters",
         "How each point gets one of two clusters. Start with kmeans_centered; the table of roundings shows the "
         "others."),
-    "run": ("solution shown", "The solution whose clusters, direction and spectra are shown below."),
+    "run": ("solution shown", "The solution whose clusters are shown."),
+    "experts": ("views for experts",
+        "Other problems and methods, bounds as they close, other settings, methods compared. Start with none."),
     "automatic": ("compute at every change", "Off: only when Run is pressed. A new computation ends the one before."),
 }  # fmt: skip
 
@@ -84,7 +90,16 @@ MISSING = {"refuse": "error", "leave out the rows": "drop", "the column's mean":
 TOLERANCES = {f"1e-{digits}": 10.0**-digits for digits in (2, 3, 4, 5, 6)}
 SCALINGS = ("standardise", "min-max", "none")
 SOURCES = {"made here": "planted", "data set": "known", "own table": "own table"}
-TALL = ("forms", "solvers", "extras", "file", "drop", "rounding")  # controls below their label, not beside it
+TALL = (
+    "forms",
+    "solvers",
+    "extras",
+    "file",
+    "drop",
+    "columns",
+    "rounding",
+)  # controls below their label, not beside it
+OF_COLUMNS = ("label", "drop", "one_hot")  # what `read_table` calls the roles of columns
 MOST_WRITTEN = 500  # characters of the known clusters that the address takes
 EXPLAINED = ("n_clusters", "nu", "lam", "ridge")  # whose meaning is always shown
 
@@ -97,33 +112,62 @@ RANGES: dict[str, tuple[float, float, float]] = {
 }  # fmt: skip
 USUAL: dict[str, Any] = {  # the values to start from, which the address need not say
     "source": "planted", **vars(Planted()), "name": "breast_cancer", "scaling": "standardise", "label": None,
-    "drop": [], "missing": "error", **vars(Setting()), "forms": ["(15)"], "solvers": ["low_rank", "fista", "CLARABEL"],
+    "drop": [], "one_hot": [], "missing": "error", **vars(Setting()), "forms": ["(15)"],
+    "solvers": ["low_rank", "fista", "CLARABEL"],
     "extras": list(EXTRAS), "rounding": "kmeans_centered", "run": None, "automatic": True,
-    "marks": "",
+    "experts": False, "marks": "",
 }  # fmt: skip
 GROUPS = {  # the controls of each kind of data, of what is preferred, and of how it is solved
     "planted": tuple(vars(Planted())),
     "known": ("name", "scaling"),
-    "own table": ("label", "drop", "missing", "scaling"),
+    "own table": ("missing", "scaling"),
     "parameters": ("n_clusters", "nu", "lam", "ridge", "alpha", "strategy", "tol"),
     "solving": ("forms", "solvers", "extras"),
 }
 
 
-def elements(kind: str, given: Given, columns: Sequence[str] = ()) -> Any:
-    """Return a group of controls; ``columns`` are those of a user's own table."""
-    return mo.ui.dictionary({name: element(name, given, columns) for name in GROUPS[kind]})
+def elements(kind: str, given: Given) -> Any:
+    """Return a group of controls."""
+    return mo.ui.dictionary({name: element(name, given) for name in GROUPS[kind]})
 
 
-def element(name: str, given: Given, columns: Sequence[str] = ()) -> Any:
+def elements_of_table(given: Given, guesses: Mapping[str, Guess]) -> Any:
+    """Return the controls of a user's own table: the role of each column, by the address or by what it seems to be."""
+    says = any(name in given for name in OF_COLUMNS)
+    roles = {name: given_role(given, name) if says else guesses[name].role for name in guesses}
+    shown = chips_first(guesses)
+    made = {name: mo.ui.dropdown(ROLES, value=roles[name], allow_select_none=False) for name in shown}
+    parts: dict[str, Any] = {"columns": mo.ui.dictionary(made)}
+    others = [name for name in guesses if name not in made]
+    if others:
+        out = [name for name in others if roles[name] == LEFT_OUT]
+        parts["drop"] = mo.ui.multiselect(others, value=out, label=CONTROLS["drop"][0], full_width=True)
+    return mo.ui.dictionary({**parts, **elements("own table", given).elements})
+
+
+def given_role(given: Given, name: str) -> str:
+    """Return the role of a column that the address gives."""
+    roles = dict(zip(OF_COLUMNS, (GROUPS_KNOWN, LEFT_OUT, ZERO_ONE), strict=True))
+    return next((role for key, role in roles.items() if name in given.get(key, [])), FEATURE)
+
+
+def table_options(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a table is read, from the values of its controls; raise where two columns are the known groups."""
+    options = options_of_roles(value["columns"])
+    options["drop"] = [*options["drop"], *value.get("drop", [])]
+    return {**options, **{name: value[name] for name in GROUPS["own table"]}}
+
+
+def element(name: str, given: Given) -> Any:
     """Return a slider, a choice of one option or several, or a switch, as the address says; or the place for a file."""
     if name in STEPS or name in RANGES:
         return slider(name, given)
-    if name == "automatic":
-        return mo.ui.switch(value=given.get("automatic") != ["0"], label=label_of("automatic"))
+    if isinstance(USUAL.get(name), bool):
+        usual = text_of(USUAL[name])
+        return mo.ui.switch(value=given.get(name, [usual]) == ["1"], label=label_of(name))
     if name == "file":
-        return mo.ui.file(filetypes=SUFFIXES, kind="area", max_size=MOST_UPLOADED)
-    options, usual = options_of(name, columns), USUAL[name]
+        return mo.ui.file(filetypes=SUFFIXES, label="Choose a file", max_size=MOST_UPLOADED)
+    options, usual = options_of(name), USUAL[name]
     if isinstance(usual, list):
         keys = [key for key, value in options.items() if value in usual]
         chosen = given_options(given, name, keys, options)
@@ -145,11 +189,11 @@ def slider(name: str, given: Given) -> Any:
     return mo.ui.slider(value=value, debounce=True, show_value=True, full_width=True, **shape)
 
 
-def options_of(name: str, columns: Sequence[str]) -> dict[str, Any]:
+def options_of(name: str) -> dict[str, Any]:
     """Return what can be chosen, by its name on the page; what is given as a sequence has its own name."""
     numbers = {form: form if form.startswith("(") else f"({form})" for form in list_forms()}
     choices: dict[str, Mapping[str, Any] | Sequence[str]] = {
-        "source": SOURCES, "name": datasets.names(), "scaling": SCALINGS, "label": columns, "drop": columns,
+        "source": SOURCES, "name": datasets.names(), "scaling": SCALINGS,
         "missing": MISSING, "strategy": STRATEGIES, "tol": TOLERANCES,
         "forms": {f"{record.says} {numbers[form]}": form for form, (_, record) in list_forms().items()},
         "solvers": tuple(SOLVERS), "extras": tuple(EXTRAS), "rounding": tuple(ROUNDINGS),
@@ -177,7 +221,8 @@ def list_meanings() -> str:
 def hint(error: Exception) -> str:
     """Return the controls that would help, in parentheses."""
     remedies = error.remedies if isinstance(error, DataError) else ()
-    labels = [CONTROLS[remedy][0] for remedy in remedies if remedy in CONTROLS]
+    there = ("columns" if remedy in OF_COLUMNS else remedy for remedy in remedies)
+    labels = [CONTROLS[remedy][0] for remedy in dict.fromkeys(there) if remedy in CONTROLS]
     return f" (in the panel: {' or '.join(labels)})" if labels else ""
 
 
@@ -197,13 +242,27 @@ def group(elements: Mapping[str, Any]) -> str:
     return f'<div class="group">{"".join(row(name, element) for name, element in elements.items())}</div>'
 
 
-def panel(source: Any, data: Mapping[str, Any], preferences: Mapping[str, Any], methods: Mapping[str, Any]) -> Any:
-    """Return the side panel: the data, what is preferred, and, folded, the problems and methods for experts."""
-    experts = "<summary>For experts: problems and methods</summary>"
+def chips(columns: Mapping[str, Any]) -> str:
+    """Return the columns of a table, each with its role, as HTML."""
+    meaning = escape(CONTROLS["columns"][1])
+    made = (
+        f'<div class="chip" data-control="column" data-name="{escape(name)}" data-meaning="{meaning}">'
+        f'<span title="{escape(name)}">{escape(name)}</span>{role}</div>'
+        for name, role in columns.items()
+    )
+    return f'<div class="chips">{"".join(made)}</div>'
+
+
+def panel(
+    source: Any, data: Mapping[str, Any], preferences: Mapping[str, Any], switches: Mapping[str, Any],
+    methods: Mapping[str, Any],
+) -> Any:  # fmt: skip
+    """Return the side panel: the data, what is preferred, and the problems and methods for experts."""
     parts = [
         '<div class="side"><h2>Data</h2></div>', source, group(data),
         '<div class="side"><h2>What is preferred</h2></div>', group(preferences),
-        f'<details class="experts">{experts}{group(methods)}</details>',
+        f'<div class="switches">{"".join(f"<div>{switch}</div>" for switch in switches.values())}</div>',
+        *([group(methods)] if methods else []),
         mo.accordion({"What the controls mean": mo.md(list_meanings())}),
     ]  # fmt: skip
     return mo.sidebar([mo.Html(part) if isinstance(part, str) else part for part in parts], width="23rem")

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PureWindowsPath  # whose names end at a slash of either kind
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from diffrac_cvx import datasets
-from diffrac_cvx.datasets.tables import Table, read_frame, split_label
+from diffrac_cvx.datasets.tables import Table, read_frame
 from diffrac_cvx.errors import DataError
 from diffrac_cvx.points.checks import Array
 
 MOST_UPLOADED = 50_000_000  # bytes
 MOST_GROUPS = 12  # whose names and sizes are listed
-SIGNS = 'np.where(y > 0, "+1", "-1")'  # as `two_groups`
+SIGNS = 'np.where(y > 0, "1", "-1")'  # as `two_groups`
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,7 @@ class OwnTable:
     file: str
     label: str | None = None
     drop: Sequence[str] = ()
+    one_hot: Sequence[str] = ()
     missing: str = "error"
     scaling: str = "standardise"
 
@@ -93,24 +95,18 @@ class OwnTable:
         if not self.file:
             raise DataError("choose a file with a table: one point a row, one feature a column")
         self.check_size()
-        table = datasets.read_table(
-            self.content, self.label, drop=self.drop, missing=self.missing, scaling=self.scaling, name=self.file
-        )
-        if table.y is not None:
-            note = f"in the figures label +1 is {table.classes[1]!r} and label -1 is {table.classes[0]!r}"
-        else:
-            note = (
-                f"the label has {len(table.classes)} groups: with as many clusters, chosen in the panel, they can be "
-                "compared best, and with two clusters views that need two true groups are left out"
-            )
-        notes = table.notes if table.labels is None else (*table.notes, note)
+        how: dict[str, Any] = {"drop": self.drop, "one_hot": self.one_hot, "missing": self.missing}
+        table = datasets.read_table(self.content, self.label, **how, scaling=self.scaling, name=self.file)
+        notes = table.notes
+        if table.labels is not None and table.y is None:
+            notes += (f"there are {len(table.classes)} known groups: as many clusters can be compared with them best",)
         return Data(**{**vars(table), "notes": notes}, title=self.file)
 
-    def columns(self) -> list[str]:
-        """Return the names of the columns, the label's included."""
+    @property
+    def frame(self) -> Any:
+        """The columns as they are in the file, a data frame."""
         self.check_size()
-        label, frame = split_label(read_frame(self.content, self.file), None)
-        return [str(name) for name in frame.columns] + ([] if label is None else [str(label.name)])
+        return frame_of(self.content, self.file)
 
     def check_size(self) -> None:
         """Refuse a file that is larger than the page takes, whatever the browser has let through."""
@@ -121,7 +117,8 @@ class OwnTable:
     def code(self) -> list[str]:
         """Return the lines that read the file and scale its columns."""
         name = PureWindowsPath(self.file).name
-        how = f"drop={list(self.drop)!r}, missing={self.missing!r}, scaling={self.scaling!r}"
+        columns = f"drop={list(self.drop)!r}, one_hot={list(self.one_hot)!r}"
+        how = f"{columns}, missing={self.missing!r}, scaling={self.scaling!r}"
         line = f"data = dc.datasets.read_table({name!r}, {self.label!r}, {how})"
         return [line, "X, y, names = data.X, data.y, data.names"]
 
@@ -129,8 +126,22 @@ class OwnTable:
 Source = Planted | NamedSet | OwnTable  # what the points are taken from
 
 
+@lru_cache(maxsize=1)
+def frame_of(content: bytes, file: str) -> Any:
+    """Return the columns of a file; they are asked for again with every point that is clicked."""
+    return read_frame(content, file)
+
+
+def values_of(source: Source, data: Data, point: int) -> dict[str, str]:
+    """Return what the table says of a point, by column, the features as they were before they were scaled."""
+    if isinstance(source, OwnTable):
+        row = source.frame.iloc[int(data.rows[point])]
+        return {str(name): str(value) for name, value in row.items()}
+    return {name: f"{value:.4g}" for name, value in zip(data.names, data.X[point], strict=True)}
+
+
 def two_groups(X: Array, y: Array, title: str) -> Data:
     """Return points in two groups, their features named x0, x1, ..., which count from 0 as columns of arrays do."""
     names = tuple(f"x{j}" for j in range(X.shape[1]))
-    labels = np.where(y > 0, "+1", "-1")
-    return Data(X, names, labels, ("-1", "+1"), np.arange(len(X)), title=title)
+    labels = np.where(y > 0, "1", "-1")
+    return Data(X, names, labels, ("-1", "1"), np.arange(len(X)), title=title)

@@ -1,17 +1,25 @@
 """Points whose clusters the user knows: as text, which the page's address has, and in a plot where they are chosen."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from diffrac_cvx.app.page.answer import Answer
 from diffrac_cvx.app.page.data import Data
+from diffrac_cvx.app.page.naming import number_clusters
+from diffrac_cvx.app.page.tables import principal_plane
 from diffrac_cvx.errors import ParameterError
-from diffrac_cvx.plotting.canvas import apart_from_pyplot, axes_for, short_legend, style_of
+from diffrac_cvx.plotting.canvas import apart_from_pyplot, axes_for, style_of
+from diffrac_cvx.points.checks import Array
 
 Marks = tuple[tuple[int, int], ...]  # points in their order, with their labels, -1 or +1
-SIZE = (3.1, 3.3)  # inches: the plot is not made smaller by the browser, and has to fit in a narrow one
+SIZE = (5.6, 4.3)  # inches, a hundred pixels each; a narrow page makes it smaller
+STEPS = 30  # of the power method
+FLAT = 1e-9  # variation beside the score, over all: less is none
+MOST_DRAWN = 5000  # points
+FEW = 1000  # points, which are drawn larger
 NEAR = 0.05  # of the width of the plot: a click that is farther from all points chooses none
 
 
@@ -42,32 +50,60 @@ def change_marks(marks: Marks, points: Iterable[int], label: int) -> Marks:
     return tuple(sorted((point, label) for point, label in changed.items() if label))
 
 
-def draw_marks(answer: Answer, marks: Marks) -> Any:
-    """Draw each point by its score and its row, with rings around those whose clusters are known."""
+@lru_cache(maxsize=2)
+def place_points(answer: Answer) -> Array:
+    """Return where each point is drawn, (n, 2): its score, and the direction of the largest variation beside it.
+
+    Of several scores it is the plane in which these vary most.
+    """
     assert answer.data is not None
-    rows, drawn = answer.data.rows, []
+    if answer.scores.ndim > 1:
+        return principal_plane(answer.scores)
+    X = answer.data.X - answer.data.X.mean(axis=0)
+    score = answer.scores - answer.scores.mean()
+    beside = X - np.outer(score, X.T @ score) / max(float(score @ score), np.finfo(float).tiny)
+    v = np.random.default_rng(0).standard_normal(X.shape[1])
+    for _ in range(STEPS):
+        v = beside.T @ (beside @ v)
+        v /= max(float(np.linalg.norm(v)), np.finfo(float).tiny)
+    height = beside @ v * np.sign(v[np.argmax(np.abs(v))] or 1.0)
+    flat = np.ptp(height) <= FLAT * np.ptp(X)
+    return np.column_stack([answer.scores, answer.data.rows if flat else height])
+
+
+def drawn_points(n: int) -> np.ndarray:
+    """Return the points that are drawn, at most MOST_DRAWN."""
+    return np.unique(np.linspace(0, n - 1, min(n, MOST_DRAWN)).astype(np.int64))
+
+
+def draw_marks(answer: Answer, marks: Marks) -> Any:
+    """Draw the points in the plane, with rings around those whose clusters are known."""
+    assert answer.data is not None
+    plane, clusters = place_points(answer), number_clusters(answer.labels)
+    drawn = drawn_points(len(plane))
+    few = len(drawn) <= FEW
     with apart_from_pyplot():
         (ax,) = axes_for(None, size=SIZE)
-    for k, label in enumerate((-1, 1)):
-        inside, style = answer.labels == label, style_of(k)
-        look: dict[str, Any] = {"color": style.color, "marker": style.marker, "markersize": 3.5, "linestyle": "none"}
-        drawn += ax.plot(answer.scores[inside], rows[inside], label=f"cluster {k}", **look)
+    for k in np.unique(clusters).tolist():
+        style, there = style_of(k), plane[drawn[clusters[drawn] == k]]
+        look: dict[str, Any] = {"color": style.color, "marker": style.marker, "linestyle": "none", "mew": 0.0}
+        ax.plot(*there.T, markersize=6.0 if few else 3.0, alpha=0.75 if few else 0.5, **look)
     points = [point for point, _ in marks]
-    ring: dict[str, Any] = {"color": "k", "marker": "o", "markersize": 9.0, "markerfacecolor": "none"}
+    ring: dict[str, Any] = {"color": "k", "marker": "o", "markersize": 10.0, "markerfacecolor": "none"}
     if points:
-        drawn += ax.plot(answer.scores[points], rows[points], linestyle="none", label="known", **ring)
-    ax.set_xlabel("score")
-    ax.set_ylabel("row")
-    short_legend(
-        ax, drawn, fontsize="small", loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=3, columnspacing=0.8
-    )
+        ax.plot(*plane[points].T, linestyle="none", label="known", **ring)
+        ax.legend(loc="upper right", frameon=False, fontsize="small")
+    ax.set_xlabel("score" if answer.scores.ndim == 1 else "first direction of the scores")
+    ax.set_ylabel("largest variation beside it" if answer.scores.ndim == 1 else "second direction")
+    ax.set_xticks([])
+    ax.set_yticks([])
     return ax
 
 
 def points_in(selection: Any, answer: Answer, ax: Any) -> list[int]:
     """Return the points in a box or a lasso; where there is none in a box, as after a click, the nearest point."""
-    assert answer.data is not None
-    x, y = answer.scores, answer.data.rows
+    drawn = drawn_points(len(answer.labels))
+    x, y = place_points(answer)[drawn].T
     inside = selection.get_mask(x, y)
     if not inside.any() and hasattr(selection, "x_min"):
         middle = (selection.x_min + selection.x_max) / 2, (selection.y_min + selection.y_max) / 2
@@ -75,4 +111,4 @@ def points_in(selection: Any, answer: Answer, ax: Any) -> list[int]:
                       zip((x, y), middle, (ax.get_xlim(), ax.get_ylim()), strict=True))  # fmt: skip
         distance = np.hypot(across, up)
         inside[np.argmin(distance)] = distance.min() <= NEAR
-    return [int(point) for point in np.flatnonzero(inside)]
+    return [int(point) for point in drawn[inside]]

@@ -7,105 +7,112 @@ app = marimo.App(width="full", app_title="diffrac_cvx", css_file="notebook.css",
 
 with app.setup:
     import threading
-    from html import escape
-    from textwrap import shorten
 
     import marimo as mo
 
     from diffrac_cvx.app.page import answer, cards, computation, controls, marks, pictures, tables
+    from diffrac_cvx.app.page.columns import guess_columns, tell_guesses
     from diffrac_cvx.app.page.computation import READABLE, StatusLine
     from diffrac_cvx.app.page.data import NamedSet, OwnTable, Planted
-    from diffrac_cvx.app.page.solve_choice import Setting, plan_solves
+    from diffrac_cvx.app.page.solve_choice import Setting
     from diffrac_cvx.app.page.views import arrange, views_for
     from diffrac_cvx.machine.processes import Worker
     from diffrac_cvx.plotting.canvas import pyplot
 
-    SECTIONS = ("labels", "proofs", "paths", "comparison")
+    SECTIONS = ("labels", "solution", "paths", "comparison")  # the first is for all, the others for experts
 
     def empty_board(doing):
-        found = dict.fromkeys(("outcome", "answer", "search_line", "search"))
+        found = dict.fromkeys(("outcome", "search_line", "search"))
         return {"line": StatusLine(doing), **found, **{name: {} for name in SECTIONS}}
 
-    def start_job(job, worker, stopped, show, tell):
-        """Compute a job in a thread, which ends when a control is moved: the cell that began it runs again."""
+    def pass_on(board, shown, setters):
+        for name, setter in setters.items():
+            if board[name] is not shown.get(name):
+                shown[name] = board[name]
+                setter(board[name])
 
-        def work():
+    def start(work):
+        """Do work in a thread, which is told to end when a control is moved: the cell that began it runs again."""
+
+        def run():
             thread = mo.current_thread()
-            job.compute(
-                worker,
-                lambda: stopped.is_set() or thread.should_exit,
-                lambda outcome: thread.should_exit or show(outcome),
-                lambda line: thread.should_exit or tell(line),
-            )
 
-        mo.Thread(target=work, daemon=True).start()
+            def unless_ended(put):
+                return lambda found: thread.should_exit or put(found)
 
+            work(lambda: thread.should_exit, unless_ended)
 
-@app.cell
-def _():
-    mo.md("""
-    # Two groups in a table, or more, with proofs
-
-    The points are split in two groups along one direction, so that the groups can be told apart as well as possible; or
-    in more than two, if you ask for more clusters. Choose the points and what is preferred in the panel; the answer is
-    below, and how far it can be from the best is proved. Numbers in parentheses are equations of
-    [Flammarion, Palaniappan and Bach (JMLR 2017)](https://jmlr.org/papers/v18/16-429.html).
-    """)
+        mo.Thread(target=run, daemon=True).start()
 
 
 @app.cell
 def _():
     given = controls.read_address()
-    _single, _kinds = ("source", "automatic", "file", "rounding"), ("planted", "known", "parameters", "solving")
-    source, automatic, file, rounding = (controls.element(name, given) for name in _single)
+    _single, _kinds = (
+        ("source", "automatic", "experts", "file", "rounding"),
+        ("planted", "known", "parameters", "solving"),
+    )
+    source, automatic, experts, file, rounding = (controls.element(name, given) for name in _single)
     planted, known, parameters, solving = (controls.elements(kind, given) for kind in _kinds)
-    return automatic, file, given, known, parameters, planted, rounding, solving, source
+    return automatic, experts, file, given, known, parameters, planted, rounding, solving, source
 
 
 @app.cell
 def _(file, given):
     try:
-        columns = OwnTable(file.contents(0), file.name(0)).columns() if file.value else []
+        guesses = guess_columns(OwnTable(file.contents(0), file.name(0)).frame) if file.value else {}
     except READABLE:
-        columns = []  # the error is shown where the data are loaded
-    own = controls.elements("own table", given, columns)
-    return columns, own
+        guesses = {}  # the error is shown where the data are loaded
+    own = controls.elements_of_table(given, guesses)
+    return guesses, own
 
 
 @app.cell
-def _(file, known, own, parameters, planted, rounding, solving, source):
-    _inputs = {"planted": planted.elements, "known": known.elements, "own table": {"file": file, **own.elements}}
+def _(automatic, experts, file, known, own, parameters, planted, rounding, run, solving, source):
+    _table = {"file": file, **own.elements, "columns": controls.chips(own.elements["columns"].elements)}
+    _inputs = {"planted": planted.elements, "known": known.elements, "own table": _table}
     _preferred = {name: parameters.elements[name] for name in ("n_clusters", "nu", "lam", "ridge")}
     _others = {name: parameters.elements[name] for name in ("strategy", "tol", "alpha")}
-    controls.panel(source, _inputs[source.value], _preferred, {**solving.elements, "rounding": rounding, **_others})
+    _switches = {"automatic": automatic, **({} if automatic.value else {"run": run}), "experts": experts}
+    _methods = {**solving.elements, "rounding": rounding, **_others} if experts.value else {}
+    controls.panel(source, _inputs[source.value], _preferred, _switches, _methods)
 
 
 @app.cell
-def _(automatic, columns, get_marks, known, look, own, parameters, planted, remembered, rounding, solving, source):
+def _(
+    automatic, experts, get_marks, guesses, known, look, own, parameters, planted, remembered, rounding, solving, source
+):
     # Before a file is chosen again, what the address says of its columns is kept.
-    _data = {"planted": planted.value, "known": known.value, "own table": own.value if columns else {}}
+    try:
+        _own = controls.table_options(own.value) if guesses else {}
+    except READABLE:
+        _own = {}  # the error is shown where the data are loaded
+    _data = {"planted": planted.value, "known": known.value, "own table": _own}
     _ = look.value
     _state = {"source": source.value, "automatic": automatic.value, "rounding": rounding.value}
     _marks = remembered.get("marks", get_marks())
-    _state |= {"marks": _marks if len(_marks) <= controls.MOST_WRITTEN else ""}
+    _state |= {"experts": experts.value, "marks": _marks if len(_marks) <= controls.MOST_WRITTEN else ""}
     _state |= {"run": remembered.get("run"), **_data[source.value], **parameters.value, **solving.value}
     controls.write_address(_state, controls.USUAL)
 
 
 @app.cell
-def _(board, file, known, own, planted, source):
+def _(board, file, guesses, known, own, planted, source):
     try:
         if source.value == "planted":
             where = Planted(**planted.value)
         elif source.value == "known":
             where = NamedSet(**known.value)
         else:
-            where = OwnTable(file.contents(0) or b"", file.name(0) or "", **own.value)
+            _read = controls.table_options(own.value)
+            where = OwnTable(file.contents(0) or b"", file.name(0) or "", **_read)
         data, wrong = where.load(), ""
     except READABLE as error:
         where, data, wrong = None, None, f"{error}{controls.hint(error)}"
         board.update(empty_board("nothing to compute"))  # pictures of other data would mislead
-    mo.vstack([mo.md("## Data"), cards.data_summary(data.summary if data else "", wrong)])
+    _says = tell_guesses(guesses, own.value["columns"]) if source.value == "own table" else ""
+    _shown = cards.data_summary(data.summary if data else "", wrong, _says)
+    mo.vstack([mo.md("# Groups in a table, with a proof"), _shown], gap=0.25)
     return data, where
 
 
@@ -115,12 +122,12 @@ def _(given):
     board = empty_board("starting")
     shown, under_way = {}, {}
     remembered = {"run": next(iter(given.get("run", [])), None), "marks": next(iter(given.get("marks", [])), "")}
-    worker, searcher = computation.take_worker(), Worker()
+    worker, helper, searcher = computation.take_worker(), Worker(), Worker()
     refresh = mo.ui.refresh(default_interval=0.4)
-    run = mo.ui.run_button(label="Run", kind="success")
+    run = mo.ui.run_button(label="Compute", kind="success")
     prove = mo.ui.run_button(label="Prove it")
     stop = mo.ui.button(label="Stop", kind="danger", on_click=lambda _: [event.set() for event in under_way.values()])
-    return board, prove, refresh, remembered, run, searcher, shown, stop, under_way, worker
+    return board, helper, prove, refresh, remembered, run, searcher, shown, stop, under_way, worker
 
 
 @app.cell
@@ -142,21 +149,18 @@ def _(data, get_marks):
 @app.cell
 def _(board):
     _states = {name: mo.state(value) for name, value in board.items()}
-    get_line, get_outcome, get_answer, get_search_line, get_search, *_sections = (
-        getter for getter, _ in _states.values()
-    )
-    get_labels, get_proofs, get_paths, get_comparison = _sections
+    get_line, get_outcome, get_search_line, get_search, *_sections = (getter for getter, _ in _states.values())
+    get_labels, get_solution, get_paths, get_comparison = _sections
     setters = {name: setter for name, (_, setter) in _states.items()}
     return (
-        get_answer,
         get_comparison,
         get_labels,
         get_line,
         get_outcome,
         get_paths,
-        get_proofs,
         get_search,
         get_search_line,
+        get_solution,
         setters,
     )
 
@@ -164,36 +168,51 @@ def _(board):
 @app.cell
 def _(board, refresh, setters, shown):
     _ = refresh.value
-    for _name, _setter in setters.items():
-        if board[_name] is not shown.get(_name):
-            shown[_name] = board[_name]
-            _setter(board[_name])
+    pass_on(board, shown, setters)
+    mo.Html(f'<div class="refresh">{refresh}</div>')
 
 
 @app.cell
-def _(automatic, refresh, run, stop):
-    _ticking = mo.Html(f'<div class="refresh">{refresh}</div>')
-    mo.hstack([run, stop, automatic, _ticking], justify="start", gap=1.5, wrap=True)
+def _(
+    automatic,
+    board,
+    data,
+    experts,
+    helper,
+    known_marks,
+    parameters,
+    run,
+    setters,
+    shown,
+    solving,
+    under_way,
+    where,
+    worker,
+):
+    asked = None if data is None or known_marks is None else Setting(**parameters.value, marks=known_marks)
 
-
-@app.cell
-def _(get_line):
-    mo.Html(cards.status_line(get_line()))
-
-
-@app.cell
-def _(automatic, board, data, known_marks, parameters, run, solving, under_way, where, worker):
-    mo.stop(data is None or known_marks is None or not (automatic.value or run.value))
-
-    def start():
-        setting, wanted = Setting(**parameters.value, marks=known_marks), solving.value
-        solves = plan_solves(data, setting, wanted["forms"], wanted["solvers"])
-        extras = computation.plan_extras(data, setting, solves, wanted["extras"])
-        job = computation.Job(computation.Outcome(where, data, setting), solves, extras)
+    def answer_now(setting):
+        jobs = computation.plan_jobs(where, data, setting, solving.value if experts.value else None)
         stopped = under_way["event"] = threading.Event()
-        start_job(job, worker, stopped, lambda now: board.update(outcome=now), lambda line: board.update(line=line))
+        answered = threading.Event()
 
-    start()
+        def work(ended, unless_ended):
+            computation.compute_jobs(
+                jobs,
+                (worker, helper),
+                lambda: stopped.is_set() or ended(),
+                unless_ended(lambda now: board.update(outcome=now)),
+                unless_ended(lambda line: board.update(line=line)),
+                answered.set,
+            )
+
+        start(work)
+        answered.wait(computation.PATIENCE)  # usually long enough, and what is below need not be drawn twice
+        pass_on(board, shown, setters)
+
+    if asked is not None and (automatic.value or run.value):
+        answer_now(asked)
+    return (asked,)
 
 
 @app.cell
@@ -203,11 +222,15 @@ def _(board, data, known_marks, parameters, prove, searcher, under_way, where):
 
     def search():
         setting = Setting(**parameters.value, marks=known_marks)
-        outcome = computation.Outcome(where, data, setting)
-        job = computation.Job(outcome, (), computation.plan_search(data, setting))
+        job = computation.Job(computation.Outcome(where, data, setting), (), computation.plan_search(data, setting))
         stopped = under_way["search"] = threading.Event()
-        start_job(
-            job, searcher, stopped, lambda now: board.update(search=now), lambda line: board.update(search_line=line)
+        start(
+            lambda ended, unless_ended: job.compute(
+                searcher,
+                lambda: stopped.is_set() or ended(),
+                unless_ended(lambda now: board.update(search=now)),
+                unless_ended(lambda line: board.update(search_line=line)),
+            )
         )
 
     search()
@@ -222,99 +245,130 @@ def _(get_outcome, remembered):
 
 
 @app.cell
-def _(board, get_outcome, look, rounding):
-    def draw(outcome):  # in a thread, so that the page stays responsive
-        thread = mo.current_thread()  # ends when there is something newer to draw
-        found = answer.find_answer(outcome, look.value or "", rounding.value)
-        if thread.should_exit:
-            return
-        board["answer"] = found
-        k = outcome.setting.n_clusters
-        for section in SECTIONS:
-            board[section] = arrange(board[section], section, k)
-        for view in views_for(k):
-            picture = pictures.draw_picture(view.name, outcome, look.value or "", rounding.value)
-            if thread.should_exit:
-                return
-            board[view.section] = arrange({**board[view.section], view.name: picture}, view.section, k)
-
-    if get_outcome() is not None:
-        pyplot()  # imported in the page's own thread, where marimo looks for it
-        mo.Thread(target=draw, args=(get_outcome(),), daemon=True).start()
+def _():
+    get_found, set_found = mo.state(None)  # it stays where more is computed beside it, and so does what is chosen
+    return get_found, set_found
 
 
 @app.cell
-def _(get_answer, look):
-    cards.answer_section(get_answer(), f'<div class="look">{controls.row("run", look)}</div>')
+def _(get_outcome, look, rounding, set_found, shown):
+    outcome = get_outcome()
+    _found = None if outcome is None else answer.find_answer(outcome, look.value or "", rounding.value)
+    if _found is not shown.get("found"):
+        shown["found"] = _found
+        set_found(_found)
+    return (outcome,)
 
 
 @app.cell
-def _(data, get_answer, known_marks, parameters):
-    _drawn = get_answer()
-    _fits = data is not None and _drawn is not None and _drawn.data is data and known_marks is not None
-    if _fits and parameters.value["n_clusters"] == 2:
-        chooser = cards.chooser_of(lambda: marks.draw_marks(_drawn, known_marks))
-    else:
-        chooser = None
-    return (chooser,)
+def _(get_found):
+    found = get_found()
+    _there = found is not None and found.data is not None
+    chooser = cards.chooser_of(lambda: marks.draw_marks(found, found.marks)) if _there else None
+    return chooser, found
 
 
 @app.cell
-def _(chooser, data, get_answer, get_marks, known_marks, set_marks):
-    chosen = [] if chooser is None else marks.points_in(chooser.value, get_answer(), chooser.axes)
+def _(asked, chooser, data, found, outcome, prove, shown):
+    _of_these = outcome is not None and outcome.data is data and outcome.setting == asked
+    _is_new = _of_these and shown.get("found") is found
+    mo.Html(cards.hero(chooser, found, outcome, _is_new, prove))
+
+
+@app.cell
+def _(get_line, stop):
+    _line = get_line()
+    mo.hstack([mo.Html(cards.status_line(_line)), *([stop] if _line.state == "running" else [])], justify="start")
+
+
+@app.cell
+def _(chooser, data, found, known_marks, set_marks):
+    _there = chooser is not None and data is not None and found.data is data
+    chosen = marks.points_in(chooser.value, found, chooser.axes) if _there else []
+    _two = _there and known_marks is not None and found.scores.ndim == 1
 
     def belongs(text, label):
         def mark(_):
             set_marks(marks.write_marks(marks.change_marks(known_marks, chosen, label), data))
 
-        return mo.ui.button(label=text, on_change=mark, disabled=not chosen)
+        return mo.ui.button(label=text, on_change=mark, disabled=not (chosen and _two))
 
     marking = mo.ui.dictionary(
-        {
-            "0": belongs("In cluster 0", -1),
-            "1": belongs("In cluster 1", 1),
-            "none": belongs("Not known", 0),
-            "marks": mo.ui.text(value=get_marks(), on_change=set_marks, full_width=True),
-        }
+        {"0": belongs("In cluster 0", -1), "1": belongs("In cluster 1", 1), "none": belongs("Not known", 0)}
     )
     return chosen, marking
 
 
 @app.cell
-def _(chooser, chosen, data, marking, parameters, wrong_marks):
-    mo.stop(data is None or parameters.value["n_clusters"] > 2)
-    _rows = f"chosen: {shorten(', '.join(map(str, data.rows[chosen])), 60)}" if chosen else "no point chosen"
-    *_buttons, _text = marking.elements.values()
-    _field = f'{controls.row("marks", _text)}<div class="wrong">{escape(wrong_marks)}</div>'
-    _plot = mo.Html('<p class="note">There is no solution yet.</p>') if chooser is None else chooser
-    cards.marks_section(_plot, escape(_rows), _buttons, _field)
+def _(get_marks, set_marks):
+    marks_text = mo.ui.text(value=get_marks(), on_change=set_marks, full_width=True)
+    return (marks_text,)
 
 
 @app.cell
-def _(get_answer, get_search, get_search_line, parameters, prove):
+def _(chosen, data, found, known_marks, marking, marks_text, parameters, where, wrong_marks):
+    mo.stop(data is None or found is None or found.data is not data)
+    _two = parameters.value["n_clusters"] == 2
+    cards.point_section(where, found, chosen, len(known_marks or ()), _two, marking.elements, marks_text, wrong_marks)
+
+
+@app.cell
+def _(found, get_search, get_search_line, parameters):
     mo.stop(parameters.value["n_clusters"] > 2)
-    cards.search_section(prove, get_search_line(), get_search(), get_answer())
+    cards.search_section(get_search_line(), get_search(), found)
+
+
+@app.cell
+def _(board, experts, look, outcome, rounding):
+    def draw(ended, _):  # in a thread, so that the page stays responsive
+        k = outcome.setting.n_clusters
+        for section in SECTIONS:
+            board[section] = arrange(board[section], section, k)
+        for view in views_for(k):
+            if view.section == SECTIONS[0] or experts.value:
+                picture = pictures.draw_picture(view.name, outcome, look.value or "", rounding.value)
+                if ended():
+                    return
+                board[view.section] = arrange({**board[view.section], view.name: picture}, view.section, k)
+
+    if outcome is not None:
+        pyplot()  # imported in the page's own thread, where marimo looks for it
+        start(draw)
 
 
 @app.cell
 def _(get_labels):
-    cards.section("Clusters", get_labels().values())
+    cards.section("The clusters in detail", get_labels().values())
 
 
 @app.cell
-def _(get_proofs):
-    cards.section("What is proved", get_proofs().values())
+def _(experts, get_solution, look):
+    mo.stop(not experts.value)
+    _look = f'<div class="look">{controls.row("run", look)}</div>'
+    cards.section("For experts: the solution, and what is proved", get_solution().values(), _look)
 
 
 @app.cell
-def _(get_paths):
-    cards.section("Other settings", get_paths().values())
+def _(experts, get_paths):
+    mo.stop(not experts.value)
+    cards.section("For experts: other settings", get_paths().values())
 
 
 @app.cell
-def _(get_comparison, get_outcome):
-    _remarks = pictures.list_remarks(get_outcome()) if get_outcome() else []
-    cards.section("Methods compared", get_comparison().values(), tables.list_html(_remarks))
+def _(experts, get_comparison, outcome):
+    _remarks = pictures.list_remarks(outcome) if outcome else []
+    mo.stop(not (experts.value or _remarks))
+    _title = "For experts: methods compared" if experts.value else "Remarks"
+    _views = get_comparison().values() if experts.value else ()
+    cards.section(_title, _views, tables.list_html(_remarks))
+
+
+@app.cell
+def _():
+    mo.md("""
+    Numbers in parentheses are equations of
+    [Flammarion, Palaniappan and Bach (JMLR 2017)](https://jmlr.org/papers/v18/16-429.html).
+    """)
 
 
 if __name__ == "__main__":

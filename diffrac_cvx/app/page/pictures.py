@@ -9,8 +9,9 @@ from io import BytesIO
 from threading import RLock
 from typing import Any
 
-from diffrac_cvx.app.page.answer import bounds_splits, round_result
+from diffrac_cvx.app.page.answer import bounds_splits, names_of_many, round_result
 from diffrac_cvx.app.page.computation import (
+    CLUSTERS,
     COMPUTED,
     PACKAGES,
     WITHOUT_LINKS,
@@ -29,7 +30,7 @@ from diffrac_cvx.plotting.canvas import apart_from_pyplot
 from diffrac_cvx.problem.result import Status
 
 DRAWING = RLock()  # matplotlib is not safe to use from several threads
-ORIENTED = "labels = -labels if y @ labels < 0 else labels  # which of the clusters is +1 is arbitrary"
+ORIENTED = "labels = labels if labels[0] == {:g} else -labels  # which of the clusters is +1 is arbitrary"
 FINE = (Status.OPTIMAL, Status.CLOSED_FORM)  # which need no remark
 
 
@@ -74,10 +75,8 @@ def make_picture(name: str, outcome: Outcome, run_name: str = "", rounding: str 
     """Return the picture of a view, not drawn yet: of one run, by default of the first that has a result, or of all."""
     view, run = BY_NAME[name], outcome.run_called(run_name)
     extra = outcome.extras.get(view.of)
-    if view.needs_labels and outcome.data.y is None:
-        return Picture(view, "For these points no two true groups are known.")
     if view.needs_groups and outcome.data.labels is None:
-        return Picture(view, "For these points no true groups are known.")
+        return Picture(view, "For these points no groups are known.")
     if view.of in WITHOUT_LINKS and outcome.setting.has_links:
         return Picture(view, "This cannot take known clusters of points: forget them to see it.")
     if view.of in COMPUTED and (extra is None or isinstance(extra, str)):
@@ -100,13 +99,17 @@ def write_code(view: View, draw: Sequence[str], outcome: Outcome, run: Run | Non
     elif view.of in COMPUTED:
         expression = expression_of(view.of, outcome.setting, [run.solve for run in outcome.runs])
         compute = [f"{COMPUTED[view.of][0]} = {expression}"]
-        compute += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in draw) else []
+        if view.of == CLUSTERS:
+            order = names_of_many(outcome.data, outcome.extras[CLUSTERS]).tolist()
+            compute += [f"order = np.array({order})  # the numbers of the clusters, as the page has them"]
     else:
         assert run is not None
         compute = [f"result = {run.solve.code}"]
         if any("labels" in line for line in draw):
             compute += [f"labels = dc.rounding.{rounding}(result.F{outcome.setting.links_option})"]
-            compute += [ORIENTED] if outcome.data.y is not None and not outcome.setting.has_links else []
+            found = round_result(run.result, rounding, outcome.data, outcome.setting)
+            compute += [] if outcome.setting.has_links else [ORIENTED.format(found[0])]
+    compute += [f"groups = {outcome.source.groups}"] if any("groups" in line for line in draw) else []
     lines = ["import diffrac_cvx as dc", *view.imports, "", *outcome.source.code(), *outcome.setting.code(), ""]
     lines += [*compute, "", *draw]
     lines += [f'figure.savefig("{view.name}.png", dpi=200)', f'figure.savefig("{view.name}.pdf")', ""]
@@ -132,6 +135,8 @@ def cached_picture(
     names = {**names_of(data, setting), "results": {run.name: run.result for run in runs}}
     if view.of in COMPUTED:
         names[COMPUTED[view.of][0]] = extra
+    if view.of == CLUSTERS:
+        names["order"] = names_of_many(data, extra)
     if view.of == "one":
         names["result"] = runs[0].result
         names["labels"] = round_result(names["result"], rounding, data, setting)

@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.comparison import Comparison
@@ -22,7 +23,7 @@ COLUMNS = ("method", "problem", "value", "lower", "upper", "gap", "eigenvalue_ra
 TITLED = '<td data-title="{}">{}</td>'
 TITLES = {
     "lower": "lower bound", "upper": "upper bound", "gap": "proved gap", "eigenvalue_ratio": "eigenvalue ratio",
-    "error": "error against the true labels", "label_gap": "proved label gap",
+    "error": "error against the known groups", "label_gap": "proved label gap",
 }  # fmt: skip
 MOST_NAMED = 4  # features of a cluster
 VISIBLE = 1e-3  # of the largest coefficient of all: what is smaller is not used
@@ -30,16 +31,18 @@ NEGLIGIBLE = 1e-9  # variation of a direction, over the largest
 
 
 def rounding_table(
-    X: Array, result: Result, y: Array | None, nu: float, penalty: Penalty, *, bounds: bool = True,
+    X: Array, result: Result, y: Array | None, nu: float, penalty: Penalty, *, like: Array, bounds: bool = True,
     links: Links | None = None,
 ) -> Table:  # fmt: skip
     """Return what every rounding of a result gives: sizes, clustering error, cost by Eq. (9), and its proved gap.
 
-    `bounds`: whether the lower bound is one on Eq. (9) with this nu and penalty, as that of (8), (11) and (15) is.
+    `like`: labels which the others agree with in which cluster is which.  `bounds`: whether the lower bound is one
+    on Eq. (9) with this nu and penalty, as that of (8), (11) and (15) is.
     """
     found = {name: rounding(result.F, links=links) for name, rounding in ROUNDINGS.items()}
     found["goemans_williamson"] = goemans_williamson(result.F, 0, links=links)
     found["kmeans_centered, refined"] = refine(X, found["kmeans_centered"], links=links)
+    found = {name: -labels if labels @ like < 0.0 else labels for name, labels in found.items()}
     lower = result.lower if bounds else 0.0
     given: dict[str, Any] = {"nu": nu, "penalty": penalty, "links": links}
     proofs = {name: certify_labels(X, labels, lower, **given) for name, labels in found.items()}
@@ -48,9 +51,9 @@ def rounding_table(
         [
             {
                 "rounding": name,
-                "+1": int(np.sum(labels > 0)),
-                "-1": int(np.sum(labels < 0)),
-                "error against the true labels": None if y is None else clustering_error(y, labels),
+                "cluster 0": int(np.sum(labels < 0)),
+                "cluster 1": int(np.sum(labels > 0)),
+                "error against the known groups": None if y is None else clustering_error(y, labels),
                 "cost": proved_upper(proofs[name].objective, proofs[name].gap if bounds else np.inf),
                 "proved label gap": proved_upper(proofs[name].gap) if bounds else None,
                 "cheapest": "*" if proofs[name].objective <= least + 1e-9 else "",
@@ -68,11 +71,15 @@ def comparison_table(comparison: Comparison) -> Table:
 
 def plane_of(model: Any, X: Array) -> Array:
     """Return the first two principal components of the scores of the clusters, (n, 2); 0 for one that there is not."""
-    scores = X @ np.atleast_2d(model.coef_).T
+    return principal_plane(X @ np.atleast_2d(model.coef_).T)
+
+
+def principal_plane(scores: Array) -> Array:
+    """Return the first two principal components, (n, 2), of scores, (n, K)."""
     U, sizes, V = np.linalg.svd(scores - scores.mean(axis=0), full_matrices=False)
     signs = np.where(V[np.arange(len(V)), np.abs(V).argmax(axis=1)] < 0.0, -1.0, 1.0)
     kept = np.where(sizes > NEGLIGIBLE * sizes.max(initial=0.0), sizes, 0.0)
-    plane = np.zeros((len(X), 2))
+    plane = np.zeros((len(scores), 2))
     plane[:, : len(sizes)] = (U * signs * kept)[:, :2]
     return plane
 
@@ -92,10 +99,10 @@ def plane_figure(plane: Array, groups: Sequence[Any], title: str) -> Any:
     return ax.figure
 
 
-def cluster_table(model: Any, X: Array, names: Sequence[str] | None = None) -> Table:
-    """Return the clusters: their points, and the features that count most for each, per standard deviation."""
-    labels, names = np.asarray(model.labels_), names or [f"x{j}" for j in range(X.shape[1])]
-    weights = np.atleast_2d(model.coef_) * X.std(axis=0)
+def cluster_table(model: Any, X: Array, names: Sequence[str] | None, order: npt.NDArray[np.int64]) -> Table:
+    """Return the clusters by their numbers in `order`: their points, and the features that count most for each."""
+    labels, names = order[np.asarray(model.labels_)], names or [f"x{j}" for j in range(X.shape[1])]
+    weights = model.coef_[np.argsort(order)] * X.std(axis=0)
     rows = tuple(
         (k, count, f"{100 * count / len(X):.1f} %", name_weights(weights[k], names, float(np.abs(weights).max())))
         for k, count in enumerate(np.bincount(labels, minlength=len(weights)).tolist())

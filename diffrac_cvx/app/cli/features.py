@@ -1,0 +1,73 @@
+"""The table of the features of a clustering: weights, how often each is used, and what each adds."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from diffrac_cvx.datasets.tables import Table
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.machine.writing import write_csv
+from diffrac_cvx.points.checks import Array
+
+HALVES = 10  # of the points, on which the frequencies are counted
+SHARE = 0.5  # of the time left, for what each feature adds; the rest is for the frequencies
+Features = Annotated[
+    Path | None,
+    typer.Option(help="Write the features, ranked, to this CSV file: weight, how often chosen, what each adds."),
+]
+
+
+class FeatureTable(NamedTuple):
+    """What is known of each feature, (d,) or (d, K): NaN where the time did not suffice."""
+
+    names: tuple[str, ...]
+    weights: Array  # (d, K): per standard deviation, a column for each function
+    gains: Array  # (d,): the rise of the cost where the feature is left out and the labels are kept
+    frequencies: Array | None  # (d,): share of the halves that use it; None without an l1 weight, for all use all
+
+    @property
+    def order(self) -> list[int]:
+        """The features by their largest weight."""
+        return [int(j) for j in np.argsort(-np.abs(self.weights).max(axis=1), kind="stable")]
+
+    def write(self, path: Path) -> None:
+        """Write the CSV file, the largest weight first."""
+        K = self.weights.shape[1]
+        heads = ["weight"] if K == 1 else [f"weight_{k}" for k in range(K)]
+        seldom = [] if self.frequencies is None else ["selection_frequency"]
+        rows = []
+        for j in self.order:
+            often = [] if self.frequencies is None else [self.frequencies[j]]
+            known = [*self.weights[j], *often, self.gains[j]]
+            rows.append([self.names[j], *("" if np.isnan(value) else float(value) for value in known)])
+        write_csv(path, ["feature", *heads, *seldom, "marginal_gain"], rows)
+
+
+def refuse_labels(features: Path | None, labels_count: int) -> None:
+    """Raise where features of several labels are asked for."""
+    if features is not None and labels_count > 1:
+        raise ParameterError("--features is about clusters: leave --labels-count out")
+
+
+def feature_table(
+    table: Table, model: Any, *, halves: bool, seconds: float | None, seed: int, say: Callable[[str], object]
+) -> FeatureTable:
+    """Return the table of a fitted `DiffracClustering`; with ``halves`` it says how often each feature is used."""
+    from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
+    from diffrac_cvx.estimators.marginal_gains import marginal_gains
+
+    points, limit = model._scale(table.X, warn=False).X, None if seconds is None else SHARE * seconds
+    say("leaving out one feature after the other")
+    gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, seconds=limit)
+    frequencies = None
+    if halves and model._penalty.has_l1:
+        same = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
+        search = DiffracClusteringCV(
+            **same, n_clusters=model.n_clusters, n_resamples=HALVES, tol=model.tol, standardize=model.standardize,
+            random_state=seed, time_limit=limit, refit=False, verbose=say,
+        )  # fmt: skip
+        frequencies = search.fit(table.X).selection_frequencies_
+    return FeatureTable(tuple(table.names), np.atleast_2d(model.scaled_coef_).T, gains, frequencies)

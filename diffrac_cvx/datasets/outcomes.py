@@ -1,0 +1,28 @@
+"""Which columns are likely to be no features, by their names: the outcome, and what names or numbers the points."""
+
+import re
+
+# Words of the name of an outcome, the surest first; the others are such names only where there is no other word.
+WORDS = ("diagnosis", "outcome", "label", "labels", "class", "classes", "target", "species", "truth")
+NAMES = ("y", "category", "cluster", "group", "type", "subtype", "kind", "status", "response", "survived")
+MOST_CLASSES = 20  # different values of a column that may be the outcome
+OF_POINTS = {
+    "id", "name", "no", "nr", "number", "index", "row", "sample", "patient", "subject", "person", "participant",
+    "respondent", "student", "user", "customer", "case", "cell", "observation",
+}  # fmt: skip
+DIFFERENT = 0.9  # share of the entries of a column of names or of numbers of points that are different
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+def outcome_rank(name: str) -> int | None:
+    """Return how surely the name of a column says that it is the outcome, 0 the surest; None where it does not."""
+    words = [word.lower() for word in WORD.findall(name)]
+    ranks = [WORDS.index(word) for word in words if word in WORDS]
+    ranks += [len(WORDS) + NAMES.index(word) for word in words if word in NAMES and len(words) == 1]
+    return min(ranks, default=None)
+
+
+def names_points(name: str) -> bool:
+    """Whether the name of a column says that it names or numbers the points."""
+    words = {word.lower() for word in WORD.findall(name)}
+    return bool(words) and words <= OF_POINTS

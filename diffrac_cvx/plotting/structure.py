@@ -1,0 +1,63 @@
+"""The display of tests of structure: the value of a table beside those of tables without structure."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from diffrac_cvx.comparison.structure import StructureTest
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.plotting.canvas import ACCENT, Axes, Display, line_style, short_legend
+
+SPREAD = 0.16  # half the height over which the tables of one null are spread
+NAMES = {"columns": "columns permuted", "covariance": "one Gaussian cloud"}
+
+
+class StructureDisplay(Display):
+    """The values of tables without structure, a row of marks for each null, and that of the table.
+
+    Parameters
+    ----------
+    tests : sequence of StructureTest
+        Of one table.
+
+    Attributes
+    ----------
+    null_lines_ : list of Line2D
+        One for each test.
+    value_line_ : Line2D
+    legend_ : Legend
+    """
+
+    def __init__(self, *tests: StructureTest) -> None:
+        if not tests:
+            raise DataError("a display of structure needs at least one test")
+        self.tests = tests
+
+    @classmethod
+    def from_tests(cls, *tests: StructureTest) -> Self:
+        """Take tests of one table, see `structure_test`, or ``structure_`` of an estimator."""
+        return cls(*tests)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw a mark for each table without structure, and a vertical line at the value of the table.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            By default those of a new figure.
+        **kwargs
+            Passed to ``Axes.plot``.
+        """
+        (ax,) = self._open(ax)
+        self.null_lines_: list[Any] = []
+        for row, test in enumerate(self.tests):
+            heights = row + SPREAD * np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], len(test.null_values))
+            style = line_style(2 * row, kwargs, linestyle="none", alpha=0.7)
+            self.null_lines_ += ax.plot(test.null_values, heights, **style)
+        value = self.tests[0].value
+        self.value_line_ = ax.axvline(value, color=ACCENT, lw=1.5, label="this table")
+        ax.set_yticks(range(len(self.tests)), [f"{NAMES[test.null]}\np = {test.p_value:.2g}" for test in self.tests])
+        ax.set_ylim(len(self.tests) - 0.5, -0.5)
+        ax.set_xlabel("least cost of a split (the smaller, the better it splits)")
+        self.legend_ = short_legend(ax, [self.value_line_], fontsize="small")
+        return self

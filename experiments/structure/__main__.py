@@ -1,0 +1,14 @@
+"""Is there a structure: p-values of `structure_test` without groups, and its power beside other tests.
+
+Run ``make structure``; ``GRID=smoke`` for a small one.
+"""
+
+from experiments.harness.command import Experiment, run
+from experiments.structure.cells import SETTINGS, cells_of, measure
+from experiments.structure.claims import claims
+from experiments.structure.plot import draw
+
+EXPERIMENT = Experiment("structure", cells_of, measure, draw, claims, SETTINGS)
+
+if __name__ == "__main__":
+    raise SystemExit(run(EXPERIMENT, __doc__))

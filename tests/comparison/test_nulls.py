@@ -1,0 +1,170 @@
+"""Is there a structure: the nulls keep what they say, p-values are valid without groups, and groups are found."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import diffrac_cvx as dc
+from diffrac_cvx.app.cli.program import run
+from diffrac_cvx.comparison.structure import MOST_ENTRIES, NULLS
+from diffrac_cvx.rounding.caveats import FLIPS, LUCKY, coin_flips, unproved, unstable
+
+
+def noise(n, d, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def hidden(n, d, strength, seed=0):
+    """Points in two groups along a direction that no column shows."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    X[:, 0] = strength * rng.choice([-1.0, 1.0], n) + (1.0 - strength**2) ** 0.5 * X[:, 0]
+    return X @ np.linalg.qr(rng.standard_normal((d, d)))[0]
+
+
+# The nulls
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (12, 30)])
+def test_permuted_columns_keep_their_values_and_rotated_points_their_covariance(shape):
+    X = noise(*shape) @ np.diag(np.linspace(0.1, 3.0, shape[1]))
+    X -= X.mean(axis=0)
+    rng = np.random.default_rng(1)
+    shuffled = NULLS["columns"].draws(X)(rng)
+    np.testing.assert_array_equal(np.sort(shuffled, axis=0), np.sort(X, axis=0))
+    assert not np.array_equal(shuffled, X)
+    rotated = NULLS["covariance"].draws(X)(rng)
+    np.testing.assert_allclose(rotated.T @ rotated, X.T @ X, atol=1e-10)
+    np.testing.assert_allclose(rotated.mean(axis=0), 0.0, atol=1e-12)
+    assert np.abs(rotated - X).max() > 0.1
+
+
+@pytest.mark.parametrize("null", NULLS)
+def test_without_groups_p_values_are_spread_evenly(null):
+    """Of 40 tables of noise 4 have p at most 0.1 in the mean; 11 or more are as rare as one in a thousand."""
+    p = [dc.structure_test(noise(30, 3, seed), null=null, n_draws=9, random_state=seed).p_value for seed in range(40)]
+    assert sum(value <= 0.1 for value in p) <= 10
+    assert 0.4 <= np.mean(p) <= 0.7
+
+
+@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, scipy.sparse.csc_array])
+def test_a_direction_that_no_column_shows_is_found_in_every_form_of_table(null, form):
+    found = dc.structure_test(form(hidden(400, 5, 0.99)), null=null, n_draws=19)
+    assert found.as_good == 0
+    assert found.p_value == found.resolution == 0.05
+    assert found.is_found
+    assert not found.is_none
+    assert "in none of 19 draws (p = 0.05, the least that so many draws can give)" in str(found)
+
+
+def test_correlated_columns_are_a_connection_and_one_cloud():
+    X = noise(200, 6, 3) @ noise(6, 6, 103)
+    assert dc.structure_test(X, null="columns", n_draws=19).is_found
+    assert not dc.structure_test(X, null="covariance", n_draws=19).is_found
+
+
+def test_of_large_tables_rows_are_tested_and_a_limit_of_time_is_kept():
+    X = hidden(4 * MOST_ENTRIES // 5, 5, 0.99)
+    found = dc.structure_test(X, n_draws=19)
+    assert found.n_points == MOST_ENTRIES // 5
+    assert found.is_found
+    late = dc.structure_test(X, time_limit=1e-6)
+    assert late.null_values == ()
+    assert late.p_value == 1.0
+    assert not late.is_none
+    assert "not tested" in str(late)
+
+
+def test_values_that_cannot_be_used_are_refused():
+    for wrong in ({"null": "rows"}, {"n_draws": 0}, {"nu": 2.0}, {"random_state": -1}):
+        with pytest.raises(dc.ParameterError):
+            dc.structure_test(noise(20, 2), **wrong)
+    with pytest.raises(dc.DataError):
+        dc.structure_test(np.zeros(5))
+    with pytest.raises(dc.ParameterError, match="sample_weight"):
+        dc.DiffracClustering(test_structure=True).fit(noise(20, 2), sample_weight=np.ones(20))
+
+
+# Reservations
+
+
+def test_coin_flips_cost_what_the_certificate_says():
+    X = noise(20, 30)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    penalty, rng = dc.Penalty(ridge=0.3), np.random.default_rng(0)
+    y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
+    flips = [rng.permutation(y) for _ in range(FLIPS)]
+    costs = [dc.certify_labels(X, labels, 0.0, nu=1.0, penalty=penalty).objective for labels in (y, *flips)]
+    lucky = sum(cost <= costs[0] for cost in costs[1:])
+    assert lucky > LUCKY
+    assert f"in {lucky} of {FLIPS} draws" in coin_flips(X, y, penalty).says
+    assert coin_flips(X[:, :3], y, penalty) is None
+    assert coin_flips(X, y, dc.Penalty(lam=0.1, ridge=0.3)) is None
+
+
+def test_labels_that_are_hardly_proved_or_change_are_said_to_be():
+    result = dc.DiffracClustering().fit(noise(60, 4)).result_
+    assert unproved(result, 2.0 * result.lower) is None
+    assert unproved(result, 11.0 * result.lower).kind == "hardly proved"
+    assert unstable("other starts", 0.95) is None
+    assert "index between the two is 0.37" in unstable("other starts", 0.37).says
+
+
+def test_noise_has_no_structure_in_the_estimator_and_groups_have():
+    with pytest.warns(dc.DegenerateDataWarning, match="without any connection"):
+        model = dc.DiffracClustering(test_structure=True).fit(noise(60, 40))
+    assert model.reservations_[0].kind == "no structure"
+    columns, cloud = model.structure_
+    assert (columns.null, cloud.null) == ("columns", "covariance")
+    model = dc.DiffracClustering(test_structure=True).fit(hidden(300, 4, 0.99))
+    assert model.reservations_ == ()
+    assert all(test.is_found for test in model.structure_)
+
+
+# The program
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(X):
+        path = tmp_path / "table.csv"
+        names = ",".join(f"g{j}" for j in range(X.shape[1]))
+        np.savetxt(path, X, delimiter=",", header=names, comments="")
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize("shape", [(30, 200), pytest.param((63, 2308), marks=pytest.mark.slow)])
+def test_the_program_says_of_noise_first_that_it_is_noise(written, capsys, shape):
+    assert run(["cluster", written(noise(*shape))]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("NO ANSWER: A table of the same columns without any connection splits as well in ")
+
+
+def test_the_program_says_first_what_supports_an_answer(written, capsys):
+    path = written(hidden(300, 4, 0.99))
+    assert run(["cluster", path]) == 0
+    assert capsys.readouterr().out.startswith("Structure: a table of the same columns without any connection splits as")
+    assert run(["cluster", path, "--no-structure"]) == 0
+    assert "Structure" not in capsys.readouterr().out
+    assert run(["cluster", path, "--json"]) == 0
+    tests = json.loads(capsys.readouterr().out)["structure"]
+    assert [(test["null"], test["as_good"], test["draws"]) for test in tests] == [
+        ("columns", 0, 19),
+        ("covariance", 0, 19),
+    ]
+
+
+@pytest.mark.parametrize("name", ["heart", "diabetes", "breast_cancer", "liver_disorders", "sonar"])
+def test_the_program_and_the_estimator_have_the_same_defaults(name, capsys):
+    run(["cluster", name, "--json", "--no-structure"])
+    found = json.loads(capsys.readouterr().out)
+    model = dc.DiffracClustering().fit(dc.datasets.load(name)[0])
+    assert found["labels"] == model.labels_.tolist()
+    assert found["lower_bound"] == pytest.approx(model.lower_bound_, abs=1e-12)
+    assert found["tol"] == model.tol

@@ -1,0 +1,169 @@
+"""Scores in files: what is read back is what was fitted, and a file that is not one is refused in words."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import diffrac_cvx as dc
+
+RNG = np.random.default_rng(3)
+CENTRES = np.array([[0.0, 0, 0, 0], [3, 0, 1, 0], [0, 4, 0, 1]])
+X = RNG.normal(size=(90, 4)) + CENTRES[np.arange(90) % 3]
+FRAME = pd.DataFrame(X, columns=["a", "b", "ü", "=d"])
+FEW = np.where(np.arange(90) < 30, np.array(["x", "y", "z"])[np.arange(90) % 3], None)
+MODELS = {
+    "two": dc.DiffracClustering(),
+    "sparse": dc.DiffracClustering(lam=0.1, nu=0.7),
+    "together": dc.DiffracClustering(n_clusters=3, random_state=0),
+    "splits": dc.DiffracClustering(n_clusters=3, strategy="splits"),
+    "labels": dc.MultiLabelDiffrac(2, random_state=0),
+    "one label": dc.MultiLabelDiffrac(1, random_state=0),
+    "chosen": dc.DiffracClusteringCV(lams=[0.0], ridges=[0.3, 1.0], n_resamples=1),
+    "classes": dc.DiffracClassifier(ridge=0.3, share=0.0),
+}
+
+
+def fit(name, X):
+    return MODELS[name].fit(X, FEW) if name == "classes" else MODELS[name].fit(X)
+
+
+def changed(path, tmp_path, **entries):
+    content = json.loads(path.read_text()) | entries
+    other = tmp_path / "changed.json"
+    other.write_text(json.dumps({key: value for key, value in content.items() if value is not ...}))
+    return other
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "score.json"
+    dc.save_score(dc.DiffracClustering(n_clusters=3, strategy="splits").fit(FRAME), path)
+    return path
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_score_that_is_read_back_agrees_with_the_estimator_in_every_bit(name, tmp_path):
+    model, path = fit(name, FRAME), tmp_path / "score.json"
+    dc.save_score(model, path)
+    score = dc.load_score(path)
+    new = FRAME[::-1] * 1.1 + 0.01
+    for points in (FRAME, new):
+        assert np.array_equal(score.decision_function(points), model.decision_function(points))
+        assert np.array_equal(score.predict(points), model.predict(points))
+    rows = scipy.sparse.csr_array(new.to_numpy())
+    assert np.array_equal(score.predict(rows), score.predict(new))
+    assert score.names == tuple(FRAME.columns)
+    assert score.proved["lower_bound"] == model.lower_bound_
+
+
+def test_columns_of_a_frame_are_found_by_name_and_those_of_an_array_by_place(tmp_path):
+    model, path = dc.DiffracClustering().fit(FRAME), tmp_path / "score.json"
+    dc.save_score(model, path)
+    score = dc.load_score(path)
+    mixed = FRAME.assign(more=0.0)[["more", "=d", "ü", "b", "a"]]
+    assert np.array_equal(score.predict(mixed), model.labels_)
+    assert np.array_equal(score.predict(np.asfortranarray(X)), model.labels_)
+    with pytest.raises(dc.DataError, match="no column 'ü'"):
+        score.predict(FRAME.drop(columns="ü"))
+    with pytest.raises(dc.DataError, match="3 features, and the score is one of 4"):
+        score.predict(X[:, :3])
+    with pytest.raises(dc.DataError, match="nan at row 0, column 1"):
+        score.predict([[0.0, np.nan, 0.0, 0.0]])
+
+
+def test_a_model_that_was_fitted_again_by_another_strategy_is_saved_as_it_is_now(tmp_path):
+    model = dc.DiffracClustering(n_clusters=3, strategy="splits").fit(X)
+    model.set_params(strategy="together", random_state=0).fit(X)
+    dc.save_score(model, tmp_path / "score.json")
+    assert np.array_equal(dc.load_score(tmp_path / "score.json").predict(X), model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (dc.DiffracClustering(), "fit it first"),
+        (StandardScaler().fit(X), "StandardScaler has no score"),
+        (make_pipeline(StandardScaler(), dc.DiffracClustering()), "save its last step"),
+    ],
+)
+def test_what_has_no_score_is_refused(model, message, tmp_path):
+    with pytest.raises(dc.ParameterError, match=message):
+        dc.save_score(model, tmp_path / "score.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_that_was_scaled_is_refused_for_the_score_would_be_in_other_units(tmp_path):
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    table = dc.datasets.read_table(tmp_path / "t.csv", scaling="standardise")
+    with pytest.raises(dc.ParameterError, match="scaling='none'"):
+        dc.save_score(dc.DiffracClustering().fit(table.X), tmp_path / "score.json", table=table)
+
+
+SPLIT = {"cluster": 0, "new": 1, "coef": [1, 0, 0, 0], "intercept": 0, "cost": 0.1, "size": 9}
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"form": 2}, "form 2.*this version.*reads form 1"),
+        ({"file": "other"}, "is no saved score"),
+        ({"coefficients": ...}, "has no 'coefficients'"),
+        ({"coefficients": [[1, 2, 3, 4], [1, 2]]}, "rows of different lengths"),
+        ({"coefficients": [[1, 2, 3, "4"]]}, "finite numbers"),
+        ({"coefficients": [[1, 2, 3, None]]}, "finite numbers"),
+        ({"coefficients": [[1, 2, 3, float("inf")]]}, "finite numbers"),
+        ({"coefficients": 3}, "shape"),
+        ({"intercept": [0.0]}, "shape"),
+        ({"features": ["a"]}, "1 names for 4 coefficients"),
+        ({"features": ["a", "b", "c", 4]}, "is no text"),
+        ({"means": [1.0]}, "shape"),
+        ({"categories": {"a": ["x", "x"]}}, "categories"),
+        ({"categories": ["a"]}, "damaged"),
+        ({"how": {"missing": "perhaps"}}, "how"),
+        ({"how": {"separator": 3}}, "how"),
+        ({"n_clusters": 7}, "n_clusters"),
+        ({"splits": [SPLIT]}, "n_clusters"),
+        ({"splits": [SPLIT, SPLIT | {"new": 5}]}, "split 2"),
+        ({"splits": [SPLIT | {"cluster": 1}, SPLIT]}, "split 1"),
+        ({"classes": ["x"]}, "classes"),
+        ({"proved": {"lower_bound": "high"}}, "lower_bound"),
+        ({"reservations": "none"}, "reservations"),
+    ],
+)
+def test_a_damaged_or_foreign_file_is_refused_in_words(entries, message, saved, tmp_path):
+    with pytest.raises(dc.DataError, match=message) as caught:
+        dc.load_score(changed(saved, tmp_path, **entries))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff\xfe\x00", pickle.dumps({}), b"[1]", b"NaN"])
+def test_what_is_no_json_object_is_refused_in_words(content, tmp_path):
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(dc.DataError, match="is no saved score"):
+        dc.load_score(tmp_path / "x.json")
+
+
+def test_every_part_of_a_file_that_is_cut_is_refused(saved, tmp_path):
+    whole = saved.read_bytes().rstrip()
+    for length in range(0, len(whole), 97):
+        (tmp_path / "cut.json").write_bytes(whole[:length])
+        with pytest.raises(dc.DataError):
+            dc.load_score(tmp_path / "cut.json")
+
+
+def test_a_notebook_shows_scikit_learns_diagram_and_what_is_proved_below_it():
+    assert "none costs less than" not in dc.DiffracClustering()._repr_html_()
+    model = dc.DiffracClustering().fit(FRAME)
+    for html in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
+        diagram, _, own = html.partition("<strong>")
+        assert "sk-" in diagram
+        assert dc.problem.proved_numbers.format_lower(model.lower_bound_)[:5] in own
+    with pytest.warns(dc.DegenerateDataWarning):
+        reserved = dc.DiffracClustering(nu=0.0).fit(FRAME)
+    assert "NO ANSWER" in reserved._repr_html_()

@@ -288,8 +288,8 @@ class ChoiceDisplay(canvas.Display):
         ax : Axes, or a sequence of them, optional
             One for each panel.  By default those of a new figure, one above the other.
         panels : str or sequence of str, optional
-            Of "gain", "consensus", "stability", "separation", "eigenvalue_ratio" and "label_gap"; by default the first two, or
-            as many as there are axes.
+            Of "gain", "consensus", "stability", "separation", "eigenvalue_ratio" and "label_gap"; by default the first
+            two, or as many as there are axes.
         **kwargs
             Passed to ``Axes.plot``.
 

@@ -80,8 +80,7 @@ def compare(
         if out is not None:
             written = Table.from_records(compared.rows)
             write_csv(out, written.head, written.rows)
-    new = [said for said in watch.warned if not any(said in note for note in compared.notes)]
-    for note in (*table.notes, *new):
+    for note in table.notes:
         console.say(f"Note: {with_option(note)}.")
     empty = no_answers(compared)
     if empty:

@@ -4,12 +4,10 @@ The status is 0 where it is done; 1 where it is done, but a check failed or tol 
 """
 
 import json
-import re
 import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,6 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import typer
 
-from diffrac_cvx.app.cli.data import CONSTANT
-from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.machine.writing import printable
 from diffrac_cvx.points.checks import positive
 from diffrac_cvx.problem.proved_numbers import format_ends
@@ -78,7 +74,6 @@ class Watch:
     In a terminal it is one line that changes; elsewhere a line now and then; nothing with ``--quiet`` or ``--json``.
     The first Ctrl-C makes ``stopped`` true where a solver is at work that asks for it, and the command goes on with
     what is finished; another one, or one elsewhere, interrupts as usual.  ``limit`` is in seconds, for all of it.
-    Warnings are kept from the terminal; ``warned`` has those that are about the table.
     """
 
     def __init__(self, console: Console, limit: float | None = None) -> None:
@@ -92,14 +87,6 @@ class Watch:
         self._task: Any = None
         self._ended = threading.Event()
         self._before: Any = None
-        self._catching = warnings.catch_warnings(record=True)
-        self._caught: list[warnings.WarningMessage] | None = None
-
-    @property
-    def warned(self) -> list[str]:
-        """What this package warned of, each once, but for constant columns, which the notes on the table name."""
-        ours = (str(one.message) for one in self._caught or () if issubclass(one.category, DegenerateDataWarning))
-        return list(dict.fromkeys(text for text in ours if not re.match(CONSTANT, text)))
 
     @property
     def seconds(self) -> float:
@@ -114,14 +101,11 @@ class Watch:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._interrupt)
-        self._caught = self._catching.__enter__()
-        warnings.simplefilter("always", DegenerateDataWarning)
         if not self.silent:
             (self._show if sys.stderr.isatty() else self._tell)()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._catching.__exit__(None, None, None)
         self._ended.set()
         if self._display is not None:
             self._display.stop()

@@ -73,7 +73,7 @@ def path(
         if report is not None:
             watch.say("writing the report")
             write_report(report, source, table, solutions, [*warnings, *unfinished])
-    for note in (*table.notes, *watch.warned):
+    for note in table.notes:
         console.say(f"Note: {with_option(note)}.")
     for line in [*warnings, summary_table(solutions).text(), *unfinished]:
         console.say(line)

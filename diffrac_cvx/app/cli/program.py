@@ -1,6 +1,7 @@
 """The commands, and how errors are reported: one line, one more to paste where it helps, exit status 2."""
 
 import io
+import re
 import subprocess
 import sys
 import warnings
@@ -12,12 +13,12 @@ from diffrac_cvx.app.cli import datasets
 from diffrac_cvx.app.cli.cluster import cluster
 from diffrac_cvx.app.cli.compare import compare
 from diffrac_cvx.app.cli.console import INTERRUPTED, REFUSED
-from diffrac_cvx.app.cli.data import commands, with_remedies
+from diffrac_cvx.app.cli.data import CONSTANT, commands, with_remedies
 from diffrac_cvx.app.cli.doctor import doctor, version
 from diffrac_cvx.app.cli.path import path
 from diffrac_cvx.app.cli.predict import predict
 from diffrac_cvx.app.page.ports import require_port
-from diffrac_cvx.errors import DataError, ParameterError, ResourceError
+from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError, ResourceError
 from diffrac_cvx.machine.writing import printable
 
 ABOUT = """Split the rows of a table in two groups along a direction of the data, or in K groups (cluster --clusters K).
@@ -58,13 +59,20 @@ for _command in (cluster, predict, compare, path, explore, doctor):
 app.add_typer(datasets.app, name="datasets")
 
 
+def print_warning(message: Warning | str, *_where: object, **_more: object) -> None:
+    """Print what the package warns of as a sentence; constant columns are named by the notes on the table."""
+    if isinstance(message, DegenerateDataWarning) and not re.match(CONSTANT, str(message)):
+        print(f"note: {' '.join(printable(str(message)).split())}", file=sys.stderr)
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     pasted: list[str] = []
     try:
         # Without arguments the commands are listed; else a mistake in them is an error like any other.
-        with warnings.catch_warnings(action="ignore"):  # what they say of the table, the commands say themselves
+        with warnings.catch_warnings():
+            warnings.showwarning = print_warning
             return int(app(args=arguments, standalone_mode=arguments in ([], ["datasets"])) or 0)
     except SystemExit as end:
         return int(end.code or 0)

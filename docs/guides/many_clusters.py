@@ -22,6 +22,8 @@ for strategy in ("together", "splits"):
     )
 
 # %%
+# The number of clusters is given here. `DiffracClusteringCV` with ``n_clusters=range(2, 9)`` compares several, see :doc:`choosing`.
+#
 # Two ways
 # --------
 # The relaxation is the same for every number of clusters (:doc:`/auto/relaxations/multiclass`): one problem is solved, and

@@ -112,11 +112,11 @@ def choose(
 
     ``say`` is told what begins, "setting 3 of 9", and ends the search by a true return value.
     """
-    from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
-
     given = {"lams": lam, "ridges": ridge, "nus": nu}
     if AUTO not in (*given.values(), n_clusters):
         return Chosen(lam, ridge, nu, n_clusters, "")
+    from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
+
     grid: dict[str, Any] = {name: (value,) for name, value in given.items() if value != AUTO}
     if nu == AUTO:
         grid["nus"] = NUS

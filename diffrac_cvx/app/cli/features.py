@@ -14,6 +14,7 @@ from diffrac_cvx.points.checks import Array
 
 HALVES = 10  # of the points, on which the frequencies are counted
 SHARE = 0.5  # of the time left, for what each feature adds; the rest is for the frequencies
+MOST_SECONDS, MOST_FOR_REPORT = 60.0, 10.0  # for each of the two, where there is no limit
 Features = Annotated[
     Path | None,
     typer.Option(help="Write the features, ranked, to this CSV file: weight, how often chosen, what each adds."),
@@ -59,7 +60,8 @@ def feature_table(
     from diffrac_cvx.estimators.clustering_cv import DiffracClusteringCV
     from diffrac_cvx.estimators.marginal_gains import marginal_gains
 
-    points, limit = model._scale(table.X, warn=False).X, None if seconds is None else SHARE * seconds
+    points, most = model._scale(table.X, warn=False).X, MOST_SECONDS if halves else MOST_FOR_REPORT
+    limit = most if seconds is None else min(SHARE * seconds, most)
     say("leaving out one feature after the other")
     gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, seconds=limit)
     frequencies = None

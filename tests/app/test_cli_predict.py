@@ -71,7 +71,7 @@ def test_a_table_gets_its_own_labels_back_to_the_last_digit(options, table, tmp_
     status, printed, _ = run_command(capsys, "cluster", table, *how, "--out", first, "--save", model)
     assert status < 2  # it may be split along one column
     assert f"wrote {model}" in printed
-    assert run_command(capsys, "predict", model, table, "--out", second)[0] == 0
+    assert run_command(capsys, "predict", model, table, "--out", second)[0] < 2
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -82,7 +82,7 @@ def test_columns_may_be_in_any_order_and_more_with_another_separator_and_decimal
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     run_command(capsys, "predict", model, table, "--out", one)
     status, printed, _ = run_command(capsys, "predict", model, other, "--out", two)
-    assert status == 0
+    assert status < 2
     assert one.read_text() == two.read_text()
     assert "Note: not used, for the earlier table had no such column: 'weight'." in printed
     assert "'name'" not in printed  # it was dropped there too
@@ -93,7 +93,8 @@ def test_a_table_of_one_row_with_few_categories_gets_its_cluster(model, table, t
     write(tmp_path / "one.csv", HEAD, ROWS[7:8])
     status, printed, _ = run_command(capsys, "predict", model, tmp_path / "one.csv", "--json")
     found = json.loads(printed)
-    assert (status, found["n"]) == (0, 1)
+    assert status < 2
+    assert found["n"] == 1
     assert str(found["labels"][0]) == columns(tmp_path / "all.csv")["label"][7]
     assert float(columns(tmp_path / "all.csv")["decision"][7]) == pytest.approx(found["decision"][0], rel=1e-8)
 
@@ -122,7 +123,7 @@ def test_missing_values_and_new_categories_take_the_means_of_the_first_table_or_
     table.write_text(text)
     out = tmp_path / "out.csv"
     status, printed, _ = run_command(capsys, "predict", model, table, "--missing", "mean", "--out", out)
-    assert status == 0
+    assert status < 2
     assert "missing values replaced by the means of the earlier table: " in printed
     content = json.loads(model.read_text())
     row = dict(zip(content["features"], content["means"], strict=True))
@@ -138,7 +139,7 @@ def test_how_missing_values_were_dealt_with_is_kept_with_the_score(table, tmp_pa
     model = tmp_path / "model.json"
     options = ("--drop", "name", "--one-hot-all", "--missing", "mean", "--save", model)
     assert run_command(capsys, "cluster", table, *options)[0] < 2
-    assert run_command(capsys, "predict", model, table)[0] == 0
+    assert run_command(capsys, "predict", model, table)[0] < 2
 
 
 def test_the_margin_is_the_best_score_less_the_second_where_there_are_more_than_two_clusters(table, tmp_path, capsys):

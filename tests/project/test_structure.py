@@ -96,7 +96,6 @@ def public_functions():
 
 
 PUBLIC = dict(public_functions())
-WITHOUT_SOURCE = ("solve", "save_score", "load_score")  # no mathematics of their own
 
 
 # Imports

@@ -1,4 +1,4 @@
-"""Is there a structure at all: the least cost of splits of a table, beside tables made of it that have none."""
+"""Is there a structure at all: the cost of the split of a table, beside those of tables made of it that have none."""
 
 import warnings
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.errors import DegenerateDataWarning
 from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.points.checks import Array, as_data, as_generator, in_unit_interval, one_of, positive_int
@@ -16,13 +17,14 @@ from diffrac_cvx.points.linear_algebra import is_above_rounding, standardise
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Progress
+from diffrac_cvx.rounding import kmeans_centered, two_means
 from diffrac_cvx.solvers import low_rank
 
 N_DRAWS = 39  # as many give p-values from 1/40
 LEAST_ROWS, MOST_ENTRIES = 500, 50_000  # of larger tables rows drawn at random are tested
 LEVEL = 0.05  # p-values above it are no evidence
-TOL, WIDE_GAP, STEPS = 1e-2, 0.1, 120  # of each value, with its steps at most
-TIE = 1e-6  # relative, of values that count as equal
+TOL, WIDE_GAP, STEPS = 1e-2, 0.1, 120  # of each split, with its steps at most
+TIE = 1e-6  # relative, of costs that count as equal
 LONGEST_LOOK = 0.3  # seconds, and three times what the steps took, that a proof may take beside them
 
 
@@ -73,14 +75,14 @@ NULLS = {
 
 @dataclass(frozen=True)
 class StructureTest:
-    """The value of the relaxation of a table, beside those of tables made of it that have no structure.
+    """The cost of the split of a table, beside those of tables made of it that have no structure.
 
     Attributes
     ----------
     null : {"columns", "covariance"}
         How these were made, see `structure_test`.
     value : float
-        Upper end of the bracket on the relaxation's optimum, at a loose tolerance; the smaller, the better the split.
+        Cost of the split that is found at a loose tolerance, Eq. (9); the smaller, the better it splits.
     null_values : tuple of float
         The same of each table without structure.
     n_points : int
@@ -102,7 +104,7 @@ class StructureTest:
 
     @property
     def p_value(self) -> float:
-        """Probability of a value as small without structure: (1 + as_good) / (1 + draws), valid at any number."""
+        """Probability of a cost as small without structure: (1 + as_good) / (1 + draws), valid at any number."""
         return (1 + self.as_good) / (1 + len(self.null_values))
 
     @property
@@ -146,9 +148,11 @@ def structure_test(
 ) -> StructureTest:
     r"""Test whether a table splits better in two than tables without structure do.
 
-    The value of the relaxation (15) of the table is set beside its values on tables made of it.  Under the null the
-    table and these are exchangeable, so that :math:`(1 + \#\{\text{value} \le \text{that of the table}\}) / (1 + B)`
-    is a valid p-value at any number B of draws.  Two nulls answer two questions.
+    The table is split as `DiffracClustering` does, at a loose tolerance, and so are tables made of it; their costs,
+    Eq. (9), are compared.  Under the null the table and these are exchangeable, so that
+    :math:`(1 + \#\{\text{cost} \le \text{that of the table}\}) / (1 + B)` is a valid p-value at any number B of
+    draws.  Two nulls answer two questions.  (The value of the relaxation would do as well, but it tells less: of
+    independent columns it is small where there are many of them, for a V of high rank.)
 
     - "columns": each column is permuted by itself.  Is there any connection among the columns?  Valid for independent
       columns of any distributions.
@@ -196,11 +200,11 @@ def structure_test(
     data = as_data(table, warn=False)
     data = standardise(data).X if standardize else data
     with spend(clock.budget):
-        value = value_of(data, nu, penalty, clock)
+        value = cost_of_split(data, nu, penalty, clock)
         values: list[float] = []
         draw = made.draws(data)
         while value is not None and len(values) < count:
-            drawn = value_of(draw(rng), nu, penalty, clock)
+            drawn = cost_of_split(draw(rng), nu, penalty, clock)
             if drawn is None:
                 break
             values.append(drawn)
@@ -218,10 +222,10 @@ def sample_rows(X: npt.ArrayLike, rng: np.random.Generator) -> Array:
     return np.asarray(table_array(table) if hasattr(table, "toarray") or is_chunked(table) else table)
 
 
-def value_of(X: Array, nu: float, penalty: Penalty, clock: Clock) -> float | None:
-    """Return the value of the relaxation at a loose tolerance, None where the time is over.
+def cost_of_split(X: Array, nu: float, penalty: Penalty, clock: Clock) -> float | None:
+    """Return the cost of the split along the direction of the rounded labels, None where the time is over.
 
-    A proof that takes longer than the steps is left: the value is that of the point that it is about.
+    A proof that takes longer than the steps is left: the split is that of the point that it is about.
     """
     if clock.is_over:
         return None
@@ -232,7 +236,10 @@ def value_of(X: Array, nu: float, penalty: Penalty, clock: Clock) -> float | Non
             X, nu, penalty, tol=TOL, rtol=WIDE_GAP if wide else 0.0, max_iter=STEPS, time_limit=clock.left,
             callback=LeaveLongProof(),
         )  # fmt: skip
-    return None if clock.is_over else result.upper
+        rounded = certify_labels(X, kmeans_centered(result.F), 0.0, nu=nu, penalty=penalty)
+        split = two_means(X @ rounded.v)
+        found = certify_labels(X, split, 0.0, nu=nu, penalty=penalty)
+    return None if clock.is_over else found.objective
 
 
 class LeaveLongProof:

@@ -1,4 +1,4 @@
-"""The display of tests of structure: the value of a table beside those of tables without structure."""
+"""The display of tests of structure: the cost of the split of a table beside those of tables without structure."""
 
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ NAMES = {"columns": "columns permuted", "covariance": "one Gaussian cloud"}
 
 
 class StructureDisplay(Display):
-    """The values of tables without structure, a row of marks for each null, and that of the table.
+    """The costs of the splits of tables without structure, a row of marks for each null, and that of the table.
 
     Parameters
     ----------
@@ -58,6 +58,6 @@ class StructureDisplay(Display):
         self.value_line_ = ax.axvline(value, color=ACCENT, lw=1.5, label="this table")
         ax.set_yticks(range(len(self.tests)), [f"{NAMES[test.null]}\np = {test.p_value:.2g}" for test in self.tests])
         ax.set_ylim(len(self.tests) - 0.5, -0.5)
-        ax.set_xlabel("least cost of a split (the smaller, the better it splits)")
+        ax.set_xlabel("cost of the split (the smaller, the better)")
         self.legend_ = short_legend(ax, [self.value_line_], fontsize="small")
         return self

@@ -22,7 +22,7 @@ display, and the artists are attributes. They need matplotlib and nothing global
      - eigenvalues of Y and V
      - a result
    * - `plotting.StructureDisplay`
-     - the value of a table beside tables without structure
+     - the cost of a split beside those of tables without structure
      - `structure_test`
    * - `plotting.DirectionDisplay`
      - coefficients of the direction

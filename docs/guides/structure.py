@@ -21,7 +21,7 @@ print(dc.structure_test(noise))
 # %%
 # Two questions
 # -------------
-# The value that is compared is the least cost of the relaxation, at the weights that are used for the split. Tables without
+# What is compared is the cost of the split that is found, at the weights that are used, Eq. (9). Tables without
 # structure are made in two ways, and each answers its own question.
 #
 # - ``null="columns"``: each column is permuted by itself. *Is there any connection among the columns?* A p-value is valid

@@ -9,6 +9,7 @@ paper.
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +40,7 @@ EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
     "few_labels",
     "structure",
 )
+NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
 HEAD = """\
 # What was reproduced, and what differs
 
@@ -117,10 +119,10 @@ def count_verdicts(claims: dict[str, Claim]) -> str:
     )
 
 
-def summarize(claims: dict[str, Claim]) -> str:
-    """Return the counts, and the statements that do not simply agree, with what was measured."""
+def summarize(claims: dict[str, Claim], verdicts: Sequence[Verdict] = NOT_SIMPLE) -> str:
+    """Return the counts, and the statements of some verdicts."""
     lines = [count_verdicts(claims), ""]
-    for verdict in (Verdict.DIFFERS, Verdict.PARTLY, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED):
+    for verdict in verdicts:
         named = [claims[s.name] for s in STATEMENTS if s.name in claims and claims[s.name].verdict is verdict]
         lines += [f"- **{capital(verdict.value)}**: {c.statement.place} ({c.statement.says})." for c in named]
     return "\n".join([*lines, ""])
@@ -175,7 +177,8 @@ def capital(text: str) -> str:
 def renew_readme(text: str, claims: dict[str, Claim]) -> str:
     """Return the README with its summary of the verdicts replaced."""
     before, rest = text.split(MARKS[0])
-    return before + MARKS[0] + "\n" + summarize(claims) + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
+    said = summarize(claims, (Verdict.DIFFERS,))
+    return before + MARKS[0] + "\n" + said + "\n" + MARKS[1] + rest.split(MARKS[1])[1]
 
 
 def main() -> int:

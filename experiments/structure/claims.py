@@ -10,8 +10,8 @@ from experiments.structure.cells import DRAWS, GROUPS, NONE, D, N
 LEVEL = 0.05
 TITLE = "Is there a structure"
 ABOUT = (
-    f"Tables of {N} points and {D} standardised columns, {DRAWS} draws for each p-value, no l1 part. Tests: the value of the "
-    "relaxation against columns permuted by themselves and against rotated points (`structure_test`), with a ridge of 0.3 "
+    f"Tables of {N} points and {D} standardised columns, {DRAWS} draws for each p-value, no l1 part. Tests: the cost of the "
+    "split against columns permuted by themselves and against rotated points (`structure_test`), with a ridge of 0.3 "
     "and without; SigClust with the sample's eigenvalues; the gap statistic of two clusters against one, in the box of the "
     "principal components; Hartigan's dip of the first component, and of the score that `DiffracClustering` finds."
 )

@@ -22,13 +22,20 @@ WAIT = 240_000  # milliseconds; a busy machine needs many of them
 
 
 @pytest.fixture(scope="module")
-def address():
+def log(tmp_path_factory):
+    """The file of what the program that serves the page complains of."""
+    return tmp_path_factory.mktemp("served") / "log.txt"
+
+
+@pytest.fixture(scope="module")
+def address(log):
     """A served page, for this module alone."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "diffrac_cvx.app.page", "--headless", "--port", str(port)]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as server:
+    streams = {"stdout": subprocess.PIPE, "stderr": log.open("w")}
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2], text=True, **streams) as server:
         url = server.stdout.readline().split()[0]
         wait_until_up(url, server)
         yield url
@@ -313,3 +320,13 @@ def test_nothing_outside_this_machine_was_asked_for_and_nothing_complained(page)
     assert page.asked
     assert [url for url in page.asked if not url.startswith(inside)] == []
     assert not page.errors, "\n".join(page.errors)
+
+
+def test_tabs_that_close_fill_no_log(page, address, log):
+    for pause in (500, 3000):
+        other = page.context.browser.new_page()
+        other.goto(address)
+        other.wait_for_timeout(pause)
+        other.close()
+    page.wait_for_timeout(2000)
+    assert log.read_text() == ""

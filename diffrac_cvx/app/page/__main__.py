@@ -1,6 +1,7 @@
 """``python -m diffrac_cvx.app.page [--port PORT]``: serve the page on this machine, to who knows its token."""
 
 import argparse
+import logging
 import os
 import runpy
 import secrets
@@ -38,6 +39,7 @@ def main() -> None:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
     os.environ.update(ENVIRONMENT)
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each message to a tab that was closed
     WAITING.append(take_worker())
     for module in ("diffrac_cvx.app.page.pictures", "matplotlib.pyplot"):
         import_module(module)  # pages run in this process, and do not wait for the import

@@ -133,6 +133,7 @@ docs: $(STAMP) ## the pages, every example run: docs/_build/index.html
 reproduction: $(STAMP) ## docs/reproduction.md and the README's passages from the tables
 	$(RUN) experiments.harness.reproduction
 	$(RUN) experiments.readme
+	$(RUN) experiments.answer
 
 # One after the other: each uses all JOBS, and the page comes last.
 figures: ## everything above, then docs/reproduction.md

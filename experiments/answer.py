@@ -25,7 +25,8 @@ def draw(stem: Path) -> None:
         panels = axes.flat
         dc.plotting.StructureDisplay.from_tests(*model.structure_).plot(panels[0])
         true = cells.target_names[cells.target]
-        dc.plotting.ProjectionDisplay.from_estimator(model, X, true).plot(panels[1])
+        points = dc.plotting.ProjectionDisplay.from_estimator(model, X, true).plot(panels[1])
+        points.legend_.set_loc("upper right")
         dc.plotting.DirectionDisplay.from_estimator(model, feature_names=names).plot(panels[2], most=MOST)
         panels[1].set_ylim(top=1.45 * panels[1].get_ylim()[1])
         draw_proof(panels[3], model.lower_bound_, model.lower_bound_ + model.label_gap_)
@@ -38,7 +39,7 @@ def draw(stem: Path) -> None:
 def draw_proof(ax: plt.Axes, lower: float, cost: float) -> None:
     """Draw the cost of the split, and where no split can be."""
     ax.barh([0], [lower], height=0.5, color=SECOND, alpha=0.25)
-    ax.text(0.0, 0.42, " proved: no split\n costs less", color=SECOND, va="bottom")
+    ax.text(0.0, 0.42, " proved: no split\n costs less", color=SECOND, va="bottom", fontsize=7)
     ax.axvline(cost, color=ACCENT)
     ax.text(cost, -0.35, f" this split: {format_upper(cost)}", color=ACCENT, va="top")
     ax.set(xlim=(0, 1), ylim=(-0.8, 1.0), yticks=[], xlabel="cost of a split, from 0 (best) to 1 (worst)")

@@ -127,15 +127,15 @@ def test_chunks_may_differ_by_rounding_when_they_are_computed_again(precision):
 
 
 def test_what_changes_after_the_solver_has_stopped_is_an_error_with_its_bracket(monkeypatch, tmp_path, optimum):
-    from diffrac_cvx.solvers import stopping
+    from diffrac_cvx.certificates import contradictions
 
-    table, judge = as_map(X, tmp_path), stopping.proved_value
+    table, judge = as_map(X, tmp_path), contradictions.proved_value
 
     def change_then_judge(*arguments):
         change_array(table)
         return judge(*arguments)
 
-    monkeypatch.setattr(stopping, "proved_value", change_then_judge)
+    monkeypatch.setattr(contradictions, "proved_value", change_then_judge)
     with pytest.raises(dc.DataError, match="proved until then") as error:
         dc.low_rank(table, ridge=RIDGE, tol=1e-5)
     assert error.value.bracket[0] <= optimum.upper

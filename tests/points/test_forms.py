@@ -44,7 +44,7 @@ NEEDED |= {"V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams":
 OPTIONS = {"compare": {"methods": ["low_rank"]}}
 UNFIT = {"lattice"}  # which refuses data with noise
 TABLES_READ = {  # the functions that read a table by parts; the others need it whole
-    "certify_clusters", "certify_labels", "certify_v", "find_components", "fista", "lambda_path", "leading_direction",
+    "certify_clusters", "certify_labels", "certify_v", "find_components", "fista", "lambda_path", "leading_direction", "structure_test",
     "low_rank", "nu_path", "optimal_labels", "duality",
 }  # fmt: skip
 ESTIMATORS = {
@@ -122,7 +122,9 @@ def numbers(answer):
     if isinstance(answer, list | tuple):
         return [number for part in answer for number in numbers(part)]
     if hasattr(answer, "__dataclass_fields__"):
-        parts = [value for name, value in vars(answer).items() if name not in ("name", "seconds", "reservations")]
+        parts = [
+            value for name, value in vars(answer).items() if name not in ("name", "null", "seconds", "reservations")
+        ]
         return [number for part in parts for number in numbers(part)]
     return [] if answer is None else [np.asarray(answer, dtype=float)]
 

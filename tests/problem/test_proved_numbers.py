@@ -325,7 +325,7 @@ def test_a_proved_number_is_a_float_that_keeps_its_text():
 
 
 def test_the_tables_of_the_page_print_costs_and_gaps_rounded_up():
-    table = rounding_table(X, dc.low_rank(X), Y, 1.0, dc.Penalty(ridge=0.3))
+    table = rounding_table(X, dc.low_rank(X), Y, 1.0, dc.Penalty(ridge=0.3), like=Y)
     proved = [value for row in table.rows for value in row if isinstance(value, Proved)]
     assert len(proved) == 2 * len(table.rows)
     assert all(Fraction(value.text) >= Fraction(float(value)) for value in proved)

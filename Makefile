@@ -31,7 +31,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law two-class multi-label many-clusters validate stress convergence optimal structure few-labels choice wide scale benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law two-class multi-label many-clusters validate stress convergence optimal structure answer few-labels choice wide scale benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -133,6 +133,8 @@ docs: $(STAMP) ## the pages, every example run: docs/_build/index.html
 reproduction: $(STAMP) ## docs/reproduction.md and the README's passages from the tables
 	$(RUN) experiments.harness.reproduction
 	$(RUN) experiments.readme
+
+answer: $(STAMP) ## the picture of one answer, and the default beside k-means, for the README
 	$(RUN) experiments.answer
 
 # One after the other: each uses all JOBS, and the page comes last.

@@ -9,11 +9,16 @@ from pathlib import Path
 import pandas as pd
 
 from diffrac_cvx.machine.writing import write_text
+from experiments import answer
 from experiments.benchmark import readme as benchmark
 from experiments.wide import readme as wide
 
 README, FIGURES = Path("README.md"), Path("figures")
-PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {"benchmark": benchmark.passage, "wide": wide.passage}
+PASSAGES: dict[str, Callable[[pd.DataFrame], str]] = {
+    "answer": answer.passage,
+    "benchmark": benchmark.passage,
+    "wide": wide.passage,
+}
 END = "<!-- end -->\n"
 
 

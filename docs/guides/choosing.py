@@ -10,6 +10,14 @@ How to choose lambda, the ridge, nu and the number of clusters
   features is a split of noise; when it is large, the split follows the first principal component.
 - ``nu``: how strongly clusters of **equal size** are preferred, from 0 (not at all) to 1.
 
+Three recipes:
+
+- **Any table**: ``diffrac-cvx cluster table.csv``. The defaults; read the line on the structure first.
+- **Many more rows than columns squared**, and the groups may lie along a direction of little variance:
+  ``--ridge auto``, which also tries no ridge.
+- **More columns than rows**, of which few may matter: ``--lambda 0.1``, then the value that a note suggests, and
+  :doc:`wide`; judge it by the structure test and by the features, not by the cost alone.
+
 **Start with the defaults**, ``ridge=0.3, lam=0, nu=1``. On 39 real sets no rule that we tried chooses better without the
 labels, beyond what chance explains. `DiffracClusteringCV` keeps them unless other weights separate the groups clearly better,
 so it is worth its time where there are many points for the features (*no ridge*, below), and to count clusters.

@@ -44,8 +44,8 @@ NEEDED |= {"V": np.eye(D), "Y_or_F": LABELS[:, None], "nus": [0.5, 1.0], "lams":
 OPTIONS = {"compare": {"methods": ["low_rank"]}}
 UNFIT = {"lattice"}  # which refuses data with noise
 TABLES_READ = {  # the functions that read a table by parts; the others need it whole
-    "certify_clusters", "certify_labels", "certify_v", "find_components", "fista", "lambda_path", "leading_direction", "structure_test",
-    "low_rank", "nu_path", "optimal_labels", "duality",
+    "certify_clusters", "certify_labels", "certify_v", "find_components", "fista", "lambda_path", "leading_direction",
+    "low_rank", "nu_path", "optimal_labels", "structure_test", "duality",
 }  # fmt: skip
 ESTIMATORS = {
     "DiffracClustering": lambda: dc.DiffracClustering(),

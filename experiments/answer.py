@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
@@ -48,7 +49,7 @@ def draw(stem: Path) -> None:
         save(figure, stem)
 
 
-def draw_proof(ax: plt.Axes, lower: float, cost: float) -> None:
+def draw_proof(ax: Axes, lower: float, cost: float) -> None:
     """Draw the cost of the split, and where no split can be."""
     ax.barh([0], [lower], height=0.5, color=SECOND, alpha=0.25)
     ax.text(0.0, 0.42, " proved: no split\n costs less", color=SECOND, va="bottom", fontsize=7)

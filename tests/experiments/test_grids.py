@@ -19,6 +19,7 @@ SMALLER = {  # settings of the smoke grids that cost less here
     "noise": {"RESTARTS": 1},
     "rivals": {"RESTARTS": 1},
     "sparse_regime": {},
+    "structure": {"DRAWS": 3, "RESTARTS": 1},
     "theory": {},
     "wide_law": {"COLUMNS": 60, "SECONDS": 2.0},
 }
@@ -48,6 +49,7 @@ FOUND = {  # what else is known of what a smoke table shows
     "noise": lambda table, found: all(isinstance(one, Finding) for one in found),
     "rivals": lambda table, found: all(isinstance(one, Finding) for one in found),
     "sparse_regime": lambda table, found: found[0].verdict is Verdict.NOT_TESTED,
+    "structure": lambda table, found: len(found) == 4 and table["p_columns_ridge"].between(0.25, 1.0).all(),
     "theory": lambda table, found: len({one.statement.name for one in judged(found)}) == len(judged(found)) == 19,
     "wide_law": lambda table, found: violations(table[table["part"] == "groups"]) == 0 and len(found) == 7,
 }

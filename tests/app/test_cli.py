@@ -192,14 +192,14 @@ def wide(tmp_path):
 
 def test_a_lambda_is_suggested_once_where_there_are_more_columns_than_rows_and_none_is_given(wide, capsys):
     suggested = f"--lambda {0.3 * (np.log(45) / 30) ** 0.5:.2g}"
-    lines = run_command(capsys, "cluster", wide)[1].splitlines()
+    lines = run_command(capsys, "cluster", wide, "--no-structure")[1].splitlines()
     (line,) = [line for line in lines if "with more columns" in line]
     assert line.startswith("Note: with more columns (45) than rows (30) an l1 weight finds groups ")
     assert line.endswith(f"try the same command with {suggested}.")
-    half = run_command(capsys, "cluster", wide, "--ridge", "0.15")[1]
+    half = run_command(capsys, "cluster", wide, "--no-structure", "--ridge", "0.15")[1]
     assert f"--lambda {0.15 * (np.log(45) / 30) ** 0.5:.2g}" in half
     for options in (suggested.split(), ["-c", "0.3"], ["--ridge", "0"], ["--clusters", "3"], ["--lambda", "0"]):
-        assert "with more columns" not in run_command(capsys, "cluster", wide, *options)[1], options
+        assert "with more columns" not in run_command(capsys, "cluster", wide, "--no-structure", *options)[1], options
 
 
 def test_a_table_with_as_many_rows_as_columns_gets_no_suggestion(table, capsys):
@@ -210,9 +210,9 @@ def test_a_table_with_as_many_rows_as_columns_gets_no_suggestion(table, capsys):
 def test_the_features_that_carry_the_answer_are_counted_and_what_others_could_gain_is_the_distance_from_the_best(
     wide, capsys
 ):
-    status, printed, _ = run_command(capsys, "cluster", wide, "--lambda", "0.12")
+    status, printed, _ = run_command(capsys, "cluster", wide, "--no-structure", "--lambda", "0.12")
     assert status == 0
-    found = json.loads(run_command(capsys, "cluster", wide, "--lambda", "0.12", "--json")[1])
+    found = json.loads(run_command(capsys, "cluster", wide, "--no-structure", "--lambda", "0.12", "--json")[1])
     assert set(found["features_in_use"][:3]) == {"g4", "g20", "g33"}
     (line,) = [line for line in printed.splitlines() if "carry the answer" in line]
     count, gap = re.match(r"(\d+) of 45 features carry the answer; .* by more than ([\d.]+)\. Any", line).groups()
@@ -221,11 +221,11 @@ def test_the_features_that_carry_the_answer_are_counted_and_what_others_could_ga
 
 
 def test_features_are_not_counted_where_no_l1_weight_chose_them_or_the_split_is_no_answer(wide, capsys):
-    assert json.loads(run_command(capsys, "cluster", wide, "--json")[1])["features_in_use"] is None
-    three = run_command(capsys, "cluster", wide, "--lambda", "0.12", "--clusters", "3", "--json")[1]
+    assert json.loads(run_command(capsys, "cluster", wide, "--no-structure", "--json")[1])["features_in_use"] is None
+    three = run_command(capsys, "cluster", wide, "--no-structure", "--lambda", "0.12", "--clusters", "3", "--json")[1]
     assert json.loads(three)["features_in_use"] is None
     for options in ([], ["--lambda", "1e6"]):
-        assert "the answer; no other set" not in run_command(capsys, "cluster", wide, *options)[1]
+        assert "the answer; no other set" not in run_command(capsys, "cluster", wide, "--no-structure", *options)[1]
 
 
 # Progress, limits, Ctrl-C

@@ -23,6 +23,7 @@ from diffrac_cvx.solvers import low_rank
 N_DRAWS = 39  # as many give p-values from 1/40
 LEAST_ROWS, MOST_ENTRIES = 500, 50_000  # of larger tables rows drawn at random are tested
 LEVEL = 0.05  # p-values above it are no evidence
+FEWEST = 9  # draws from which one that splits as well counts against a structure
 TOL, WIDE_GAP, STEPS = 1e-2, 0.1, 120  # of each split, with its steps at most
 TIE = 1e-6  # relative, of costs that count as equal
 LONGEST_LOOK = 0.3  # seconds, and three times what the steps took, that a proof may take beside them
@@ -114,8 +115,8 @@ class StructureTest:
 
     @property
     def is_none(self) -> bool:
-        """Whether a table without structure splits as well, in more draws than one in twenty."""
-        return self.as_good > 0 and self.p_value > LEVEL
+        """Whether of nine draws or more so many split as well that the p-value is above 0.05."""
+        return self.as_good > 0 and self.p_value > LEVEL and len(self.null_values) >= FEWEST
 
     @property
     def is_found(self) -> bool:
@@ -131,7 +132,7 @@ class StructureTest:
             return f"A table {null.made} splits as well in {self.as_good} of {draws} draws ({p}): {null.verdict}."
         said = f"a table {null.made} splits as well in {self.as_good or 'none'} of {draws} draws ({p}"
         least = ", the least that so many draws can give" if self.as_good == 0 else ""
-        few = "" if self.is_found else "; more draws would say more"
+        few = "" if self.is_found else "; more draws, which take more time, would say more"
         return f"Structure: {said}{least}{few})."
 
 

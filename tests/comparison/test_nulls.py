@@ -114,6 +114,7 @@ def test_labels_that_are_hardly_proved_or_change_are_said_to_be():
     assert "index between the two is 0.37" in unstable("other starts", 0.37).says
 
 
+@pytest.mark.filterwarnings("ignore:With a tolerance")
 def test_noise_has_no_structure_in_the_estimator_and_groups_have():
     with pytest.warns(dc.DegenerateDataWarning, match="without any connection"):
         model = dc.DiffracClustering(test_structure=True).fit(noise(60, 40))
@@ -168,3 +169,21 @@ def test_the_program_and_the_estimator_have_the_same_defaults(name, capsys):
     assert found["labels"] == model.labels_.tolist()
     assert found["lower_bound"] == pytest.approx(model.lower_bound_, abs=1e-12)
     assert found["tol"] == model.tol
+
+
+@pytest.mark.parametrize(
+    ("costs", "none", "words"),
+    [
+        ((0.1,) * 4 + (0.5,) * 15, True, "as well in 4 of 19 draws (p = 0.25): this split is no evidence of groups."),
+        (
+            (0.1, 0.5, 0.5),
+            False,
+            "as well in 1 of 3 draws (p = 0.5; more draws, which take more time, would say more).",
+        ),
+        ((0.5,) * 3, False, "none of 3 draws (p = 0.25, the least that so many draws can give; more draws"),
+    ],
+)
+def test_few_draws_say_little_and_are_not_held_against_a_split(costs, none, words):
+    found = dc.StructureTest("columns", 0.2, costs, 50, 0.1)
+    assert found.is_none is none
+    assert words in str(found)

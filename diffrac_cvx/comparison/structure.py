@@ -1,7 +1,7 @@
 """Is there a structure at all: the cost of the split of a table, beside those of tables made of it that have none."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -210,6 +210,22 @@ def structure_test(
                 break
             values.append(drawn)
     return StructureTest(null, 1.0 if value is None else value, tuple(values), len(data), clock.seconds)
+
+
+def nulls_of(d: int) -> tuple[str, ...]:
+    """Return the nulls that say something of d columns: a single one has no connection to lose."""
+    return ("columns", "covariance") if d > 1 else ("covariance",)
+
+
+def against_structure(tests: Sequence[StructureTest]) -> StructureTest | None:
+    """Return the test of `nulls_of` that speaks against a structure, None where one of them finds it or none does."""
+    return tests[0] if tests and tests[0].is_none and not any(test.is_found for test in tests) else None
+
+
+def worth_saying(tests: Sequence[StructureTest]) -> list[StructureTest]:
+    """Return the tests without those that a clear answer to the harder question has made idle."""
+    harder = [test for test in tests if test.null == "covariance" and test.is_found]
+    return [test for test in tests if test.is_found or not harder]
 
 
 def sample_rows(X: npt.ArrayLike, rng: np.random.Generator) -> Array:

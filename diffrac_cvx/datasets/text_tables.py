@@ -31,6 +31,7 @@ SEPARATORS = ("\t", ";", "|", ",", " ")  # the first of equally good ones is tak
 SPACE = r"\s+"  # what pandas calls any white space
 WORD = re.compile(r'"([^"]*)"|(\S+)')
 LINE = re.compile(r"line (\d+)")  # in an error of pandas
+COUNTS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # of pandas
 DECLARED = re.compile(r'\s*"?sep=(.)"?\s*')  # the first line that some versions of Excel write
 COMMA = re.compile(
     r"[+-]?(0,\d+|\d+,(\d{1,2}|\d{4,})|\d{4,},\d+|\d{1,3}([. '\u2019\u00a0\u202f]\d{3})+,\d+)([eE][+-]?\d+)?"
@@ -192,6 +193,12 @@ def parse(text: str, layout: Layout, decimal: str) -> "pd.DataFrame":
         raise DataError("there is no row below the names of the columns") from None
     except pandas.errors.ParserError as error:
         says = str(error).strip().rpartition("C error: ")[2]
+        counts = COUNTS.fullmatch(says)
+        if counts is not None:
+            expected, line, seen = counts[1], int(counts[2]) + layout.skip, counts[3]
+            raise DataError(
+                f"line {line} has {seen} values, and those before it {expected}: correct it, or name the separator"
+            ) from None
         raise DataError(LINE.sub(lambda found: f"line {int(found[1]) + layout.skip}", says)) from None
     if layout.names is None:
         frame.columns = pandas.Index([f"x{j + 1}" for j in range(frame.shape[1])])

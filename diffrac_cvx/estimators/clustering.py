@@ -11,7 +11,7 @@ from sklearn.base import ClusterMixin
 
 from diffrac_cvx import rounding as roundings
 from diffrac_cvx.certificates import certify_clusters, certify_labels
-from diffrac_cvx.comparison.structure import StructureTest, structure_test
+from diffrac_cvx.comparison.structure import StructureTest, against_structure, nulls_of, structure_test
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, as_seconds, choose_seed, require_flag
 from diffrac_cvx.machine.time_budget import Clock, is_late, seconds_left, spend, within
@@ -142,7 +142,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
     reservations_ : tuple of Reservation
         Why the split may be no answer (one cluster, a few points, too few points for a proof); empty if it may be one.
     structure_ : tuple of StructureTest
-        With ``test_structure``: the tests against columns permuted by themselves and against one cloud.
+        With ``test_structure``: the tests against columns permuted by themselves, where there is more than one, and
+        against one cloud.
     label_gap_ : float
         Proved distance of ``labels_`` from the best partition into K clusters: of Eq. (9), the combinatorial problem,
         for two, of the cost in `certify_clusters` for more.  It is there for all K and n, for the lower bound of the
@@ -293,19 +294,19 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         return self
 
     def _test_structure(self, given: Any) -> tuple[StructureTest, ...]:
-        """Set the value of the relaxation beside tables without structure, in a part of the time."""
+        """Set the split beside those of tables without structure, in a part of the time."""
         told: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
         clock = Clock(min(STRUCTURE_SECONDS, STRUCTURE_SHARE * (seconds_left() or np.inf)))
+        nulls = nulls_of(given.shape[1])
         return tuple(
-            structure_test(given, null=null, n_draws=STRUCTURE_DRAWS, time_limit=clock.share(parts), **told)
-            for null, parts in (("columns", 2), ("covariance", 1))
+            structure_test(given, null=null, n_draws=STRUCTURE_DRAWS, time_limit=clock.share(len(nulls) - k), **told)
+            for k, null in enumerate(nulls)
         )
 
     def _doubts(self, given: Any, data: ScaledTable, links: Links | None) -> tuple[Reservation, ...]:
         """Return what speaks against a structure, and against clusters that change with the tolerance or the starts."""
-        columns, cloud = self.structure_
-        none = columns.is_none and not cloud.is_found and links is None
-        found = [no_structure(str(columns))] if none else []
+        against = against_structure(self.structure_)
+        found = [] if against is None or links is not None else [no_structure(str(against))]
         ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
         if not ended or is_late() or not data.X.in_memory:
             return tuple(found)

@@ -9,7 +9,7 @@ import scipy.sparse
 
 import diffrac_cvx as dc
 from diffrac_cvx.app.cli.program import run
-from diffrac_cvx.comparison.structure import MOST_ENTRIES, NULLS
+from diffrac_cvx.comparison.structure import MOST_ENTRIES, NULLS, against_structure, worth_saying
 from diffrac_cvx.rounding.caveats import FLIPS, LUCKY, coin_flips, unproved, unstable
 
 
@@ -187,3 +187,32 @@ def test_few_draws_say_little_and_are_not_held_against_a_split(costs, none, word
     found = dc.StructureTest("columns", 0.2, costs, 50, 0.1)
     assert found.is_none is none
     assert words in str(found)
+
+
+def made(null, as_good, draws=19):
+    return dc.StructureTest(null, 0.2, (0.1,) * as_good + (0.5,) * (draws - as_good), 50, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("as_good", "against", "told"),
+    [
+        ((0, 0), None, ["columns", "covariance"]),
+        ((0, 9), None, ["columns", "covariance"]),  # a connection that one cloud explains
+        ((9, 0), None, ["covariance"]),  # a column of two values is kept by a permutation
+        ((9, 9), "columns", ["columns", "covariance"]),
+    ],
+)
+def test_a_clear_answer_to_the_harder_question_is_enough(as_good, against, told):
+    tests = [made(null, count) for null, count in zip(NULLS, as_good, strict=True)]
+    assert getattr(against_structure(tests), "null", None) == against
+    assert [test.null for test in worth_saying(tests)] == told
+
+
+def test_one_column_has_no_connection_to_lose_and_may_have_two_groups():
+    rng = np.random.default_rng(0)
+    two = np.concatenate([rng.normal(-3.0, 1.0, 60), rng.normal(3.0, 1.0, 60)])[:, None]
+    model = dc.DiffracClustering(test_structure=True).fit(two)
+    assert [test.null for test in model.structure_] == ["covariance"]
+    assert model.reservations_ == ()
+    with pytest.warns(dc.DegenerateDataWarning, match="one Gaussian cloud"):
+        dc.DiffracClustering(test_structure=True).fit(noise(100, 1))

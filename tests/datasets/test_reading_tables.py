@@ -165,7 +165,7 @@ def test_commas_inside_quotes_separate_nothing(tmp_path):
 
 
 def test_a_row_that_is_too_long_is_named_by_its_line(tmp_path):
-    with pytest.raises(dc.DataError, match=r"line 3, saw 3"):
+    with pytest.raises(dc.DataError, match=r"line 3 has 3 values"):
         read(tmp_path, "a,b\n1,2\n1,2,3\n")
 
 

@@ -1,6 +1,7 @@
 """``diffrac-cvx cluster``: clusters of the points of a table, with what is proved about them."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
 from diffrac_cvx.app.cli.predict import save_model
 from diffrac_cvx.app.cli.words import FINE, STATUSES, sentences
 from diffrac_cvx.app.labels import file_table
-from diffrac_cvx.comparison.structure import StructureTest
+from diffrac_cvx.comparison.structure import StructureTest, worth_saying
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.writing import write_csv
@@ -191,7 +192,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
     K = getattr(model, "n_clusters", 2)
     return {
         "reservations": [vars(reason) for reason in getattr(model, "reservations_", ())],
-        "structure": [structure_of(test) for test in getattr(model, "structure_", ())],
+        "structure": structures_of(getattr(model, "structure_", ())),
         "n": len(table.X),
         "d": table.X.shape[1],
         "notes": [*map(with_option, table.notes), *warned],
@@ -218,10 +219,14 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
     }
 
 
-def structure_of(test: StructureTest) -> dict[str, Any]:
-    """Return what a test of structure found."""
-    draws = {"as_good": test.as_good, "draws": len(test.null_values)}
-    return {"null": test.null, "p_value": test.p_value, **draws, "says": str(test)}
+def structures_of(tests: Sequence[StructureTest]) -> list[dict[str, Any]]:
+    """Return what the tests of structure found, and which of them are worth saying."""
+    told = worth_saying(tests)
+    return [
+        {"null": test.null, "p_value": test.p_value, "as_good": test.as_good, "draws": len(test.null_values),
+         "says": str(test), "told": test in told}
+        for test in tests
+    ]  # fmt: skip
 
 
 def features_in_use(table: Table, model: Any) -> list[str] | None:

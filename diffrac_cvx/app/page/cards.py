@@ -15,7 +15,7 @@ from diffrac_cvx.app.page.data import Source, values_of
 from diffrac_cvx.app.page.naming import number_clusters
 from diffrac_cvx.app.page.pictures import DRAWING, Picture, draw_picture
 from diffrac_cvx.app.page.tables import list_html, stacked_html
-from diffrac_cvx.comparison.structure import StructureTest
+from diffrac_cvx.comparison.structure import StructureTest, against_structure, worth_saying
 from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.plotting.canvas import style_of
 from diffrac_cvx.problem.proved_numbers import format_ends
@@ -50,10 +50,10 @@ def structure_sentence(tests: Sequence[StructureTest] | str, has_links: bool = F
     """Return what the tests of structure say, as HTML: a warning where `DiffracClustering` has one."""
     if isinstance(tests, str) or not tests:  # why there are none, or not yet
         return ""
-    columns, cloud = tests
-    if columns.is_none and not cloud.is_found and not has_links:
-        return doubts_html([no_structure(str(columns))])
-    told = [test for test in tests if test.is_found] or [test for test in tests if test.null_values]
+    against = against_structure(tests)
+    if against is not None and not has_links:
+        return doubts_html([no_structure(str(against))])
+    told = [test for test in worth_saying(tests) if test.null_values]
     return f'<div class="structure">{escape(" ".join(map(str, told)))}</div>'
 
 

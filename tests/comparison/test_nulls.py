@@ -147,6 +147,11 @@ def test_the_program_says_of_noise_first_that_it_is_noise(written, capsys, shape
     assert first.startswith("NO ANSWER: A table of the same columns without any connection splits as well in ")
 
 
+def test_the_program_says_once_that_there_was_no_time_for_the_tests(written, capsys):
+    run(["cluster", written(noise(200, 30)), "--time-limit", "0.01"])
+    assert capsys.readouterr().out.count("Whether there is a structure was not tested") <= 1
+
+
 def test_the_program_says_first_what_supports_an_answer(written, capsys):
     path = written(hidden(300, 4, 0.99))
     assert run(["cluster", path]) == 0

@@ -34,7 +34,8 @@ def sentences(found: dict[str, Any]) -> list[str]:
 def structure_of(found: dict[str, Any]) -> list[str]:
     """Return what the tests of structure say, but for what a reservation has said."""
     said = [reason["says"] for reason in found["reservations"]]
-    return [test["says"] for test in found["structure"] if test["told"] and test["says"] not in said]
+    told = [test["says"] for test in found["structure"] if test["told"] and test["says"] not in said]
+    return list(dict.fromkeys(told))  # one sentence where there was no time for either
 
 
 def warnings_of(found: dict[str, Any]) -> list[str]:

@@ -68,9 +68,7 @@ def inverse_diagonal(X: Points, a: Array) -> Array:
     """Return the diagonal of (X'X/n + Diag(a)^2)^-1, infinite where the matrix is singular along a feature."""
     Z = X.weighed().array() / np.sqrt(len(X))
     n, d = Z.shape
-    if n < d and np.all(
-        a > 0.0
-    ):  # (Diag(a)^2 + Z'Z)^-1 = Diag(a)^-2 - Diag(a)^-2 Z'(1 + Z Diag(a)^-2 Z')^-1 Z Diag(a)^-2
+    if n < d and np.all(a > 0.0):  # the inverse is B - B Z'(1 + Z B Z')^-1 Z B, with B = Diag(a)^-2
         scaled = Z / a
         inner = np.linalg.solve(np.eye(n) + scaled @ scaled.T, scaled)
         return np.asarray((1.0 - np.einsum("ij,ij->j", scaled, inner)) / a**2)

@@ -8,14 +8,13 @@ from diffrac_cvx.errors import DataError
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.machine.time_budget import is_late
 from diffrac_cvx.points.checks import Array, as_matrix
-from diffrac_cvx.points.factors import Factor, dense, scale_rows
+from diffrac_cvx.points.factors import Factor, scale_rows
 from diffrac_cvx.points.linear_algebra import (
     EPS,
     LARGE,
     cholesky,
     inverse_or_one,
     psd_factor,
-    row_energies,
     row_products,
     times,
     triangular_root,
@@ -257,16 +256,17 @@ def affine_functions(X: Array, result: Result, scores: Array) -> tuple[Array, Ar
     """
     if result.G is None:  # the solver failed
         return np.zeros((scores.shape[1], X.shape[1])), np.zeros(scores.shape[1])
-    G = dense(result.G)
-    points = X if len(G) == X.shape[1] else np.column_stack([X, np.ones(len(X))])
-    q = row_energies(points, G)
+    G = result.G  # sparse where V has components: it may be as wide as there are features
+    points = X if G.shape[0] == X.shape[1] else np.column_stack([X, np.ones(len(X))])
+    projected = np.asarray(points @ G)
+    q = np.sum(projected**2, axis=1)
     nonzero = q > AT_CENTRE * q.mean()
-    rows, wanted = points[nonzero] @ G / np.sqrt(q[nonzero, None]), scores[nonzero]
+    rows, wanted = projected[nonzero] / np.sqrt(q[nonzero, None]), scores[nonzero]
     if min(rows.shape) > DENSE:  # the scores are of a few leading directions, which a few steps find
         coefficients = np.column_stack([least_squares(rows, score) for score in wanted.T])
     else:
         coefficients = np.linalg.lstsq(rows, wanted)[0]
-    W = (G @ coefficients).T
+    W = np.asarray(G @ coefficients).T
     return W[:, : X.shape[1]], W[:, X.shape[1] :].sum(axis=1)
 
 

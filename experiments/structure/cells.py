@@ -20,7 +20,6 @@ STRENGTHS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)  # share of a direction's deviation 
 RIDGES = {"ridge": 0.3, "none": 0.0}
 REPLICATIONS, POWER_REPLICATIONS = 150, 40
 SETTINGS = {"draws": DRAWS, "restarts": RESTARTS}
-METHODS = ("sigclust", "gap", "dip of the first component", "dip of the score")
 
 
 def cells_of(grid: str) -> list[Cell]:

@@ -7,10 +7,13 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 import diffrac_cvx as dc
+from diffrac_cvx.problem.proved_numbers import format_ends
 from experiments.benchmark.readme import passage
 from experiments.readme import FIGURES, PASSAGES, with_passage, with_passages
 
@@ -55,6 +58,16 @@ def test_what_the_readme_says_of_experiments_is_what_their_tables_say():
     for name in PASSAGES:
         assert (figures / f"{name}.csv").exists()
         assert README.count(f"<!-- from figures/{name}.csv -->") == 1
+
+
+def test_the_numbers_below_the_picture_of_the_answer_are_those_of_the_default():
+    X, kinds = load_breast_cancer(return_X_y=True)
+    model = dc.DiffracClustering().fit(X)
+    agree = max(np.sum(model.labels_ == kinds), np.sum(model.labels_ != kinds))
+    lower, cost = format_ends(model.lower_bound_, model.lower_bound_ + model.label_gap_)
+    words = " ".join(README.split())
+    assert f"{agree} of {len(X)} agree" in words
+    assert f"No split of these points costs less than {lower}; this one costs {cost}." in words
 
 
 def test_the_passage_on_the_benchmark_is_replaced_and_nothing_else():

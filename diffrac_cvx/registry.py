@@ -73,7 +73,7 @@ def from_normalized(bounds: Bracket, parameters: Parameters) -> Bracket:
     most 1 - w^2 in (15), at its best scale.
     """
     lower, upper = (1.0 - min(bound, 0.0) ** 2 for bound in bounds)
-    return Bracket(-np.inf if parameters.penalty.has_l1 else lower, upper)
+    return Bracket(-np.inf if parameters.penalty.is_coupled else lower, upper)
 
 
 def from_multiclass(bounds: Bracket, parameters: Parameters) -> Bracket:
@@ -297,6 +297,6 @@ def cvxpy_solvers() -> dict[str, SolverRecord]:
 
 def refuse_penalty(parts: tuple[str, ...], penalty: Penalty) -> str:
     """Return why something that takes these parts cannot take a penalty, or nothing."""
-    has = {"ridge": bool(np.any(np.asarray(penalty.a) > 0)), "l1": penalty.has_l1}
+    has = {"ridge": bool(np.any(np.asarray(penalty.a) > 0)), "l1": penalty.is_coupled}
     wrong = [name for name, there in has.items() if there and name not in parts]
     return f"it takes no {' and no '.join(wrong)} penalty" if wrong else ""

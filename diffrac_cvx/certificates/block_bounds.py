@@ -258,6 +258,9 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
 
 def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (15): block by block where the factor is sparse, else at once; many rows in one pass."""
+    if not problem.structure.is_plain:
+        point = point._replace(U=dense(point.U))
+        dual = dual if dual is None or dual.C is None else dual._replace(C=dense(dual.C))
     if not is_sparse(point.U):
         problem = problem_by_rows(problem)
     if problem.X.in_passes:

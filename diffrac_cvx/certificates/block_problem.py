@@ -15,7 +15,8 @@ from diffrac_cvx.points.factors import Sparse, dense
 from diffrac_cvx.points.floating_point import Whitening, round_up, rounding_of_whitening, sum_error
 from diffrac_cvx.points.linear_algebra import psd_factor, symmetric, whitener
 from diffrac_cvx.points.points import Columns
-from diffrac_cvx.problem.direction_problem import DirectionProblem, box_of, with_sums
+from diffrac_cvx.problem.direction_problem import DirectionProblem, with_sums
+from diffrac_cvx.problem.penalties.coupling import Coupling
 from diffrac_cvx.problem.result import Labels
 
 Indices = npt.NDArray[np.signedinteger[Any]]
@@ -167,9 +168,9 @@ class BlockProblem:
         right[s:, s:] = np.eye(right.shape[0] - s)
         return np.asarray(right)
 
-    def box_of(self, block: Indices) -> Array:
-        """Return the box of a multiplier on a block."""
-        return box_of(self.c[block])
+    def coupling_of(self, block: Indices) -> Coupling:
+        """Return the penalty on the pairs of a block."""
+        return self.problem.structure.restrict(self.penalised[block]).coupling(self.c[block])
 
     def factor(
         self, partition: Partition, weights: Array, intercepts: Array, rest: Array, factors: list[Array]
@@ -211,8 +212,7 @@ class BlockProblem:
             return [np.zeros((len(block), len(block))) for block in partition.blocks]
         inside = scipy.sparse.csr_array(scipy.sparse.csr_array(C)[self.penalised][:, self.penalised])
         return [
-            np.clip(symmetric(dense(inside[block][:, block])), -self.box_of(block), self.box_of(block))
-            for block in partition.blocks
+            self.coupling_of(block).project(symmetric(dense(inside[block][:, block]))) for block in partition.blocks
         ]
 
 
@@ -254,7 +254,7 @@ def factor_by_blocks(problem: DirectionProblem, V: Array | Sparse) -> Sparse | N
 
     V is in the problem's coordinates.  A matrix that is not positive semidefinite is projected, block by block.
     """
-    if not problem.has_l1:
+    if not problem.is_coupled or not problem.structure.is_plain:
         return None
     penalised, free = np.flatnonzero(problem.c > 0.0), np.flatnonzero(problem.c == 0.0)
     rows = scipy.sparse.csr_array(V)

@@ -24,7 +24,7 @@ from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_pr
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, ridge_of, weights_of
 from diffrac_cvx.problem.proved_numbers import width_of
 from diffrac_cvx.problem.result import Bracket, Result
-from diffrac_cvx.rounding.directions import best_direction, best_directions
+from diffrac_cvx.rounding.directions import best_directions, oriented_direction
 
 SMALL = 64  # coordinates up to which a block diagonal V is certified as one block, too
 
@@ -83,7 +83,7 @@ def certify_v(
         If V is one block and a matrix of its size would not fit in memory.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1, links=links)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.is_coupled, links=links)
     problem = direction_problem(points.X, nu, penalty)
     U, dual = read_matrix(problem, V, points)
     problem = problem if is_sparse(U) else problem_by_rows(problem)
@@ -110,7 +110,7 @@ def read_matrix(
         u = problem.from_user_weights(points.of_points(V.u)) if V.u is not None and fits else None
         return U, None if C is None else Dual(u if u is not None and np.all(u > 0.0) else None, C)
     matrix = V if scipy.sparse.issparse(V) else as_matrix(V, "V")
-    blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.has_l1 else None
+    blocks = factor_by_blocks(problem, problem.unit_matrix(matrix)) if problem.is_coupled else None
     return (problem.from_user(dense(matrix)) if blocks is None else blocks), None
 
 
@@ -195,7 +195,7 @@ class LabelCertificate:
     lower : float
         Proved lower bound on Eq. (9) over all 2^n labellings.
     v : (d,) array
-        The direction.
+        The direction; where signs are known, that of the labels or of their opposite, whichever costs less.
     """
 
     objective: float
@@ -257,15 +257,15 @@ def certify_labels(
         If the labels cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.is_coupled)
     every = as_labels(y, points.given)
     if links is not None:
         require_obeyed(every, links)
-    labels = points.of_points(every)
+    labels = points.of_points(every).astype(np.float64)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
-    a, c = weights_of(penalty, points.X.shape[1])
-    v = best_direction(points.X, labels - points.X.mean_of(labels), a, c)
-    objective = proved_labels_value(points.X, labels, v, nu, a, c)
+    weights = weights_of(penalty, points.X.shape[1])
+    labels, v = oriented_direction(points.X, labels, weights)
+    objective = proved_labels_value(points.X, labels, v, nu, weights)
     require_consistent(bound, objective, "these labels")
     return LabelCertificate(objective=objective, lower=bound, v=v)
 
@@ -349,12 +349,14 @@ def certify_clusters(
         If the clusters cost less than the lower bound, which then is not one for these data, nu, penalty and weights.
     """
     penalty = penalty_of(penalty, lam, ridge)
-    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.has_l1)
+    nu, points = in_unit_interval(nu, "nu"), read_points(X, sample_weight, by_columns=penalty.is_coupled)
     found, K = as_clusters(labels, points.given, n_clusters)
     bound = lower.lower if isinstance(lower, Result) else as_scalar(lower, "lower")
-    a, c = weights_of(penalty, points.X.shape[1])
+    weights = weights_of(penalty, points.X.shape[1])
+    if weights.structure.nonnegative is not None:
+        raise ParameterError("known signs are those of one direction; K clusters have K, so leave nonnegative out")
     Z = (points.of_points(found)[:, None] == np.arange(K)).astype(np.float64)
-    W = best_directions(points.X, Z - points.X.mean_of(Z), a, c)
-    objective = proved_clusters_value(points.X, Z, W, nu, a, c)
+    W = best_directions(points.X, Z - points.X.mean_of(Z), weights)
+    objective = proved_clusters_value(points.X, Z, W, nu, weights)
     require_consistent(bound, objective, "these clusters")
     return ClustersCertificate(objective=objective, lower=bound, W=W)

@@ -82,7 +82,7 @@ def find_components(
     problem = direction_problem(points.X, nu, penalty)
     U = problem.from_result(dense(V) if is_sparse(V) else V)
     labels = np.full(points.X.shape[1], UNPENALISED)
-    if not problem.has_l1:
+    if not problem.is_coupled:
         return labels
     point = problem.best_scale(U)
     gap = 0.0  # not used where rtol is given

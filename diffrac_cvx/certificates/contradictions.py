@@ -17,6 +17,7 @@ from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.linear_algebra import inverse_or_one, with_ridge_rows
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import is_out_of_range
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 POWER_STEPS = 20  # to the leading vector of Y
@@ -46,10 +47,16 @@ class Judged:
     penalty: Penalty
 
     def or_zero(self, G: Factor) -> tuple[Factor, float]:
-        """Return V = GG' as it is, with an upper bound of its value; or V = 0, of value 1, where it is not below that.
+        """Return V = GG' with an upper bound of its value; or V = 0, of value 1, where it is not below that.
 
-        Where coordinates differ by the whole range of double precision, the rows of G may be large and cancel.
+        Where signs are known, V is an allowed one nearby.  Where coordinates differ by the whole range of double
+        precision, the rows of G may be large and cancel.
         """
+        d = self.X.shape[1]
+        structure = weights_of(self.penalty, d).structure
+        if structure.nonnegative is not None:
+            structure = structure if G.shape[0] == d else structure.with_offset()
+            G = structure.coupling(np.zeros(G.shape[0])).feasible(G)
         value = proved_value(self.X, self.nu, self.penalty, G)
         return (G, value) if value <= 1.0 else (np.zeros((G.shape[0], 1)), 1.0)  # V = 0 for NaN too
 
@@ -94,22 +101,30 @@ class Judged:
 
     def cost(self, y: Array) -> float:
         """Return an upper bound of the cost of labels, at a direction that is nearly the best."""
-        a, c = weights_of(self.penalty, self.X.shape[1])
-        v = self.direction(y - self.X.mean_of(y), a, c)
-        return proved_labels_value(self.X, y, v, self.nu, a, c)
+        weights = weights_of(self.penalty, self.X.shape[1])
+        known = weights.structure.nonnegative
+        v = self.direction(y - self.X.mean_of(y), weights)
+        if known is None:
+            return proved_labels_value(self.X, y, v, self.nu, weights)
+        parts = (np.where(known, np.maximum(sign * v, 0.0), sign * v) for sign in (1.0, -1.0))
+        return min(
+            proved_labels_value(self.X, sign * y, w, self.nu, weights)
+            for sign, w in zip((1.0, -1.0), parts, strict=True)
+        )
 
-    def direction(self, target: Array, a: Array, c: Array) -> Array:
-        """Return about argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
+    def direction(self, target: Array, weights: Weights) -> Array:
+        """Return about argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups.
 
         The l1 part is the least of sum c_i^2 v_i^2 / e_i over e >= 0 of sum 1, at e_i in proportion to c_i |v_i|.
         """
+        a, c, labels = weights.a, weights.c, weights.structure.labels
         scale = inverse_or_one(np.sqrt(self.X.mean_squares() + a**2 + c**2))
         if not c.any():
             return self.least_squares(target, scale, a)
         start = np.abs(self.X.products_with(target)) * scale**2
         v = start if start.any() else np.ones(len(start))
         for _ in range(ROUNDS):
-            e = c * np.abs(v)
+            e = c * np.abs(v if labels is None else np.sqrt(np.bincount(labels, v**2))[labels])
             e = np.maximum(e / max(float(e.sum()), 1e-300), 1e-12)
             v = self.least_squares(target, scale, np.sqrt(a**2 + c**2 / e))
         return v

@@ -16,7 +16,7 @@ from diffrac_cvx.certificates.proof import (
     Inexact,
     bound_at,
     bound_normalized,
-    clip_to_box,
+    in_dual_set,
     moment_at,
     moment_of_sums,
     multiplier_in_box,
@@ -87,7 +87,7 @@ def best_bound(problem: DirectionProblem, all_tried: Iterable[Tried]) -> float:
 
 def multiplier_of(problem: DirectionProblem, dual: Dual | None) -> Array | None:
     """Return a solver's multiplier, clipped to its box, if there is one."""
-    return None if dual is None or dual.C is None else clip_to_box(problem, dense(dual.C))
+    return None if dual is None or dual.C is None else in_dual_set(problem, dense(dual.C))
 
 
 def bound_by_dual(problem: DirectionProblem, dual: Dual) -> float:
@@ -132,7 +132,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
     for u, inverse_mean in candidate_weights(problem, problem.X.energies(U)):
         half = problem.X.moment(u) / 2
         theta = problem.gain(U) / 2 - l1
-        slack = np.clip(half - theta * problem.A, -problem.box, problem.box)
+        slack = in_dual_set(problem, half - theta * problem.A)
         off_M = moment_at(problem, u).error / 2
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
             found = normalized_multiplier(problem, half, C, off_M)
@@ -167,7 +167,7 @@ def certify_in_one_pass(problem: DirectionProblem, U: Array, C: Array | None, gu
     for i in range(len(floors)) if np.ptp(sums.inverses) > 0.0 else range(1):
         tried = candidate_matrices(problem, dense(point.U), partial(moments.__getitem__, i), C) if guess else solver
         moment = moment_of_sums(problem, sums.moments[i] / n)
-        t = min(least_ratio(problem, moment, candidate if problem.has_l1 else None) for candidate in tried)
+        t = min(least_ratio(problem, moment, candidate if problem.is_coupled else None) for candidate in tried)
         lower = max(lower, bound_at(t, sums.inverses[i] / n, OF_MEANS + problem.X.summands))
     bounds = Bracket(float(max(lower, 0.0)), float(point.value))
     return Pass(point, C, floors[0] * multiple**2, M, bounds)

@@ -27,7 +27,7 @@ from diffrac_cvx.certificates.core_proof import (
     sums_of_core,
 )
 from diffrac_cvx.certificates.direction_bounds import lower_bound
-from diffrac_cvx.certificates.proof import bound_at, clip_to_box, cost_of_excess
+from diffrac_cvx.certificates.proof import bound_at, cost_of_excess, in_dual_set
 from diffrac_cvx.certificates.screening import TooManyError, scan
 from diffrac_cvx.certificates.search import blended_by_rows, candidate_weights, closer_to_feasible, fit_from
 from diffrac_cvx.machine.time_budget import poll
@@ -163,13 +163,11 @@ def dual_on(
     def candidates(M: Array) -> Iterator[Array]:
         V = times(U, U.T)
         if given is not None:
-            start = clip_to_box(small, given)
+            start = in_dual_set(small, given)
             yield start
             yield closer_to_feasible(small, M, start)
         else:
-            size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
-            slack = np.clip(M - small.A, -small.box, small.box)
-            start = np.where(np.abs(V) > SIGNED * size, small.box * np.sign(V), slack)
+            start = small.coupling.attaining(V, SIGNED, in_dual_set(small, M - small.A))
         if fitted:
             yield fit_from(small, M, V, start, FITTED)
 

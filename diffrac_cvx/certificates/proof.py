@@ -46,7 +46,7 @@ def moment_of_sums(problem: DirectionProblem, M: Array) -> Inexact:
 
 def multiplier_in_box(problem: DirectionProblem, C: Array) -> Inexact:
     """Return a multiplier, clipped to its box."""
-    C, W = clip_to_box(problem, C), problem.W
+    C, W = in_dual_set(problem, C), problem.W
     error = sum_error(2 * len(C) + 8) * float(np.sum(W**2) * np.linalg.norm(C))
     return Inexact(symmetric(times(W.T, times(C, W))), error)
 
@@ -130,9 +130,9 @@ def cost_of_excess(excess: float, upper: float) -> float:
     return round_up((excess + 16.0 * UNIT) * largest_penalty(upper + VALUES), 8) if excess else 0.0
 
 
-def clip_to_box(problem: DirectionProblem, C: Array) -> Array:
-    """Return C clipped to its box: outside it proves nothing, and a solver's multiplier may be a little outside."""
-    return np.asarray(np.clip(symmetric(C), -problem.box, problem.box))
+def in_dual_set(problem: DirectionProblem, C: Array) -> Array:
+    """Return C in the dual set: outside it proves nothing, and a solver's multiplier may be a little outside."""
+    return problem.coupling.project(symmetric(C))
 
 
 def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from diffrac_cvx.certificates.proof import clip_to_box, prove_shift, skip_zero_rows
+from diffrac_cvx.certificates.proof import in_dual_set, prove_shift, skip_zero_rows
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
@@ -48,7 +48,7 @@ def candidate_matrices(
 
     X' Diag(u) X / n is found where it is needed.
     """
-    if not problem.has_l1:
+    if not problem.is_coupled:
         yield None
         return
     if C_given is not None:
@@ -59,22 +59,21 @@ def candidate_matrices(
         return  # where V has few zeros, its signs give the C that the solver has
     M = find_moment()
     if not are_finite(M, V):
-        yield np.zeros_like(problem.box)
+        yield problem.coupling.zero()
         return
-    slack = np.clip(M - problem.A, -problem.box, problem.box)
+    slack = in_dual_set(problem, M - problem.A)
     yield from sign_patterns(problem, V, slack)
     if C_given is None and len(V) <= LARGE:
-        for threshold in THRESHOLDS:
-            free = np.abs(V) <= threshold * size
-            start = np.where(free, slack, problem.box * np.sign(V))
+        for threshold in THRESHOLDS if problem.coupling.is_box else THRESHOLDS[:1]:
+            free = np.abs(V) <= threshold * size if problem.coupling.is_box else True
+            start = problem.coupling.attaining(V, threshold, slack)
             yield fit_from(problem, M, V, start, FITTING_STEPS, free)
 
 
 def sign_patterns(problem: DirectionProblem, V: Array, slack: Array) -> Iterator[Array]:
-    """Yield c_i c_j sign(V_ij) where V is above a threshold, and slack elsewhere; last, slack everywhere."""
-    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    """Yield what attains the penalty where V is above a threshold, and slack elsewhere; last, slack everywhere."""
     for threshold in THRESHOLDS:
-        yield np.where(np.abs(V) > threshold * size, problem.box * np.sign(V), slack)
+        yield problem.coupling.attaining(V, threshold, slack)
     yield slack
 
 
@@ -94,7 +93,7 @@ def fit_from(
         S = fixed + ahead
         SV = S @ V
         slope = (SV + SV.T) / 2 + negative_part(S)
-        new = np.where(free, np.clip(ahead - slope / 2, -problem.box, problem.box), C)
+        new = np.where(free, problem.coupling.clip(ahead - slope / 2), C)
         t, weight = momentum(t)
         ahead = new + weight * (new - C)
         C = new
@@ -104,7 +103,7 @@ def fit_from(
 def closer_to_feasible(problem: DirectionProblem, M: Array, C: Array) -> Array:
     """Return C moved towards A + C + Diag(c)^2 - M >= 0: its box and that cone are projected on, once each."""
     S = problem.A + C + np.diag(problem.c**2) - M
-    return clip_to_box(problem, C - negative_part(S)) if are_finite(S) else C
+    return in_dual_set(problem, C - negative_part(S)) if are_finite(S) else C
 
 
 def negative_part(S: Array) -> Array:

@@ -5,10 +5,11 @@ import math
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm, sum_of_absolute_products
+from diffrac_cvx.points.factors import Factor, dense, is_sparse, scale_rows, squared_norm
 from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import RoundedDirection, RoundedFactor
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 
 
@@ -19,7 +20,7 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     X is centred in double precision; shares of the points are off by a few units in their last place.
     """
     n, d = X.shape
-    a, c = weights_of(penalty, d)
+    a, c, structure = weights_of(penalty, d)
     offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
     features, units = G[:d], X.equal_units()
     scaled = scale_rows(features, 1.0 / units)
@@ -29,14 +30,16 @@ def proved_value(X: Points, nu: float, penalty: Penalty, G: Factor) -> float:
     cost = energy / n + squared_norm(scale_rows(features, a))
     if nu < 1.0:
         cost += nu / (1.0 - nu) * float(offset @ offset)
-    if c.any():
-        cost += sum_of_absolute_products(scale_rows(features, c))
     roundings = X.summands + 16
     lost = sum_error(roundings) * 2.0 * gain / n + sum_error(roundings + d + G.shape[1]) * cost + 8.0 * UNIT
+    if structure.couples(c):
+        coupling = structure.coupling(c)
+        cost += coupling.value(features)
+        lost += coupling.error_of_value(features) + 8.0 * UNIT * cost
     return float(1.0 - 2.0 * gain / n + cost + round_up(lost))
 
 
-def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: Array) -> float:
+def proved_labels_value(X: Points, y: Array, v: Array, nu: float, weights: Weights) -> float:
     """Return an upper bound of Eq. (9) at labels y in {-1, +1} and a direction v, for the exactly centred data.
 
     X is centred in double precision; shares of the points are off by a few units in their last place.
@@ -47,19 +50,23 @@ def proved_labels_value(X: Points, y: Array, v: Array, nu: float, a: Array, c: A
     weighted = X.shares is not None
     mean = math.fsum(y * X.shares) if X.shares is not None else float(y.mean())
     direction = RoundedDirection(v, units, float(np.linalg.norm(v / units)), n, 16.0 if weighted else 4.0)
-    penalty = float(np.sum((a * v) ** 2) + np.sum(c * np.abs(v)) ** 2)
+    a, c, (labels, known) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
+    if known is not None and np.any(v[known] < 0.0):
+        return np.inf
+    sizes = np.abs(c * v) if labels is None else np.sqrt(np.bincount(labels, np.square(c * v)))
+    penalty = float(np.sum((a * v) ** 2) + np.sum(sizes) ** 2)
     total = X.misfit(y - mean, direction) + nu * mean**2 + penalty
     return float(round_up(total + 32.0 * UNIT if weighted else total, n + 2 * d + 32))
 
 
-def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, a: Array, c: Array) -> float:
+def proved_clusters_value(X: Points, Z: Array, W: Array, nu: float, weights: Weights) -> float:
     """Return an upper bound of the cost of K clusters, with indicators Z (n, K) and directions W (K, d), K >= 2.
 
     With c_k the objective of Eq. (9) at cluster k against the others, labels 2 z_k - 1 and direction 2 w_k, the cost is
     (K sum_k c_k - nu (K - 2)^2) / (4 (K - 1)), see `certify_clusters`.
     """
     K = Z.shape[1]
-    one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, a, c) for z, w in zip(Z.T, W, strict=True)]
+    one_by_one = [proved_labels_value(X, 2.0 * z - 1.0, 2.0 * w, nu, weights) for z, w in zip(Z.T, W, strict=True)]
     total = round_up(K * float(np.sum(one_by_one)), K + 4)
     allowance = 8.0 * UNIT * (total + K**2)
     return float((total - nu * (K - 2) ** 2 + allowance) / (4.0 * (K - 1)) * (1.0 + 4.0 * UNIT))

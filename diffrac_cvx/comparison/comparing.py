@@ -317,7 +317,7 @@ def notes_on(found: Mapping[str, Found], task: Task) -> Iterator[str]:
     if "(7)" in solved:
         whose = "as given" if np.isinf(task.alpha_slack) else "the imbalance of a solution of (15)"
         yield f"(7) is solved at alpha = {task.alpha:.6g}, {whose}"
-    if "(21)" in solved and task.penalty.has_l1:
+    if "(21)" in solved and task.penalty.is_coupled:
         yield "(21) is another problem than (15) when c > 0, and bounds it from above only"
     if np.any(task.penalty.a) or np.any(task.penalty.c):
         unaware = [name for name, one in found.items() if one.result is None and one.labels is not None]

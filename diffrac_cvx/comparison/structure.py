@@ -246,7 +246,7 @@ def cost_of_split(X: Array, nu: float, penalty: Penalty, clock: Clock) -> float 
     """
     if clock.is_over:
         return None
-    wide = X.shape[1] > len(X) and penalty.has_l1
+    wide = X.shape[1] > len(X) and penalty.is_coupled
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", DegenerateDataWarning)
         result = low_rank(

@@ -111,7 +111,7 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         require_flag(self.standardize, "standardize")
         if weights is None and links is None:
-            by_columns = hasattr(X, "toarray") and self._penalty.has_l1 and not many_rows(*X.shape)
+            by_columns = hasattr(X, "toarray") and self._penalty.is_coupled and not many_rows(*X.shape)
             by_rows = isinstance(X, np.memmap)
             points = as_points(X, by_rows=by_rows, by_columns=by_columns, warn=False)
         else:

@@ -15,7 +15,7 @@ from diffrac_cvx.points.checks import Array, as_data, every_point
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import mean_of, shares_within, weigh_rows
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations
@@ -115,15 +115,15 @@ def relax(X: Any, setting: Setting, *, start: Result | None, tol: float, time_li
 
 def round_result(X: Any, setting: Setting, result: Result, n_clusters: int = 2, seed: int = 0) -> Split:
     """Round a solution, and split along the directions of the labels, as `DiffracClustering` does."""
-    a, c = setting.penalty.weights(X.shape[1])
+    weights = weights_of(setting.penalty, X.shape[1])
     if n_clusters > 2:
         known: dict[str, Any] = {"restarts": STARTS, "seed": seed, "shares": X.shares}
-        functions = cluster_together(X.array(), result, n_clusters, a=a, c=c, **known)
+        functions = cluster_together(X.array(), result, n_clusters, weights=weights, **known)
         return Split(setting, n_clusters, functions, result)
     if n_clusters == 1:
         return Split(setting, 1, AffineScores(np.zeros((1, X.shape[1])), np.zeros(1)), result)
     y = kmeans_centered(result.F, X.shares)
-    v = best_direction(X, y - X.mean_of(y), a, c)
+    v = best_direction(X, y - X.mean_of(y), weights)
     return Split(setting, 2, AffineScores(v[None], -np.array([threshold(X @ v, X.shares)])), result)
 
 

@@ -20,7 +20,7 @@ from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.rounding.many_clusters import Clusters, classify_together
@@ -232,13 +232,13 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         weights = every_point(shares)
         points = weighted_points(as_data(X.array(), weights, warn=False), weights, links)
         result = self._relax(points, "low_rank", seconds_left())
-        a, c = self._penalty.weights(X.shape[1])
+        weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:
             assert points.groups is not None
             labels = label_as_known(result.F, points.groups)
-            v = best_direction(points, labels - points.mean_of(labels), a, c)
+            v = best_direction(points, labels - points.mean_of(labels), weights)
             return Fitted(v, float(points.mean_of(labels)) - float(v @ mean), points, result)
-        scores = classify_together(points.array(), result, classes, a=a, c=c, shares=shares)
+        scores = classify_together(points.array(), result, classes, weights=weights, shares=shares)
         return Fitted(scores.coef, scores.intercept - scores.coef @ mean, points, result)
 
     def _choose(self, X: Points, classes: Clusters, settings: list[tuple[Any, float]]) -> int:

@@ -32,9 +32,11 @@ from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.penalties.structure import Weights
+from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
 from diffrac_cvx.rounding.caveats import ONE_ASKED, Reservation, find_reservations, no_structure, unstable
-from diffrac_cvx.rounding.directions import best_direction, threshold
+from diffrac_cvx.rounding.directions import best_direction, oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import (
     Halves,
     cluster_together,
@@ -321,9 +323,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
     def _cluster_together(self, data: ScaledTable, result: Result, K: int) -> None:
         """Keep the scores of more than two clusters, found together."""
-        a, c = self._penalty.weights(data.X.shape[1])
+        weights = weights_of(self._penalty, data.X.shape[1])
         known: dict[str, Any] = {"restarts": STARTS, "seed": choose_seed(self.random_state), "shares": data.X.shares}
-        found = cluster_together(data.X.array(), result, K, a=a, c=c, groups=data.X.groups, **known)
+        found = cluster_together(data.X.array(), result, K, weights=weights, groups=data.X.groups, **known)
         self.coef_ = found.coef * data.unit
         self.intercept_ = found.intercept - self.coef_ @ data.mean
 
@@ -402,8 +404,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
         With ``refine``, of the labels at which the alternation with splits ends.
         """
-        a, c = self._penalty.weights(X.shape[1])
-        v = best_direction(X, labels - X.mean_of(labels), a, c)
+        weights = weights_of(self._penalty, X.shape[1])
+        labels, v = self._orient(X, labels, weights)
         for _ in range(MOST_ROUNDS if self.refine else 0):
             if is_late():
                 break
@@ -412,10 +414,17 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
                 split = X.groups.decide(X @ v - least_projection(X, v, labels), X.shares)
             if np.array_equal(np.abs(split + labels), np.full(len(X), abs(split[0] + labels[0]))):
                 break
-            labels, v = split, best_direction(X, split - X.mean_of(split), a, c)
-        if not has_known(X) and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
+            labels, v = self._orient(X, split, weights)
+        free = not has_known(X) and weights.structure.nonnegative is None
+        if free and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
             v = -v
         return v, least_projection(X, v, labels)
+
+    def _orient(self, X: Points, labels: Array, weights: Weights) -> tuple[Array, Array]:
+        """Return labels, or their opposite where none are known, and their direction."""
+        if has_known(X):
+            return labels, best_direction(X, labels - X.mean_of(labels), weights)
+        return oriented_direction(X, labels, weights)
 
 
 def of_unit_scores(coef: Array, X: Points, *, centre: bool) -> Array:

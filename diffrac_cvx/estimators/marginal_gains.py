@@ -7,7 +7,7 @@ from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
-from diffrac_cvx.problem.penalty import Penalty
+from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.rounding.directions import best_directions
 
 SINGULAR = 1e-10  # eigenvalue, over the largest, up to which a direction of the features is empty
@@ -40,11 +40,12 @@ def marginal_gains(
     seconds : float, optional
         For the directions that are computed again.
     """
-    a, c = penalty.weights(X.shape[1])
+    weights = weights_of(penalty, X.shape[1])
+    a, c, _ = weights
     Z = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
     Z = Z - X.mean_of(Z)
-    W, factor = best_directions(X, Z, a, c), n_clusters / (n_clusters - 1.0)
-    if not c.any():
+    W, factor = best_directions(X, Z, weights), n_clusters / (n_clusters - 1.0)
+    if not weights.structure.couples(c):
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     clock, rows = Clock(seconds), X.array()
     weights = np.full(len(Z), 1.0 / len(Z)) if X.shares is None else X.shares
@@ -59,7 +60,7 @@ def marginal_gains(
         if clock.is_over:
             break
         kept = np.arange(len(a)) != j
-        without = best_directions(array_points(rows[:, kept], X.shares), Z, a[kept], c[kept])
+        without = best_directions(array_points(rows[:, kept], X.shares), Z, weights.restrict(kept))
         gains[j] = max(factor * (cost(without, kept) - least), 0.0)
     return gains
 

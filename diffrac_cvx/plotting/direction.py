@@ -236,7 +236,7 @@ class ProjectionDisplay(canvas.Display):
         data = as_data(X, warn=False)
         if w is None:
             y = as_labels(labels, len(data))
-            direction = best_direction(array_points(data), y - y.mean(), *weights_of(penalty, data.shape[1]))
+            direction = best_direction(array_points(data), y - y.mean(), weights_of(penalty, data.shape[1]))
         else:
             direction = as_matrix(np.reshape(w, (-1, 1)), "w")[:, 0]
         if len(direction) != data.shape[1]:

@@ -19,7 +19,6 @@ from diffrac_cvx.points.factors import (
     dense,
     scale_rows,
     squared_norm,
-    sum_of_absolute_products,
 )
 from diffrac_cvx.points.floating_point import (
     UNIT,
@@ -43,6 +42,8 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.links import Groups, Links
 from diffrac_cvx.points.points import LabelsFactor, Mask, Points
+from diffrac_cvx.problem.penalties.coupling import Coupling
+from diffrac_cvx.problem.penalties.structure import PLAIN, Structure, Weights
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 
@@ -82,6 +83,7 @@ class DirectionProblem:
     gram: Points | None = None  # (k, D), A = its mean of squares and products, plus Diag(a)^2; None where that is X
     counts: Array | None = None  # what the points were multiplied by to make the rows of X, (n,); None where that is 1
     groups: Groups | None = None  # which points are linked: each row of X is the signed sum of a group of them
+    structure: Structure = PLAIN  # which penalty on pairs of coordinates c weighs
 
     @property
     def Y(self) -> Points:
@@ -148,15 +150,15 @@ class DirectionProblem:
         return np.diag(self.scale) if self.basis is None else self.basis
 
     @cached_property
-    def box(self) -> Array:
-        """The box of a multiplier, shape (D, D)."""
-        return box_of(self.c)
+    def coupling(self) -> Coupling:
+        """The penalty on pairs of coordinates: its value, and the set of its multipliers."""
+        return self.structure.coupling(self.c)
 
     @cached_property
     def left_out(self) -> int:
         """How many directions, that nothing penalises, are taken to be constant: the data hardly vary along them."""
         free = np.flatnonzero((self.a == 0.0) & (self.c == 0.0))
-        if self.basis is not None or not self.has_l1 or len(free) == 0 or self.Y.in_passes:
+        if self.basis is not None or not self.is_coupled or len(free) == 0 or self.Y.in_passes:
             return int(self.dropped)
         return constant_directions(self.Y.in_columns().dense_columns(free))
 
@@ -170,12 +172,12 @@ class DirectionProblem:
     @cached_property
     def Z(self) -> Points:
         """Whitened data X W, (n, r)."""
-        return self.X.in_basis(self.W) if self.has_l1 else self.X
+        return self.X.in_basis(self.W) if self.is_coupled else self.X
 
     @property
-    def has_l1(self) -> bool:
-        """Whether any c_i > 0."""
-        return bool(self.c.any())
+    def is_coupled(self) -> bool:
+        """Whether the penalty couples coordinates, which then cannot be whitened."""
+        return self.structure.couples(self.c)
 
     def restrict(self, chosen: npt.NDArray[np.intp]) -> "DirectionProblem":
         """Return the problem in which V is zero outside the chosen coordinates; there has to be an l1 part."""
@@ -188,6 +190,7 @@ class DirectionProblem:
             c=self.c[chosen],
             scale=self.scale[chosen],
             has_offset=self.has_offset and len(self.c) - 1 in chosen,
+            structure=self.structure.restrict(chosen),
             root=self.R[:, chosen] if known else None,
         )
 
@@ -213,10 +216,14 @@ class DirectionProblem:
             return squared_norm(U)
         known = self.Y.gain_and_energy(U)[1] if energy is None else energy
         total = known + squared_norm(scale_rows(U, self.a))
-        return total + sum_of_absolute_products(scale_rows(U, self.c)) if self.has_l1 else total
+        return total + self.coupling.value(U) if self.is_coupled else total
 
     def best_scale(self, U: Factor) -> Scaled:
-        """Return the best multiple of a factor: its objective is 1 - g^2/T, and there g = T = 1 - objective."""
+        """Return the best multiple of a factor, or of an allowed one near it.
+
+        Its objective is 1 - g^2/T, and there g = T = 1 - objective.
+        """
+        U = self.coupling.feasible(U) if self.is_coupled else U
         if self.X.in_passes:
             gain, energy = self.X.gain_and_energy(U)
             return self.at_best_scale(U, gain, self.cost(U, energy))
@@ -321,7 +328,7 @@ class DirectionProblem:
     def multiplier_of(self, result: Result) -> Factor | None:
         """Return a result's multiplier C in these coordinates, if it has one of a problem like this."""
         size = len(self.c)
-        if result.C is None or not self.has_l1 or result.C.shape != (size, size):
+        if result.C is None or not self.is_coupled or result.C.shape != (size, size):
             return None
         return scale_rows(scale_rows(result.C, self.scale).T, self.scale)
 
@@ -332,13 +339,6 @@ class DirectionProblem:
         # Where directions are not determined, least squares drops exactly the part in the null space of
         # X'X/n + Diag(a)^2.
         return np.asarray(np.linalg.lstsq(self.basis / self.scale[:, None], dense(G))[0])
-
-
-def box_of(c: Array) -> Array:
-    """Return c_i c_j off the diagonal, not rounded up, and 0 on it, where the penalty is linear on V >= 0."""
-    box = np.outer(c, c) * (1.0 - 4.0 * UNIT)
-    np.fill_diagonal(box, 0.0)
-    return box
 
 
 def largest_penalty(upper: float) -> float:
@@ -360,15 +360,15 @@ def direction_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProble
         what = f"the problem of {n} points and {d} features, so nearly collinear that it cannot be solved by passes,"
         require_memory(8.0 * (COPIES + 1) * n * d, what, "give a ridge, or fewer of either")
         problem = unit_problem(X.in_columns(), nu, penalty)
-    return problem if problem.has_l1 else whitened(problem, problem.a)
+    return problem if problem.is_coupled else whitened(problem, problem.a)
 
 
-def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, Array, Array]:
-    """Return the points and the weights a and c; with the offset's column and its weights where nu < 1."""
-    a, c = weights_of(penalty, X.shape[1])
+def augmented(X: Points, nu: float, penalty: Penalty) -> tuple[Points, Weights]:
+    """Return the points and the weights of the penalty; with the offset's column and its weights where nu < 1."""
+    weights = weights_of(penalty, X.shape[1])
     if nu == 1.0:
-        return X, a, c
-    return X.with_offset(), np.append(a, (nu / (1.0 - nu)) ** 0.5), np.append(c, 0.0)  # the paper: nu / (1 - nu)
+        return X, weights
+    return X.with_offset(), weights.with_offset((nu / (1.0 - nu)) ** 0.5)  # the paper: nu / (1 - nu)
 
 
 def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
@@ -376,8 +376,8 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
     n, d = X.shape
     if X.in_memory:
         require_memory(8.0 * COPIES * n * d, f"the problem of {n} points and {d} features", "take fewer of either")
-    X, a, c = augmented(X, nu, penalty)
-    scale = power_of_two(inverse_or_one(np.sqrt(X.mean_squares() + a**2 + c**2)))
+    X, (a, c, structure) = augmented(X, nu, penalty)
+    scale = power_of_two(inverse_or_one(structure.common(np.sqrt(X.mean_squares() + a**2 + c**2))))
     X, counts = X.scaled(scale), X.row_counts
     return DirectionProblem(
         X=X if counts is None else X.counted(),
@@ -388,6 +388,7 @@ def unit_problem(X: Points, nu: float, penalty: Penalty) -> DirectionProblem:
         gram=None if counts is None else X.weighed(),
         counts=counts,
         groups=X.groups,
+        structure=structure,
     )
 
 
@@ -409,7 +410,8 @@ def whitened(problem: DirectionProblem, a: Array) -> DirectionProblem:
 def in_basis(problem: DirectionProblem, W: Array) -> DirectionProblem:
     """Return the problem of these unit columns, without an l1 part, in the coordinates that W whitens."""
     zeros, gram = np.zeros(W.shape[1]), None if problem.gram is None else problem.gram.in_basis(W)
-    return replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, basis=problem.scale[:, None] * W)
+    made = replace(problem, X=problem.X.in_basis(W), gram=gram, a=zeros, c=zeros, structure=PLAIN)
+    return replace(made, basis=problem.scale[:, None] * W)
 
 
 def rounding_of_rows(
@@ -476,7 +478,7 @@ def problem_of_passes(problem: DirectionProblem) -> DirectionProblem | None:
     values, Q = np.linalg.eigh(B[np.ix_(used, used)])
     if used.any() and values[0] * LARGEST_CONDITION < values[-1]:
         return None
-    if problem.has_l1:
+    if problem.is_coupled:
         return replace(problem, root=root_of(A))
     W = np.zeros((len(used), len(values)))
     W[used] = Q / np.sqrt(values)
@@ -485,7 +487,7 @@ def problem_of_passes(problem: DirectionProblem) -> DirectionProblem | None:
 
 def warn_if_uninformative(problem: DirectionProblem, X: Points, penalty: Penalty) -> None:
     """Warn where an affine-invariant relaxation does not distinguish labellings, or directions."""
-    if X.in_passes or np.any(penalty.a) or np.any(penalty.c):
+    if X.in_passes or np.any(penalty.a) or penalty.is_coupled:
         return
     n, d, rank = len(X), int(X.used_columns().sum()), problem.X.shape[1] - int(problem.has_offset)
     if 0 < rank and rank >= n - 1:

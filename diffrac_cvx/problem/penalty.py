@@ -1,20 +1,22 @@
 """The penalty on the direction: a ridge and a squared l1 norm, each with a weight."""
 
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, nonnegative
+from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike, mask_of, read_groups, read_nonnegative
+from diffrac_cvx.problem.penalties.structure import Structure, Weights
 
 Weight = float | npt.ArrayLike | None
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Penalty:
-    r"""Weigh a ridge and a squared l1 norm of the direction.
+    r"""Weigh a ridge and a squared l1 norm of the direction, or a squared group norm; and say which signs are known.
 
     .. math::
         \Gamma(V) = \sum_i a_i^2 V_{ii} + \sum_{ij} c_i c_j |V_{ij}|, \qquad
@@ -24,21 +26,37 @@ class Penalty:
     :math:`\|v\|_1^2`.  A larger ``lam`` leaves fewer features in the direction; a larger ``ridge`` makes all
     coefficients smaller and prefers directions along which the data vary much.
 
-    Source: section 3.
+    With groups, whole groups of columns are in the direction or left out: the second term is
+
+    .. math::
+        \sum_{gh} w_g w_h \|V_{gh}\|_*, \qquad \text{at } V = vv^\top:\ \Big(\sum_g w_g \|v_g\|_2\Big)^2
+
+    with the nuclear norms of the blocks of V, and ``lam`` the squares of the weights.  Groups of one give the l1 norm.
+    Where groups differ in size, ``lam=lam * sizes`` makes a group as dear as its columns one by one.
+
+    Where signs are known, v_j >= 0 for the columns named, and V_jk >= 0 for the pairs of them.
+
+    Source: section 3; groups and signs are not in the paper, see the guide on groups and signs.
 
     Parameters
     ----------
     a, c : float or (d,) array
         The roots of the weights, ``a**2 == ridge`` and ``c**2 == lam``, as the paper writes them.
     lam : float or (d,) array, optional
-        Weight of the squared l1 norm, instead of ``c``.
+        Weight of the squared l1 norm, instead of ``c``; with groups, a number or one weight for each group.
     ridge : float or (d,) array, optional
         Weight of the ridge, instead of ``a``.
+    groups : (d,) array of labels, mapping of name to columns, or list of lists of columns, optional
+        Groups of columns: every column is in one.  Weights and names are in the order of the mapping or the list, or
+        of the first column of each label.
+    nonnegative : (d,) array of bool, list of columns, or True, optional
+        The columns whose coefficients are known to be >= 0, where the direction's sign is chosen so.
 
     Raises
     ------
     ParameterError
-        If a weight is negative or not finite, an array is not one-dimensional, or a weight is given with its root.
+        If a weight is negative or not finite, an array is not one-dimensional, a weight is given with its root, or
+        groups overlap, are empty, miss a column or name what is none.
 
     Examples
     --------
@@ -46,12 +64,16 @@ class Penalty:
     Penalty(lam=0.01, ridge=1.0)
     >>> Penalty(c=0.5)
     Penalty(lam=0.25, ridge=0.0)
+    >>> Penalty(lam=0.1, groups=["age", "smoker", "smoker"], nonnegative=[0])
+    Penalty(lam=0.1, ridge=0.0, groups=<2 groups of 3 columns>, nonnegative=array([0]))
     """
 
-    a: float | Array = field(repr=False)
-    c: float | Array = field(repr=False)
+    a: float | Array
+    c: float | Array
     lam: float | Array = field(compare=False)
     ridge: float | Array = field(compare=False)
+    groups: Groups | None
+    nonnegative: Any
 
     def __init__(
         self,
@@ -60,6 +82,8 @@ class Penalty:
         *,
         lam: float | npt.ArrayLike | None = None,
         ridge: float | npt.ArrayLike | None = None,
+        groups: GroupsLike | Groups | None = None,
+        nonnegative: npt.ArrayLike | bool | None = None,
     ) -> None:
         for name, value, root, given in (("ridge", ridge, "a", a), ("lam", lam, "c", c)):
             if value is None:
@@ -72,6 +96,11 @@ class Penalty:
                 size = _frozen(np.sqrt(weight))
             object.__setattr__(self, name, weight)
             object.__setattr__(self, root, size)
+        object.__setattr__(self, "groups", None if groups is None else read_groups(groups))
+        known = nonnegative is not None and nonnegative is not False
+        object.__setattr__(self, "nonnegative", read_nonnegative(nonnegative) if known else None)
+        if self.groups is not None and np.ndim(self.c) == 1 and len(np.atleast_1d(self.c)) != len(self.groups.names):
+            raise ParameterError(f"lam has {np.size(self.c)} weights for {len(self.groups.names)} groups")
 
     @classmethod
     def l1(cls, lam: float, a: float | npt.ArrayLike = 0.0) -> Self:
@@ -79,27 +108,47 @@ class Penalty:
         return cls(a=a, lam=nonnegative(lam, "lam"))
 
     def weights(self, d: int) -> tuple[Array, Array]:
-        """Return a and c as (d,) arrays.
+        """Return a and c as (d,) arrays; c is the same within a group.
 
         Raises
         ------
         ParameterError
-            If an array has another length than d.
+            If an array has another length than d, or groups or signs are of other columns.
         """
-        for name in ("a", "c"):
-            weight = getattr(self, name)
-            if np.ndim(weight) == 1 and len(weight) != d:
-                raise ParameterError(f"{name} has {len(weight)} weights for {d} features")
-        return np.full(d, self.a, dtype=float), np.full(d, self.c, dtype=float)
+        c = self.c
+        if self.groups is not None:
+            if len(self.groups.labels) != d:
+                raise ParameterError(f"groups has {len(self.groups.labels)} columns for {d} features")
+            c = c if np.ndim(c) == 0 else np.asarray(c)[self.groups.labels]
+        for name, weight in (("a", self.a), ("c", c)):
+            if np.ndim(weight) == 1 and np.size(weight) != d:
+                raise ParameterError(f"{name} has {np.size(weight)} weights for {d} features")
+        return np.full(d, self.a, dtype=float), np.full(d, c, dtype=float)
+
+    def structure(self, d: int) -> Structure:
+        """Return what the penalty couples among d features."""
+        known = None if self.nonnegative is None else mask_of(self.nonnegative, d)
+        return Structure(None if self.groups is None else self.groups.labels, known)
 
     def times(self, scale: float) -> "Penalty":
         """Return the penalty with Gamma multiplied by a number >= 0."""
-        return Penalty(np.asarray(self.a) * scale**0.5, np.asarray(self.c) * scale**0.5)
+        roots = np.asarray(self.a) * scale**0.5, np.asarray(self.c) * scale**0.5
+        return Penalty(*roots, groups=self.groups, nonnegative=self.nonnegative)
+
+    def with_weights(self, lam: Weight, ridge: Weight) -> "Penalty":
+        """Return the penalty with the same groups and signs, and other weights."""
+        return Penalty(lam=lam, ridge=ridge, groups=self.groups, nonnegative=self.nonnegative)
 
     @property
-    def has_l1(self) -> bool:
-        """Whether any c_i > 0."""
-        return bool(np.any(np.asarray(self.c) > 0))
+    def is_coupled(self) -> bool:
+        """Whether it couples features: whether any c_i > 0, or signs are known."""
+        return bool(np.any(np.asarray(self.c) > 0)) or self.nonnegative is not None
+
+    def __repr__(self) -> str:
+        parts = [f"lam={self.lam!r}", f"ridge={self.ridge!r}"]
+        parts += [] if self.groups is None else [f"groups={self.groups!r}"]
+        parts += [] if self.nonnegative is None else [f"nonnegative={self.nonnegative!r}"]
+        return f"Penalty({', '.join(parts)})"
 
 
 def suggested_lam(n: int, d: int, ridge: float) -> float:
@@ -110,15 +159,21 @@ def suggested_lam(n: int, d: int, ridge: float) -> float:
     return float(ridge * (np.log(d) / n) ** 0.5)
 
 
-def weights_of(penalty: Penalty, d: int) -> tuple[Array, Array]:
-    """Return a and c of a penalty as (d,) arrays, or raise an error that says how to make one.
+def weights_of(penalty: Penalty, d: int) -> Weights:
+    """Return the weights of a penalty for d features, or raise an error that says how to make one.
+
+    One group of all is a ridge.
 
     Raises
     ------
     ParameterError
         If it is not a Penalty, or its arrays have another length than d.
     """
-    return require_penalty(penalty).weights(d)
+    a, c = require_penalty(penalty).weights(d)
+    structure = penalty.structure(d)
+    if structure.labels is not None and d and not structure.labels.any():
+        a, c, structure = np.sqrt(a**2 + c**2), np.zeros(d), replace(structure, labels=None)
+    return Weights(a, c, structure)
 
 
 def require_penalty(penalty: Penalty) -> Penalty:
@@ -163,10 +218,11 @@ def _weights(value: float | npt.ArrayLike, name: str) -> float | Array:
 
 def ridge_of(penalty: Penalty, d: int) -> Array:
     """Return the ridge of a penalty without an l1 part, else raise an error that says which formulation takes one."""
-    a, c = weights_of(penalty, d)
-    if c.any():
-        raise ParameterError("an l1 penalty (lam > 0) has no formulation in Y alone; use lifted or v_space")
-    return a
+    weights = weights_of(penalty, d)
+    if weights.structure.couples(weights.c):
+        what = "an l1 penalty (lam > 0)" if weights.c.any() else "a penalty with known signs"
+        raise ParameterError(f"{what} has no formulation in Y alone; use lifted or v_space")
+    return weights.a
 
 
 NO_PENALTY = Penalty()

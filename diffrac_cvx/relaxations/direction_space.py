@@ -15,6 +15,7 @@ from diffrac_cvx.points.floating_point import round_up
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor, whitener_with_ridge
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.direction_problem import DirectionProblem, direction_problem, offset_only
+from diffrac_cvx.problem.penalties.coupling import Coupling, Expression
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.relaxations.relaxation import Reading, Size, matrix_of, parameter, value_of
@@ -37,22 +38,7 @@ class Coordinates(NamedTuple):
     ones: Array
     square: Array  # mean of x_i x_i', (D, D)
     ridge: Array
-    c: Array
-
-
-class L1(NamedTuple):
-    """The l1 part as an expression and the constraints whose multipliers are C of the certificate."""
-
-    value: cp.Expression
-    constraints: list[cp.Constraint]
-
-    def multiplier(self) -> Array | None:
-        """Return C off the diagonal as the solver returns it, or None."""
-        values = [constraint.dual_value for constraint in self.constraints]
-        if not values or any(value is None for value in values):
-            return None
-        C = values[0] - values[1]
-        return np.asarray(C + C.T - np.diag(np.diag(C + C.T))) / 2
+    coupling: Coupling | None  # None where V is whitened
 
 
 class Terms(NamedTuple):
@@ -61,7 +47,7 @@ class Terms(NamedTuple):
     V: cp.Variable
     gain: cp.Expression
     quadratic: cp.Expression
-    l1: L1
+    l1: Expression
     roots: cp.PowCone3D
     nu: cp.Parameter
     scale: cp.Parameter
@@ -81,16 +67,16 @@ def scaled_coordinates(points: Points, penalty: Penalty) -> Coordinates:
     """Scale the columns to unit norm; without an l1 part, whiten them, so that only their span matters."""
     n, d = points.shape
     X = points.weighed().array()
-    a, c = weights_of(penalty, d)
-    scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
-    L = np.diag(scale)
-    if not c.any():
+    a, c, structure = weights_of(penalty, d)
+    scale = inverse_or_one(structure.common(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2)))
+    L, coupled = np.diag(scale), structure.couples(c)
+    if not coupled:
         L = scale[:, None] * whitener_with_ridge(X * scale / n**0.5, a * scale).W
         L = L if L.shape[1] else np.zeros((d, 1))
-    c = c * scale if c.any() else np.zeros(L.shape[1])
     rows = points.in_basis(L).with_offset().counted().array()
     square = (X @ L).T @ (X @ L) / n
-    return Coordinates(L, rows[:, :-1], rows[:, -1], square, L.T @ (a[:, None] ** 2 * L), c)
+    ridge, coupling = L.T @ (a[:, None] ** 2 * L), structure.coupling(c * scale) if coupled else None
+    return Coordinates(L, rows[:, :-1], rows[:, -1], square, ridge, coupling)
 
 
 def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
@@ -113,7 +99,7 @@ def direction_terms(coordinates: Coordinates, nu: float) -> Terms:
     gain = cp.sum(root_energies) / N
     square = cp.sum(cp.multiply(coordinates.square, W))
     quadratic = square + offset + scale * cp.sum(cp.multiply(coordinates.ridge, W))
-    l1 = l1_part(W, coordinates.c, scale)
+    l1 = l1_part(W, coordinates.coupling, scale)
     return Terms(V=V, gain=gain, quadratic=quadratic, l1=l1, roots=roots, nu=weight, scale=scale)
 
 
@@ -122,25 +108,22 @@ def root_of_rest(weight: cp.Parameter) -> float:
     return float((1.0 - value_of(weight)) ** 0.5)
 
 
-def l1_part(V: cp.Expression, c: Array, scale: cp.Parameter) -> L1:
-    """Return scale * sum_ij c_i c_j |V_ij|."""
+def l1_part(V: cp.Expression, coupling: Coupling | None, scale: cp.Parameter) -> Expression:
+    """Return scale times the penalty on pairs, as sum_ij c_i c_j |V_ij|."""
     import cvxpy as cp
 
-    if not c.any():
-        return L1(cp.Constant(0.0), [])
-    bound = cp.Variable(V.shape, name="abs_V")
-    return L1(scale * cp.sum(cp.multiply(np.outer(c, c), bound)), [bound >= V, bound >= -V])
+    return Expression(cp.Constant(0.0), [], lambda: None) if coupling is None else coupling.expression(cp, V, scale)
 
 
-def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: L1, u: Array | None = None) -> Dual:
+def dual_of(problem: DirectionProblem, coordinates: Coordinates, l1: Expression, u: Array | None = None) -> Dual:
     """Return the solver's multipliers in the coordinates of the certificate, u of its rows."""
     if u is not None and not (np.all(np.isfinite(u)) and np.all(u > 0)):
         u = None
     C = l1.multiplier()
     if C is not None:
-        D = len(C)
+        C, D = (C + C.T - np.diag(np.diag(C + C.T))) / 2, len(C)
         ratio = problem.scale[:D] / np.diag(coordinates.L)
-        full = np.zeros_like(problem.box)
+        full = problem.coupling.zero()
         full[:D, :D] = C * np.outer(ratio, ratio)
         C = full
     return Dual(u, C)

@@ -68,7 +68,7 @@ def lifted(
     fit = sizes @ cp.diag(Y) / n - imbalance - 2 * cp.sum(cp.multiply(coordinates.rows, P)) / N
     quadratic = cp.sum(cp.multiply(coordinates.square, V))
     ridge = scale * cp.sum(cp.multiply(coordinates.ridge, V))
-    l1 = space.l1_part(V, coordinates.c, scale)
+    l1 = space.l1_part(V, coordinates.coupling, scale)
     objective = fit + quadratic + weight * imbalance + ridge + l1.value
     unit = cp.diag(Y) == 1
 

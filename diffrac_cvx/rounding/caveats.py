@@ -102,7 +102,7 @@ def one_cluster(count: int, penalty: Penalty) -> Reservation | None:
     """Where there is one cluster."""
     if count > 1:
         return None
-    penalised = penalty.has_l1 or np.any(np.asarray(penalty.a) > 0.0)
+    penalised = penalty.is_coupled or np.any(np.asarray(penalty.a) > 0.0)
     remedy = "Make lambda or the ridge smaller, or nu larger." if penalised else "Make nu larger, 1 at most."
     return Reservation(
         "one cluster", "No split was found: all points are in one cluster, which is the cheapest here.", remedy

@@ -22,7 +22,9 @@ from diffrac_cvx.points.linear_algebra import (
 )
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import as_points, moment_of_products
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.problem.result import Result
+from diffrac_cvx.rounding.coupled_directions import coupled_direction
 from diffrac_cvx.rounding.two_clusters import right_vectors, two_means
 
 DENSE = 400  # rows or columns of X G from which on least squares take steps
@@ -36,17 +38,28 @@ FEWER = "take fewer features"
 AT_CENTRE = 1e-20  # x'Vx, over its mean, below which a point is at the centre up to rounding
 
 
-def best_directions(X: Points, targets: Array, a: Array, c: Array) -> Array:
+def best_directions(X: Points, targets: Array, weights: Weights) -> Array:
     """Return the directions of `best_direction`, shape (k, d), for the columns of targets, (n, k)."""
     found: list[Array] = []
     for k, target in enumerate(targets.T):  # of two that are each other's negative, as for two clusters, one is solved
         same = next((i for i in range(k) if np.array_equal(targets[:, i], -target)), None)
-        found.append(best_direction(X, target, a, c) if same is None else -found[same])
+        found.append(best_direction(X, target, weights) if same is None else -found[same])
     return np.array(found).reshape(-1, X.shape[1])
 
 
-def best_direction(points: Points, target: Array, a: Array, c: Array) -> Array:
-    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2.
+def oriented_direction(X: Points, labels: Array, weights: Weights) -> tuple[Array, Array]:
+    """Return labels in {-1, +1}, or their opposite, with the best direction: where signs are known, the cheaper."""
+    v = best_direction(X, labels - X.mean_of(labels), weights)
+    if weights.structure.nonnegative is None:
+        return labels, v
+    other = best_direction(X, X.mean_of(labels) - labels, weights)
+    pulls = X.products_with(labels - X.mean_of(labels))
+    # At its best scale a direction costs 1 less its product with the pulls.
+    return (labels, v) if pulls @ v >= -(pulls @ other) else (-labels, other)
+
+
+def best_direction(points: Points, target: Array, weights: Weights) -> Array:
+    """Return argmin over v of |target - X v|^2/n + sum a_i^2 v_i^2 + (sum c_i |v_i|)^2, or with groups and known signs.
 
     Without l1 part it is least squares.  With one, the signs are looked for where they may be unique.  Where that fails
     a few features are used at first, and then those whose slope exceeds what the l1 part allows a zero, until there is
@@ -54,21 +67,24 @@ def best_direction(points: Points, target: Array, a: Array, c: Array) -> Array:
     The mean of the squares is weighted where the points have shares.  Where the time is up while many features are
     weighed, it is a direction that costs more.  A factorisation that would not fit in memory is refused.
     """
+    a, c, structure = weights
+    if not structure.is_plain:
+        return coupled_direction(points, target, weights)
     target = target if points.counts is None else target * np.sqrt(points.counts)
     if not points.in_memory:
         return direction_by_moments(points, target, a, c)
     X = points.weighed().array()
     n, d = X.shape
     scale = inverse_or_one(np.sqrt(np.mean(X**2, axis=0) + a**2 + c**2))
-    Z, b, ridge, weights = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
-    if not weights.any():
+    Z, b, ridge, of_l1 = X * (scale / n**0.5), target / n**0.5, a * scale, c * scale
+    if not of_l1.any():
         return ridge_direction(Z, b, ridge) * scale
     quick = min(n, d) <= LARGE // 2 or not is_late()
     if n >= d and quick:
         Z, b = triangular_system(Z, b, ridge)
         ridge = np.zeros(d)
     if (n >= d or ridge.all()) and quick:
-        found = direction_by_signs(Z, b, ridge, weights)
+        found = direction_by_signs(Z, b, ridge, of_l1)
         if found is not None:
             return found * scale
     v = np.zeros(d)
@@ -76,8 +92,8 @@ def best_direction(points: Points, target: Array, a: Array, c: Array) -> Array:
     chosen = np.zeros(d, dtype=bool)
     while size:
         chosen[np.argsort(-np.where(chosen, -np.inf, slopes))[:size]] = True
-        v[chosen] = sparse_direction(Z[:, chosen], b, ridge[chosen], weights[chosen])
-        slopes = np.abs(Z.T @ (b - Z @ v)) - weights * (weights @ np.abs(v))
+        v[chosen] = sparse_direction(Z[:, chosen], b, ridge[chosen], of_l1[chosen])
+        slopes = np.abs(Z.T @ (b - Z @ v)) - of_l1 * (of_l1 @ np.abs(v))
         size = min(int(np.sum(slopes[~chosen] > 8 * n * EPS * np.linalg.norm(b))), int(chosen.sum()))
         if is_late():
             break

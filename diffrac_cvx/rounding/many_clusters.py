@@ -20,6 +20,7 @@ from diffrac_cvx.points.linear_algebra import (
     weigh_rows,
 )
 from diffrac_cvx.points.links import Groups
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_directions
 
@@ -162,8 +163,7 @@ def cluster_together(
     result: Result,
     k: int,
     *,
-    a: Array,
-    c: Array,
+    weights: Weights,
     restarts: int,
     seed: int,
     shares: Array | None = None,
@@ -179,7 +179,7 @@ def cluster_together(
     merged, merged_shares, owner = merge(points, shares, groups)
     found = kmeans_clusters(merged, k, restarts=restarts, rng=seed, shares=merged_shares)[owner]
     for _ in range(MOST_ROUNDS):
-        scores = fit_scores(X, found, a, c, shares, groups)
+        scores = fit_scores(X, found, weights, shares, groups)
         values = merge(scores.of(X), shares, groups)[0]
         again = np.unique(np.argmax(values, axis=1), return_inverse=True)[1][owner]
         if np.array_equal(renumber(found), renumber(again)) or is_late():
@@ -194,7 +194,7 @@ def weigh_by_solution(X: Array, result: Result) -> Array:
 
 
 def classify_together(
-    X: Array, result: Result, classes: Clusters, *, a: Array, c: Array, shares: Array | None = None
+    X: Array, result: Result, classes: Clusters, *, weights: Weights, shares: Array | None = None
 ) -> AffineScores:
     """Return affine scores of classes 0, ..., K - 1 of which some points are known, in classes (n,); -1 elsewhere.
 
@@ -212,7 +212,7 @@ def classify_together(
     data = array_points(X, shares)
     for _ in range(MOST_ROUNDS):
         Z = (found[:, None] == np.unique(found)).astype(np.float64)
-        W = best_directions(data, Z - data.mean_of(Z), a, c)
+        W = best_directions(data, Z - data.mean_of(Z), weights)
         W = unit_within(X @ W.T, found, shares).T @ W
         centres = means_of(X @ W.T, found, shares)
         again = np.where(known, classes, nearest(X @ W.T, centres))
@@ -236,7 +236,7 @@ def merge(points: Array, shares: Array | None, groups: Groups | None) -> tuple[A
 
 
 def fit_scores(
-    X: Array, clusters: Clusters, a: Array, c: Array, shares: Array | None = None, groups: Groups | None = None
+    X: Array, clusters: Clusters, weights: Weights, shares: Array | None = None, groups: Groups | None = None
 ) -> AffineScores:
     """Return affine scores from clusters, by k-means from these clusters on the values fitted to their indicators.
 
@@ -247,7 +247,7 @@ def fit_scores(
     """
     Z = (clusters[:, None] == np.unique(clusters)).astype(np.float64)
     data = array_points(X, shares)
-    W = best_directions(data, Z - data.mean_of(Z), a, c)
+    W = best_directions(data, Z - data.mean_of(Z), weights)
     W = unit_within(X @ W.T, clusters, shares).T @ W
     points = X @ W.T
     merged, merged_shares, owner = merge(points, shares, groups)

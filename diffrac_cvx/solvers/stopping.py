@@ -416,7 +416,7 @@ def user_components(problem: DirectionProblem, point: Scaled, gap: float, groups
 
 def user_multiplier(problem: DirectionProblem, dual: Dual | None) -> Factor | None:
     """Return the multiplier C of the l1 part in the user's coordinates, if there is one."""
-    if dual is None or dual.C is None or not problem.has_l1:
+    if dual is None or dual.C is None or not problem.is_coupled:
         return None
     inverse = 1.0 / problem.scale
     if is_sparse(dual.C):
@@ -439,4 +439,4 @@ def starting_point(problem: DirectionProblem, start: Result | npt.ArrayLike | No
     if squared_norm(point.U) == 0.0:
         return Start()
     C = problem.multiplier_of(start) if isinstance(start, Result) else None
-    return Start(point.U, C if C is None or is_sparse(C) else np.clip(C, -problem.box, problem.box), point)
+    return Start(point.U, C if C is None or is_sparse(C) else problem.coupling.project(C), point)

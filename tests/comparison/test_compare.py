@@ -80,7 +80,7 @@ def test_equivalent_problems_have_one_value_on_the_scale_of_15(case):
 def test_by_default_all_that_fit_are_run_and_the_others_are_named_with_the_reason(case):
     _, penalty, comparison = case
     expected = set(list_methods()) - SLOW - (NEEDS_NO_PENALTY if penalty != dc.Penalty() else set())
-    expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.has_l1 else set()
+    expected -= {"penalized_nu/SCS", "penalized_nu/CLARABEL"} if penalty.is_coupled else set()
     assert set(comparison.found) == expected
     said = " ".join(note for note in comparison.notes if "left out: " in note)
     assert all(name in said for name in set(list_methods()) - expected)

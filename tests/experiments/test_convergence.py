@@ -30,7 +30,7 @@ def test_an_instance_depends_on_its_name_and_size_alone(family):
     assert X.shape == (12, 5)
     np.testing.assert_array_equal(X, again)
     assert 0.0 < nu <= 1.0
-    assert penalty.has_l1 == (not family.endswith("no penalty"))
+    assert penalty.is_coupled == (not family.endswith("no penalty"))
     if "outlying rows" in family:
         assert np.abs(X).max() > OUTLIER / 10
 

@@ -38,7 +38,7 @@ def test_a_multiple_of_a_penalty_multiplies_its_value(weights, scale):
 
 @pytest.mark.parametrize(("c", "has"), [(0.0, False), (0.2, True), (C, True), (np.zeros(3), False)])
 def test_a_single_weight_makes_an_l1_part(c, has):
-    assert Penalty(A, c).has_l1 is has
+    assert Penalty(A, c).is_coupled is has
 
 
 def test_a_number_is_the_same_weight_for_every_feature_and_an_array_has_one_for_each():

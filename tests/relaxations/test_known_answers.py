@@ -219,7 +219,7 @@ def test_the_best_labelling_bounds_every_relaxation_from_above(n, nu, penalty):
     X = gaussian(n, 3)
     best, _ = oracles.best_labelling(X, nu, penalty.a, penalty.c)
     for name, form in FORMS.items():
-        if name != "penalized_nu" or not penalty.has_l1:
+        if name != "penalized_nu" or not penalty.is_coupled:
             assert form(X, nu, penalty).lower <= best + ROUNDING
     assert oracles.solve_v(X, nu, penalty.a, penalty.c)[0] <= best + oracles.TOL
 

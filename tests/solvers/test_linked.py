@@ -117,7 +117,7 @@ def posed_otherwise(X, nu, penalty, w, links):
     yield dc.fista(X, nu, penalty, tol=1e-3, sample_weight=w, links=links)
     if w is None:
         yield dc.solve(dc.lifted(X, nu, penalty, links=links), "CLARABEL", tol=1e-5)
-    if w is None and not penalty.has_l1:
+    if w is None and not penalty.is_coupled:
         yield dc.solve(dc.penalized_nu(X, nu, penalty, links=links), "CLARABEL", tol=1e-5)
 
 

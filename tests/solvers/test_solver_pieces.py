@@ -319,16 +319,16 @@ def test_rows_are_many_where_samples_of_twenty_entries_each_are_few_beside_them(
 
 def test_samples_grow_by_the_same_factor_up_to_half_of_the_rows():
     n, D = 100_000, 20
-    sizes = list(sampling.sample_sizes(n, D, has_l1=False))
+    sizes = list(sampling.sample_sizes(n, D, is_coupled=False))
     assert sizes[0] == 8 * D**2
     assert all(m <= n / 2 for m in sizes)
     assert sizes[1:] == [int(2.5 * m) for m in sizes[:-1]]
     assert 2.5 * sizes[-1] > n / 2
-    sparse = list(sampling.sample_sizes(n, D, has_l1=True))
+    sparse = list(sampling.sample_sizes(n, D, is_coupled=True))
     assert sparse[0] == max(3 * D**2, int(0.02 * n))
     assert all(m <= n / 2 for m in sparse)
-    assert next(sampling.sample_sizes(n, 40, has_l1=True)) == 3 * 40**2
-    assert next(sampling.sample_sizes(n, 2, has_l1=False)) == 2000
+    assert next(sampling.sample_sizes(n, 40, is_coupled=True)) == 3 * 40**2
+    assert next(sampling.sample_sizes(n, 2, is_coupled=False)) == 2000
 
 
 def test_sums_at_several_floors_are_those_of_all_rows_at_once():

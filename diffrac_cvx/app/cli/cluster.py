@@ -234,7 +234,7 @@ def features_in_use(table: Table, model: Any) -> list[str] | None:
 
     They are those of the direction found, whose other coefficients are 0.
     """
-    if getattr(model, "n_clusters", 0) != 2 or not model._penalty.has_l1:
+    if getattr(model, "n_clusters", 0) != 2 or not model._penalty.is_coupled:
         return None
     return [table.names[j] for j in sorted(model.support_, key=lambda j: -abs(model.scaled_coef_[j]))]
 

@@ -65,7 +65,7 @@ def feature_table(
     say("leaving out one feature after the other")
     gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, seconds=limit)
     frequencies = None
-    if halves and model._penalty.has_l1:
+    if halves and model._penalty.is_coupled:
         same: dict[str, Any] = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
         search = DiffracClusteringCV(
             **same, n_clusters=model.n_clusters, n_resamples=HALVES, tol=model.tol, standardize=model.standardize,

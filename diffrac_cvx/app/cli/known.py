@@ -12,6 +12,7 @@ from diffrac_cvx.app.cli.words import FINE, STATUSES
 from diffrac_cvx.datasets.tables import Table
 from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.points.links import Links
+from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.result import Bracket, Progress
 
 PANEL = "What you know of some points"
@@ -119,7 +120,7 @@ def prove(table: Table, model: Any, links: Links | None, watch: Watch) -> dict[s
     y = found.labels
     if links is None or links.groups_of(len(y)).known < 0:
         y = y * (1.0 if y @ (2.0 * model.labels_ - 1.0) >= 0.0 else -1.0)
-    v = best_direction(data.X, y - y.mean(), *penalty.weights(len(data.unit)))
+    v = best_direction(data.X, y - y.mean(), weights_of(penalty, len(data.unit)))
     model.coef_, model.scaled_coef_ = v * data.unit, v * np.sqrt(data.X.mean_squares())
     model.intercept_ = float((1.0 - model.nu) * y.mean() - model.coef_ @ data.mean)
     model.labels_, model.support_ = (y > 0.0).astype(np.int64), np.flatnonzero(v)

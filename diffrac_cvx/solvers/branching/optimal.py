@@ -17,7 +17,7 @@ from diffrac_cvx.points.reading import read_points
 from diffrac_cvx.problem.direction_problem import direction_problem
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.problem.result import Bracket, Status
-from diffrac_cvx.rounding.directions import best_direction
+from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.solvers.branching.search import Search, Watch
 from diffrac_cvx.solvers.branching.sparse_tree import SparseTree
 from diffrac_cvx.solvers.branching.tree import Tree
@@ -164,7 +164,7 @@ def optimal_labels(
     inside = Groups(sample.of_points(given.owner), sample.of_points(given.sign), given.known)
     points = array_points(sample.X.array(), sample.X.shares)
     tree: Search
-    if penalty.has_l1:
+    if penalty.is_coupled:
         tree = SparseTree(points, nu, penalty, inside, given.n_groups, tol, executor)
     else:
         problem = direction_problem(points, nu, penalty)
@@ -175,10 +175,9 @@ def optimal_labels(
     certain = None if certain_within is None else tree.certain(certain_within, given.known)[given.owner]
     labels = given.labels(tree.signs)
     labels = labels if given.known >= 0 else labels * labels[0]
-    a, c = weights_of(penalty, points.shape[1])
-    chosen = sample.of_points(labels)
-    v = best_direction(points, chosen - points.mean_of(chosen), a, c)
-    upper = proved_labels_value(points, chosen, v, nu, a, c)
+    weights = weights_of(penalty, points.shape[1])
+    chosen, v = oriented_direction(points, sample.of_points(labels), weights)
+    upper = proved_labels_value(points, chosen, v, nu, weights)
     lower = max(tree.lower, 0.0)
     require_consistent(lower, upper, "these labels")
     if status is Status.OPTIMAL and upper - lower > tol:

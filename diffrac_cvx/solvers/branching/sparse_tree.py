@@ -20,7 +20,7 @@ from diffrac_cvx.points.links import Groups
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Progress, Result
-from diffrac_cvx.rounding.directions import best_direction
+from diffrac_cvx.rounding.directions import best_direction, oriented_direction
 from diffrac_cvx.solvers.branching.search import Search, cost_of_signs
 from diffrac_cvx.solvers.factored.solver import low_rank
 
@@ -74,7 +74,7 @@ class SparseTree(Search):
     ) -> None:
         super().__init__(tol, count, executor)
         self.X, self.nu, self.penalty, self.groups = X, nu, penalty, groups
-        self.a, self.c = weights_of(penalty, X.shape[1])
+        self.weights = weights_of(penalty, X.shape[1])
         shares = np.full(len(X), 1.0 / len(X)) if X.shares is None else X.shares
         rows = X.array() if nu == 1.0 else X.with_offset().array()
         self.rows = np.zeros((count, rows.shape[1]))  # the groups' signed sums, (count, d or d + 1)
@@ -170,12 +170,12 @@ class SparseTree(Search):
 
     def direction(self, labels: Array) -> Array:
         """Return the best direction of labels of the points."""
-        return best_direction(self.X, labels - self.X.mean_of(labels), self.a, self.c)
+        return best_direction(self.X, labels - self.X.mean_of(labels), self.weights)
 
     def keep_labels(self, y: Array) -> None:
         """Keep labels of the groups if they cost less than the best ones so far."""
-        labels = self.labels(y)
-        self.keep(y, proved_labels_value(self.X, labels, self.direction(labels), self.nu, self.a, self.c))
+        labels, v = oriented_direction(self.X, self.labels(y), self.weights)
+        self.keep(y, proved_labels_value(self.X, labels, v, self.nu, self.weights))
 
     def certain(self, within: float, known: int) -> npt.NDArray[np.bool_]:
         reference = known if known >= 0 else self.first

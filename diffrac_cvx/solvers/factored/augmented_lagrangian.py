@@ -6,13 +6,12 @@ from functools import partial
 import numpy as np
 
 from diffrac_cvx.certificates.direction_bounds import Dual, Tried, best_bound
-from diffrac_cvx.certificates.proof import clip_to_box
+from diffrac_cvx.certificates.proof import in_dual_set
 from diffrac_cvx.certificates.search import candidate_weights, closer_to_feasible, fit_from
 from diffrac_cvx.machine import time_budget
 from diffrac_cvx.machine.time_budget import LeaveError, is_late
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.points.floating_point import UNIT
 from diffrac_cvx.points.linear_algebra import (
     LARGE,
     cholesky,
@@ -22,30 +21,34 @@ from diffrac_cvx.points.linear_algebra import (
     psd_factor,
     times,
 )
-from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, box_of
+from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled
+from diffrac_cvx.problem.penalties.coupling import Coupling
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored.quasi_newton import Memory, Point, inner, take_step
 from diffrac_cvx.solvers.factored.tuning import ONE_BLOCK
 from diffrac_cvx.solvers.factored.unknowns import BlockFactors, OneFactor, suitable_factor, top_energy
 from diffrac_cvx.solvers.stopping import Iterate
 
-SIDE = 1.0 - 4.0 * UNIT  # of a box, so that rounding leaves C inside it
-
 
 class Multiplier:
     r"""The multiplier C of one block, kept relative to c_i c_j.
 
-    It attains max over |C_ij| <= c_i c_j of tr CV - |C - C0|^2 / (2 sigma) at C = clip(C0 + sigma V); sigma is taken
-    entrywise, in proportion to c_i c_j.  The diagonal of the l1 part is linear on V >= 0 and is no part of it.  V has
-    entries of the size of the products of ``units``; where ``capped``, sigma is no stiffer than the rest asks for.
+    It attains max over C in the dual set of tr CV - |C - C0|^2 / (2 sigma) at the projection of C0 + sigma V; sigma is
+    taken entrywise, in proportion to c_i c_j.  The diagonal of the l1 part is linear on V >= 0 and is no part of it.
+    V has entries of the size of the products of ``units``; where ``capped``, sigma is no stiffer than the rest
+    asks for.
     """
 
-    def __init__(self, c: Array, C0: Array | None = None, units: Array | float = 1.0, *, capped: bool = True) -> None:
+    def __init__(
+        self, coupling: Coupling, C0: Array | None = None, units: Array | float = 1.0, *, capped: bool = True
+    ) -> None:
+        c, self.coupling, self.set = coupling.reference, coupling, coupling.relative
         self.c, size = c[:, None], len(c)
         self.relative = np.zeros((size, size)) if C0 is None else C0 * inverse_or_one(self.c * c)
         units = np.broadcast_to(units, size)
         self.inverse_units = (1.0 / units)[:, None]
-        largest = (box_of(c) * np.outer(units, units)).max(initial=0.0)
+        scaled = c * units
+        largest = float(np.prod(np.sort(scaled)[-2:])) if size > 1 else 0.0
         stiffest = ONE_BLOCK.stiffest / max(largest, 1e-300) if capped else np.inf
         self.stiffness = min(ONE_BLOCK.stiffness * size, stiffest)
 
@@ -54,14 +57,11 @@ class Multiplier:
         scaled = U * (self.stiffness**0.5 * self.inverse_units)
         relative = times(scaled, scaled.T)
         relative += self.relative
-        np.clip(relative, -SIDE, SIDE, out=relative)
-        np.fill_diagonal(relative, 0.0)
-        return relative
+        return self.set.clip(relative)
 
     def matrix(self, relative: Array) -> Array:
-        """Return C, inside its box to the last bit."""
-        box = box_of(self.c.ravel())
-        return np.asarray(np.clip(relative * self.c * self.c.T, -box, box))
+        """Return C, in the dual set whatever rounding did."""
+        return self.coupling.project(relative * self.c * self.c.T)
 
     def times(self, relative: Array, U: Array) -> Array:
         """Return C U."""
@@ -132,8 +132,9 @@ class Lagrangian:
 
 def one_block(unknowns: OneFactor, C0: Array | None = None, *, capped: bool = True) -> Lagrangian:
     """Return the Lagrangian of V = UU'."""
-    c, units = unknowns.problem.c, unknowns.units
-    return Lagrangian(unknowns, [Multiplier(c, C0, units, capped=capped)] if c.any() else [])
+    problem, units = unknowns.problem, unknowns.units
+    coupled = problem.is_coupled
+    return Lagrangian(unknowns, [Multiplier(problem.coupling, C0, units, capped=capped)] if coupled else [])
 
 
 def with_violated_direction(unknowns: OneFactor, unknown: Array, C: Array | float) -> Array:
@@ -180,7 +181,7 @@ def iterates(
     progress = StallDetector()
     while done < max_iter:
         advance, steps = lagrangian.minimise, max(ONE_BLOCK.steps_without_l1, done // 4)
-        if problem.has_l1:
+        if problem.is_coupled:
             advance = partial(follow_multiplier, lagrangian)
             steps = (ONE_BLOCK.rounds + done // 100) * ONE_BLOCK.steps_of_a_multiplier
         try:
@@ -262,7 +263,7 @@ def polish(problem: DirectionProblem, point: Scaled, C: Array, *, fitted: bool =
     U = dense(point.U)
     thresholded = without_inactive(problem, U, C)
     better = thresholded if thresholded.value < point.value else point
-    C = clip_to_box(problem, C)
+    C = in_dual_set(problem, C)
 
     def multipliers(u: Array) -> Iterator[Array]:
         yield C
@@ -282,8 +283,7 @@ def without_inactive(problem: DirectionProblem, U: Array, C: Array) -> Scaled:
     At an optimum V_ij is 0 there; before, what is left of it costs c_i c_j |V_ij|, much more than it gains.
     """
     V = times(U, U.T)
-    active = np.abs(C) >= problem.box * (1.0 - 1e-12)
-    V = np.where(active, V, 0.0)
+    V = problem.coupling.active(V, C)
     scale = inverse_or_one(np.sqrt(np.diag(V)))
     correlations = V * np.outer(scale, scale)
     try:

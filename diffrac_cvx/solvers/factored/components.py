@@ -47,6 +47,7 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     """Whether a solution by components is tried: few coordinates without an l1 weight, no start that is one block."""
     free = int(np.sum(problem.c == 0.0))
     sparse_start = first.U is None or is_sparse(first.U)
+    sparse_start &= problem.structure.is_plain
     return sparse_start and free <= COMPONENTS.most_free and len(problem.c) - free >= COMPONENTS.least_penalised
 
 
@@ -80,7 +81,7 @@ def iterates(problem: DirectionProblem, tol: float, max_iter: int, first: Start)
 def lagrangian_of(blocks: Blocks, point: Point, C: list[Array]) -> Lagrangian:
     """Return the Lagrangian of V block diagonal, of the shapes of a point."""
     pairs = zip(blocks.partition.blocks, C, strict=True)
-    multipliers = [Multiplier(blocks.problem.c[block], C0, capped=False) for block, C0 in pairs]
+    multipliers = [Multiplier(blocks.problem.coupling_of(block), C0, capped=False) for block, C0 in pairs]
     return Lagrangian(BlockFactors(blocks, point), multipliers)
 
 
@@ -225,9 +226,9 @@ def join(state: State, ratios: BlockRatios, pairs: Pairs) -> State:
     known = problem.restrict_multiplier(partition, problem.multiplier(old, state.C))
     factors, multipliers = [], []
     for block, data, U, C in zip(partition.blocks, blocks.data, point.factors, known, strict=True):
-        s, box, labels = len(block), problem.box_of(block), old.labels[block]
+        s, labels = len(block), old.labels[block]
         M, right = data.columns(slice(s)).moment(ratios.u), problem.right_of(block, data)[:s, :s]
-        guess = np.clip(M / ratios.largest - right, -box, box)
+        guess = problem.coupling_of(block).project(M / ratios.largest - right)
         multipliers.append(np.where(labels[:, None] == labels, C, guess))
         factors.append(full_rank(U, s))
     near = None if state.near is None else apart(state.near, partition)

@@ -14,6 +14,7 @@ Srebro, Zhang, Communication-efficient distributed optimization using an approxi
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from diffrac_cvx.certificates.direction_bounds import Dual, Pass, certify_in_one_pass
-from diffrac_cvx.certificates.proof import clip_to_box
+from diffrac_cvx.certificates.proof import in_dual_set
 from diffrac_cvx.certificates.search import FLOORS, blended_ratio, top_eigenvalue
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
@@ -42,10 +43,10 @@ def many_rows(n: int, d: int) -> bool:
     return n >= SAMPLES.many and SAMPLES.growth * SAMPLES.rows_per_square * d**2 <= SAMPLES.largest_share * n
 
 
-def sample_sizes(n: int, D: int, has_l1: bool) -> Iterator[int]:
+def sample_sizes(n: int, D: int, is_coupled: bool) -> Iterator[int]:
     """Yield the numbers of rows of the samples, in proportion to the entries of V; none is a large part of all rows."""
     m = SAMPLES.rows_per_square * D**2
-    if has_l1:
+    if is_coupled:
         m = min(m, max(SAMPLES.rows_per_square_l1 * D**2, int(SAMPLES.cheap * n)))
     m = max(SAMPLES.fewest, m)
     while m <= min(SAMPLES.largest_share * n, SAMPLES.most_entries / D):
@@ -66,7 +67,8 @@ def surrogate(problem: DirectionProblem, sample: Columns, last: Pass | None) -> 
         return None
     root, zero = root_of(symmetric(A)), np.zeros(len(A))
     rows = array_points(root * len(root) ** 0.5)
-    return DirectionProblem(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
+    made = DirectionProblem(X=sample, a=zero, c=problem.c, scale=zero + 1.0, has_offset=False, root=root, gram=rows)
+    return replace(made, structure=problem.structure)
 
 
 def gap_of(small: DirectionProblem, point: Scaled, C: Array | None) -> float:
@@ -75,7 +77,7 @@ def gap_of(small: DirectionProblem, point: Scaled, C: Array | None) -> float:
     if W.size == 0:
         return 0.0
     M = symmetric(W.T @ small.X.moment(u) @ W)
-    t = top_eigenvalue(M) if C is None else blended_ratio(M, symmetric(W.T @ clip_to_box(small, C) @ W)).t
+    t = top_eigenvalue(M) if C is None else blended_ratio(M, symmetric(W.T @ in_dual_set(small, C) @ W)).t
     return t * float(np.mean(1.0 / u)) - float(np.mean(np.sqrt(point.q)))
 
 
@@ -95,7 +97,7 @@ def solve(small: DirectionProblem, U: Array, C: Array | None, target: float) -> 
     for _ in range(SAMPLES.rounds):
         at, taken = lagrangian.minimise(at, ONE_BLOCK.steps_of_a_multiplier, memory)
         done += max(taken, 1)
-        C = lagrangian.multiplier(at.U)[0] if small.has_l1 else None
+        C = lagrangian.multiplier(at.U)[0] if small.is_coupled else None
         reached = gap_of(small, small.best_scale(at.U), C) <= target
         if reached or (taken < ONE_BLOCK.steps_of_a_multiplier and C is None):
             break
@@ -144,7 +146,7 @@ def iterates(
     if U is not None:
         best = certify_in_one_pass(problem, U, C)
         yield propose(best, 0)
-    for m in sample_sizes(n, D, problem.has_l1):
+    for m in sample_sizes(n, D, problem.is_coupled):
         sample, shrinks = take_sample(problem, m), True
         while shrinks and done < max_iter:
             small = surrogate(problem, sample, best)
@@ -158,7 +160,7 @@ def iterates(
             best = found if best is None or found.bounds.gap < best.bounds.gap else best
             if not (shrinks or solved.reached or to_the_end) and is_split(problem, best.point.U):
                 return  # more rows would not help
-    if problem.has_l1 and not to_the_end:
+    if problem.is_coupled and not to_the_end:
         return
     progress = augmented_lagrangian.StallDetector()
     for iterate in augmented_lagrangian.iterates(problem, max_iter - done, *start_from(problem, best)):

@@ -132,7 +132,7 @@ def low_rank(
             sample_weight=sample_weight,
             links=links,
             are_many=sampling.many_rows,
-            by_columns=penalty.has_l1,
+            by_columns=penalty.is_coupled,
         )
 
 
@@ -181,7 +181,7 @@ def by_samples(turn: Turn) -> Way:
     U, C = turn.first.as_dense
     points = sampling.iterates(problem, stopping.tol, turn.steps, U, C, to_the_end)
     after = yield from follow(turn, points)
-    if not problem.has_l1 or to_the_end:
+    if not problem.is_coupled or to_the_end:
         return None
     first, last = turn.first, after.end
     if last is not None and last.dual is not None:
@@ -200,13 +200,13 @@ def outwards(turn: Turn, *, always: bool = False) -> Way:
 
 def may_grow(turn: Turn) -> bool:
     """Whether a few features are tried."""
-    return turn.by_parts and turn.problem.has_l1 and growing.is_worth_trying(turn.problem, turn.first)
+    return turn.by_parts and turn.problem.is_coupled and growing.is_worth_trying(turn.problem, turn.first)
 
 
 def by_components(turn: Turn) -> Way:
     """Solve by components from a diagonal V; from a few features after all, where that proves nothing for long."""
     problem, stopping = turn.problem, turn.stopping
-    if not (turn.by_parts and problem.has_l1 and components.is_worth_trying(problem, turn.first)):
+    if not (turn.by_parts and problem.is_coupled and components.is_worth_trying(problem, turn.first)):
         return turn
     grows = may_grow(turn)
     points = components.iterates(problem, stopping.tol, turn.steps, turn.first)
@@ -232,7 +232,7 @@ def is_in_vain(point: Iterate) -> bool:
 def as_one_block(turn: Turn) -> Way:
     """Solve for V as one block: by passes, or on all coordinates; it goes on from where the components ended."""
     problem, first, stopping, end = turn.problem, turn.first, turn.stopping, turn.end
-    if (not turn.by_parts or not problem.has_l1) and problem.X.in_memory:
+    if (not turn.by_parts or not problem.is_coupled) and problem.X.in_memory:
         yield from follow(turn, iterates_on_all(problem, first, turn))
         return None
     size = problem.X.shape[1]
@@ -260,7 +260,7 @@ def iterates_on_all(problem: DirectionProblem, first: Start, turn: Turn) -> Iter
 def multiplier_at(problem: DirectionProblem, q: Array) -> Array:
     """Return M - A, clipped to the box, at energies q: the multiplier where V is 0 off its diagonal."""
     excess = problem.X.moment(problem.inverse_roots(q)) - problem.A
-    return np.asarray(np.clip(excess, -problem.box, problem.box))
+    return problem.coupling.project(excess)
 
 
 def with_small_entries(U: Array) -> Array:

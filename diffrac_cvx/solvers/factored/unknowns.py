@@ -56,7 +56,7 @@ class OneFactor:
     def metric(self, unknown: Array) -> Metric:
         """Return the map Z -> (B + 1)^-1 Z (U'U + shrinkage)^-1, the first guess of the inverse of the Hessian."""
         G = times(unknown.T, unknown)
-        shrinkage = ONE_BLOCK.shrinkage if self.problem.has_l1 else ONE_BLOCK.shrinkage_without_l1
+        shrinkage = ONE_BLOCK.shrinkage if self.problem.is_coupled else ONE_BLOCK.shrinkage_without_l1
         left, right = self.left, shrunk_inverse(G, top_energy(G), shrinkage)
         return (lambda Z: times(Z, right)) if left is None else (lambda Z: left(times(Z, right)))
 
@@ -224,7 +224,7 @@ class BlockFactors:
         total = self.single_cost(point)
         for U, right, block in zip(point.factors, self.blocks.right, self.blocks.partition.blocks, strict=True):
             V = times(U[: len(block)], U[: len(block)].T)
-            total += inner(U, times(right, U)) + inner(self.problem.box_of(block), np.abs(V))
+            total += inner(U, times(right, U)) + self.problem.coupling_of(block).maximum(V)
         return total
 
     def best_scale(self, point: Point) -> tuple[Point, float, Array]:
@@ -246,7 +246,7 @@ def suitable_factor(problem: DirectionProblem) -> OneFactor:
 
     The size of V is judged by that of the directions of least squares for labels at random, B^-1 X'X B^-1 / n.
     """
-    if not problem.has_l1 or problem.X.in_passes:
+    if not problem.is_coupled or problem.X.in_passes:
         return OneFactor(problem)
     units = np.maximum(np.sqrt(sizes_of_directions(problem)), 1.0)
     usual = units.max() < min(ONE_BLOCK.outlying, ONE_BLOCK.unequal * units.min())

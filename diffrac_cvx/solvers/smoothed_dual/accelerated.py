@@ -12,6 +12,7 @@ from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import momentum, psd_factor
 from diffrac_cvx.problem.direction_problem import DirectionProblem
+from diffrac_cvx.problem.penalties.coupling import Coupling
 from diffrac_cvx.solvers.smoothed_dual.dual import Smoothed, SmoothedDual, prox_inverse, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import first_point, theta
 from diffrac_cvx.solvers.stopping import Iterate
@@ -77,7 +78,7 @@ class Stage:
         for _ in range(STAGES.most_doublings):
             step_u, step_C = 1 / (factor * self.curvature_u), 1 / (factor * self.curvature_C)
             u = prox_inverse(ahead.u - step_u * here.grad_u, step_u, len(ahead.u))
-            C = np.clip(ahead.C - step_C * grad_C, -self.dual.box, self.dual.box)
+            C = self.dual.coupling.clip(ahead.C - step_C * grad_C)
             new = self.point(u, C)
             value = softmax_value(new.D, self.eps)
             du, dC = u - ahead.u, C - ahead.C
@@ -114,13 +115,13 @@ def iterates(
     problem: DirectionProblem, U: Array | None, C: Array | None, max_iter: int, tol: float
 ) -> Iterator[Iterate]:
     """Yield points on the way to a gap of tol: within stages, at their ends, and extrapolated from these to eps = 0."""
-    dual = SmoothedDual(problem.X, problem.W, problem.box)
+    dual = SmoothedDual(problem.X, problem.W, problem.coupling)
     u, scale = first_point(problem, dual, U)
     eps = float(np.clip(tol, STAGES.least_first_eps, STAGES.most_first_eps))
     if U is not None:
         eps = float(np.clip(bracket_any(problem, problem.best_scale(U)).gap, 1e-5, STAGES.most_first_eps))
     stage = Stage.at(dual, eps, scale, u)
-    start = stage.point(u, np.zeros_like(dual.box) if C is None else C)
+    start = stage.point(u, dual.coupling.zero() if C is None else C)
     end = StageState(eps=eps, dual=start, U=dual.W, factor=0.1 / eps, n_iter=0, finished=False)
     ends: list[StageState] = []
     while eps > STAGES.last_eps and end.n_iter < max_iter:
@@ -130,8 +131,8 @@ def iterates(
         ends.append(end)
         for order in (2, 3):
             if end.finished and len(ends) >= order:
-                yield extrapolate(ends[-order:], dual.box)
-        scale = theta(problem, dual, end.U, scale) if problem.has_l1 else scale
+                yield extrapolate(ends[-order:], dual.coupling)
+        scale = theta(problem, dual, end.U, scale) if problem.is_coupled else scale
         eps *= STAGES.shrink
         stage = Stage.at(dual, eps, scale, end.dual.u)
         end = end._replace(eps=eps, factor=end.factor / STAGES.shrink, dual=stage.point(end.dual.u, end.dual.C))
@@ -158,13 +159,13 @@ def run_stage(stage: Stage, start: StageState, max_iter: int) -> Iterator[StageS
         last, factor = new, factor * STAGES.easing
 
 
-def extrapolate(ends: Sequence[StageState], box: Array) -> Iterate:
+def extrapolate(ends: Sequence[StageState], coupling: Coupling) -> Iterate:
     """Return the value at eps = 0 of the polynomial in eps through the last ends of stages (Richardson)."""
     weights = [float(np.prod([-b.eps / (a.eps - b.eps) for b in ends if b is not a])) for a in ends]
-    u, C, V = np.zeros_like(ends[0].dual.u), np.zeros_like(box), np.zeros_like(box)
+    u, C, V = np.zeros_like(ends[0].dual.u), coupling.zero(), coupling.zero()
     for weight, end in zip(weights, ends, strict=True):
         u += weight * end.dual.u
         C += weight * end.dual.C
         V += weight * (end.U @ end.U.T)
     last = ends[-1]
-    return Iterate(psd_factor(V), last.n_iter, Dual(np.maximum(u, 0.2 * last.dual.u), np.clip(C, -box, box)))
+    return Iterate(psd_factor(V), last.n_iter, Dual(np.maximum(u, 0.2 * last.dual.u), coupling.clip(C)))

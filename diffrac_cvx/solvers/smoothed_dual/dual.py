@@ -13,6 +13,7 @@ from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.linear_algebra import LARGE, eigh, psd_factor, row_products, times
 from diffrac_cvx.points.points import Points
+from diffrac_cvx.problem.penalties.coupling import Coupling
 
 
 class Smoothed(NamedTuple):
@@ -27,14 +28,14 @@ class Smoothed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SmoothedDual:
-    r"""Hold  min over u > 0, |C_ij| <= box_ij  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
+    r"""Hold  min over u > 0, C in the dual set  of  mean(1/u)/2 + phi_eps(W'(X' Diag(u) X / (2n) - C) W).
 
     phi_eps(D) = eps log tr exp(D / eps) is the smooth part; the rest is separable.
     """
 
     X: Points  # (n, D)
     W: Array  # (D, r), W'NW = I for the normaliser N of tr NV = 1: A in the paper, A + Diag(c)^2 when accelerated
-    box: Array  # (D, D), bounds on C; zero on the diagonal where Diag(c)^2 is in the normaliser
+    coupling: Coupling  # the set of C; zero on the diagonal where Diag(c)^2 is in the normaliser
 
     @cached_property
     def Z(self) -> Points:
@@ -67,8 +68,8 @@ class SmoothedDual:
         )
 
     def l1(self, U: Array) -> float:
-        """Return sum_ij box_ij |UU'|_ij."""
-        return float(np.sum(self.box * np.abs(times(U, U.T))))
+        """Return the most that tr CUU' is, the l1 part."""
+        return self.coupling.maximum(times(U, U.T))
 
     def curvature_u(self, steps: int = 30, units: Array | None = None) -> float:
         """Bound lambda_max(B'B o B'B), B = W'X' / sqrt(2n): the curvature of eps phi_eps in u, or in u / units.

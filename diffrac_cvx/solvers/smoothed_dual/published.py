@@ -20,11 +20,11 @@ def published_dual(problem: DirectionProblem) -> SmoothedDual:
     """Return the dual of (21) as printed, tr AV = 1; where A is singular and c > 0, A + Diag(c)^2 takes its place."""
     W = whitener_of_gram(problem.A) if problem.is_large else None
     if W is None and problem.is_large and len(problem.X) < len(problem.c) and not problem.a.all():
-        return SmoothedDual(problem.X, problem.W, problem.box)  # A is singular
+        return SmoothedDual(problem.X, problem.W, problem.coupling)  # A is singular
     W = whitener(problem.R) if W is None else W
-    if problem.has_l1 and W.shape[1] < len(W):
-        return SmoothedDual(problem.X, problem.W, problem.box)
-    return SmoothedDual(problem.X, W, np.outer(problem.c, problem.c))
+    if problem.is_coupled and W.shape[1] < len(W):
+        return SmoothedDual(problem.X, problem.W, problem.coupling)
+    return SmoothedDual(problem.X, W, problem.structure.coupling(problem.c, diagonal=True))
 
 
 def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) -> tuple[Array, float]:
@@ -35,7 +35,7 @@ def first_point(problem: DirectionProblem, dual: SmoothedDual, U: Array | None) 
     elif problem.basis is not None:
         size = float(np.sum(U**2))
     elif len(U) > LARGE:
-        c = problem.c if not np.diag(dual.box).any() else np.zeros(len(U))
+        c = problem.c if not dual.coupling.diagonal else np.zeros(len(U))
         size = float(np.mean(problem.X.energies(U)) + np.sum((problem.a**2 + c**2) @ U**2))
     else:
         size = float(np.sum(np.linalg.lstsq(dual.W, U)[0] ** 2))
@@ -69,13 +69,13 @@ def iterates(
     step = 1.0 / dual.lipschitz(eps)
     target = eps * max(np.log(r), 1.0)  # eps log d is 0 when d = 1
     u, scale = first_point(problem, dual, U)
-    C = np.zeros_like(dual.box) if C is None else np.clip(scale * C, -scale * dual.box, scale * dual.box)
+    C = dual.coupling.zero() if C is None else scale * dual.coupling.clip(C.copy())
     ahead, t = (u, C), 1.0
     for done in range(1, max_iter + 1):
         poll()
         point = dual.smooth_part(dual.matrix(*ahead), eps)
         new_u = prox_inverse(ahead[0] - step * point.grad_u, step, n)
-        new_C = np.clip(ahead[1] - step * point.grad_C, -scale * dual.box, scale * dual.box)
+        new_C = scale * dual.coupling.clip((ahead[1] - step * point.grad_C) / scale)
         t, weight = momentum(t)
         ahead = (new_u + weight * (new_u - u), new_C + weight * (new_C - C))
         u, C = new_u, new_C
@@ -83,10 +83,10 @@ def iterates(
             continue
         yield Iterate(point.U, done, Dual(u, C / scale))
         if relaxed_gap(problem, dual, u, dual.matrix(u, C), point, scale) <= target:
-            new_scale = theta(problem, dual, point.U, scale) if problem.has_l1 else scale
+            new_scale = theta(problem, dual, point.U, scale) if problem.is_coupled else scale
             if own_rule and abs(new_scale - scale) <= SETTLED * scale:
                 return
-            if not problem.has_l1:
+            if not problem.is_coupled:
                 continue
             C, scale = C * (new_scale / scale), new_scale
             ahead, t = (u, C), 1.0

@@ -1,0 +1,140 @@
+"""What users say of columns, read: which form groups, and which are known to be nonnegative."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import ParameterError
+from diffrac_cvx.points.points import Mask
+from diffrac_cvx.problem.penalties.coupling import Labels
+
+FORMS = "give a label for each column, as ['a', 'a', 'b'], or the columns of each group, as {'a': [0, 1], 'b': [2]}"
+COLUMN = "columns are numbered from 0, and the offset is none of them"
+
+GroupsLike = npt.ArrayLike | Mapping[Any, Sequence[int]] | Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of columns: the group of each column, numbered in the order of the names, and these."""
+
+    labels: Labels  # (d,)
+    names: tuple[str, ...]
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many columns each group has."""
+        return np.bincount(self.labels, minlength=len(self.names))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and self.names == other.names and np.array_equal(self.labels, other.labels)
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.labels.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<{len(self.names)} groups of {len(self.labels)} columns>"
+
+
+def read_groups(groups: GroupsLike | Groups) -> Groups:
+    """Return groups from a label for each column, or from the columns of each group, with names or without.
+
+    Raises
+    ------
+    ParameterError
+        If they overlap, miss a column, are empty, or hold what is no column.
+    """
+    if isinstance(groups, Groups):
+        return groups
+    if isinstance(groups, Mapping):
+        return groups_of_lists(list(groups.values()), [str(name) for name in groups])
+    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+        raise ParameterError(f"groups = {groups!r} is no list; {FORMS}")
+    items = list(groups)  # type: ignore[arg-type]
+    if items and all(np.ndim(item) == 1 and not isinstance(item, str) for item in items):
+        return groups_of_lists(items, [f"group {g}" for g in range(len(items))])
+    if not items or any(np.ndim(item) > 0 or item is None or item != item for item in items):
+        raise ParameterError(f"groups has {'no columns' if not items else 'an entry that is no label'}; {FORMS}")
+    names: dict[Any, int] = {}
+    labels = np.array([names.setdefault(item, len(names)) for item in items], dtype=np.intp)
+    return Groups(frozen(labels), tuple(str(name) if isinstance(name, str) else f"group {name}" for name in names))
+
+
+def groups_of_lists(lists: Sequence[Sequence[int]], names: Sequence[str]) -> Groups:
+    """Return groups from the columns of each."""
+    columns = [columns_of(some, f"group {name!r}") for some, name in zip(lists, names, strict=True)]
+    for some, name in zip(columns, names, strict=True):
+        if not len(some):
+            raise ParameterError(f"group {name!r} has no columns; leave it out")
+    if not columns:
+        raise ParameterError(f"groups is empty; {FORMS}")
+    every = np.concatenate(columns)
+    counts = np.bincount(every)
+    for wrong, says in ((np.flatnonzero(counts > 1), "more than one group"), (np.flatnonzero(counts == 0), "no group")):
+        if len(wrong):
+            listed = ", ".join(str(j) for j in wrong[:5]) + (", ..." if len(wrong) > 5 else "")
+            what = "leave it in one of them" if "more" in says else "a column that stands alone is a group of one"
+            raise ParameterError(f"column {listed} is in {says}; {what}")
+    labels = np.empty(len(every), dtype=np.intp)
+    for g, some in enumerate(columns):
+        labels[some] = g
+    return Groups(frozen(labels), tuple(names))
+
+
+def columns_of(values: Any, what: str) -> Labels:
+    """Return column numbers >= 0, or raise an error that names what is none."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and (array.dtype.kind not in "iuf" or np.any(array != np.floor(array)))):
+        raise ParameterError(f"{what} = {values!r} must be a list of column numbers; {COLUMN}")
+    if np.any(array < 0):
+        raise ParameterError(f"{what} has the column {array.min():g}; {COLUMN}")
+    return array.astype(np.intp)
+
+
+def read_nonnegative(nonnegative: Any) -> Labels | Mask | bool:
+    """Return what is known of signs: a mask, column numbers, or True for all columns.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of these.
+    """
+    if isinstance(nonnegative, bool | np.bool_):
+        return bool(nonnegative)
+    array = np.asarray(nonnegative)
+    if array.dtype.kind == "b" and array.ndim == 1:
+        return frozen(array.copy())
+    found = columns_of(nonnegative, "nonnegative")
+    if len(np.unique(found)) < len(found):
+        raise ParameterError(f"nonnegative = {nonnegative!r} names a column twice")
+    return frozen(found)
+
+
+def mask_of(nonnegative: Labels | Mask | bool, d: int) -> Mask:
+    """Return which of d columns are known to be nonnegative.
+
+    Raises
+    ------
+    ParameterError
+        If a mask has another length, or a column is not there.
+    """
+    if isinstance(nonnegative, bool):
+        return np.full(d, nonnegative)
+    if nonnegative.dtype.kind == "b":
+        if len(nonnegative) != d:
+            raise ParameterError(f"nonnegative has {len(nonnegative)} entries for {d} features")
+        return np.asarray(nonnegative, dtype=bool)
+    if np.any(nonnegative >= d):
+        raise ParameterError(f"nonnegative names the column {nonnegative.max()} of {d} features; {COLUMN}")
+    mask = np.zeros(d, dtype=bool)
+    mask[nonnegative] = True
+    return mask
+
+
+def frozen(array: Any) -> Any:
+    """Return an array that cannot be written."""
+    array.setflags(write=False)
+    return array

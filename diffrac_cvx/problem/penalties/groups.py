@@ -1,0 +1,247 @@
+r"""The squared group norm, (sum_g w_g |v_g|)^2, relaxed: sum_gh w_g w_h |V_gh|_*, the nuclear norms of the blocks.
+
+The dual set is that of C with blocks of spectral norm at most w_g w_h; on the diagonal the penalty is w_g^2 tr V_gg.
+Of the functions that are convex in V and agree with the group norm at V = vv' it is the largest of the form
+sum_gh w_g w_h |V_gh| with unitarily invariant norms: of these only the nuclear norm is as large as any on matrices of
+higher rank.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from diffrac_cvx.points.checks import Array
+from diffrac_cvx.points.factors import Factor, dense, scale_rows
+from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
+from diffrac_cvx.points.linear_algebra import inverse_or_one, times
+from diffrac_cvx.points.points import Mask
+from diffrac_cvx.problem.penalties.coupling import SIDE, Coupling, Expression, Labels
+
+STRONG = 1e3  # of what makes a part of V above the threshold attain its maximum
+SMALL = 1e-9  # relative distance of a spectral norm from its bound, from which a block is taken to be at it
+
+
+class Pair(NamedTuple):
+    """Blocks of one shape, and their places: groups of one size against groups of another."""
+
+    g: Labels  # (k,), the first groups
+    h: Labels  # (k,), the second ones
+    rows: Labels  # (k, p), coordinates of the first
+    columns: Labels  # (k, q), and of the second
+    side: Array  # (k,), w_g w_h
+
+    def of(self, C: Array) -> Array:
+        """Return these blocks of a matrix, (k, p, q)."""
+        return np.asarray(C[self.rows[:, :, None], self.columns[:, None, :]])
+
+    def take(self, chosen: Mask) -> "Pair":
+        """Return some of these blocks."""
+        return Pair(*(part[chosen] for part in self))
+
+    def put(self, C: Array, blocks: Array) -> None:
+        """Write these blocks, and their mirror images."""
+        C[self.rows[:, :, None], self.columns[:, None, :]] = blocks
+        C[self.columns[:, :, None], self.rows[:, None, :]] = blocks.transpose(0, 2, 1)
+
+
+class GroupNorms(Coupling):
+    """Weigh the nuclear norms of the blocks of V between groups of coordinates; c is the same within a group."""
+
+    def __init__(self, c: Array, labels: Labels, *, diagonal: bool = False) -> None:
+        super().__init__(c, diagonal=diagonal)
+        self.labels = labels
+
+    @cached_property
+    def groups(self) -> list[Labels]:
+        """The coordinates by group."""
+        order = np.argsort(self.labels, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self.labels[order])) + 1)
+
+    @cached_property
+    def weights(self) -> Array:
+        """The weight of each group."""
+        return np.array([self.c[group[0]] for group in self.groups])
+
+    @cached_property
+    def by_size(self) -> list[Labels]:
+        """Which groups have one size, by size."""
+        sizes = np.array([len(group) for group in self.groups])
+        return [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs of groups g < h, by the shape of their blocks."""
+        found = []
+        for i, some in enumerate(self.by_size):
+            for others in self.by_size[i:]:
+                g, h = (index.ravel() for index in np.meshgrid(some, others, indexing="ij"))
+                apart = g < h if others is some else g != h
+                if apart.any():
+                    found.append(self.pair(g[apart], h[apart]))
+        return found
+
+    @cached_property
+    def on_diagonal(self) -> list[Pair]:
+        """Each group with itself, by size."""
+        return [self.pair(some, some) for some in self.by_size]
+
+    def pair(self, g: Labels, h: Labels) -> Pair:
+        """Return the blocks between groups, all of one shape."""
+        rows, columns = (np.array([self.groups[k] for k in index]) for index in (g, h))
+        return Pair(g, h, rows, columns, self.weights[g] * self.weights[h])
+
+    def frobenius(self, C: Array) -> Array:
+        """Return the Frobenius norms of all blocks, (G, G)."""
+        order = np.concatenate(self.groups)
+        starts = np.cumsum([0, *(len(group) for group in self.groups[:-1])])
+        squares = np.square(C if np.array_equal(order, np.arange(len(order))) else C[np.ix_(order, order)])
+        return np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1))
+
+    def beyond(self, C: Array) -> Iterator[Pair]:
+        """Yield the pairs whose blocks may be beyond their bound: whose Frobenius norms are."""
+        norms = self.frobenius(C)
+        for pair in [*self.pairs, *(self.on_diagonal if self.diagonal else [])]:
+            chosen = norms[pair.g, pair.h] > pair.side * (1.0 - 1e-9)
+            if chosen.any():
+                yield pair if chosen.all() else pair.take(chosen)
+
+    def clear(self, C: Array) -> Array:
+        """Set what is 0 in K to 0: the blocks on the diagonal, unless they count."""
+        return C if self.diagonal else np.multiply(C, self.apart, out=C)
+
+    @cached_property
+    def apart(self) -> Array:
+        """1 between coordinates of different groups, (D, D)."""
+        return (self.labels[:, None] != self.labels).astype(np.float64)
+
+    def weighed(self, c: Array) -> "GroupNorms":
+        return GroupNorms(c, self.labels, diagonal=self.diagonal)
+
+    def project(self, C: Array) -> Array:
+        C = self.clear(np.array((C + C.T) / 2))
+        for pair in self.beyond(C):
+            blocks = clip_singular_values(pair.of(C), pair.side * SIDE)
+            most, least_size = largest_singular_values(blocks), min(blocks.shape[1:])
+            inside = pair.side * (SIDE - 4.0 * UNIT * least_size**0.5)  # the product is rounded
+            pair.put(C, blocks * np.where(most > inside, inside / np.maximum(most, 1e-300), 1.0)[:, None, None])
+        return C
+
+    def clip(self, C: Array) -> Array:
+        self.clear(C)
+        for pair in self.beyond(C):
+            pair.put(C, clip_singular_values(pair.of(C), pair.side * SIDE))
+        return C
+
+    def attaining(self, V: Array, threshold: float, slack: Array) -> Array:
+        roots = np.sqrt([max(float(np.trace(V[np.ix_(group, group)])), 1e-300) for group in self.groups])
+        size = np.empty(len(V))
+        for group, root, weight in zip(self.groups, roots, self.weights, strict=True):
+            size[group] = weight / root
+        return self.project(slack + V * np.outer(size, size) / threshold)
+
+    def active(self, V: Array, C: Array) -> Array:
+        V = V.copy()
+        for pair in self.pairs:
+            inside = largest_singular_values(pair.of(C)) < pair.side * (1.0 - SMALL)
+            pair.put(V, np.where(inside[:, None, None], 0.0, pair.of(V)))
+        return V
+
+    def value(self, U: Factor) -> float:
+        return self.maximum_at(scale_rows(U, self.c)) + self.diagonal_of(U)
+
+    def diagonal_of(self, U: Factor) -> float:
+        """Return sum_j c_j^2 V_jj."""
+        return float(np.sum(np.square(dense(scale_rows(U, self.c)))))
+
+    def maximum_at(self, scaled: Factor) -> float:
+        """Return the sum of the nuclear norms of the blocks of UU' in different groups, U with its weights."""
+        rows = dense(scaled)
+        live = [rows[group] for group in self.groups if rows[group].any()]
+        if rows.shape[1] == 1:
+            norms = np.array([np.linalg.norm(part) for part in live])
+            return float(norms.sum() ** 2 - norms @ norms)
+        parts = [np.linalg.qr(part.T, mode="r").T if len(part) > part.shape[1] else part for part in live]
+        total = 0.0
+        for i, part in enumerate(parts):
+            for same in by_length(parts[i + 1 :]):
+                products = times(part, np.vstack(same).T).reshape(len(part), len(same), -1)
+                total += 2.0 * float(nuclear_norms(products.transpose(1, 0, 2)).sum())
+        return total
+
+    def error_of_value(self, U: Factor) -> float:
+        rows, r = dense(scale_rows(U, self.c)), U.shape[1]
+        norms = np.array([np.linalg.norm(rows[group]) for group in self.groups])
+        most = max((len(group) for group in self.groups), default=0)
+        # A product, a factorisation by orthogonal columns and the singular values of a block are off by a few times
+        # its size in rounding, relative to the norms of both factors; there are `most` singular values at most.
+        k = (most + 1.0) ** 0.5 * (r + 8) + (most + 1.0) ** 1.5 * 32
+        return round_up(sum_error(k + len(norms)) * float(norms.sum()) ** 2, len(rows) + 8)
+
+    def maximum(self, V: Array) -> float:
+        total = 2.0 * sum(float(pair.side @ nuclear_norms(pair.of(V))) for pair in self.pairs)
+        return total + float(self.c**2 @ np.diag(V)) if self.diagonal else total
+
+    def expression(self, cp: Any, V: Any, scale: Any) -> Expression:
+        """Blocks in different groups are copied, so that the multipliers of the copies make C."""
+        singles = np.concatenate([np.zeros(0, dtype=np.intp), *(group for group in self.groups if len(group) == 1)])
+        larger = [group for group in self.groups if len(group) > 1]
+        terms, constraints, places = [cp.sum(cp.multiply(self.c**2, cp.diag(V)))], [], []
+
+        def add(first: Labels, second: Labels, norm: Callable[[Any], Any]) -> None:
+            if self.c[first].any() and self.c[second].any():
+                block = cp.Variable((len(first), len(second)))
+                constraints.append(block == V[first, :][:, second])
+                places.append(np.ix_(first, second))
+                terms.append(2 * norm(block))
+
+        for i, group in enumerate(larger):
+            w = self.c[group[0]]
+            add(singles, group, lambda block, w=w: w * (self.c[singles] @ cp.norm(block, 2, axis=1)))
+            for other in larger[i + 1 :]:
+                add(group, other, lambda block, weight=w * self.c[other[0]]: weight * cp.normNuc(block))
+        if len(singles) > 1:
+            upper = np.triu(np.outer(self.c[singles], self.c[singles]), 1)
+            add(singles, singles, lambda block: cp.sum(cp.multiply(upper, cp.abs(block))))
+
+        def multiplier() -> Array | None:
+            C = self.zero()
+            for place, constraint in zip(places, constraints, strict=True):
+                if constraint.dual_value is None:
+                    return None
+                C[place] = -np.asarray(constraint.dual_value)
+            return C
+
+        return Expression(scale * cp.sum(cp.hstack(terms)), constraints, multiplier)
+
+
+def by_length(parts: list[Array]) -> Iterator[list[Array]]:
+    """Yield the parts of equal length together."""
+    for length in {len(part) for part in parts}:
+        yield [part for part in parts if len(part) == length]
+
+
+def clip_singular_values(blocks: Array, side: Array) -> Array:
+    """Return blocks, (k, p, q), with singular values above a side made equal to it, nearly; few of them are exact."""
+    if blocks.shape[1] > blocks.shape[2]:
+        return clip_singular_values(blocks.transpose(0, 2, 1), side).transpose(0, 2, 1)
+    values, Q = np.linalg.eigh(blocks @ blocks.transpose(0, 2, 1))
+    sizes = np.sqrt(np.maximum(values, 0.0))
+    shares = np.minimum(1.0, side[:, None] * inverse_or_one(sizes))
+    return np.asarray((Q * shares[:, None, :]) @ (Q.transpose(0, 2, 1) @ blocks))
+
+
+def largest_singular_values(blocks: Array) -> Array:
+    """Return bounds on the largest singular values of blocks, (k, p, q), not below the exact ones."""
+    if blocks.shape[1] > blocks.shape[2]:
+        blocks = blocks.transpose(0, 2, 1)
+    grams = blocks @ blocks.transpose(0, 2, 1)
+    mass = np.trace(grams, axis1=1, axis2=2)
+    error = sum_error(blocks.shape[2] + 16 * blocks.shape[1] + 32) * mass
+    return np.asarray(round_up(np.sqrt(np.linalg.eigvalsh(grams)[:, -1].clip(0.0) + error)))
+
+
+def nuclear_norms(blocks: Array) -> Array:
+    """Return the sums of the singular values of blocks, (k, p, q)."""
+    return np.asarray(np.linalg.svd(blocks, compute_uv=False).sum(axis=-1))

@@ -13,6 +13,7 @@ from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
@@ -271,7 +272,7 @@ def least_cost_of_labels(instance: Instance, labellings: Iterable[Array] | None 
     data, costs = X - (X.mean(axis=0) if shares is None else shares @ X), []
     for y in all_labels(len(X)) if labellings is None else labellings:
         mean = y.mean() if shares is None else shares @ y
-        v = best_direction(array_points(data, shares), y - mean, a, c)
+        v = best_direction(array_points(data, shares), y - mean, Weights(a, c))
         costs.append(labels_value(X, nu, a, c, y, v, w))
     return min(costs)
 

@@ -482,7 +482,7 @@ def test_scores_of_clusters_and_their_order_are_those_of_repeated_rows():
             repeated(points.X.array(), w[w > 0] ** 3),
             np.random.default_rng(seed).integers(0, 4, len(points.X)),
         )
-        found = fit_scores(points.X.array(), clusters, Weights(Weights(np.full(3, 0.1), np.zeros(3))), points.X.shares)
+        found = fit_scores(points.X.array(), clusters, Weights(np.full(3, 0.1), np.zeros(3)), points.X.shares)
         other = fit_scores(rows, repeated(clusters, w[w > 0] ** 3), Weights(np.full(3, 0.1), np.zeros(3)))
         np.testing.assert_allclose(found.coef, other.coef, atol=1e-8)
         np.testing.assert_allclose(found.intercept, other.intercept, atol=1e-8)

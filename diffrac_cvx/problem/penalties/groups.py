@@ -94,10 +94,7 @@ class GroupNorms(Coupling):
 
     def frobenius(self, C: Array) -> Array:
         """Return the Frobenius norms of all blocks, (G, G)."""
-        order = np.concatenate(self.groups)
-        starts = np.cumsum([0, *(len(group) for group in self.groups[:-1])])
-        squares = np.square(C if np.array_equal(order, np.arange(len(order))) else C[np.ix_(order, order)])
-        return np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1))
+        return block_norms(C, self.groups)
 
     def beyond(self, C: Array) -> Iterator[Pair]:
         """Yield the pairs whose blocks may be beyond their bound: whose Frobenius norms are."""
@@ -122,10 +119,7 @@ class GroupNorms(Coupling):
     def project(self, C: Array) -> Array:
         C = self.clear(np.array((C + C.T) / 2))
         for pair in self.beyond(C):
-            blocks = clip_singular_values(pair.of(C), pair.side * SIDE)
-            most, least_size = largest_singular_values(blocks), min(blocks.shape[1:])
-            inside = pair.side * (SIDE - 4.0 * UNIT * least_size**0.5)  # the product is rounded
-            pair.put(C, blocks * np.where(most > inside, inside / np.maximum(most, 1e-300), 1.0)[:, None, None])
+            pair.put(C, into_ball(pair.of(C), pair.side))
         return C
 
     def clip(self, C: Array) -> Array:
@@ -216,6 +210,14 @@ class GroupNorms(Coupling):
         return Expression(scale * cp.sum(cp.hstack(terms)), constraints, multiplier)
 
 
+def block_norms(C: Array, groups: list[Labels]) -> Array:
+    """Return the Frobenius norms of the blocks of a matrix, (G, G)."""
+    order = np.concatenate(groups)
+    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    squares = np.square(C if np.array_equal(order, np.arange(len(order))) else C[np.ix_(order, order)])
+    return np.asarray(np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1)))
+
+
 def by_length(parts: list[Array]) -> Iterator[list[Array]]:
     """Yield the parts of equal length together."""
     for length in {len(part) for part in parts}:
@@ -230,6 +232,14 @@ def clip_singular_values(blocks: Array, side: Array) -> Array:
     sizes = np.sqrt(np.maximum(values, 0.0))
     shares = np.minimum(1.0, side[:, None] * inverse_or_one(sizes))
     return np.asarray((Q * shares[:, None, :]) @ (Q.transpose(0, 2, 1) @ blocks))
+
+
+def into_ball(blocks: Array, side: Array) -> Array:
+    """Return nearly the nearest blocks, (k, p, q), of spectral norm at most a side, rounding counted."""
+    blocks = clip_singular_values(blocks, side * SIDE)
+    most = largest_singular_values(blocks)
+    inside = side * (SIDE - 4.0 * UNIT * min(blocks.shape[1:]) ** 0.5)  # the product is rounded
+    return np.asarray(blocks * np.where(most > inside, inside / np.maximum(most, 1e-300), 1.0)[:, None, None])
 
 
 def largest_singular_values(blocks: Array) -> Array:

@@ -20,6 +20,7 @@ from diffrac_cvx.problem.penalties.groups import block_norms
 
 MOST_COUPLED = 3000  # coordinates of groups that are coupled, whose matrix is factorised
 FAINT = 1e-10  # of the diagonal of S, below which what is beyond counts as rounding does
+DENSE = 300  # coordinates up to which all eigenvectors are computed
 VIOLATED = 12  # directions that are named where S is not positive
 LIGHT = 1e-2  # weight of a group in violated directions, to the largest, below which it is not named
 
@@ -35,6 +36,8 @@ class Outside(NamedTuple):
 def look_at_groups(core: Core, found: Eliminated) -> Outside:
     """Look at S outside the core after the core is eliminated: whole groups of coordinates."""
     at, structure, m = found.at, core.problem.structure.restrict(core.rest), len(core.rest)
+    if m == 0:
+        return Outside(True, np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
     poll(2.0 * len(at.gram_weights) * float(m) ** 2)
     G, diagonal, groups = block_of(at, slice(None), slice(None)), found.diagonal, structure.groups(m)
     labels = np.empty(m, dtype=np.intp)
@@ -65,7 +68,8 @@ def look_at_groups(core: Core, found: Eliminated) -> Outside:
 
 def least_directions(S: Array, part: Indices, m: int) -> Array:
     """Return directions of some coordinates in which S is negative, or is least, with zeros elsewhere."""
-    values, vectors = extreme_eigenpairs(symmetric(S[np.ix_(part, part)]), VIOLATED, "SA", 1e-2)
+    some = symmetric(S[np.ix_(part, part)])
+    values, vectors = np.linalg.eigh(some) if len(part) <= DENSE else extreme_eigenpairs(some, VIOLATED, "SA", 1e-2)
     order = np.argsort(values)[: max(int(np.sum(values < 0.0)), 1)][:VIOLATED]
     found = np.zeros((m, len(order)))
     found[part] = vectors[:, order]

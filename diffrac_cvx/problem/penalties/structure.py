@@ -46,7 +46,7 @@ class Structure:
         """Return the coordinates of each group, by label; of d alone where there are none."""
         labels = np.arange(d) if self.labels is None else self.labels
         order = np.argsort(labels, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+        return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(labels) else []
 
     def whole(self, chosen: Mask) -> Mask:
         """Return the coordinates of all groups of which some are chosen."""

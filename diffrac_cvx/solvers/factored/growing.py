@@ -83,6 +83,8 @@ def iterates(
 ) -> Iterator[Iterate]:
     """Yield points with proved brackets on all features; end where a diagonal V may be better, or nothing is gained.
 
+    With groups they end where most are needed, too.
+
     No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2): where the first features do
     no better, that is left to the solver that starts there, unless it has been tried.
     """
@@ -120,7 +122,8 @@ def iterates(
             new = np.concatenate([new, look.needed[~np.isin(look.needed, new)]])
         # Where nothing is violated, what is missing is accuracy on the core.
         fraction = OUTWARDS.target if len(new) or goal < before else fraction / 3.0
-        if fraction < OUTWARDS.settled:
+        few = problem.structure.is_plain or len(state.chosen) + len(new) <= OUTWARDS.most_of_groups * size
+        if fraction < OUTWARDS.settled or not few:
             return
         target = max(target / 3.0, fraction * goal)
         if not looked:

@@ -25,11 +25,11 @@ from diffrac_cvx.certificates.outwards import (
     join,
     look_outside,
 )
-from diffrac_cvx.certificates.search import closer_to_feasible
+from diffrac_cvx.certificates.search import closer_to_feasible, fit_from
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, diagonal
-from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
+from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
@@ -209,7 +209,13 @@ def judge(problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array
     """Return a factor and its multiplier with the better of its two points and the best dual near them."""
     point = small.best_scale(U)
     thresholded = without_inactive(small, dense(point.U), C)
-    dual = dual_of(problem, small, point, lambda M: (closer_to_feasible(small, M, C),))
+
+    def candidates(M: Array) -> Iterator[Array]:
+        yield closer_to_feasible(small, M, C)
+        if not problem.structure.is_plain:  # the multipliers of blocks settle slowly
+            yield fit_from(small, M, times(dense(point.U), dense(point.U).T), C, OUTWARDS.fitting_steps)
+
+    dual = dual_of(problem, small, point, candidates)
     best = thresholded if thresholded.value < point.value else point
     return Solved(U, C, best, dual, best.value - dual.lower, steps)
 

@@ -7,7 +7,9 @@ solution at hand, without solving again. At the optimal V of problem (15), the d
 objective with V held fixed (the envelope theorem), and the objective is simple in everything but V:
 
 .. math:: 1 - 2 \sum_i p_i \sqrt{x_i^\top V x_i} + \sum_i p_i\, x_i^\top V x_i + \sum_j \rho_j V_{jj}
-   + \sum_{jk} \sqrt{\lambda_j \lambda_k}\, |V_{jk}| .
+   + \sum_{jk} \sqrt{\lambda_j \lambda_k}\, |V_{jk}| ,
+
+with :math:`p_i` = 1/n or the weight of point i, and at ν < 1 with the offset of Eq. (14) in :math:`x_i`.
 
 .. list-table::
    :header-rows: 1

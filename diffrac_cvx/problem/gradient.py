@@ -17,6 +17,7 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.proved_numbers import format_bracket, width_of
 
 LOOSE = 1e-3  # proved gap over the upper bound, above which a derivative is said to be rough
+NARROW = 1e-10  # proved gap at which it never is
 AT_A_KINK = 1e-9  # of a typical root of x_i'Vx_i: a row with less is at the kink of the root
 ANOTHER = 1e-6  # how far outside the bracket the value of V may be on the table that it was found on
 
@@ -191,7 +192,7 @@ def cautions_on(
     """Return why a derivative may be none, or rough, a sentence each."""
     a, c = weights_of(penalty, points.shape[1])
     constant = ~points.used_columns() & (a == 0.0) & (c == 0.0)
-    rough = width_of(*bracket) > LOOSE * bracket[1]
+    rough = width_of(*bracket) > max(LOOSE * bracket[1], NARROW)
     jumps = "are constant and not penalised: the value jumps as soon as they vary."
     found = (
         (rough, f"Only {format_bracket(*bracket)} is proved, so that the derivative is rough: solve to a smaller tol."),

@@ -9,6 +9,7 @@ from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import misfits, row_norms
 from diffrac_cvx.problem import direction_problem as problems
+from diffrac_cvx.problem.gradient import instance_of
 from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.rounding import directions
 from diffrac_cvx.solvers import stopping
@@ -51,7 +52,7 @@ def proved_clusters_value(X, Z, W, nu, a, c):
 
 def with_proved_value(found, X, nu, penalty, limits):
     """Return a result with the value of its V."""
-    return stopping.with_proved_value(found, centred_points(X), nu, penalty, limits)
+    return stopping.with_proved_value(found, centred_points(X), instance_of(X, nu, penalty), limits)
 
 
 def best_direction(X, target, a, c, shares=None):

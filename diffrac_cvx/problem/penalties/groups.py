@@ -143,26 +143,25 @@ class GroupNorms(Coupling):
         return V
 
     def value(self, U: Factor) -> float:
-        return self.maximum_at(scale_rows(U, self.c)) + self.diagonal_of(U)
+        return float(self.norms_of_blocks(scale_rows(U, self.c)).sum())
 
-    def diagonal_of(self, U: Factor) -> float:
-        """Return sum_j c_j^2 V_jj."""
-        return float(np.sum(np.square(dense(scale_rows(U, self.c)))))
-
-    def maximum_at(self, scaled: Factor) -> float:
-        """Return the sum of the nuclear norms of the blocks of UU' in different groups, U with its weights."""
-        rows = dense(scaled)
-        live = [rows[group] for group in self.groups if rows[group].any()]
+    def norms_of_blocks(self, U: Factor) -> Array:
+        """Return the nuclear norms of the blocks of UU', (G, G)."""
+        rows, found = dense(U), np.zeros((len(self.groups), len(self.groups)))
+        norms = np.array([np.linalg.norm(rows[group]) for group in self.groups])
         if rows.shape[1] == 1:
-            norms = np.array([np.linalg.norm(part) for part in live])
-            return float(norms.sum() ** 2 - norms @ norms)
-        parts = [np.linalg.qr(part, mode="r") if len(part) > part.shape[1] else part for part in live]
-        total = 0.0
-        for i, part in enumerate(parts):
-            for same in by_length(parts[i + 1 :]):
-                products = times(part, np.vstack(same).T).reshape(len(part), len(same), -1)
-                total += 2.0 * float(nuclear_norms(products.transpose(1, 0, 2)).sum())
-        return total
+            return np.outer(norms, norms)
+        live = np.flatnonzero(norms)
+        parts = [rows[self.groups[g]] for g in live]
+        parts = [np.linalg.qr(part, mode="r") if len(part) > part.shape[1] else part for part in parts]
+        lengths = np.array([len(part) for part in parts])
+        for i, (g, part) in enumerate(zip(live, parts, strict=True)):
+            for length in np.unique(lengths[i + 1 :]):
+                same = i + 1 + np.flatnonzero(lengths[i + 1 :] == length)
+                products = times(part, np.vstack([parts[k] for k in same]).T).reshape(len(part), len(same), -1)
+                found[g, live[same]] = found[live[same], g] = nuclear_norms(products.transpose(1, 0, 2))
+        found[np.diag_indices(len(found))] = norms**2
+        return found
 
     def error_of_value(self, U: Factor) -> float:
         rows, r = dense(scale_rows(U, self.c)), U.shape[1]
@@ -216,12 +215,6 @@ def block_norms(C: Array, groups: list[Labels]) -> Array:
     starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
     squares = np.square(C if np.array_equal(order, np.arange(len(order))) else C[np.ix_(order, order)])
     return np.asarray(np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1)))
-
-
-def by_length(parts: list[Array]) -> Iterator[list[Array]]:
-    """Yield the parts of equal length together."""
-    for length in {len(part) for part in parts}:
-        yield [part for part in parts if len(part) == length]
 
 
 def clip_singular_values(blocks: Array, side: Array) -> Array:

@@ -13,7 +13,8 @@ from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import number_by_first
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.screening import label_components, weights_at
+from diffrac_cvx.certificates.screening import weights_at
+from diffrac_cvx.certificates.separation import label_components
 from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.time_budget import Budget, Clock, LeaveError, spend

@@ -162,7 +162,7 @@ class GroupNorms(Coupling):
         if rows.shape[1] == 1:
             norms = np.array([np.linalg.norm(part) for part in live])
             return float(norms.sum() ** 2 - norms @ norms)
-        parts = [np.linalg.qr(part.T, mode="r").T if len(part) > part.shape[1] else part for part in live]
+        parts = [np.linalg.qr(part, mode="r") if len(part) > part.shape[1] else part for part in live]
         total = 0.0
         for i, part in enumerate(parts):
             for same in by_length(parts[i + 1 :]):

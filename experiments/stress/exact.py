@@ -5,6 +5,7 @@ A double is a decimal number exactly, so nothing is rounded before the sixtieth 
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -91,6 +92,14 @@ def labels_value(
             l1 = sum(((weighed[groups == g] ** 2).sum().sqrt() for g in np.unique(groups)), Decimal(0))
         ridge = (exact(a) * direction) ** 2
         return Decimal(shares @ (residual * residual) + Decimal(nu) * mean * mean + ridge.sum() + l1 * l1)
+
+
+def is_allowed(G: Array, nonnegative: Array | None) -> bool:
+    """Whether V = GG' is nowhere negative for pairs of columns known to be nonnegative, without any rounding."""
+    if nonnegative is None:
+        return True
+    rows = np.array([[Fraction(float(entry)) for entry in row] for row in G[: len(nonnegative)][nonnegative]])
+    return len(rows) == 0 or bool(np.all(rows @ rows.T >= 0))
 
 
 def solve(A: Exact, b: Exact) -> Exact | None:

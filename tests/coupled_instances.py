@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from oracles import allowed, coupled_value, solve_coupled
+from oracles import allowed, coupled_parts, coupled_value, solve_coupled
 
 import diffrac_cvx as dc
 
@@ -46,17 +46,22 @@ class Instance(NamedTuple):
         return {"shares": shares, "owner": self.owner, "sign": self.sign}
 
     @property
-    def exact(self):
-        """The roots of the weights, squared, are what the package solves for."""
-        return self._replace(ridge=np.sqrt(self.ridge) ** 2, weights=np.sqrt(self.weights) ** 2)
+    def posed(self):
+        """What the oracle takes."""
+        return self.X, self.nu, self.ridge, self.groups, self.weights
 
-    def value(self, G):
-        """The objective at V = GG'."""
-        return coupled_value(G @ G.T, self.X, self.nu, self.ridge, self.groups, self.weights, **self.given)
+    def value(self, V):
+        """The objective at V."""
+        return coupled_value(V, *self.posed, **self.given)
+
+    def best_value(self, V):
+        """The objective at the best multiple of V."""
+        g, T = coupled_parts(V, *self.posed, **self.given)
+        return 1.0 - g**2 / T if T > 0.0 else 1.0
 
     def solve(self):
         """Optimal value by CVXPY, and the value of an allowed V."""
-        return solve_coupled(self.X, self.nu, self.ridge, self.groups, self.weights, self.known, **self.given)
+        return solve_coupled(*self.posed, self.known, **self.given)
 
 
 def draw_instance(seed):
@@ -110,7 +115,8 @@ def draw_groups(rng, d, grouping):
 def some_matrix(instance, rng):
     """A positive semidefinite V of any rank, in the units of the columns, at its best multiple; with allowed signs."""
     X, d = instance.X, instance.X.shape[1]
-    units = 1.0 / np.maximum(np.sqrt(np.var(X, axis=0) + instance.ridge), 1e-6 * np.abs(X).max(axis=0) + 1e-300)
+    size = np.sqrt(np.var(X, axis=0) + instance.ridge)
+    units = 1.0 / np.where(size > 1e-9 * np.abs(X).max(axis=0), size, 1.0)
     units = units if instance.nu == 1.0 else np.append(units, 1.0)
     U = rng.standard_normal((len(units), int(rng.integers(1, d + 1))))
     return allowed(U @ U.T * 0.1, instance.known) * np.outer(units, units)

@@ -183,14 +183,20 @@ def group_penalty(V, groups, weights):
     return float(total)
 
 
-def coupled_value(V, X, nu, ridge, groups, weights, **given):
-    """Objective of (15) at a V that has the offset's row at nu < 1; with rows that may be linked."""
+def coupled_parts(V, X, nu, ridge, groups, weights, **given):
+    """g and T of (15) at a V that has the offset's row at nu < 1; the objective is 1 - 2 g + T."""
     d = X.shape[1]
     rows, square = rows_of(X, nu, **given)
-    gains = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, V, rows), 0.0)).sum()
     W = V[:d, :d]
-    total = 1.0 - 2.0 * gains + np.sum(square * W) + column(ridge, d) @ np.diag(W) + group_penalty(W, groups, weights)
-    return float(total + (V[d, d] / (1.0 - nu) if nu < 1.0 else 0.0))  # a column of ones has the mean square 1
+    T = np.sum(square * W) + column(ridge, d) @ np.diag(W) + group_penalty(W, groups, weights)
+    T += V[d, d] / (1.0 - nu) if nu < 1.0 else 0.0  # a column of ones has the mean square 1
+    return float(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, V, rows), 0.0)).sum()), float(T)
+
+
+def coupled_value(V, *problem, **given):
+    """Objective of (15) at a V."""
+    g, T = coupled_parts(V, *problem, **given)
+    return 1.0 - 2.0 * g + T
 
 
 def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), **given):

@@ -199,8 +199,11 @@ def coupled_value(V, *problem, **given):
     return 1.0 - 2.0 * g + T
 
 
-def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), **given):
-    """Optimal value of (15) and the value of a V that is allowed, by CVXPY in columns of about norm one, but exactly."""
+def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, **given):
+    """Optimal value of (15) and the value of a V that is allowed, by CVXPY in columns of about norm one.
+
+    The norm of the blocks may be another one; the value of V is that of the nuclear norm.
+    """
     n, d = X.shape
     rows, square = rows_of(X, nu, **given)
     ridge = column(ridge, d)
@@ -220,7 +223,7 @@ def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), **given
         total += side**2 * cp.trace(W[g, :][:, g])
     for i, j in combinations(range(len(groups)), 2):
         if sides[i] * sides[j] > 0.0:
-            total += 2 * sides[i] * sides[j] * cp.normNuc(W[groups[i], :][:, groups[j]])
+            total += 2 * sides[i] * sides[j] * norm(W[groups[i], :][:, groups[j]])
     constraints = [W[known, :][:, known] >= 0] if len(known) else []
     problem = cp.Problem(cp.Minimize(total), constraints)
     value = solved(problem)

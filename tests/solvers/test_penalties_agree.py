@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from coupled_instances import draw_instance, some_matrix
 from rationals import fractions
 
@@ -44,7 +45,7 @@ def check(instance, seed, *, by_cvxpy=True):
             if result.left_out == 0:
                 assert bracket.lower <= least + ROUNDED, name
                 assert bracket.upper >= min(optimum, value) - JUDGED, name
-        G = np.asarray(result.G)
+        G = result.G.toarray() if scipy.sparse.issparse(result.G) else result.G
         assert instance.value(G @ G.T) <= result.upper + 1e-12, name
         rows = fractions(G[instance.known])
         assert np.all(rows @ rows.T >= 0), name

@@ -3,7 +3,7 @@
 CLARABEL's tolerances are 1e-8; on data of order one the values below are right to about 1e-7, tested to 1e-6.
 """
 
-from itertools import product
+from itertools import combinations, product
 
 import cvxpy as cp
 import numpy as np
@@ -157,3 +157,96 @@ def best_labelling(X, nu=1.0, a=0.0, c=0.0):
     """Value of Eq. (9) and its labels, by enumeration of 2^(n-1) labellings."""
     values = fits(X, nu, a, c)
     return values.min(), labellings(len(X))[values.argmin()]
+
+
+# Columns in groups, and known signs: not in the paper.  Groups are lists of columns, each with a weight, that of the
+# squared norm; of those in no list, none is penalised.  `known` are columns that are nonnegative, `shares` sum to one.
+
+
+def rows_of(X, nu=1.0, shares=None, owner=None, sign=None):
+    """Centred rows times their shares, at nu < 1 with the offset's entry; linked rows as one, their signed sum."""
+    n = len(X)
+    p = np.full(n, 1.0 / n) if shares is None else shares
+    centred = X - p @ X
+    rows = p[:, None] * (centred if nu == 1.0 else np.column_stack([centred, np.ones(n)]))
+    if owner is not None:
+        rows = np.array([sum(sign[i] * rows[i] for i in np.flatnonzero(owner == g)) for g in np.unique(owner)])
+    return rows, centred.T @ (p[:, None] * centred)
+
+
+def group_penalty(V, groups, weights):
+    """sum_gh w_g w_h |V_gh|_*, with w_g^2 tr V_gg on the diagonal, for weights w_g^2."""
+    total = sum(weight * np.trace(V[np.ix_(g, g)]) for g, weight in zip(groups, weights, strict=True))
+    for i, j in combinations(range(len(groups)), 2):
+        singular = np.linalg.svd(V[np.ix_(groups[i], groups[j])], compute_uv=False)
+        total += 2.0 * (weights[i] * weights[j]) ** 0.5 * singular.sum()
+    return float(total)
+
+
+def coupled_parts(V, X, nu, ridge, groups, weights, **given):
+    """g and T of (15) at a V that has the offset's row at nu < 1; the objective is 1 - 2 g + T."""
+    d = X.shape[1]
+    rows, square = rows_of(X, nu, **given)
+    W = V[:d, :d]
+    T = np.sum(square * W) + column(ridge, d) @ np.diag(W) + group_penalty(W, groups, weights)
+    T += V[d, d] / (1.0 - nu) if nu < 1.0 else 0.0  # a column of ones has the mean square 1
+    return float(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, V, rows), 0.0)).sum()), float(T)
+
+
+def coupled_value(V, *problem, **given):
+    """Objective of (15) at a V."""
+    g, T = coupled_parts(V, *problem, **given)
+    return 1.0 - 2.0 * g + T
+
+
+def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, **given):
+    """Optimal value of (15) and the value of a V that is allowed, by CVXPY in columns of about norm one.
+
+    The norm of the blocks may be another one; the value of V is that of the nuclear norm.
+    """
+    n, d = X.shape
+    rows, square = rows_of(X, nu, **given)
+    ridge = column(ridge, d)
+    sizes = np.sqrt(np.diag(square) + ridge)
+    for g, weight in zip(groups, weights, strict=True):
+        sizes[g] = np.sqrt(np.max(sizes[g]) ** 2 + weight)
+    units = np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1e-300), 1.0)
+    scale = units if nu == 1.0 else np.append(units, 1.0)
+    V = cp.Variable((len(scale), len(scale)), PSD=True)
+    W, scaled, known = V[:d, :d], rows * scale, np.asarray(known, dtype=int)
+    energies = cp.sum(cp.multiply(scaled @ V, scaled), axis=1)
+    total = 1 - 2 * cp.sum(cp.sqrt(energies)) + cp.sum(cp.multiply(square * np.outer(units, units), W))
+    total += cp.sum(cp.multiply(ridge * units**2, cp.diag(W)))
+    total += V[d, d] / (1.0 - nu) if nu < 1.0 else 0.0
+    sides = [weight**0.5 * units[g[0]] for g, weight in zip(groups, weights, strict=True)]
+    for g, side in zip(groups, sides, strict=True):
+        total += side**2 * cp.trace(W[g, :][:, g])
+    for i, j in combinations(range(len(groups)), 2):
+        if sides[i] * sides[j] > 0.0:
+            total += 2 * sides[i] * sides[j] * norm(W[groups[i], :][:, groups[j]])
+    constraints = [W[known, :][:, known] >= 0] if len(known) else []
+    problem = cp.Problem(cp.Minimize(total), constraints)
+    value = solved(problem)
+    found = allowed(np.asarray(V.value), known) * np.outer(scale, scale)
+    return value, coupled_value(found, X, nu, ridge, groups, weights, **given)
+
+
+def allowed(V, known=()):
+    """A positive semidefinite matrix near V, with nonnegative entries for the pairs of known columns."""
+    values, Q = np.linalg.eigh((V + V.T) / 2)
+    V = (Q * np.maximum(values, 0.0)) @ Q.T
+    e = np.isin(np.arange(len(V)), known).astype(float)
+    return V + max(0.0, -np.min(V[np.ix_(known, known)], initial=0.0)) * np.outer(e, e)
+
+
+def best_coupled_fit(X, y, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), shares=None):
+    """Eq. (9) at labels y, minimised over v by CVXPY, and the direction: with groups, and v >= 0 where it is known."""
+    n, d = X.shape
+    p = np.full(n, 1.0 / n) if shares is None else shares
+    target, centred = y - p @ y, X - p @ X
+    v = cp.Variable(d)
+    norm = sum(weight**0.5 * cp.norm(v[g]) for g, weight in zip(groups, weights, strict=True))
+    misfit = cp.sum_squares(cp.multiply(p**0.5, target - centred @ v)) + nu * float(p @ y) ** 2
+    total = misfit + cp.sum_squares(cp.multiply(column(ridge, d) ** 0.5, v)) + cp.square(norm)
+    value = solved(cp.Problem(cp.Minimize(total), [v[known] >= 0] if len(known) else []))
+    return value, v.value

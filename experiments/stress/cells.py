@@ -13,8 +13,8 @@ from diffrac_cvx.certificates.label_proof import projection_of
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense
-from diffrac_cvx.problem.penalties.structure import Weights
-from diffrac_cvx.rounding.directions import best_direction
+from diffrac_cvx.problem.penalties.structure import Structure, Weights
+from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.typing import Array
 from experiments.harness.sweep import Cell, Row, cross
 from experiments.stress.exact import (
@@ -25,6 +25,7 @@ from experiments.stress.exact import (
     direction_value,
     dual_value,
     imbalance_and_value,
+    is_allowed,
     labels_matrix,
     labels_value,
 )
@@ -96,15 +97,15 @@ def measure(family: str, batch: int) -> Row:
 
 def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     """Return all bounds on an instance with what they must not pass, and how many directions were left out."""
-    X, nu, a, c, w, form = instance
-    penalty = dc.Penalty(a, c)
+    X, nu, a, c, w, form, *_ = instance
+    penalty, coupled = instance.penalty, instance.is_coupled
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = dict(solved(instance, penalty))
         left_out = max(result.left_out for result in results.values())
         if w is None and not instance.has_many_columns:  # there the space of labels is not asked
             left_out = max(left_out, projection_of(as_data(X), a).left_out)
-        values = {name: direction_value(X, nu, a, c, factor_of(r), w) for name, r in results.items() if is_quick(r)}
+        values = {name: value_of(instance, factor_of(r)) for name, r in results.items() if is_quick(r)}
         bounds = [Bound(name, "upper", results[name].upper, value) for name, value in values.items()]
         lowers = {name: claimed(result) for name, result in results.items()}
         for name, result in results.items():
@@ -113,15 +114,15 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
             lowers[f"certify_v of {name}"] = certified(
                 dc.certify_v, instance.given, result.V, nu, penalty, sample_weight=w
             )
-            if not c.any() and w is None and form == "array":
+            if not coupled and w is None and form == "array":
                 lowers[f"certify_y of {name}"] = certified(dc.certify_y, X, result.F, nu, penalty=penalty)
         # Any exact value of any V, and of any labels, is at least the optimum.
         least = min([*values.values(), Decimal(nu), Decimal(1)])
         labels = dc.rounding.kmeans_centered(results["low_rank"].F)
         proof = dc.certify_labels(instance.given, labels, -1.0, nu=nu, penalty=penalty, sample_weight=w)
-        cost = labels_value(X, nu, a, c, labels, proof.v, w)
+        cost = cost_of(instance, labels, proof.v)
         bounds.append(Bound("certify_labels", "upper", proof.objective, cost))
-        if w is None and form == "array" and not c.any() and left_out == 0:
+        if w is None and form == "array" and not coupled and left_out == 0:
             bounds += bounds_of_balance(instance, results["low_rank"].F)
         best = value_on_all_columns(instance) if instance.has_many_columns else least_cost_of_labels(instance)
         if left_out == 0:
@@ -130,6 +131,22 @@ def check_instance(instance: Instance) -> tuple[list[Bound], int]:
         least = min([least, cost, *([best] if best is not None else [])])
         bounds += [Bound(name, "lower", lower, least) for name, lower in lowers.items()]
     return bounds, left_out
+
+
+def value_of(instance: Instance, G: Array) -> Decimal:
+    """Return the objective of (15) at V = GG'; infinity where a sign that is known does not hold."""
+    X, nu, a, c, w, _, groups, nonnegative = instance
+    return direction_value(X, nu, a, c, G, w, groups) if is_allowed(G, nonnegative) else Decimal("Infinity")
+
+
+def cost_of(instance: Instance, labels: Array, v: Array) -> Decimal:
+    """Return the objective of (9) at labels and a direction; where signs are known, at the labels or their opposite."""
+    X, nu, a, c, w, _, groups, nonnegative = instance
+    if nonnegative is None:
+        return labels_value(X, nu, a, c, labels, v, w, groups)
+    if np.any(v[nonnegative] < 0.0):
+        return Decimal("Infinity")
+    return min(labels_value(X, nu, a, c, y, v, w, groups) for y in (labels, -labels))
 
 
 def some_links(n: int) -> dc.Links:
@@ -146,9 +163,9 @@ def some_links(n: int) -> dc.Links:
 
 def bounds_with_links(instance: Instance, links: dc.Links | None) -> Iterator[Bound]:
     """Yield the bounds of the search for the best labels; with links, those of relaxations too."""
-    X, nu, a, c, w, form = instance
-    n, penalty = len(X), dc.Penalty(a, c)
-    if form != "array" or n > (LABELLED_WITH_L1 if c.any() else LABELLED) or instance.has_many_columns:
+    X, nu, _, _, w, form, *_ = instance
+    n, penalty, coupled = len(X), instance.penalty, instance.is_coupled
+    if form != "array" or n > (LABELLED_WITH_L1 if coupled else LABELLED) or instance.has_many_columns:
         return
     labellings = [y for y in all_labels(n) if links is None or obeys(y, links)]
     best = least_cost_of_labels(instance, labellings)
@@ -159,7 +176,7 @@ def bounds_with_links(instance: Instance, links: dc.Links | None) -> Iterator[Bo
     try:
         found = dc.optimal_labels(X, nu, penalty, tol=1e-9, time_limit=SECONDS, **given)
         yield Bound(what, "lower", found.lower, best)
-        if not c.any():
+        if not coupled:
             yield Bound(what, "upper", found.upper, best)
     except dc.ContradictionError as contradiction:
         yield Bound(what, "lower", contradiction.lower, best)
@@ -168,7 +185,7 @@ def bounds_with_links(instance: Instance, links: dc.Links | None) -> Iterator[Bo
         yield Bound("low_rank with links", "lower", claimed(result), best)
         again = certified(dc.certify_v, X, result.V, nu, penalty, **given)
         yield Bound("certify_v with links", "lower", again, best)
-        if not c.any() and w is None:
+        if not coupled and w is None:
             again = certified(dc.certify_y, X, result.F, nu, penalty=penalty, links=links)
             yield Bound("certify_y with links", "lower", again, best)
 
@@ -185,7 +202,7 @@ def obeys(y: Array, links: dc.Links) -> bool:
 
 def bounds_of_balance(instance: Instance, F: Array) -> Iterator[Bound]:
     """Yield the bounds of (7) at balanced and nearly balanced clusters, each with an exact one from the other side."""
-    X, _, a, _, _, _ = instance
+    X, a = instance.X, instance.a
     K = labels_matrix(X, a)
     if K is None:
         return
@@ -250,8 +267,8 @@ def factor_of(result: dc.Result) -> Array:
 
 def value_on_all_columns(instance: Instance) -> Decimal:
     """Return the value of the main part of a V that was sought on all columns at once, not from a few outwards."""
-    X, nu, a, c, w, _ = instance
-    found = dc.low_rank(X, nu, dc.Penalty(a, c), max_iter=200, time_limit=SECONDS, sample_weight=w, working_set=False)
+    X, nu, a, c, w, *_ = instance
+    found = dc.low_rank(X, nu, instance.penalty, max_iter=200, time_limit=SECONDS, sample_weight=w, working_set=False)
     left, sizes, _ = np.linalg.svd(factor_of(found), full_matrices=False)
     return direction_value(X, nu, a, c, left[:, :MAIN] * sizes[:MAIN], w)
 
@@ -261,19 +278,19 @@ def least_cost_of_labels(instance: Instance, labellings: Iterable[Array] | None 
 
     None if there are many.
     """
-    X, nu, a, c, w, _ = instance
+    X, nu, a, c, w, _, groups, nonnegative = instance
     if len(X) > LABELLED:
         return None
-    if not c.any():
+    if not instance.is_coupled:
         return best_labels_value(X, nu, a, w, labellings)
     if len(X) > LABELLED_WITH_L1:
         return None
     shares = None if w is None else w / w.sum()
-    data, costs = X - (X.mean(axis=0) if shares is None else shares @ X), []
+    data = array_points(X - (X.mean(axis=0) if shares is None else shares @ X), shares)
+    costs, weights = [], Weights(a, c, Structure(groups, nonnegative))
     for y in all_labels(len(X)) if labellings is None else labellings:
-        mean = y.mean() if shares is None else shares @ y
-        v = best_direction(array_points(data, shares), y - mean, Weights(a, c))
-        costs.append(labels_value(X, nu, a, c, y, v, w))
+        labels, v = oriented_direction(data, y, weights)
+        costs.append(cost_of(instance, labels, v))
     return min(costs)
 
 

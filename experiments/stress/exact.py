@@ -5,7 +5,8 @@ A double is a decimal number exactly, so nothing is rounded before the sixtieth 
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, localcontext
-from itertools import product
+from fractions import Fraction
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ from diffrac_cvx.typing import Array
 DIGITS = 60
 SYSTEM_DIGITS = 160  # where the normal equations are solved, whose condition number is the square of that of the data
 SINGULAR = Decimal(10) ** -100  # a pivot, over the largest, that is taken for zero
+ORTHOGONAL = Decimal(10) ** -50  # product of two columns, over their norms, that is taken for zero
+SWEEPS = 60  # of rotations over all pairs of columns; a few are enough
 Exact = npt.NDArray[np.object_]  # of Decimal
 
 
@@ -41,8 +44,10 @@ def root(values: Exact) -> Exact:
     return np.array([value.sqrt() for value in values.ravel()], dtype=object).reshape(values.shape)
 
 
-def direction_value(X: Array, nu: float, a: Array, c: Array, G: Array, w: Array | None = None) -> Decimal:
-    """Return the objective of (15) at V = GG', the offset's row last where nu < 1."""
+def direction_value(
+    X: Array, nu: float, a: Array, c: Array, G: Array, w: Array | None = None, groups: Array | None = None
+) -> Decimal:
+    """Return the objective of (15) at V = GG', the offset's row last where nu < 1; columns may be in groups."""
     with localcontext() as context:
         context.prec = DIGITS
         used = np.flatnonzero(G[: X.shape[1]].any(axis=1) | (np.arange(X.shape[1]) == 0))  # V is 0 elsewhere
@@ -56,22 +61,45 @@ def direction_value(X: Array, nu: float, a: Array, c: Array, G: Array, w: Array 
         energies = (scores * scores).sum(axis=1)
         V = factor[:d] @ factor[:d].T
         ridge, weights = exact(a), exact(c)
-        cost = shares @ energies + (ridge * ridge * np.diag(V)).sum() + (np.outer(weights, weights) * np.abs(V)).sum()
+        coupled = (np.outer(weights, weights) * np.abs(V)).sum()
+        if groups is not None:
+            coupled = group_penalty(V, weights, groups[used])
+        cost = shares @ energies + (ridge * ridge * np.diag(V)).sum() + coupled
         if nu < 1.0 and len(offset):
             cost += Decimal(nu) / (1 - Decimal(nu)) * (offset * offset).sum()
         return Decimal(1 - 2 * (shares @ root(energies)) + cost)
 
 
-def labels_value(X: Array, nu: float, a: Array, c: Array, y: Array, v: Array, w: Array | None = None) -> Decimal:
-    """Return the objective of (9) at labels and a direction."""
+def labels_value(
+    X: Array,
+    nu: float,
+    a: Array,
+    c: Array,
+    y: Array,
+    v: Array,
+    w: Array | None = None,
+    groups: Array | None = None,
+) -> Decimal:
+    """Return the objective of (9) at labels and a direction; columns may be in groups."""
     with localcontext() as context:
         context.prec = DIGITS
         data, labels, direction, shares = centred(X, w), exact(y), exact(v), shares_of(X, w)
         mean = shares @ labels
         residual = labels - mean - data @ direction
-        l1 = (exact(c) * np.abs(direction)).sum()
+        weighed = exact(c) * direction
+        l1 = np.abs(weighed).sum()
+        if groups is not None:
+            l1 = sum(((weighed[groups == g] ** 2).sum().sqrt() for g in np.unique(groups)), Decimal(0))
         ridge = (exact(a) * direction) ** 2
         return Decimal(shares @ (residual * residual) + Decimal(nu) * mean * mean + ridge.sum() + l1 * l1)
+
+
+def is_allowed(G: Array, nonnegative: Array | None) -> bool:
+    """Whether V = GG' is nowhere negative for pairs of columns known to be nonnegative, without any rounding."""
+    if nonnegative is None:
+        return True
+    rows = np.array([[Fraction(float(entry)) for entry in row] for row in G[: len(nonnegative)][nonnegative]])
+    return len(rows) == 0 or bool(np.all(rows @ rows.T >= 0))
 
 
 def solve(A: Exact, b: Exact) -> Exact | None:
@@ -184,3 +212,31 @@ def inverse(A: Exact) -> Exact | None:
     identity = np.array([[Decimal(int(i == j)) for j in range(len(A))] for i in range(len(A))], dtype=object)
     columns = [solve(A, column) for column in identity]
     return None if any(column is None for column in columns) else np.array(columns, dtype=object)
+
+
+def singular_values(B: Exact) -> Exact:
+    """Return the singular values of a matrix, by rotations of pairs of its columns until these are orthogonal."""
+    columns = list((B if B.shape[0] >= B.shape[1] else B.T).T)
+    largest = max((column @ column for column in columns), default=Decimal(0))
+    for _ in range(SWEEPS):
+        rotated = False
+        for i, j in combinations(range(len(columns)), 2):
+            x, y = columns[i], columns[j]
+            xx, yy, xy = x @ x, y @ y, x @ y
+            if xy * xy <= ORTHOGONAL * ORTHOGONAL * max(xx * yy, largest * largest * SINGULAR):
+                continue
+            rotated, zeta = True, (yy - xx) / (2 * xy)
+            tangent = (1 if zeta >= 0 else -1) / (abs(zeta) + (1 + zeta * zeta).sqrt())
+            cosine = 1 / (1 + tangent * tangent).sqrt()
+            columns[i], columns[j] = cosine * (x - tangent * y), cosine * (tangent * x + y)
+        if not rotated:
+            break
+    return np.array([(column @ column).sqrt() for column in columns], dtype=object)
+
+
+def group_penalty(V: Exact, c: Exact, groups: Array) -> Decimal:
+    """Return sum_gh w_g w_h |V_gh|_*, on the diagonal w_g^2 tr V_gg."""
+    total, places = (c * c * np.diag(V)).sum(), [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    for g, h in combinations(places, 2):
+        total += 2 * c[g[0]] * c[h[0]] * singular_values(V[np.ix_(g, h)]).sum()
+    return Decimal(total)

@@ -1,7 +1,7 @@
 """Small ugly instances by family: entries of very different sizes, ties, collinear columns, every kind of weight.
 
 Some are wide, with a ridge on every column that is anything from nothing to all beside the data, or have weights of the
-points, or are given as a sparse matrix or a dask array.
+points, or are given as a sparse matrix or a dask array; of some the columns are in groups, or their signs are known.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
 
 Rng = np.random.Generator
@@ -20,7 +21,10 @@ MOST_LABELLED = 7  # points of those whose labellings are all tried
 
 
 class Instance(NamedTuple):
-    """Data, nu, the weights a and c, one for each column, those of the points, and how the data are given."""
+    """Data, nu, the weights a and c, one for each column, those of the points, and how the data are given.
+
+    Columns may be in groups, of one c each, and known to be nonnegative.
+    """
 
     X: Array
     nu: float
@@ -28,6 +32,21 @@ class Instance(NamedTuple):
     c: Array
     w: Array | None = None
     form: str = "array"
+    groups: npt.NDArray[np.intp] | None = None
+    nonnegative: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def penalty(self) -> dc.Penalty:
+        """The penalty as the functions get it."""
+        if self.groups is None:
+            return dc.Penalty(self.a, self.c, nonnegative=self.nonnegative)
+        first = np.sort(np.unique(self.groups, return_index=True)[1])
+        return dc.Penalty(self.a, self.c[first], groups=self.groups, nonnegative=self.nonnegative)
+
+    @property
+    def is_coupled(self) -> bool:
+        """Whether the penalty is more than a ridge."""
+        return bool(self.c.any()) or self.nonnegative is not None
 
     @property
     def has_many_columns(self) -> bool:
@@ -212,6 +231,35 @@ def read_by_chunks(rng: Rng) -> Instance:
     return make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))._replace(form="dask")
 
 
+def grouped(rng: Rng) -> Instance:
+    """The families of arrays, their columns in groups of unequal sizes, some without a weight."""
+    made = of_family(rng)
+    sizes, labels = np.abs(made.X).max(axis=0), rng.integers(0, int(rng.integers(1, 4)), made.X.shape[1])
+    largest = np.array([sizes[labels == g].max(initial=0.0) for g in range(3)])
+    weights = rng.choice(SIZES, 3) if rng.integers(2) else np.full(3, rng.choice(SIZES))
+    c = np.clip(weights * np.where(largest > 0.0, largest, 1.0), 0.0, 1e90)
+    return made._replace(c=c[labels], groups=labels)
+
+
+def signed(rng: Rng) -> Instance:
+    """The families of arrays, with known signs of some columns."""
+    made = of_family(rng)
+    return made._replace(nonnegative=rng.random(made.X.shape[1]) < rng.choice([0.3, 0.6, 1.0]))
+
+
+def grouped_and_signed(rng: Rng) -> Instance:
+    """Columns in groups, some of them with known signs."""
+    made = grouped(rng)
+    return made._replace(nonnegative=rng.random(made.X.shape[1]) < rng.choice([0.3, 0.6, 1.0]))
+
+
+def of_family(rng: Rng) -> Instance:
+    """Return an instance of the families of arrays, some with weights of the points, sparse, or in chunks."""
+    made = make_instance(str(rng.choice(sorted(FAMILIES))), int(rng.integers(10**6)))
+    w = 10.0 ** rng.uniform(-3, 2, len(made.X)) if rng.integers(4) == 0 else None
+    return made._replace(w=w, form="array" if w is not None else str(rng.choice(["array", "array", "sparse", "dask"])))
+
+
 def draw_nu(rng: Rng) -> float:
     """Return a weight of the imbalance, 1 as often as not."""
     return float(rng.choice(NUS)) if rng.integers(2) else 1.0
@@ -226,7 +274,7 @@ WHOLE: dict[str, Callable[[Rng], Instance]] = {
     made.__name__: made
     for made in (
         wide, large_columns, three_points, weighted, sparse_table, read_by_chunks,
-        factors_outwards, blocks_outwards, signs_outwards, tails_outwards,
+        factors_outwards, blocks_outwards, signs_outwards, tails_outwards, grouped, signed, grouped_and_signed,
     )
 }  # with their own penalties  # fmt: skip
 
@@ -249,10 +297,11 @@ NUS = (0.0, 1e-6, 0.25, 0.5, 0.75, 1.0 - 1e-6, 1.0)
 SIZES = (0.0, 1e-8, 1e-3, 0.1, 1.0, 1e3)  # of a weight, in units of its column
 
 
-def family_seed(family: str) -> int:
-    """Return a number of a family with its own penalties; a new family changes none of the others."""
-    first = ("large_columns", "read_by_chunks", "sparse_table", "weighted", "wide")
-    return first.index(family) if family in first else len(first) + sorted(set(WHOLE) - set(first)).index(family)
+# The numbers of the families with their own penalties: a new one comes last, and changes none of the others.
+SEEDS = (
+    "large_columns", "read_by_chunks", "sparse_table", "weighted", "wide", "blocks_outwards", "factors_outwards",
+    "signs_outwards", "tails_outwards", "three_points", "grouped", "signed", "grouped_and_signed",
+)  # fmt: skip
 
 
 def make_instance(family: str, number: int) -> Instance:
@@ -260,7 +309,7 @@ def make_instance(family: str, number: int) -> Instance:
     if family in WHOLE:
         if family == "large_columns" and number < len(DROPPED):
             return DROPPED[number]
-        return WHOLE[family](np.random.default_rng([2017, 21, family_seed(family), number]))
+        return WHOLE[family](np.random.default_rng([2017, 21, SEEDS.index(family), number]))
     rng = np.random.default_rng([2017, 12, sorted(FAMILIES).index(family), number])
     n, d = int(rng.integers(2, MOST_POINTS + 1)), int(rng.integers(1, MOST_FEATURES + 1))
     X = FAMILIES[family](rng, n, d)

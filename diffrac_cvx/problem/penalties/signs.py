@@ -99,10 +99,10 @@ class Signs(Coupling):
         return self.base.maximum(V)
 
     def feasible(self, U: Factor) -> Factor:
-        """Add one column, which makes the entries of the pairs nonnegative, rounding counted."""
-        lacking, sizes = self.lacking(U)
-        if lacking <= 0.0:
+        """Add one column, which makes the entries of the pairs nonnegative, rounding counted, unless they are."""
+        if self.is_allowed(U):
             return U
+        lacking, sizes = self.lacking(U)
         column = np.zeros((U.shape[0], 1))
         column[self.chosen, 0] = np.sqrt(lacking * (1.0 + 64.0 * UNIT)) * sizes
         return np.hstack([dense(U), column])
@@ -111,8 +111,6 @@ class Signs(Coupling):
         """Return by how much an entry of the pairs may be negative, over the norms of its rows, and these norms."""
         rows = dense(U[self.chosen])
         sizes = np.sqrt(np.sum(rows**2, axis=1))
-        if np.all(rows >= 0.0):
-            return 0.0, sizes
         unit = rows * inverse_or_one(sizes)[:, None]
         least = float(np.min(times(unit, unit.T), initial=0.0))
         return max(-least, 0.0) + 4.0 * sum_error(U.shape[1] + 8), sizes

@@ -1,0 +1,161 @@
+"""Labels and bounds with groups of columns and known signs, against all labellings and against exact numbers."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from coupled_instances import draw_instance
+from oracles import best_coupled_fit, group_penalty, labellings, solve_coupled
+from posed import direction_problem
+
+import diffrac_cvx as dc
+from diffrac_cvx.certificates.contradictions import Judged
+from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.values import proved_labels_value, proved_value
+from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.penalty import weights_of
+from experiments.stress.exact import direction_value, is_allowed, labels_value
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+JUDGED = 1e-6  # accuracy of the judge
+
+
+def draw_small(seed, most=6):
+    """An instance of few points, without links."""
+    instance = draw_instance(10_000 + seed)
+    w = None if instance.w is None else instance.w[:most]
+    return instance._replace(X=instance.X[:most], w=w, owner=None, sign=None)
+
+
+def least_cost(instance):
+    """The cost of the best labels by trying all, each with the best direction; where signs are known, of both signs."""
+    X, nu, ridge, groups, weights = instance.posed
+    shares, known = instance.given["shares"], instance.known
+    every = list(labellings(len(X)))
+    every += [-y for y in every] if len(known) else []
+    return min(best_coupled_fit(X, y, nu, ridge, groups, weights, known, shares)[0] for y in every)
+
+
+def as_exact(instance):
+    """What the judges in sixty digits take: roots of the weights, column by column, and the group of each column."""
+    d = instance.X.shape[1]
+    labels, c = np.zeros(d, dtype=int), np.zeros(d)
+    for g, (group, weight) in enumerate(zip(instance.groups, instance.weights, strict=True)):
+        labels[group], c[group] = g, weight**0.5
+    return np.sqrt(instance.ridge), c, labels, np.isin(np.arange(d), instance.known)
+
+
+def check_labels(instance):
+    """Hold the best labels, their relaxation and what judges it against all labellings."""
+    X, nu, penalty, w = instance.X, instance.nu, instance.penalty, instance.w
+    best = least_cost(instance)
+    found = dc.optimal_labels(X, nu, penalty, tol=1e-4, time_limit=10.0, sample_weight=w)
+    assert found.lower <= best + JUDGED
+    assert found.upper >= best - JUDGED
+    result = dc.low_rank(X, nu, penalty, tol=1e-4, time_limit=3.0, sample_weight=w)
+    if result.left_out == 0:
+        assert result.lower <= best + JUDGED
+    certificate = dc.certify_labels(X, found.labels, result.lower, nu=nu, penalty=penalty, sample_weight=w)
+    assert abs(certificate.objective - found.upper) <= 1e-9
+    points = array_points(X - (X.mean(axis=0) if w is None else w @ X / w.sum()), None if w is None else w / w.sum())
+    judged = Judged(points, nu, penalty)
+    assert judged.least_cost(None, result.G) >= best - JUDGED
+    return found.upper - best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_labels_are_those_of_all_labellings(seed):
+    assert check_labels(draw_small(seed, most=4)) <= 1e-4 + JUDGED
+
+
+@pytest.mark.slow
+def test_the_best_labels_of_more_points_are_those_of_all_labellings():
+    for seed in range(40):
+        assert check_labels(draw_small(seed, most=4 + seed % 4)) <= 1e-4 + JUDGED
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_proved_values_are_not_below_those_in_sixty_digits(seed):
+    instance = draw_instance(20_000 + seed)._replace(owner=None, sign=None)
+    X, nu, w, penalty, rng = instance.X, instance.nu, instance.w, instance.penalty, np.random.default_rng(seed)
+    a, c, labels, known = as_exact(instance)
+    shares = None if w is None else w / w.sum()
+    centred = array_points(X - (X.mean(axis=0) if w is None else shares @ X), shares)
+    size = 1.0 / np.maximum(np.sqrt(np.var(X, axis=0) + instance.ridge + c**2), 1e-3)
+    G = rng.standard_normal((X.shape[1], int(rng.integers(1, 5)))) * size[:, None]
+    G = np.vstack([G, rng.standard_normal((1, G.shape[1]))]) if nu < 1.0 else G
+    G[: len(c)][known] = np.abs(G[: len(c)][known])
+    assert is_allowed(G, known)
+    judged = direction_value(X, nu, a, c, G, w, labels)
+    proved = proved_value(centred, nu, penalty, G)
+    assert judged <= proved <= float(judged) + 1e-9 * (1.0 + abs(float(judged)))
+    y, v = rng.choice([-1.0, 1.0], len(X)), np.where(known, np.abs(G[: len(c), 0]), G[: len(c), 0])
+    weights = weights_of(penalty, len(c))
+    judged = labels_value(X, nu, a, c, y, v, w, labels)
+    assert judged <= proved_labels_value(centred, y, v, nu, weights) <= float(judged) * (1.0 + 1e-9) + 1e-9
+    if known.any():
+        assert proved_labels_value(centred, y, np.where(known, -v - 1e-300, v), nu, weights) == np.inf
+
+
+def test_a_value_of_a_forbidden_matrix_is_infinite():
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    X -= X.mean(axis=0)
+    G = np.array([[1.0], [-1e-12], [1.0]])
+    assert proved_value(array_points(X), 1.0, dc.Penalty(lam=0.1, nonnegative=[0, 1]), G) == np.inf
+    assert proved_value(array_points(X), 1.0, dc.Penalty(lam=0.1, nonnegative=[0, 2]), G) < np.inf
+
+
+@pytest.mark.parametrize("size", [3.0, 10.0, 1e3])
+def test_known_signs_of_collinear_columns_without_a_penalty_prove_no_more_than_the_optimum(size):
+    x = np.random.default_rng(0).standard_normal(8)
+    X = np.column_stack([x, -x])
+    problem = direction_problem(as_data(X), 1.0, dc.Penalty(nonnegative=True))
+    optimum, _ = solve_coupled(X, known=[0, 1])  # 0.3131, as of x alone
+    C = np.array([[0.0, -size], [-size, 0.0]])
+    assert lower_bound(problem, np.full(8, np.sqrt(np.mean(x**2))), float(np.mean(x**2) ** -0.5), C) <= optimum + JUDGED
+
+
+@pytest.mark.parametrize("seed", [9, 21, 40])
+def test_bounds_with_known_signs_of_collinear_columns_hold(seed):
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(4, 9)), int(rng.integers(1, 4))
+    Z = rng.standard_normal((n, k))
+    X = np.column_stack([Z, -Z @ np.abs(rng.standard_normal((k, 1))), *([-Z] if seed % 2 else [])])
+    optimum, value = solve_coupled(X, known=np.arange(X.shape[1]))
+    result = dc.fista(X, 1.0, dc.Penalty(nonnegative=True), time_limit=1.0)
+    claimed = result.lower if result.contradiction is None else result.contradiction.lower
+    assert claimed <= max(optimum, value) + JUDGED
+
+
+# What the nuclear norms are compared with: of the blocks the Frobenius norms, which are the same at V = vv'
+
+
+def test_of_the_norms_of_blocks_that_agree_at_rank_one_the_nuclear_norms_penalise_most():
+    rng, groups, weights = np.random.default_rng(0), [np.array([0, 1, 2]), np.array([3, 4]), np.array([5])], [1.0, 2.0, 0.5]
+
+    def frobenius(V):
+        roots = np.sqrt(weights)
+        total = sum(w * np.trace(V[np.ix_(g, g)]) for g, w in zip(groups, weights, strict=True))
+        apart = [(i, j) for i in range(3) for j in range(3) if i != j]
+        return total + sum(roots[i] * roots[j] * np.linalg.norm(V[np.ix_(groups[i], groups[j])]) for i, j in apart)
+
+    for rank in (1, 1, 2, 3, 6, 6):
+        U = rng.standard_normal((6, rank))
+        smaller, larger = frobenius(U @ U.T), group_penalty(U @ U.T, groups, weights)
+        assert smaller <= larger * (1.0 + 1e-12)
+        if rank == 1:
+            sizes = [w**0.5 * np.linalg.norm(U[g, 0]) for g, w in zip(groups, weights, strict=True)]
+            assert smaller == pytest.approx(larger) == pytest.approx(sum(sizes) ** 2)
+        else:
+            assert smaller < 0.999 * larger
+
+
+@pytest.mark.parametrize("seed", [4, 7])
+def test_the_relaxation_with_nuclear_norms_is_above_that_with_frobenius_norms_and_below_the_best_labels(seed):
+    X, groups = np.random.default_rng(seed).standard_normal((6, 4)), [np.array([0, 1]), np.array([2, 3])]
+    given = {"ridge": 0.05, "groups": groups, "weights": [0.03, 0.03]}
+    nuclear, _ = solve_coupled(X, **given)
+    frobenius, _ = solve_coupled(X, **given, norm=lambda block: cp.norm(block, "fro"))
+    best = min(best_coupled_fit(X, y, **given)[0] for y in labellings(6))
+    result = dc.low_rank(X, penalty=dc.Penalty(lam=given["weights"], ridge=0.05, groups=groups), tol=1e-5)
+    assert frobenius + 3e-3 < result.lower <= nuclear + JUDGED <= best

@@ -1,0 +1,122 @@
+"""Small problems with columns in groups and known signs, in any units, and what an independent judge says of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from oracles import allowed, coupled_parts, coupled_value, solve_coupled
+
+import diffrac_cvx as dc
+
+DATA = ("gaussian", "gaussian", "wide", "units", "constant", "duplicate", "binary", "planted")
+GROUPINGS = ("unequal", "unequal", "singles", "pairs", "all", "none")
+
+
+class Instance(NamedTuple):
+    """Data, weights as the oracle takes them, and what is known of signs and of labels."""
+
+    X: np.ndarray
+    nu: float
+    ridge: np.ndarray  # (d,)
+    groups: list  # lists of columns
+    weights: np.ndarray  # a weight for each group, of the squared norm
+    named: bool  # whether groups are said to the package: those of one may be an l1 norm
+    known: np.ndarray  # columns that are nonnegative
+    w: np.ndarray | None
+    owner: np.ndarray | None  # linked points have the same number
+    sign: np.ndarray | None  # of a point in its group
+
+    @property
+    def penalty(self):
+        groups = self.groups if self.named else None
+        known = self.known if len(self.known) else None
+        return dc.Penalty(lam=self.weights, ridge=self.ridge, groups=groups, nonnegative=known)
+
+    @property
+    def links(self):
+        if self.owner is None:
+            return None
+        first = [int(np.flatnonzero(self.owner == g)[0]) for g in self.owner]
+        pairs = [(i, j, self.sign[i] * self.sign[j]) for i, j in enumerate(first) if i != j]
+        return dc.Links([(i, j) for i, j, s in pairs if s > 0], [(i, j) for i, j, s in pairs if s < 0])
+
+    @property
+    def given(self):
+        """Shares of the points and links, for the oracle."""
+        shares = None if self.w is None else self.w / self.w.sum()
+        return {"shares": shares, "owner": self.owner, "sign": self.sign}
+
+    @property
+    def posed(self):
+        """What the oracle takes."""
+        return self.X, self.nu, self.ridge, self.groups, self.weights
+
+    def value(self, V):
+        """The objective at V."""
+        return coupled_value(V, *self.posed, **self.given)
+
+    def best_value(self, V):
+        """The objective at the best multiple of V."""
+        g, T = coupled_parts(V, *self.posed, **self.given)
+        return 1.0 - g**2 / T if T > 0.0 else 1.0
+
+    def solve(self):
+        """Optimal value by CVXPY, and the value of an allowed V."""
+        return solve_coupled(*self.posed, self.known, **self.given)
+
+
+def draw_instance(seed):
+    """An instance by its seed."""
+    rng = np.random.default_rng([2026, 26, seed])
+    kind, grouping = rng.choice(DATA), rng.choice(GROUPINGS)
+    n, d = int(rng.integers(5, 11)), int(rng.integers(2, 6))
+    if kind == "wide":
+        n, d = int(rng.integers(3, 6)), int(rng.integers(5, 8))
+    X = rng.standard_normal((n, d)) + rng.standard_normal(d)
+    if kind == "planted":
+        X[:, 0] = np.where(np.arange(n) % 2, 1.0, -1.0)
+        X = X @ rng.standard_normal((d, d))
+    if kind == "binary":
+        X = np.where(rng.random((n, d)) < 0.5, 1.0, 0.0)
+    if kind == "constant":
+        X[:, rng.integers(d)] = 3.0
+    if kind == "duplicate":
+        X[:, -1] = X[:, 0] * rng.choice([1.0, -1.0])
+    groups = draw_groups(rng, d, grouping)
+    lam = rng.choice([0.01, 0.1, 0.5]) * np.ones(len(groups)) if rng.integers(2) else rng.uniform(0.0, 0.5, len(groups))
+    lam[rng.random(len(groups)) < 0.15] = 0.0
+    ridge = rng.choice([0.0, 0.01, 0.3]) * np.ones(d) if rng.integers(2) else rng.choice([0.0, 0.05, 0.3], d)
+    ridge = ridge + (0.05 if kind == "wide" else 0.0)
+    if kind == "units":
+        for i, g in enumerate(groups):
+            unit = 10.0 ** rng.uniform(-6, 6)
+            X[:, g] *= unit
+            lam[i] *= unit**2
+            ridge[g] *= unit**2
+    known = np.flatnonzero(rng.random(d) < rng.choice([0.0, 0.0, 0.5, 1.0]))
+    nu = float(rng.choice([1.0, 1.0, 0.6, 0.1, 0.0]))
+    w = rng.uniform(0.1, 3.0, n) if rng.integers(3) == 0 else None
+    owner = sign = None
+    if rng.integers(4) == 0:
+        owner, sign = rng.integers(0, max(2, 2 * n // 3), n), rng.choice([-1.0, 1.0], n)
+    return Instance(X, nu, ridge, groups, lam, grouping != "none", known, w, owner, sign)
+
+
+def draw_groups(rng, d, grouping):
+    """Lists of columns, not in order."""
+    columns = rng.permutation(d)
+    if grouping == "all":
+        return [np.arange(d)]
+    if grouping in ("singles", "none"):
+        return [np.array([j]) for j in range(d)]
+    ends = np.arange(2, d, 2) if grouping == "pairs" else np.sort(rng.choice(np.arange(1, d), rng.integers(1, d)))
+    return [np.sort(part) for part in np.split(columns, np.unique(ends))]
+
+
+def some_matrix(instance, rng):
+    """A positive semidefinite V of any rank, in the units of the columns, at its best multiple; with allowed signs."""
+    X, d = instance.X, instance.X.shape[1]
+    size = np.sqrt(np.var(X, axis=0) + instance.ridge)
+    units = 1.0 / np.where(size > 1e-9 * np.abs(X).max(axis=0), size, 1.0)
+    units = units if instance.nu == 1.0 else np.append(units, 1.0)
+    U = rng.standard_normal((len(units), int(rng.integers(1, d + 1))))
+    return allowed(U @ U.T * 0.1, instance.known) * np.outer(units, units)

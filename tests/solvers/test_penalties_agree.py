@@ -1,0 +1,69 @@
+"""Groups of columns and known signs: every solver and every certificate against a judge that shares no code with them."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from coupled_instances import draw_instance, some_matrix
+from rationals import fractions
+
+import diffrac_cvx as dc
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning"),
+    pytest.mark.filterwarnings("ignore:Solution may be inaccurate"),
+]
+JUDGED = 1e-6  # accuracy of the judge's optimum, whose solver asks for 1e-8
+ROUNDED = 1e-9  # of the value of a V in double precision; an allowed V is never below the optimum
+
+
+def solved(instance, *, by_cvxpy):
+    """Results of the solvers, by name."""
+    X, nu, penalty, given = instance.X, instance.nu, instance.penalty, {"links": instance.links}
+    yield "low_rank", dc.low_rank(X, nu, penalty, tol=1e-5, time_limit=3.0, sample_weight=instance.w, **given)
+    yield "fista", dc.fista(X, nu, penalty, tol=1e-2, max_iter=300, sample_weight=instance.w, **given)
+    if by_cvxpy:
+        yield "v_space", dc.solve(dc.v_space(X, nu, penalty, sample_weight=instance.w, **given))
+    if by_cvxpy and instance.w is None:
+        yield "lifted", dc.solve(dc.lifted(X, nu, penalty, **given))
+
+
+def check(instance, seed, *, by_cvxpy=True):
+    """Hold every bound on an instance against the judge; return the gap of low_rank.
+
+    Lower bounds where directions are left out are those of other data, and are not held against it.
+    """
+    optimum, value = instance.solve()
+    least, gaps = min(value, 1.0), {}
+    given = {"sample_weight": instance.w, "links": instance.links}
+    for name, result in solved(instance, by_cvxpy=by_cvxpy):
+        assert result.contradiction is None, name
+        bounds = [result.bracket]
+        if name in ("low_rank", "v_space"):
+            given_back = result.V if by_cvxpy else result
+            bounds.append(dc.certify_v(instance.X, given_back, instance.nu, instance.penalty, **given))
+        for bracket in bounds:
+            if result.left_out == 0:
+                assert bracket.lower <= least + ROUNDED, name
+                assert bracket.upper >= min(optimum, value) - JUDGED, name
+        G = result.G.toarray() if scipy.sparse.issparse(result.G) else result.G
+        assert instance.value(G @ G.T) <= result.upper + 1e-12, name
+        rows = fractions(G[instance.known])
+        assert np.all(rows @ rows.T >= 0), name
+        gaps[name] = result.upper - result.lower
+    if result.left_out == 0:
+        V = some_matrix(instance, np.random.default_rng(seed))
+        bracket = dc.certify_v(instance.X, V, instance.nu, instance.penalty, **given)
+        assert bracket.lower <= least + ROUNDED
+        assert min(instance.best_value(V), 1.0) - ROUNDED <= bracket.upper
+    return gaps["low_rank"]
+
+
+@pytest.mark.parametrize("seed", sorted(set(range(30)) - {0, 3, 6, 19, 20}))  # these take a second each
+def test_fast_solvers_agree_with_the_judge(seed):
+    assert check(draw_instance(seed), seed, by_cvxpy=seed % 10 == 2) <= 1e-4
+
+
+@pytest.mark.slow
+def test_all_solvers_agree_with_the_judge_and_low_rank_nearly_always_solves_to_a_small_gap():
+    gaps = np.array([check(draw_instance(seed), seed) for seed in range(250)])
+    assert np.sum(gaps > 1e-4) <= 5

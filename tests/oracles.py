@@ -204,7 +204,7 @@ def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp
 
     The norm of the blocks may be another one; the value of V is that of the nuclear norm.
     """
-    n, d = X.shape
+    d = X.shape[1]
     rows, square = rows_of(X, nu, **given)
     ridge = column(ridge, d)
     sizes = np.sqrt(np.diag(square) + ridge)

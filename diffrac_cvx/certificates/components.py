@@ -38,8 +38,8 @@ def find_components(
     all.  Where coordinates have c = 0, the offset of nu < 1 among them, G is replaced by its Schur complement, since
     these take part in every component.
 
-    Where columns are in groups, whole groups are joined, those with a block of spectral norm at least w_g w_h; where signs
-    are known, that of its positive part.
+    Where columns are in groups, whole groups are joined, those with a block of spectral norm at least w_g w_h; where
+    signs are known, that of its positive part.
 
     The proved gap of V bounds how far its G is from the optimal one, entry by entry; by default every pair that may be
     joined within that bound is joined.  So what is separated is proved to be, and a smaller gap separates more.

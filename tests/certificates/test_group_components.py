@@ -10,7 +10,7 @@ TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
 
 def instance(seed):
-    """Random data, groups of unequal sizes with weights, some of which are 0, signs in every third, nu, some a ridge."""
+    """Random data, groups of unequal sizes and weights, some 0, signs in every third, some a ridge."""
     rng = np.random.default_rng([2017, 26, seed])
     n, d = int(rng.integers(25, 45)), int(rng.integers(5, 10))
     X = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)))

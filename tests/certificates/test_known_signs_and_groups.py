@@ -131,7 +131,8 @@ def test_bounds_with_known_signs_of_collinear_columns_hold(seed):
 
 
 def test_of_the_norms_of_blocks_that_agree_at_rank_one_the_nuclear_norms_penalise_most():
-    rng, groups, weights = np.random.default_rng(0), [np.array([0, 1, 2]), np.array([3, 4]), np.array([5])], [1.0, 2.0, 0.5]
+    rng, weights = np.random.default_rng(0), [1.0, 2.0, 0.5]
+    groups = [np.array([0, 1, 2]), np.array([3, 4]), np.array([5])]
 
     def frobenius(V):
         roots = np.sqrt(weights)

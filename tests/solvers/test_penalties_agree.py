@@ -1,4 +1,4 @@
-"""Groups of columns and known signs: every solver and every certificate against a judge that shares no code with them."""
+"""Groups of columns and known signs: solvers and certificates against a judge that shares no code with them."""
 
 import numpy as np
 import pytest

@@ -97,7 +97,7 @@ def measure(family: str, batch: int) -> Row:
 
 def check_instance(instance: Instance) -> tuple[list[Bound], int]:
     """Return all bounds on an instance with what they must not pass, and how many directions were left out."""
-    X, nu, a, c, w, form, *_ = instance
+    X, nu, a, _, w, form, *_ = instance
     penalty, coupled = instance.penalty, instance.is_coupled
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

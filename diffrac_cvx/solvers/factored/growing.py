@@ -69,7 +69,12 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     """Whether a solution from a few features outwards is tried: there has to be a ridge, or V is often diagonal."""
     n, D = problem.X.shape
     has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
-    fits = problem.structure.is_plain and free <= OUTWARDS.most_free and D >= OUTWARDS.least and n * D <= OUTWARDS.most_entries
+    fits = (
+        problem.structure.is_plain
+        and free <= OUTWARDS.most_free
+        and D >= OUTWARDS.least
+        and n * D <= OUTWARDS.most_entries
+    )
     return has_ridge and fits and (first.U is None or 4 * int(np.sum(diagonal(first.U) > 0.0)) <= D)
 
 

@@ -199,6 +199,14 @@ def coupled_value(V, *problem, **given):
     return 1.0 - 2.0 * g + T
 
 
+def units_of(square, ridge, groups, weights):
+    """Units in which the columns are of norm about one, the same within a group."""
+    sizes = np.sqrt(np.diag(square) + ridge)
+    for g, weight in zip(groups, weights, strict=True):
+        sizes[g] = np.sqrt(np.max(sizes[g]) ** 2 + weight)
+    return np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1e-300), 1.0)
+
+
 def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp.normNuc, **given):
     """Optimal value of (15) and the value of a V that is allowed, by CVXPY in columns of about norm one.
 
@@ -207,10 +215,7 @@ def solve_coupled(X, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), norm=cp
     d = X.shape[1]
     rows, square = rows_of(X, nu, **given)
     ridge = column(ridge, d)
-    sizes = np.sqrt(np.diag(square) + ridge)
-    for g, weight in zip(groups, weights, strict=True):
-        sizes[g] = np.sqrt(np.max(sizes[g]) ** 2 + weight)
-    units = np.where(sizes > 0.0, 1.0 / np.maximum(sizes, 1e-300), 1.0)
+    units = units_of(square, ridge, groups, weights)
     scale = units if nu == 1.0 else np.append(units, 1.0)
     V = cp.Variable((len(scale), len(scale)), PSD=True)
     W, scaled, known = V[:d, :d], rows * scale, np.asarray(known, dtype=int)
@@ -244,9 +249,10 @@ def best_coupled_fit(X, y, nu=1.0, ridge=0.0, groups=(), weights=(), known=(), s
     n, d = X.shape
     p = np.full(n, 1.0 / n) if shares is None else shares
     target, centred = y - p @ y, X - p @ X
+    units = units_of(centred.T @ (p[:, None] * centred), column(ridge, d), groups, weights)
     v = cp.Variable(d)
-    norm = sum(weight**0.5 * cp.norm(v[g]) for g, weight in zip(groups, weights, strict=True))
-    misfit = cp.sum_squares(cp.multiply(p**0.5, target - centred @ v)) + nu * float(p @ y) ** 2
-    total = misfit + cp.sum_squares(cp.multiply(column(ridge, d) ** 0.5, v)) + cp.square(norm)
+    norm = sum(weight**0.5 * units[g[0]] * cp.norm(v[g]) for g, weight in zip(groups, weights, strict=True))
+    misfit = cp.sum_squares(cp.multiply(p**0.5, target - (centred * units) @ v)) + nu * float(p @ y) ** 2
+    total = misfit + cp.sum_squares(cp.multiply(column(ridge, d) ** 0.5 * units, v)) + cp.square(norm)
     value = solved(cp.Problem(cp.Minimize(total), [v[known] >= 0] if len(known) else []))
-    return value, v.value
+    return value, v.value * units

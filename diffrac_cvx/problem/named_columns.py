@@ -38,6 +38,12 @@ def penalty_on_columns(
     return Penalty(weights.a, c, groups=found, nonnegative=find_nonnegative(nonnegative, d, names))
 
 
+def names_in(X: Any) -> Names:
+    """Return the names of the columns of a data frame; None where there are none, or they are no texts."""
+    columns = [] if getattr(X, "columns", None) is None else list(X.columns)
+    return columns if columns and all(isinstance(name, str) for name in columns) else None
+
+
 def find_groups(groups: GroupsLike | Groups, d: int, names: Names = None) -> Groups:
     """Return groups of d columns, given as for `Penalty`, or with names of columns.
 

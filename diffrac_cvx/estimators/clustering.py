@@ -448,7 +448,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             labels, v = self._orient(X, split, weights)
         free = not has_known(X) and weights.structure.nonnegative is None
         if free and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
-            v = -v
+            v = 0.0 - v
         return v, least_projection(X, v, labels)
 
     def _orient(self, X: Points, labels: Array, weights: Weights) -> tuple[Array, Array]:

@@ -38,7 +38,7 @@ def small_is_large(monkeypatch):
 def test_no_bound_by_parts_exceeds_the_value_of_any_directions(small_is_large, family):
     for number in range(2000, 2012):
         instance = make_instance(family, number)
-        X, nu, a, c, w, _ = instance
+        X, nu, a, c, w, *_ = instance
         penalty = dc.Penalty(a, np.where(c.any(), np.maximum(c, 1e-3 * np.abs(X).max(axis=0)), c))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -101,7 +101,8 @@ PathDisplay(path).plot(labelled=3)
 # Here is the table of heart patients, of which four columns are categories:
 
 numbers, ill = dc.datasets.load("heart", scaling="none")
-names = "age sex pain pressure cholesterol sugar ecg rate angina depression slope vessels thal".split()
+names = ["age", "sex", "pain", "pressure", "cholesterol", "sugar", "ecg"]
+names += ["rate", "angina", "depression", "slope", "vessels", "thal"]
 categories = ["pain", "ecg", "slope", "thal"]
 heart = pd.DataFrame(numbers, columns=names).astype(dict.fromkeys(categories, int))
 heart = pd.get_dummies(heart, columns=categories, dtype=float)

@@ -72,6 +72,7 @@ def test_the_answer_names_groups_and_signs_say_which_cluster_is_which():
             assert found.labels @ data.X[:, 0] > 0.0
 
 
+@pytest.mark.slow
 def test_a_path_and_more_clusters_keep_the_groups(source, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     setting = Setting(lam=0.05, tol=1e-2, grouped="category", nonnegative="noise").on_columns(data)

@@ -96,7 +96,7 @@ class Path:
         if self.groups is None:
             return scaled
         members = self.groups.labels[:, None] == np.arange(len(self.groups.names))
-        return np.sqrt(np.square(scaled) @ members)
+        return np.asarray(np.sqrt(np.square(scaled) @ members))
 
     @property
     def gap(self) -> Array:

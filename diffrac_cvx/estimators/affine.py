@@ -33,7 +33,6 @@ from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
 from diffrac_cvx.points.links import Links
-from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points, table_times
 from diffrac_cvx.problem.card import card
@@ -241,8 +240,8 @@ def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clus
         )
 
 
-def proved_gap(X: Points, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
-    """Return the proved distance of labels 0, ..., K - 1 from the best ones."""
+def proved_gap(X: Any, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
+    """Return the proved distance of labels 0, ..., K - 1 of `Points` from the best ones."""
     if penalty.nonnegative is None:
         return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
     y = 2.0 * labels - 1.0

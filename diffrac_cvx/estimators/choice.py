@@ -104,12 +104,10 @@ class HeldOut(NamedTuple):
     predicted: Labels  # of the others
 
 
-def list_settings(
-    lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float], columns: Penalty = PLAIN
-) -> list[Setting]:
+def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[Setting]:
     """Return the grid in the order in which it is solved: each setting is near the one before, large weights first."""
     down = (sorted(set(values), reverse=True) for values in (nus, ridges, lams))
-    return [Setting(lam, ridge, nu, columns) for nu, ridge, lam in product(*down)]
+    return [Setting(lam, ridge, nu) for nu, ridge, lam in product(*down)]
 
 
 def usual_setting(settings: Sequence[Setting]) -> Setting:

@@ -267,7 +267,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             if values.size == 0:
                 raise ParameterError(f"{name} is empty; give at least one number")
             grid.append([check(value, name) for value in values])
-        settings = list_settings(*grid, columns)
+        settings = [setting._replace(columns=columns) for setting in list_settings(*grid)]
         usual = usual_setting(settings)
         return [usual, *(setting for setting in settings if setting != usual)]
 

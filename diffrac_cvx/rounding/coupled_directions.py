@@ -25,8 +25,8 @@ def coupled_direction(X: Points, target: Array, weights: Weights) -> Array:
     A few groups are used at first, then those whose slope exceeds what the penalty allows a zero.
     """
     a, c, (labels, known) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
-    if X.counts is not None:
-        X, target = X.weighed(), target * np.sqrt(X.counts)
+    target = target if X.counts is None else target * np.sqrt(X.counts)
+    X = X.weighed()
     d = len(a)
     labels = np.arange(d) if labels is None else np.unique(labels, return_inverse=True)[1]
     known = np.zeros(d, dtype=bool) if known is None else known

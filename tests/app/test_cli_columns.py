@@ -69,7 +69,7 @@ def test_known_signs_turn_the_clusters(table, capsys):
     assert np.mean(np.asarray(other["labels"]) != found["labels"]) > 0.8
 
 
-@pytest.mark.parametrize("more", [(), ("--prove", "--time-limit", "20")])
+@pytest.mark.parametrize("more", [(), pytest.param(("--prove", "--time-limit", "20"), marks=pytest.mark.slow)])
 def test_the_program_of_the_report_finds_the_same_labels(table, tmp_path, capsys, more):
     report = tmp_path / "report.html"
     options = (*USUAL, "--nonnegative", "size_x", "--report", report, *more)
@@ -102,6 +102,7 @@ def test_a_path_has_the_lengths_of_groups_and_a_comparison_takes_them(table, tmp
     assert "it takes no groups of columns and no known signs" in compared["notes"][-1]
 
 
+@pytest.mark.slow
 def test_auto_chooses_with_groups_and_signs(table, capsys):
     found = found_by(capsys, "cluster", table, *USUAL[:3], "--lambda", "auto", "--nonnegative", "size_x")[1]
     assert found["groups"]["job"]["columns"] == 3

@@ -81,7 +81,7 @@ ASKED = ("low_rank", "fista", "v_space/CLARABEL", "v_space_normalized/CLARABEL",
 @pytest.mark.parametrize(
     ("options", "refused"),
     [
-        ({"lam": 0.05, "groups": GROUPS}, "it takes no groups of columns"),
+        pytest.param({"lam": 0.05, "groups": GROUPS}, "it takes no groups of columns", marks=pytest.mark.slow),
         ({"ridge": 0.1, "nonnegative": [0, 1, 2]}, "it takes no known signs"),
         ({"lam": 0.05, "groups": GROUPS, "nonnegative": [0, 1, 2]}, "it takes no groups of columns and no known signs"),
     ],

@@ -16,6 +16,7 @@ from diffrac_cvx.points.linear_algebra import standardise
 from diffrac_cvx.points.reading import as_points
 from diffrac_cvx.problem.named_columns import find_groups
 
+slow = pytest.mark.slow
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
 
 NAMES = [*"abcdefghi"]
@@ -52,7 +53,7 @@ def test_names_and_numbers_of_columns_and_copies_give_the_same(table):
     np.testing.assert_array_equal(again.coef_, named.coef_)
 
 
-@pytest.mark.parametrize("solver", ["low_rank", "fista", "CLARABEL"])
+@pytest.mark.parametrize("solver", ["low_rank", pytest.param("fista", marks=slow), "CLARABEL"])
 def test_every_solver_proves_the_bracket_of_the_penalty_with_both(table, solver):
     X = standardise(table[0].to_numpy()).X
     penalty = dc.Penalty(lam=0.05, ridge=0.3, groups=NUMBERS, nonnegative=[0, 3])
@@ -87,7 +88,8 @@ def test_where_labels_are_known_signs_against_them_make_coefficients_zero(table)
 
 
 @pytest.mark.parametrize(
-    "options", [{"n_clusters": 3}, {"n_clusters": 3, "strategy": "splits"}, {"test_structure": True}]
+    "options",
+    [{"n_clusters": 3}, {"n_clusters": 3, "strategy": "splits"}, pytest.param({"test_structure": True}, marks=slow)],
 )
 def test_groups_go_with_more_clusters_and_with_the_tests_of_structure(table, options):
     model = dc.DiffracClustering(lam=0.1, groups=GROUPS, tol=1e-2, **{"n_clusters": 3, **options}).fit(table[0])

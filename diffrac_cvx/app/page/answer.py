@@ -21,11 +21,14 @@ from diffrac_cvx.comparison.table import Table
 from diffrac_cvx.machine.writing import write_rows
 from diffrac_cvx.metrics import adjusted_rand_index, crosstab
 from diffrac_cvx.points.checks import Array, as_data
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.proved_numbers import format_ends, format_upper
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.registry import RELAXATIONS, SOLVERS, same_value
 from diffrac_cvx.rounding import ROUNDINGS
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations
+from diffrac_cvx.rounding.directions import oriented_direction
 from diffrac_cvx.solvers.branching import OptimalLabels
 
 MOST_NAMED = 6  # features
@@ -113,7 +116,7 @@ def make_answer(data: Data, setting: Setting, run: Run, rounding: str) -> Answer
     proof = certify_labels(X, labels, judged.lower if bounds else 0.0, links=setting.links(len(X)), **parameters)
     unproved = "" if bounds else f"{run.name} proves nothing about this split: choose a solution of (15) for that."
     says = [*describe_sizes(labels), *describe_cost(proof, unproved=unproved, has_links=setting.has_links)]
-    says += describe_direction(proof.v * X.std(axis=0), data.names)
+    says += describe_direction(proof.v * X.std(axis=0), data.names) + describe_groups(proof.v * X.std(axis=0), setting)
     reservations = find_reservations(X, labels, judged, **parameters, names=data.names)
     lower = proof.lower if bounds else -np.inf
     return replace(Answer.of(reservations, says, data, labels, X @ proof.v, proof), lower=lower, marks=setting.marks)
@@ -167,7 +170,12 @@ def round_result(result: Result, rounding: str, data: Data, setting: Setting) ->
 
 def name_as_shown(labels: Array, data: Data, setting: Setting) -> Array:
     """Return labels with the signs of the last answer, unless what is known says which cluster is which."""
-    return labels if setting.has_links else name_two(labels, data, setting.nu, setting.penalty)
+    if setting.has_links:
+        return labels
+    if setting.signs:  # which say which cluster is which
+        weights = weights_of(setting.penalty, len(data.names))
+        return oriented_direction(array_points(as_data(data.X, warn=False)), labels, weights)[0]
+    return name_two(labels, data, setting.nu, setting.penalty)
 
 
 @lru_cache(maxsize=8)
@@ -224,6 +232,18 @@ def describe_direction(coefficients: Array, names: tuple[str, ...]) -> list[str]
         f"Features that count most: {terms}{more}. The numbers are the change of the score when a feature grows by one "
         f"standard deviation, so that they can be compared; {len(used)} of {len(names)} features are used."
     ]
+
+
+def describe_groups(coefficients: Array, setting: Setting) -> list[str]:
+    """Return the groups of columns that are used, the one with the longest coefficients first."""
+    lengths = {name: float(np.linalg.norm(coefficients[list(some)])) for name, some in setting.groups}
+    used = sorted((name for name in lengths if lengths[name] > 0.0), key=lambda name: -lengths[name])
+    if not used:
+        return []
+    sizes = {name: f"{name} ({len(some)} columns)" if len(some) > 1 else name for name, some in setting.groups}
+    more = f", and {len(used) - MOST_NAMED} more" if len(used) > MOST_NAMED else ""
+    named = ", ".join(sizes[name] for name in used[:MOST_NAMED])
+    return [f"Groups of columns in use, {len(used)} of {len(lengths)}: {named}{more}."]
 
 
 def describe_agreement(data: Data, labels: Array) -> list[str]:

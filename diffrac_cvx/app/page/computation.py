@@ -28,7 +28,7 @@ PACKAGES = {"dc": import_module("diffrac_cvx"), "np": np}  # the names that expr
 EXTRAS = {  # what else is computed: the name of the answer, and the expression that computes it
     "nu path": ("path", "dc.paths.nu_path(X, np.linspace(0, 1, 21), penalty, y=y{links}, tol=tol)"),
     "lambda path": ("path",
-        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y{links}, tol=tol)"),
+        "dc.paths.lambda_path(X, np.geomspace(1e-4, 1, 21), nu=nu, ridge=penalty.ridge, y=y{links}{columns}, tol=tol)"),
     "duality": ("duality", "dc.paths.duality(X, np.linspace(0.02, 1, 25))"),
     "comparison": ("comparison",
         "dc.compare(X, y, methods={methods}, nu=nu, penalty=penalty, alpha=alpha{links}, tol=tol)"),
@@ -36,7 +36,7 @@ EXTRAS = {  # what else is computed: the name of the answer, and the expression 
 CLUSTERS = "clusters"  # what is computed for more than two clusters
 MODEL = (
     "dc.DiffracClustering(n_clusters=n_clusters, strategy=strategy, nu=nu, lam=penalty.lam, ridge=penalty.ridge, "
-    "tol=tol, standardize=False, random_state=0).fit(X)"
+    "tol=tol, standardize=False, random_state=0{columns}).fit(X)"
 )
 STRUCTURE = "structure"  # what is computed after every answer
 TESTS = (
@@ -293,7 +293,9 @@ def search_best(X: Array, setting: Setting, *, callback: Callable[[Progress], bo
 def expression_of(extra: str, setting: Setting, solves: Sequence[Solve]) -> str:
     """Return the expression that computes one of COMPUTED; the comparison is of the solves that are not refused."""
     methods = [solve.method for solve in solves if solve.call is not None and solve.method in list_methods()]
-    return COMPUTED[extra][1].format(methods=[*methods, *BASELINES], links=setting.links_option)
+    columns = setting.columns_option  # the model has lam of each group, the path multiplies it by their sizes
+    columns += ", group_weights='size'" if setting.groups and extra != CLUSTERS else ""
+    return COMPUTED[extra][1].format(methods=[*methods, *BASELINES], links=setting.links_option, columns=columns)
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:

@@ -61,6 +61,11 @@ CONTROLS: dict[str, tuple[str, str]] = {
     "ridge": ("large variation (ridge)",
         "How strongly directions along which the points vary much are preferred. Start at 0.3. At 0 noise is fitted "
         "where there are many features."),
+    "grouped": ("columns that go together",
+        "Which columns few features uses or leaves out together, where it is above 0. Start with none; by category are "
+        "those that one column of text became, by prefix those whose names begin alike, up to the first _ . : or =."),
+    "nonnegative": ("columns with known signs",
+        "Names of columns, with commas between them, of which more can only speak for cluster 1. Start with none."),
     "alpha": ("fixed imbalance (alpha)",
         "For the problem 'imbalance fixed' alone: 0 for clusters of equal size, 1 for one cluster. Start at 0."),
     "tol": ("precision (tol)",
@@ -85,6 +90,7 @@ CONTROLS: dict[str, tuple[str, str]] = {
 
 LAMBDAS = (0.0, *(round(m * 10.0**e, 6) for e in (-4, -3, -2, -1) for m in (1, 2, 3, 5)), 1.0)
 RIDGES = (0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
+GROUPINGS = {"none": "none", "by category": "category", "by prefix": "prefix"}
 STRATEGIES = {"together": "together", "repeated splits": "splits"}
 MISSING = {"refuse": "error", "leave out the rows": "drop", "the column's mean": "mean"}
 TOLERANCES = {f"1e-{digits}": 10.0**-digits for digits in (2, 3, 4, 5, 6)}
@@ -121,7 +127,7 @@ GROUPS = {  # the controls of each kind of data, of what is preferred, and of ho
     "planted": tuple(vars(Planted())),
     "known": ("name", "scaling"),
     "own table": ("missing", "scaling"),
-    "parameters": ("n_clusters", "nu", "lam", "ridge", "alpha", "strategy", "tol"),
+    "parameters": ("n_clusters", "nu", "lam", "ridge", "grouped", "nonnegative", "alpha", "strategy", "tol"),
     "solving": ("forms", "solvers", "extras"),
 }
 
@@ -167,6 +173,8 @@ def element(name: str, given: Given) -> Any:
         return mo.ui.switch(value=given.get(name, [usual]) == ["1"], label=label_of(name))
     if name == "file":
         return mo.ui.file(filetypes=SUFFIXES, label="Choose a file", max_size=MOST_UPLOADED)
+    if name == "nonnegative":
+        return mo.ui.text(value=next(iter(given.get(name, [])), "")[:MOST_WRITTEN], full_width=True)
     options, usual = options_of(name), USUAL[name]
     if isinstance(usual, list):
         keys = [key for key, value in options.items() if value in usual]
@@ -194,7 +202,7 @@ def options_of(name: str) -> dict[str, Any]:
     numbers = {form: form if form.startswith("(") else f"({form})" for form in list_forms()}
     choices: dict[str, Mapping[str, Any] | Sequence[str]] = {
         "source": SOURCES, "name": datasets.names(), "scaling": SCALINGS,
-        "missing": MISSING, "strategy": STRATEGIES, "tol": TOLERANCES,
+        "missing": MISSING, "strategy": STRATEGIES, "tol": TOLERANCES, "grouped": GROUPINGS,
         "forms": {f"{record.says} {numbers[form]}": form for form, (_, record) in list_forms().items()},
         "solvers": tuple(SOLVERS), "extras": tuple(EXTRAS), "rounding": tuple(ROUNDINGS),
     }  # fmt: skip

@@ -19,6 +19,7 @@ with app.setup:
     from diffrac_cvx.machine.processes import Worker
     from diffrac_cvx.plotting.canvas import pyplot
 
+    PREFERRED = ("n_clusters", "nu", "lam", "ridge", "grouped", "nonnegative")
     SECTIONS = ("labels", "solution", "paths", "comparison")  # the first is for all, the others for experts
 
     def empty_board(doing):
@@ -71,7 +72,7 @@ def _(file, given):
 def _(automatic, experts, file, known, own, parameters, planted, rounding, run, solving, source):
     _table = {"file": file, **own.elements, "columns": controls.chips(own.elements["columns"].elements)}
     _inputs = {"planted": planted.elements, "known": known.elements, "own table": _table}
-    _preferred = {name: parameters.elements[name] for name in ("n_clusters", "nu", "lam", "ridge")}
+    _preferred = {name: parameters.elements[name] for name in PREFERRED}
     _others = {name: parameters.elements[name] for name in ("strategy", "tol", "alpha")}
     _switches = {"automatic": automatic, **({} if automatic.value else {"run": run}), "experts": experts}
     _methods = {**solving.elements, "rounding": rounding, **_others} if experts.value else {}
@@ -147,6 +148,17 @@ def _(data, get_marks):
 
 
 @app.cell
+def _(data, known_marks, parameters):
+    try:
+        _given = None if data is None or known_marks is None else Setting(**parameters.value, marks=known_marks)
+        setting, _wrong = None if _given is None else _given.on_columns(data), ""
+    except READABLE as error:
+        setting, _wrong = None, str(error)
+    cards.data_summary("", _wrong) if _wrong else None
+    return (setting,)
+
+
+@app.cell
 def _(board):
     _states = {name: mo.state(value) for name, value in board.items()}
     get_line, get_outcome, get_search_line, get_search, *_sections = (getter for getter, _ in _states.values())
@@ -179,17 +191,16 @@ def _(
     data,
     experts,
     helper,
-    known_marks,
-    parameters,
     run,
     setters,
+    setting,
     shown,
     solving,
     under_way,
     where,
     worker,
 ):
-    asked = None if data is None or known_marks is None else Setting(**parameters.value, marks=known_marks)
+    asked = setting
 
     def answer_now(setting):
         jobs = computation.plan_jobs(where, data, setting, solving.value if experts.value else None)
@@ -216,12 +227,11 @@ def _(
 
 
 @app.cell
-def _(board, data, known_marks, parameters, prove, searcher, under_way, where):
+def _(board, data, prove, searcher, setting, under_way, where):
     board.update(search_line=None, search=None)  # they were of other points or preferences
-    mo.stop(data is None or known_marks is None or not prove.value)
+    mo.stop(setting is None or not prove.value)
 
     def search():
-        setting = Setting(**parameters.value, marks=known_marks)
         job = computation.Job(computation.Outcome(where, data, setting), (), computation.plan_search(data, setting))
         stopped = under_way["search"] = threading.Event()
         start(

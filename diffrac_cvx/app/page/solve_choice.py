@@ -1,15 +1,17 @@
 """The parameters of the page, and the solves that they and the choice of relaxations and solvers ask for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from diffrac_cvx import registry
 from diffrac_cvx.app.page.data import Data
 from diffrac_cvx.comparison import Task, relaxation_method
+from diffrac_cvx.datasets.groups import column_groups
 from diffrac_cvx.machine.processes import Call
 from diffrac_cvx.points.links import Links
+from diffrac_cvx.problem.named_columns import find_nonnegative, penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.registry import MOST_ON_PAGE, RelaxationRecord
 
@@ -26,6 +28,32 @@ class Setting:
     n_clusters: int = 2
     strategy: str = "together"
     marks: tuple[tuple[int, int], ...] = ()  # points whose clusters are known, with their labels, -1 or +1
+    grouped: str = "none"  # what makes groups of columns: "none", "category" or "prefix"
+    nonnegative: str = ""  # names of columns with known signs, with commas between them
+    groups: tuple[tuple[str, tuple[int, ...]], ...] = ()  # those groups, where there are any of several columns
+    signs: tuple[int, ...] = ()  # the numbers of those columns
+    n_columns: int = 0  # how many columns there are, where groups or signs say something of them
+
+    def on_columns(self, data: Data) -> "Setting":
+        """Return the setting with the groups and the signs of the columns of data.
+
+        Raises
+        ------
+        ParameterError
+            If a name is that of no column.
+        """
+        groups = column_groups(data, self.grouped) if self.grouped != "none" else {}
+        groups = groups if len(groups) < len(data.names) else {}
+        texts = [name.strip() for name in self.nonnegative.split(",") if name.strip()]
+        signs = find_nonnegative(texts, len(data.names), data.names) if texts else ()
+        known = tuple((name, tuple(some)) for name, some in groups.items())
+        return replace(self, groups=known, signs=tuple(map(int, signs)), n_columns=len(data.names))
+
+    @property
+    def columns_option(self) -> str:
+        """What calls are given in Python that take lambda, beside their other arguments."""
+        groups = ", groups=penalty.groups" if self.groups else ""
+        return groups + (", nonnegative=penalty.nonnegative" if self.signs else "")
 
     @property
     def has_links(self) -> bool:
@@ -49,10 +77,15 @@ class Setting:
     @property
     def penalty(self) -> Penalty:
         """The penalty on the direction."""
-        return Penalty(lam=self.lam, ridge=self.ridge)
+        weights, groups = Penalty(lam=self.lam, ridge=self.ridge), dict(self.groups) or None
+        if groups is None and not self.signs:
+            return weights
+        return penalty_on_columns(weights, groups, self.signs or None, d=self.n_columns, group_weights="size")
 
     def __str__(self) -> str:
         weights = f"nu = {self.nu:g}, lam = {self.lam:g}, ridge = {self.ridge:g}, alpha = {self.alpha:g}"
+        weights += f", {len(self.groups)} groups of columns" if self.groups else ""
+        weights += f", {len(self.signs)} known signs" if self.signs else ""
         if self.n_clusters > 2:
             return f"{weights}, {self.n_clusters} clusters by {self.strategy!r}"
         return f"{weights}, {len(self.marks)} known" if self.marks else weights
@@ -62,10 +95,19 @@ class Setting:
         many = [] if self.n_clusters == 2 else [f"n_clusters, strategy = {self.n_clusters!r}, {self.strategy!r}"]
         return [
             f"nu, alpha, tol = {self.nu!r}, {self.alpha!r}, {self.tol!r}",
-            f"penalty = dc.Penalty(lam={self.lam!r}, ridge={self.ridge!r})",
+            *self.code_of_penalty(),
             *many,
             *(self.code_of_links() if self.has_links else []),
         ]
+
+    def code_of_penalty(self) -> list[str]:
+        """Return the lines that define the penalty."""
+        lam, known = repr(self.lam), ""
+        if self.groups:
+            lam, known = f"[{self.lam!r} * len(some) for some in together.values()]", ", groups=together"
+        known += f", nonnegative={list(self.signs)!r}" if self.signs else ""
+        together = [f"together = dc.datasets.column_groups(data, {self.grouped!r})"] if self.groups else []
+        return [*together, f"penalty = dc.Penalty(lam={lam}, ridge={self.ridge!r}{known})"]
 
     def code_of_links(self) -> list[str]:
         """Return the lines that define links."""
@@ -137,6 +179,8 @@ def reason_to_refuse(data: Data, setting: Setting, record: RelaxationRecord, sol
         return f"{form} has a row for each point and takes at most {MOST_ON_PAGE} points here, not {n}"
     if "penalty" in record.takes and "l1" not in record.penalty and setting.lam > 0.0:
         return f"{form} takes no sparse penalty: set lam to 0, or choose (11) or (15)"
+    if "penalty" in record.takes and (refused := registry.refuse_penalty(record.penalty, setting.penalty)):
+        return f"{form} cannot be solved with this penalty: {refused}; choose (11) or (15)"
     if setting.has_links and "links" not in record.takes:
         return f"{form} cannot take known clusters of points: forget them, or choose (8), (11), (15) or (21)"
     by = registry.SOLVERS[solver]

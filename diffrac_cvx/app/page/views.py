@@ -116,7 +116,11 @@ VIEWS = (
         "lambda_path", "paths", "Other preferences for few features (lam)",
         "From few features, left, to all: weights per standard deviation, cost, and the second eigenvalue over the "
         "first (0 for one split), Eq. (15).",
-        (PATH, 'figure = display.plot(panels=["coefficients", "value", "eigenvalue_ratio"]).figure_'),
+        (
+            PATH,
+            'first = "coefficients" if path.groups is None else "groups"',
+            'figure = display.plot(panels=[first, "value", "eigenvalue_ratio"]).figure_',
+        ),
         of="lambda path",
     ),
     View(

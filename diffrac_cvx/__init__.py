@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # each name is imported when it is first used, see `__getattr
         ResourceError,
     )
     from diffrac_cvx.points.links import Links
+    from diffrac_cvx.problem.gradient import Gradient
     from diffrac_cvx.problem.penalty import Penalty
     from diffrac_cvx.problem.result import Bracket, DimacsErrors, Progress, Result, Status
     from diffrac_cvx.relaxations import (
@@ -49,6 +50,7 @@ __all__ = [
     "DataError",
     "DegenerateDataWarning",
     "DimacsErrors",
+    "Gradient",
     "LabelCertificate",
     "Links",
     "LostError",
@@ -96,6 +98,7 @@ _DEFINED_IN = {  # the module of each name that is not a module
     "estimators": "DiffracClassifier DiffracClustering DiffracClusteringCV MultiLabelDiffrac "
     "SavedScore load_score save_score",
     "points.links": "Links",
+    "problem.gradient": "Gradient",
     "problem.penalty": "Penalty",
     "problem.result": "Bracket DimacsErrors Progress Result Status",
     "relaxations": "Relaxation constrained_alpha correlation lifted multiclass penalized_nu v_space v_space_normalized",

@@ -9,6 +9,8 @@ from diffrac_cvx.points.linear_algebra import EPS, RidgeWhitener
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.proved_sums import misfits, row_norms
 from diffrac_cvx.problem import direction_problem as problems
+from diffrac_cvx.problem.gradient import instance_of
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.rounding import directions
 from diffrac_cvx.solvers import stopping
 
@@ -40,22 +42,22 @@ def proved_value(X, nu, penalty, G, shares=None):
 
 def proved_labels_value(X, y, v, nu, a, c, shares=None):
     """Return a number that the cost of labels does not exceed."""
-    return values.proved_labels_value(centred_points(X, shares), y, v, nu, a, c)
+    return values.proved_labels_value(centred_points(X, shares), y, v, nu, Weights(a, c))
 
 
 def proved_clusters_value(X, Z, W, nu, a, c):
     """Return a number that the cost of clusters does not exceed."""
-    return values.proved_clusters_value(centred_points(X), Z, W, nu, a, c)
+    return values.proved_clusters_value(centred_points(X), Z, W, nu, Weights(a, c))
 
 
 def with_proved_value(found, X, nu, penalty, limits):
     """Return a result with the value of its V."""
-    return stopping.with_proved_value(found, centred_points(X), nu, penalty, limits)
+    return stopping.with_proved_value(found, centred_points(X), instance_of(X, nu, penalty), limits)
 
 
 def best_direction(X, target, a, c, shares=None):
     """Return the direction of labels."""
-    return directions.best_direction(centred_points(X, shares), target, a, c)
+    return directions.best_direction(centred_points(X, shares), target, Weights(a, c))
 
 
 def misfits_of(X, target, direction):

@@ -80,7 +80,7 @@ def random_point(rng, split, partition):
 def random_multipliers(rng, split, partition):
     """Symmetric matrices inside the boxes of the blocks."""
     matrices = [rng.uniform(-1.0, 1.0, (len(block), len(block))) for block in partition.blocks]
-    boxes = [split.box_of(block) for block in partition.blocks]
+    boxes = [split.coupling_of(block).box for block in partition.blocks]
     return [box * (C + C.T) / 2 for box, C in zip(boxes, matrices, strict=True)]
 
 

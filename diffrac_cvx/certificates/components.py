@@ -5,7 +5,8 @@ import numpy.typing as npt
 
 from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import UNPENALISED
-from diffrac_cvx.certificates.screening import label_components, weights_at
+from diffrac_cvx.certificates.screening import weights_at
+from diffrac_cvx.certificates.separation import label_components
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import in_unit_interval
 from diffrac_cvx.points.factors import Sparse, dense, is_sparse
@@ -36,6 +37,9 @@ def find_components(
     components of this graph, and what is optimal among the matrices that are block diagonal along it is optimal among
     all.  Where coordinates have c = 0, the offset of nu < 1 among them, G is replaced by its Schur complement, since
     these take part in every component.
+
+    Where columns are in groups, whole groups are joined, those with a block of spectral norm at least w_g w_h; where
+    signs are known, that of its positive part.
 
     The proved gap of V bounds how far its G is from the optimal one, entry by entry; by default every pair that may be
     joined within that bound is joined.  So what is separated is proved to be, and a smaller gap separates more.

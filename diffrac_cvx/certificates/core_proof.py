@@ -8,6 +8,7 @@ is diagonally dominant; where some rows are not, they are factorised, with the S
 their dominance.  No matrix of the size of all coordinates is made.  `outwards` chooses C, in plain floating point.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +19,12 @@ from diffrac_cvx.certificates.block_problem import Indices, block_problem
 from diffrac_cvx.certificates.block_proof import Pairs, SchurComplement
 from diffrac_cvx.certificates.proof import succeeds
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import UNIT, round_up, sum_error
+from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.points.linear_algebra import cholesky, symmetric
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.points.ranges import are_finite
 from diffrac_cvx.problem.direction_problem import DirectionProblem
-
-SIDE = 1.0 - 8.0 * UNIT  # of a box, so that rounding leaves C inside it
+from diffrac_cvx.problem.penalties.between import Between
 
 
 class Core:
@@ -38,9 +38,12 @@ class Core:
         problem = problem.penalised_more(excess)
         self.problem, self.chosen, self.rest = problem, chosen, np.setdiff1d(np.arange(len(problem.c)), chosen)
         self.inside, self.outside = block_problem(problem, chosen), block_problem(problem, self.rest)
-        box = np.outer(self.inside.c, self.inside.c) * SIDE
-        np.fill_diagonal(box, 0.0)
-        self.C = np.clip(symmetric((1.0 + excess) * C), -box, box)
+        self.C = problem.structure.restrict(chosen).coupling(self.inside.c).project(symmetric((1.0 + excess) * C))
+
+    @cached_property
+    def between(self) -> Between:
+        """What the penalty couples between the core, in rows, and the others, in columns."""
+        return Between(self.problem.structure, self.problem.c, self.chosen, self.rest)
 
     def masses(self, u: Array, t: float) -> tuple[float, float]:
         """Return h'h and o'o: S is computed up to sum_error(k) h h' + h o' + o h' + o o', entry by entry.
@@ -58,13 +61,12 @@ class Core:
 
 
 class CoreSums(NamedTuple):
-    """S on the core, P, and T = M - t A between it and the others, shape (w, m), whose C is in a box of these sides."""
+    """S on the core, P, and T = M - t A between it and the others, shape (w, m)."""
 
     t: float
     gram_weights: Array
     P: Array
     T: Array
-    side: Array
 
 
 class Eliminated(NamedTuple):
@@ -86,12 +88,12 @@ def sums_of_core(core: Core, u: Array, t: float) -> CoreSums | None:
     if not are_finite(P, gram_weights):
         return None
     T = core.outside.rows.X.products_with(weighted).T * len(rows)
-    return CoreSums(t, gram_weights, P, T, t * SIDE * np.outer(inside.c, core.outside.c))
+    return CoreSums(t, gram_weights, P, T)
 
 
 def eliminate_core(core: Core, u: Array, sums: CoreSums, tC: Array) -> Eliminated | None:
     """Eliminate the core from S, with t C between it and the others, clipped to its box here; None where it fails."""
-    t, gram_weights, P, T, side = sums
+    t, gram_weights, P, T = sums
     w, n = len(core.chosen), len(gram_weights)
     h, o = core.masses(u, t)
     off = round_up(sum_error(n + w + 40) * h + 2.0 * (h * o) ** 0.5 + o)
@@ -101,7 +103,7 @@ def eliminate_core(core: Core, u: Array, sums: CoreSums, tC: Array) -> Eliminate
         L = cholesky(P - lift * np.eye(w))
     except np.linalg.LinAlgError:
         return None
-    E = np.clip(tC, -side, side) - T
+    E = core.between.clip(tC, t) - T
     K = scipy.linalg.solve_triangular(L, E, lower=True, check_finite=False) if w else E
     energies = np.einsum("kj,kj->j", K, K)
     if not are_finite(L, K):

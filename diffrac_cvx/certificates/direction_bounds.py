@@ -135,7 +135,7 @@ def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = 
         slack = in_dual_set(problem, half - theta * problem.A)
         off_M = moment_at(problem, u).error / 2
         for C in [*given, *sign_patterns(problem, U @ U.T, slack)]:
-            found = normalized_multiplier(problem, half, C, off_M)
+            found = normalized_multiplier(problem, half, in_dual_set(problem, C), off_M)
             lower = max(lower, bound_normalized(inverse_mean, found))
     return Bracket(float(max(lower, -1.0)), float(upper))
 

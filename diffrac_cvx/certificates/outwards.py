@@ -17,7 +17,6 @@ import scipy.sparse
 from diffrac_cvx.certificates.block_problem import Indices
 from diffrac_cvx.certificates.block_proof import Pairs
 from diffrac_cvx.certificates.core_proof import (
-    SIDE,
     Core,
     CoreSums,
     Eliminated,
@@ -27,6 +26,7 @@ from diffrac_cvx.certificates.core_proof import (
     sums_of_core,
 )
 from diffrac_cvx.certificates.direction_bounds import lower_bound
+from diffrac_cvx.certificates.groups_outside import look_at_groups
 from diffrac_cvx.certificates.proof import bound_at, cost_of_excess, in_dual_set
 from diffrac_cvx.certificates.screening import TooManyError, scan
 from diffrac_cvx.certificates.search import blended_by_rows, candidate_weights, closer_to_feasible, fit_from
@@ -131,6 +131,7 @@ def bound_outwards(problem: DirectionProblem, point: Scaled, C: Sparse | None = 
     inside = (energies > FAINT * energies.max()) | (problem.c == 0.0)
     if C is not None:
         inside |= abs(scipy.sparse.csr_array(C)).sum(axis=1) > 0.0
+    inside = problem.structure.whole(inside)
     chosen = np.flatnonzero(inside)
     on_core = None if C is None else dense(scipy.sparse.csr_array(C)[chosen][:, chosen])
     lower = bound_at_equal_weights(without_l1(problem))
@@ -185,8 +186,7 @@ def join(
     order = np.argsort(both, kind="stable")
     data, c = array_points(problem.X.in_columns().dense_columns(both)), problem.c[both]
     A = array_points(problem.Y.in_columns().dense_columns(both)).second_moment()
-    larger = np.clip(data.moment(u) - A, -np.outer(c, c), np.outer(c, c))
-    np.fill_diagonal(larger, 0.0)
+    larger = problem.structure.restrict(both).coupling(c).project(data.moment(u) - A)
     larger[:kept, :kept] = C
     places = kept + np.flatnonzero(np.isin(new, look.needed))
     if len(places):
@@ -211,9 +211,14 @@ def look_outside(core: Core, u: Array, inverse_mean: float, t: float, spent: flo
     """
     nothing = empty_look(core.problem)
     sums = sums_of_core(core, u, t)
-    found = None if sums is None else eliminate_core(core, u, sums, multipliers_between(sums))
+    found = None if sums is None else eliminate_core(core, u, sums, multipliers_between(core, sums))
     if found is None:
         return nothing
+    if core.problem.structure.labels is not None:
+        outside = look_at_groups(core, found)
+        if outside.proved:
+            return nothing._replace(lower=bound_at(t, inverse_mean, spent=spent))
+        return failure(core, found, outside.needed, outside.violated)
     lacking = np.flatnonzero(~(found.diagonal > found.slack))  # what is no number is lacking
     lacking = lacking[np.argsort(found.diagonal[lacking], kind="stable")]
     m = len(core.rest)
@@ -242,27 +247,28 @@ def empty_look(problem: DirectionProblem) -> Look:
 
 def failure(core: Core, found: Eliminated, needed: Indices, violated: Array) -> Look:
     """Return what a failed look names: coordinates outside, and directions of all with the best part on the core."""
-    needed = needed[: max(MOST_LACKING, len(core.chosen))]
+    needed = core.problem.structure.restrict(core.rest).first(needed, max(MOST_LACKING, len(core.chosen)))
     directions = np.zeros((len(core.problem.c), violated.shape[1]))
     directions[core.rest] = violated
     inner = found.at.K @ violated
     directions[core.chosen] = -scipy.linalg.solve_triangular(found.L, inner, lower=True, trans="T", check_finite=False)
     data, K, t = core.outside.rows.X.dense_columns(needed), found.at.K[:, needed], found.at.t
-    side = SIDE * np.outer(core.outside.c[needed], core.outside.c[needed])
-    np.fill_diagonal(side, 0.0)
-    among = np.clip((data.T @ (data * found.at.gram_weights[:, None]) + K.T @ K) / t, -side, side)
+    coupling = core.problem.structure.restrict(core.rest[needed]).coupling(core.outside.c[needed])
+    among = coupling.project((data.T @ (data * found.at.gram_weights[:, None]) + K.T @ K) / t)
     return Look(None, core.rest[needed], directions, np.vstack([found.C[:, needed], among]))
 
 
-def multipliers_between(sums: CoreSums) -> Array:
-    """Return t C between the core and the others, about what leaves the most of S: T where it is in the box."""
-    P, T, side = sums.P, sums.T, sums.side
-    beyond = np.flatnonzero((np.abs(T) > side).any(axis=0))
+def multipliers_between(core: Core, sums: CoreSums) -> Array:
+    """Return t C between the core and the others, about what leaves the most of S: T where it is in the dual set."""
+    t, P, T = sums.t, sums.P, sums.T
+    beyond = core.between.columns_beyond(T, t)
     if not len(beyond):
         return T
-    some, box = np.ascontiguousarray(T[:, beyond]), np.ascontiguousarray(side[:, beyond])
-    tC = T.copy()
-    tC[:, beyond] = some - P @ lassos(P, some, box)
+    some, tC = np.ascontiguousarray(T[:, beyond]), T.copy()
+    if core.between.plain:
+        tC[:, beyond] = some - P @ lassos(P, some, np.ascontiguousarray(core.between.side(t)[:, beyond]))
+    else:
+        tC[:, beyond] = core.between.restrict(beyond).nearest(P, some, t)
     return tC
 
 

@@ -132,7 +132,13 @@ def cost_of_excess(excess: float, upper: float) -> float:
 
 def in_dual_set(problem: DirectionProblem, C: Array) -> Array:
     """Return C in the dual set: outside it proves nothing, and a solver's multiplier may be a little outside."""
-    return problem.coupling.project(symmetric(C))
+    C = problem.coupling.project(symmetric(C))
+    # Along directions that the coordinates W leave out, the right side of a bound is C alone: it has to be 0 there, and
+    # it is where C is 0 on the columns that nothing else penalises, which alone have a part in them.
+    if problem.structure.nonnegative is not None and problem.W.shape[1] < len(C):
+        loose = (problem.a == 0.0) & (problem.c == 0.0)
+        C[loose], C[:, loose] = 0.0, 0.0
+    return C
 
 
 def skip_zero_rows(problem: DirectionProblem, u: Array) -> tuple[Array, float]:

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, block_problem, join_labels, number_by_first
-from diffrac_cvx.certificates.block_proof import NO_PAIRS, Pairs, SchurComplement, cross_products, eliminate
+from diffrac_cvx.certificates.block_problem import BlockProblem, Indices, join_labels
+from diffrac_cvx.certificates.block_proof import NO_PAIRS, Pairs, SchurComplement, cross_products
 from diffrac_cvx.machine.time_budget import poll
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.points.points import Chosen, Mask
 from diffrac_cvx.points.ranges import are_finite
-from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.result import Labels
 
 COLUMNS = 512  # of X that are multiplied with the others at a time, fewer where the others are many
@@ -222,28 +221,6 @@ def largest_safe_t(problem: BlockProblem, t: float) -> float:
     if problem.F.shape[1]:
         return t
     return t * (1.0 + (1.0 - NEAR) * float(np.min(problem.c**2 / np.maximum(problem.diagonal, 1e-300), initial=np.inf)))
-
-
-def label_components(problem: DirectionProblem, weights: Weights, rtol: float | None) -> Labels:
-    """Return the component of each penalised coordinate, numbered from 0 by first coordinate.
-
-    All are in one where the others cannot be eliminated, as far from an optimum, or a row counts next to nothing;
-    and where points are linked, whose sums may be nothing but rounding.
-    """
-    used, m = ~problem.zero_rows, int(np.count_nonzero(problem.c))
-    together = np.zeros(m, dtype=np.int64)
-    if rtol is None and (problem.summed or not weights.hold(used)):
-        return together
-    split = block_problem(problem)
-    at = eliminate(split, np.where(used, weights.u, 0.0), 1.0)
-    if at is None:
-        return together
-    if rtol is None:
-        radius = radius_of_gap(at, weights, used)
-    else:
-        at, radius = at._replace(box=0.0), Radius(lambda *_: np.asarray(rtol))
-    found = None if radius is None else scan(at, together, np.inf, radius).proved
-    return together if found is None else number_by_first(found)
 
 
 def radius_of_gap(at: SchurComplement, weights: Weights, used: Mask) -> Radius | None:

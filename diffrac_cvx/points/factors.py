@@ -67,6 +67,13 @@ def sum_of_absolute_products(U: Factor) -> float:
     return float(sum(np.abs(times(U[start : start + ROWS], U.T)).sum() for start in range(0, len(U), ROWS)))
 
 
+def absolute_products_with(U: Factor, w: Array) -> Array:
+    """Return |UU'| w with the absolute values of the entries, without a matrix of that size."""
+    if is_sparse(U):
+        return np.asarray(abs(U @ U.T) @ w)
+    return np.concatenate([np.abs(times(U[start : start + ROWS], U.T)) @ w for start in range(0, len(U), ROWS)])
+
+
 def order_columns(U: Factor, rtol: float = 0.0) -> Factor:
     """Return a factor of the same UU', its columns by decreasing norm; orthogonal if it is dense and not large.
 

@@ -13,6 +13,7 @@ from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, diagonal, squared
 from diffrac_cvx.problem.card import card
+from diffrac_cvx.problem.gradient import Gradient, Instance, value_gradient
 from diffrac_cvx.problem.proved_numbers import format_bracket, format_gap, format_upper, width_of
 
 
@@ -262,6 +263,7 @@ class Result:
     left_out: int = 0
     contradiction: Contradiction | None = None
     dimacs: DimacsErrors | None = field(default=None, repr=False)
+    _instance: Instance | None = field(default=None, repr=False)  # what was solved, where it is problem (15)
 
     @cached_property
     def V(self) -> Array | None:
@@ -321,6 +323,37 @@ class Result:
         used = order[energies[order] > rtol * energies.max(initial=0.0)]
         return Features(used.astype(np.int64), len(energies), self.gap)
 
+    def gradient(self, X: npt.ArrayLike | None = None) -> Gradient:
+        """Return the derivative of the optimal value of problem (15) in lam, the ridge, nu and every entry of X.
+
+        It costs a product of X with a factor of V, and the entries of V.  What it is where the optimal V is not unique,
+        and how exact it is, stands at `Gradient`.
+
+        Parameters
+        ----------
+        X : (n, d) array, optional
+            The table that was solved, where the result does not have it: the result refers to the user's table and
+            never copies it, it goes without to other processes and into files, and that of an estimator has none.
+
+        Raises
+        ------
+        ParameterError
+            If the result is of another problem than (15), or has no table and none is given.
+        DataError
+            If the table is not that which was solved: V has another value on it.
+        ResourceError
+            If a matrix of the size of X would not fit in memory.
+        """
+        if self.G is None or self._instance is None:
+            raise ParameterError(
+                f"this result of {self.solver} is not one of problem (15), whose derivative this is: use low_rank, "
+                "fista, v_space or lifted; without an l1 part their value is that of penalized_nu"
+            )
+        instance = self._instance if X is None else replace(self._instance, X=X)
+        if instance.X is None:
+            raise ParameterError("the result has no table any more: pass the one that was solved, result.gradient(X)")
+        return value_gradient(instance, self.G, self.bracket, self.left_out)
+
     def judged_by(self, cost: float, trivial: float = 0.0) -> "Result":
         """Return the result with the trivial lower bound where its value, or the cost of labels, is below its own."""
         least = min(self.upper, cost)
@@ -330,7 +363,8 @@ class Result:
         return replace(self, F=self.factor, lower=trivial, contradiction=contradiction, status=Status.CONTRADICTION)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "F": self.F}
+        instance = self._instance and replace(self._instance, X=None)
+        return {**self.__dict__, "F": self.F, "_instance": instance}
 
     @property
     def most_rank(self) -> int:

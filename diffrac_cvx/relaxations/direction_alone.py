@@ -6,6 +6,7 @@ import numpy.typing as npt
 from diffrac_cvx.points.checks import as_data, in_unit_interval, weights_for
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.links import Links
+from diffrac_cvx.problem.gradient import Instance, instance_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
 from diffrac_cvx.relaxations.relaxation import Reading, Relaxation, value_of
@@ -63,10 +64,14 @@ def v_space(
     terms = space.direction_terms(coordinates, nu)
     objective = 1 - 2 * terms.gain + terms.quadratic + terms.l1.value
 
+    def instance() -> Instance:
+        return instance_of(X, value_of(terms.nu), penalty.times(value_of(terms.scale)), sample_weight, links)
+
     def read() -> Reading:
         posed = space.pose(points, terms.nu, penalty, terms.scale)
         dual = space.dual_of(posed.problem, coordinates, terms.l1, terms.weights())
         reading, problem = space.read_directions(posed, space.user_matrix(terms, coordinates.L), dual), posed.problem
+        reading = reading._replace(instance=instance())
         if weights is None or reading.G is None:
             return reading
         U = problem.from_user_factor(reading.G)
@@ -74,7 +79,7 @@ def v_space(
 
     def shortcut() -> Reading | None:
         answer = space.read_offset_only(points, value_of(terms.nu))
-        return None if answer is None else answer._replace(F=np.ones((len(every), 1)))
+        return None if answer is None else answer._replace(F=np.ones((len(every), 1)), instance=instance())
 
     problem = cp.Problem(cp.Minimize(objective), terms.constraints)
     size = space.direction_size(coordinates)._replace(points=len(every))

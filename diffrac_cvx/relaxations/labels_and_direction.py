@@ -8,6 +8,7 @@ from diffrac_cvx.points.checks import Array, as_data, in_unit_interval
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import inverse_or_one, psd_factor
 from diffrac_cvx.points.links import Links
+from diffrac_cvx.problem.gradient import Instance, instance_of
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.relaxations import direction_space as space
 from diffrac_cvx.relaxations.label_space import INSTEAD, diagonal_multiplier
@@ -72,16 +73,20 @@ def lifted(
     objective = fit + quadratic + weight * imbalance + ridge + l1.value
     unit = cp.diag(Y) == 1
 
+    def instance() -> Instance:
+        return instance_of(X, value_of(weight), penalty.times(value_of(scale)), links=links)
+
     def read() -> Reading:
         posed, mu = space.pose(points, weight, penalty, scale), diagonal_multiplier(unit)
         # Eliminating Y from the dual leaves the certificate of V-space with these weights of the rows.
         u = None if mu is None else inverse_or_one(N * sizes / n - N * mu)
         dual = space.dual_of(posed.problem, coordinates, l1, u)
         augmented = augmented_directions(matrix_of(block), coordinates.L, ones / N, value_of(weight))
-        return space.read_directions(posed, augmented, dual)
+        return space.read_directions(posed, augmented, dual)._replace(instance=instance())
 
     def shortcut() -> Reading | None:
-        return space.read_offset_only(points, value_of(weight))
+        answer = space.read_offset_only(points, value_of(weight))
+        return None if answer is None else answer._replace(instance=instance())
 
     problem = cp.Problem(cp.Minimize(objective), [unit, *l1.constraints])
     size = Size(points=n, side=N + D, nonzeros=(N + D) ** 2, instead=INSTEAD)

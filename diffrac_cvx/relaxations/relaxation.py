@@ -12,6 +12,7 @@ from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import Array, in_unit_interval, nonnegative
 from diffrac_cvx.points.factors import Factor
+from diffrac_cvx.problem.gradient import Instance
 from diffrac_cvx.problem.result import Bracket
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Reading(NamedTuple):
         Directions that are taken to be constant, see `Result`.
     judged : Judged or None
         The problem of labels that the lower bound bounds too, to hold it against labels.
+    instance : Instance or None
+        What was solved, where it is problem (15), for `Result.gradient`.
     """
 
     F: Array
@@ -43,6 +46,7 @@ class Reading(NamedTuple):
     G: Factor | None = None
     left_out: int = 0
     judged: Judged | None = None
+    instance: Instance | None = None
 
 
 class Size(NamedTuple):

@@ -300,6 +300,7 @@ def make_result(
         F=reading.F,
         G=reading.G,
         left_out=reading.left_out,
+        _instance=reading.instance,
         status=status,
         n_iter=n_iter,
         seconds=seconds,

@@ -13,7 +13,8 @@ from diffrac_cvx.certificates.block_bounds import bracket_any
 from diffrac_cvx.certificates.block_problem import number_by_first
 from diffrac_cvx.certificates.contradictions import Judged
 from diffrac_cvx.certificates.direction_bounds import Dual
-from diffrac_cvx.certificates.screening import label_components, weights_at
+from diffrac_cvx.certificates.screening import weights_at
+from diffrac_cvx.certificates.separation import label_components
 from diffrac_cvx.errors import DataError, LostError
 from diffrac_cvx.machine.threads import one_thread
 from diffrac_cvx.machine.time_budget import Budget, Clock, LeaveError, spend
@@ -34,6 +35,7 @@ from diffrac_cvx.problem.direction_problem import (
     unit_problem,
     warn_if_uninformative,
 )
+from diffrac_cvx.problem.gradient import Instance, instance_of
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Bracket, Components, Labels, Progress, Result, Status
 
@@ -207,7 +209,8 @@ def solve_by_iterates(
     """
     nu = in_unit_interval(nu, "nu")
     X = known_shape(X)
-    trivial = partial(trivial_result, nu=nu, stopping=stopping, solver=solver)
+    instance = instance_of(X, nu, penalty, sample_weight, links)
+    trivial = partial(trivial_result, instance=instance, stopping=stopping, solver=solver)
     try:
         with spend(stopping.budget):
             sample = read_points(
@@ -240,7 +243,7 @@ def solve_by_iterates(
         found = certify_until_stopped(problem, points, first.point, stopping, solver, exhausted)
     with one_thread(), spend(None):
         try:
-            found = with_proved_value(found, data, nu, penalty, stopping)
+            found = with_proved_value(found, data, instance, stopping)
         except (DataError, LostError) as error:
             raise with_bracket(error, found.lower, found.upper) from error
         return with_all_points(found, problem, sample.every, sample.weights, links)
@@ -258,27 +261,27 @@ def with_all_points(
     return replace(found, F=F, u=None if found.u is None else u)
 
 
-def with_proved_value(found: Result, data: Points, nu: float, penalty: Penalty, stopping: Stopping) -> Result:
+def with_proved_value(found: Result, data: Points, instance: Instance, stopping: Stopping) -> Result:
     """Return the result with the value of its V as it is returned, in the user's units, rounding included.
 
     V = 0, of value 1, takes the place of a V that is not proved to be better.  The lower bound is held against this
     value, and against the cost of rounded labels.
     """
     assert found.G is not None  # solvers of (15) have a V
-    judged = Judged(data, nu, penalty)
+    judged = Judged(data, instance.nu, instance.penalty)
     G, value = judged.or_zero(found.G)
     status = found.status
     if status is Status.OPTIMAL and not stopping.is_met(found.lower, value):
         status = Status.STALLED
     F = found.__dict__["F"]  # it may be a function, which is not to be called yet
-    found = replace(found, value=value, upper=value, F=F, G=G, status=status)
+    found = replace(found, value=value, upper=value, F=F, G=G, status=status, _instance=instance)
     cost = judged.least_cost(None if callable(F) else F, G)
     return replace(found.judged_by(cost), F=F, seconds=stopping.clock.seconds)
 
 
 def trivial_result(
     shape: tuple[int, ...],
-    nu: float,
+    instance: Instance,
     status: Status,
     stopping: Stopping,
     solver: str,
@@ -293,11 +296,12 @@ def trivial_result(
         lower=bounds[0],
         upper=bounds[1],
         F=np.ones((n, 1)),
-        G=np.zeros((d + int(nu < 1.0), 1)) if G is None else G,
+        G=np.zeros((d + int(instance.nu < 1.0), 1)) if G is None else G,
         status=status,
         n_iter=0,
         seconds=stopping.clock.seconds,
         solver=solver,
+        _instance=instance,
     )
 
 

@@ -160,7 +160,7 @@ for name, (true, points) in tables.items():
 # Where not to use it
 # -------------------
 # - Clusters that no straight line divides: rings, crescents, the four corners of a square. Use spectral clustering or
-#   HDBSCAN.
+#   HDBSCAN, or a kernel before it: :doc:`kernels`.
 # - Clusters of very different sizes: ``nu`` prefers equal ones, the more the nearer it is to 1.
 # - Tables with features of two values: such a feature is a perfect split by itself, whatever the others hold. A split that is
 #   one of them, or the categories of one group of columns of 0 and 1, is said to be no answer (``reservations_``, "one

@@ -55,6 +55,16 @@ splits into groups of features, one solution shows them, and ``low_rank`` solves
 #
 # Where :math:`S_{ZZ}` is singular, Z may have a part of V of its own. `find_components` puts all features into one component then.
 #
+# **Groups of columns, and known signs.** With weights :math:`w_g` of groups, whose penalty is
+# :math:`\sum_{gh} w_g w_h \|V_{gh}\|_*`, the conditions on C are :math:`\|C_{gh}\|_2 \le w_g w_h` for the spectral norms of the
+# blocks, and :math:`C_{gg} = w_g^2 I`. *Both statements hold with groups in place of features, and* :math:`\|G_{gh}\|_2` *against*
+# :math:`w_g w_h`: in the proofs the last condition says that :math:`C_{gh}` attains
+# :math:`\max_{\|C_{gh}\|_2 \le w_g w_h} \mathrm{tr}\, C_{gh}^\top V_{gh}`, so that :math:`V_{gh} = 0` where the norm is smaller. Where
+# the coefficients of some columns are known to be nonnegative, C may be less by any nonnegative matrix on the pairs of these, and
+# :math:`\|(G_{gh})_+\|_2` takes the place of :math:`\|G_{gh}\|_2`, its entries for these pairs replaced by 0 where they are negative:
+# then :math:`C_{gh} = G_{gh}` is a matrix of norm below :math:`w_g w_h`, less a nonnegative one. A proved gap bounds the entries of
+# what G is off, and so the Frobenius norm of a block of that, which is not below its spectral norm.
+#
 # It is the rule by which the graphical lasso splits (Witten, Friedman, Simon, *J. Comput. Graph. Stat.* 20, 2011; Mazumder,
 # Hastie, *JMLR* 13, 2012). There the graph is that of the data; here it is that of u, which has to be found.
 

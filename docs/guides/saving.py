@@ -107,8 +107,8 @@ print(f"{format_lower(plain.lower_bound_)} and {format_lower(scaled[-1].lower_bo
 
 # %%
 # Groups that no direction separates, such as one around the other, may be separated in the features of a kernel, which
-# ``Nystroem`` approximates by a few columns. They are in units of their own: leave them as they are, and look at several numbers
-# of components, for with as many as there are points every split costs next to nothing.
+# ``Nystroem`` approximates by a few columns. They are in units of their own: leave them as they are, and keep a ridge, for without
+# one a split of many such features costs next to nothing, whatever it is. :doc:`kernels` has more on them.
 
 X, y = make_circles(400, factor=0.3, noise=0.05, random_state=0)
 straight = dc.DiffracClustering().fit(X)

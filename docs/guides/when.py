@@ -13,7 +13,8 @@ Use it when
 
 Do not use it when
 
-* the groups are curved, or one lies around the other: use spectral clustering;
+* the groups are curved, or one lies around the other: use spectral clustering, or a kernel before it
+  (:doc:`/auto/guides/kernels`);
 * there are three groups or more: a split in two is the wrong question, see :doc:`/auto/guides/many_clusters`;
 * one group is very small: the method prefers groups of similar sizes;
 * there are about as many features as points, or more, and no penalty: then noise too can be split perfectly;

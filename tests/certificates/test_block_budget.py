@@ -145,7 +145,7 @@ def test_the_ratio_of_a_block_counts_what_both_of_its_sides_may_be_off(monkeypat
     monkeypatch.setattr(block_bounds, "proved_ratio", lambda *given: found.append(given[0]) or proved_ratio(*given))
     split = split_of(np.random.default_rng(0).standard_normal((20, 3)), nu=0.5)
     blocks, u = Blocks(split, Partition(np.array([0, 0, 1]))), np.linspace(1.0, 2.0, 20)
-    C = 0.5 * split.box_of(blocks.partition.blocks[0])
+    C = 0.5 * split.coupling_of(blocks.partition.blocks[0]).box
     ratios = blocks.ratios_at(u, 0.7, [C])
     (pencil,) = found
     M = blocks.data[0].moment(u)
@@ -601,7 +601,7 @@ def test_no_matrix_of_a_component_is_further_from_the_exact_one_than_is_said(kin
     }[kind]
     split, partition = split_of(table, nu=nu, c=0.2, a=0.1), Partition(np.array(labels))
     u = rng.uniform(0.2, 0.9, n)
-    C = [0.5 * split.box_of(block) for block in partition.blocks]
+    C = [0.5 * split.coupling_of(block).box for block in partition.blocks]
     found, exact = component(split, table, u, 1.5, partition, C)
     assert 0.0 < size(fractions(found.S) - exact) <= found.off
 
@@ -657,7 +657,7 @@ def test_a_bound_is_proved_only_where_its_matrix_is_positive_beyond_what_it_may_
 def test_the_matrix_of_a_block_is_that_of_its_definition():
     split = split_of(np.random.default_rng(0).standard_normal((20, 3)), nu=0.5, c=0.2)
     blocks, u = Blocks(split, Partition(np.array([0, 0, 1]))), np.random.default_rng(1).uniform(0.5, 2.0, 20)
-    C, at = 0.5 * split.box_of(np.array([0, 1])), eliminate(split, u, 2.0)
+    C, at = 0.5 * split.coupling_of(np.array([0, 1])).box, eliminate(split, u, 2.0)
     X, A = split.X.array()[:, :2], blocks.right[0][:2, :2]
     expected = 2.0 * (A + C) - X.T @ (u[:, None] * X) / 20 - at.K[:, :2].T @ at.K[:, :2]
     found = block_matrix(blocks, u, C, at, 0)

@@ -21,8 +21,9 @@ from diffrac_cvx.certificates.proof import (
     proved_ratio,
     skip_zero_rows,
 )
-from diffrac_cvx.certificates.screening import label_components, product_radius, weights_at
+from diffrac_cvx.certificates.screening import product_radius, weights_at
 from diffrac_cvx.certificates.search import Blend, blended_ratio, closer_to_feasible, least_over_blends
+from diffrac_cvx.certificates.separation import label_components
 from diffrac_cvx.metrics import factor_imbalance
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.floating_point import UNIT, Whitening, round_up, sum_error, summands

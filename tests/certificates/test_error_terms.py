@@ -40,8 +40,8 @@ TERMS = {
         BUDGETS,
     ),
     "the rounding of the box": (
-        "from diffrac_cvx.problem import direction_problem as p; "
-        "p.box_of = lambda c: np.outer(c, c) * (1.0 + 1e-15) * (1.0 - np.eye(len(c)))",
+        "from diffrac_cvx.problem.penalties.absolute import Absolute; "
+        "Absolute.box = property(lambda self: np.outer(self.c, self.c) * (1.0 + 1e-15) * (1.0 - np.eye(len(self.c))))",
         BUDGETS,
     ),
     "the slack of a factorisation": (

@@ -260,7 +260,7 @@ def test_a_multiplier_in_whitened_coordinates_is_off_by_less_than_is_said_and_by
         rng = np.random.default_rng(seed)
         X = as_data(rng.standard_normal((30, 4)) @ rng.standard_normal((4, 4)))
         problem = direction_problem(X, 1.0, dc.Penalty(c=0.5))
-        C = symmetric(problem.box * rng.uniform(-1.0, 1.0, (4, 4)))
+        C = symmetric(problem.coupling.box * rng.uniform(-1.0, 1.0, (4, 4)))
         M = problem.Z.moment(np.ones(30))
         least_ratio(problem, Inexact(symmetric(M), 1e-15), C)
         pencil = pencils[-1]
@@ -295,7 +295,7 @@ def test_the_bound_of_many_rows_counts_what_their_moment_may_be_off(monkeypatch)
     Mz = symmetric(problem.W.T @ M @ problem.W)
     assert pencils[-1].off_M == problem.moment_error(Mz, 0.0, float(np.trace(M))) > 0.0
     inside = np.linalg.inv(problem.W).T @ (pencils[-1].right - np.eye(3)) @ np.linalg.inv(problem.W)
-    assert np.all(np.abs(inside) <= problem.box + 1e-12)  # a multiplier outside its box is clipped
+    assert np.all(np.abs(inside) <= problem.coupling.box + 1e-12)  # a multiplier outside its box is clipped
 
 
 # The bound, its mean, and its box
@@ -340,8 +340,8 @@ def test_the_box_of_a_multiplier_is_inside_the_exact_one():
         problem = direction_problem(np.zeros((2, 4)), 1.0, dc.Penalty(c=c))
         exact = np.outer(fractions(problem.c), fractions(problem.c))
         off = ~np.eye(4, dtype=bool)
-        assert np.all(fractions(problem.box)[off] <= exact[off])
-        assert np.all(problem.box[off] >= exact[off].astype(float) * (1.0 - 8 * UNIT))
+        assert np.all(fractions(problem.coupling.box)[off] <= exact[off])
+        assert np.all(problem.coupling.box[off] >= exact[off].astype(float) * (1.0 - 8 * UNIT))
         rounded_up += int(np.sum(fractions(np.outer(problem.c, problem.c))[off] > exact[off]))
     assert rounded_up > 0
 
@@ -412,7 +412,7 @@ def test_what_a_multiplier_of_the_normalised_problem_is_made_of_is_off_by_less_t
     rng = np.random.default_rng(1)
     problem = direction_problem(as_data(rng.standard_normal((20, 3))), 1.0, dc.Penalty(c=0.3))
     half = problem.X.moment(np.ones(20)) / 2
-    C = symmetric(problem.box * rng.uniform(-1.0, 1.0, (3, 3)))
+    C = symmetric(problem.coupling.box * rng.uniform(-1.0, 1.0, (3, 3)))
     for off_M in (0.0, 1e-3):
         normalized_multiplier(problem, half, C, off_M)
         rest, off_rest = -said[-1].M, said[-1].off_M

@@ -8,7 +8,8 @@ import diffrac_cvx as dc
 from diffrac_cvx.certificates import screening
 from diffrac_cvx.certificates.block_problem import block_problem, join_labels
 from diffrac_cvx.certificates.block_proof import eliminate
-from diffrac_cvx.certificates.screening import label_components, product_radius, scan, weights_at
+from diffrac_cvx.certificates.screening import product_radius, scan, weights_at
+from diffrac_cvx.certificates.separation import label_components
 from diffrac_cvx.points.checks import as_data
 
 MANY = 600  # columns, more than are multiplied at a time

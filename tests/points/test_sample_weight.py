@@ -28,6 +28,7 @@ from diffrac_cvx.metrics import separation
 from diffrac_cvx.points.checks import as_data, as_weights
 from diffrac_cvx.points.reading import as_points, read_points
 from diffrac_cvx.points.streamed import BLOCK
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.problem.result import Components
 from diffrac_cvx.relaxations.direction_space import direction_terms, scaled_coordinates
 from diffrac_cvx.rounding.caveats import find_reservations
@@ -481,8 +482,8 @@ def test_scores_of_clusters_and_their_order_are_those_of_repeated_rows():
             repeated(points.X.array(), w[w > 0] ** 3),
             np.random.default_rng(seed).integers(0, 4, len(points.X)),
         )
-        found = fit_scores(points.X.array(), clusters, np.full(3, 0.1), np.zeros(3), points.X.shares)
-        other = fit_scores(rows, repeated(clusters, w[w > 0] ** 3), np.full(3, 0.1), np.zeros(3))
+        found = fit_scores(points.X.array(), clusters, Weights(np.full(3, 0.1), np.zeros(3)), points.X.shares)
+        other = fit_scores(rows, repeated(clusters, w[w > 0] ** 3), Weights(np.full(3, 0.1), np.zeros(3)))
         np.testing.assert_allclose(found.coef, other.coef, atol=1e-8)
         np.testing.assert_allclose(found.intercept, other.intercept, atol=1e-8)
 

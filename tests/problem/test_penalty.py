@@ -42,7 +42,7 @@ def test_a_single_weight_makes_an_l1_part(c, has):
 
 
 def test_a_number_is_the_same_weight_for_every_feature_and_an_array_has_one_for_each():
-    a, c = weights_of(Penalty(0.3, C), 3)
+    a, c, _ = weights_of(Penalty(0.3, C), 3)
     np.testing.assert_array_equal(a, [0.3, 0.3, 0.3])
     np.testing.assert_array_equal(c, C)
     np.testing.assert_array_equal(ridge_of(Penalty(A), 3), A)

@@ -162,9 +162,9 @@ def test_with_an_l1_part_the_columns_have_nearly_unit_scale_in_powers_of_two_and
     size = problem.scale**2 * (np.mean(Xa**2, axis=0) + a**2 + c**2)
     assert np.all((size >= 0.5) & (size <= 2.0))
     np.testing.assert_allclose(problem.A, L @ (Xa.T @ Xa / n + np.diag(a**2)) @ L, atol=1e-13)
-    np.testing.assert_allclose(problem.box + np.diag(problem.c**2), L @ np.outer(c, c) @ L, atol=1e-14)
-    assert np.all(problem.box <= np.outer(problem.c, problem.c))
-    assert not np.diag(problem.box).any()
+    np.testing.assert_allclose(problem.coupling.box + np.diag(problem.c**2), L @ np.outer(c, c) @ L, atol=1e-14)
+    assert np.all(problem.coupling.box <= np.outer(problem.c, problem.c))
+    assert not np.diag(problem.coupling.box).any()
     np.testing.assert_allclose(
         problem.W.T @ (problem.A + np.diag(problem.c**2)) @ problem.W, np.eye(problem.W.shape[1]), atol=1e-12
     )

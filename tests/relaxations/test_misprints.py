@@ -20,7 +20,7 @@ def dual_of(X, penalty=SPARSE):
 
 def dual_point(dual, seed=0):
     rng = np.random.default_rng(seed)
-    C = rng.uniform(-1, 1, dual.box.shape) * dual.box
+    C = rng.uniform(-1, 1, dual.coupling.box.shape) * dual.coupling.box
     return rng.uniform(0.5, 2.0, len(dual.X)), (C + C.T) / 2
 
 

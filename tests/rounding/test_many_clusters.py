@@ -9,6 +9,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import diffrac_cvx as dc
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.rounding.many_clusters import Halves, fit_scores, scores_of_splits, split_repeatedly
 
 PENALTIES = [{}, {"ridge": 0.2}, {"lam": 0.05}, {"ridge": 0.1, "lam": 0.02}]
@@ -152,7 +153,7 @@ def test_a_cluster_between_two_others_keeps_its_points():
     """Least squares alone gives the middle of three groups on a line to the outer ones."""
     x = np.concatenate([np.linspace(-0.2, 0.2, 9) + centre for centre in (-2.0, 0.0, 2.0)])[:, None]
     classes = np.repeat(np.arange(3), 9)
-    scores = fit_scores(x - x.mean(), classes, np.zeros(1), np.zeros(1))
+    scores = fit_scores(x - x.mean(), classes, Weights(np.zeros(1), np.zeros(1)))
     np.testing.assert_array_equal(np.argmax(scores.of(x), axis=1), classes)
 
 

@@ -36,7 +36,7 @@ def test_the_gradient_is_that_of_finite_differences(penalty, nu, rank):
     problem = direction_problem(as_data(gaussian()), nu, PENALTIES[penalty])
     rng = np.random.default_rng(1)
     size = problem.X.shape[1]
-    C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.box
+    C0 = rng.uniform(-1.5, 1.5, (size, size)) * problem.coupling.box
     lagrangian = one_block(OneFactor(problem), (C0 + C0.T) / 2)
     # Entries of C0 + sigma UU' inside the box and at both its ends.
     U, direction = 0.1 * rng.standard_normal((2, size, rank))
@@ -51,16 +51,16 @@ def test_the_lagrangian_is_the_maximum_over_the_multiplier():
     lagrangian = one_block(OneFactor(problem))
     U = 0.1 * gaussian(5, 2)
     V, (best,) = U @ U.T, lagrangian.multiplier(U)
-    assert np.any(np.abs(best) == problem.box)
-    assert np.any(np.abs(best) < problem.box)
+    assert np.any(np.abs(best) == problem.coupling.box)
+    assert np.any(np.abs(best) < problem.coupling.box)
 
     def inner(C):
-        weights = np.where(problem.box > 0, lagrangian.multipliers[0].stiffness * problem.box, 1.0)
+        weights = np.where(problem.coupling.box > 0, lagrangian.multipliers[0].stiffness * problem.coupling.box, 1.0)
         smooth = 1 - 2 * problem.gain(U) + np.sum((problem.A + np.diag(problem.c**2)) * V)
         return smooth + np.sum(C * V) - np.sum(C**2 / weights) / 2
 
     assert lagrangian.point(U).value == pytest.approx(inner(best), rel=1e-12)
-    for other in np.random.default_rng(2).uniform(-1, 1, (50, 5, 5)) * problem.box:
+    for other in np.random.default_rng(2).uniform(-1, 1, (50, 5, 5)) * problem.coupling.box:
         assert inner(other) < inner(best)
 
 
@@ -197,7 +197,7 @@ def test_polishing_narrows_the_bracket_and_stays_inside_the_box(penalty, nu):
     assert bounds.upper <= plain.upper
     assert polished.value == bounds.upper == pytest.approx(problem.best_scale(polished.U).value, abs=1e-12)
     moved = closer_to_feasible(problem, moment(problem.X.array(), 1 / np.sqrt(point.q)), C)
-    assert np.all(np.abs(moved) <= problem.box)
+    assert np.all(np.abs(moved) <= problem.coupling.box)
 
 
 def test_the_clock_is_looked_at_at_each_function_value_and_may_make_it_leave(monkeypatch):
@@ -229,7 +229,7 @@ def test_the_scaled_lagrangian_is_the_same_function_in_another_unknown():
     problem = direction_problem(as_data(gaussian()), 0.5, PENALTIES["both"])
     size = len(problem.c)
     rng = np.random.default_rng(3)
-    C0 = rng.uniform(-1.0, 1.0, (size, size)) * problem.box
+    C0 = rng.uniform(-1.0, 1.0, (size, size)) * problem.coupling.box
     C0 = (C0 + C0.T) / 2
     unknowns = ScaledFactor(problem, np.ones(size))
     scaled, plain = one_block(unknowns, C0), one_block(OneFactor(problem), C0)

@@ -57,7 +57,7 @@ def lagrangian_at(seed, blocks=True):
 def boxes_of(lagrangian):
     """The boxes of the blocks' multipliers."""
     blocks = lagrangian.unknowns.blocks
-    return [blocks.problem.box_of(block) for block in blocks.partition.blocks]
+    return [blocks.problem.coupling_of(block).box for block in blocks.partition.blocks]
 
 
 @each_kind

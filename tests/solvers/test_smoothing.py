@@ -7,6 +7,7 @@ from posed import direction_problem
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.linear_algebra import momentum
+from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.solvers.smoothed_dual.dual import SmoothedDual, prox_inverse, softmax_root, softmax_value
 from diffrac_cvx.solvers.smoothed_dual.published import published_dual
@@ -23,13 +24,13 @@ def gaussian(n=20, d=4, seed=0):
 
 def dual_of(penalty, nu=0.5, accelerated=True):
     problem = direction_problem(as_data(gaussian()), nu, penalty)
-    return SmoothedDual(problem.X, problem.W, problem.box) if accelerated else published_dual(problem)
+    return SmoothedDual(problem.X, problem.W, problem.coupling) if accelerated else published_dual(problem)
 
 
 def dual_point(dual, seed=1):
     """Return u > 0 and a symmetric C."""
     rng = np.random.default_rng(seed)
-    C = rng.standard_normal(dual.box.shape)
+    C = rng.standard_normal(dual.coupling.box.shape)
     return rng.uniform(0.2, 3.0, len(dual.X)), (C + C.T) / 2
 
 
@@ -116,7 +117,7 @@ def test_the_curvature_bounds_hold_in_every_direction_and_are_sharp(penalty, acc
     """The smooth part is 1/eps-smooth in D, which is linear in (u, C): what is bounded is the square of that map."""
     dual = dual_of(penalty, accelerated=accelerated)
     n = len(dual.X)
-    zero_u, zero_C = np.zeros(n), np.zeros_like(dual.box)
+    zero_u, zero_C = np.zeros(n), np.zeros_like(dual.coupling.box)
     units = np.random.default_rng(4).uniform(0.1, 10.0, n)
     squares = (dual.Z.array() @ dual.Z.array().T / (2 * n)) ** 2
     for scale in (np.ones(n), units):
@@ -133,7 +134,7 @@ def test_the_curvature_bounds_hold_in_every_direction_and_are_sharp(penalty, acc
 
 def test_zero_rows_are_no_part_of_the_separable_part():
     X = np.vstack([gaussian(), np.zeros((5, 4))])
-    dual = SmoothedDual(array_points(X), np.eye(4), np.zeros((4, 4)))
+    dual = SmoothedDual(array_points(X), np.eye(4), Absolute(np.zeros(4)))
     u = np.random.default_rng(6).uniform(0.2, 3.0, 25)
     assert dual.separable_part(u) == pytest.approx(np.sum(1 / u[:20]) / 50)
 

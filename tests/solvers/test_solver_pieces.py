@@ -15,6 +15,7 @@ from diffrac_cvx.points.chunks import add
 from diffrac_cvx.points.linear_algebra import moment
 from diffrac_cvx.points.reading import as_rows
 from diffrac_cvx.points.streamed import StreamedRows, part_sums_at
+from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import components, growing, sampling, solver
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
@@ -211,13 +212,13 @@ def test_entries_whose_multiplier_is_inside_its_box_become_zero():
     X = np.random.default_rng(0).standard_normal((200, 5))
     problem = direction_problem(as_rows(X), 1.0, PENALTY)
     U = np.column_stack([np.eye(5)[:, 0] + 1e-3 * np.eye(5)[:, 2], 0.5 * np.eye(5)[:, 1]])
-    C = np.where((U @ U.T) > 1e-2, problem.box, 0.5 * problem.box)
+    C = np.where((U @ U.T) > 1e-2, problem.coupling.box, 0.5 * problem.coupling.box)
     point = without_inactive(problem, U, C)
     V = point.U @ point.U.T
     np.testing.assert_array_equal(V - np.diag(np.diag(V)), 0.0)
     expected = np.diag(U @ U.T)
     np.testing.assert_allclose(np.diag(V) / V[0, 0], expected / expected[0], rtol=1e-6, atol=1e-12)
-    full = without_inactive(problem, U, problem.box * 1.0)  # nothing is inside: the point stays as it is
+    full = without_inactive(problem, U, problem.coupling.box * 1.0)  # nothing is inside: the point stays as it is
     np.testing.assert_allclose(full.U @ full.U.T, problem.best_scale(U).U @ problem.best_scale(U).U.T, atol=1e-10)
 
 
@@ -246,7 +247,9 @@ def test_the_multiplier_of_a_diagonal_V_is_clipped_to_its_box():
     problem = problem_of()
     q = np.sum(problem.X.array()[:, :2] ** 2, axis=1)
     G = problem.X.moment(1 / np.sqrt(q)) - problem.A
-    np.testing.assert_allclose(solver.multiplier_at(problem, q), np.clip(G, -problem.box, problem.box))
+    np.testing.assert_allclose(
+        solver.multiplier_at(problem, q), np.clip(G, -problem.coupling.box, problem.coupling.box)
+    )
 
 
 @pytest.mark.parametrize("columns", [1, 4])
@@ -409,7 +412,7 @@ def test_a_factor_grows_by_small_columns_where_the_certificate_is_violated():
 
 
 def dual_of(problem):
-    return SmoothedDual(problem.X, problem.W, problem.box)
+    return SmoothedDual(problem.X, problem.W, problem.coupling)
 
 
 @pytest.mark.parametrize("eps", [1e-3, 0.1, 10.0])
@@ -442,7 +445,7 @@ def test_the_first_point_is_on_the_constraint_with_the_scale_that_it_has():
 def test_theta_is_half_the_gain_less_the_l1_part_and_not_below_its_floor():
     problem = problem_of()
     dual, U = dual_of(problem), 0.5 * np.eye(5) + 0.1
-    l1 = np.sum(problem.box * np.abs(U @ U.T))
+    l1 = np.sum(problem.coupling.box * np.abs(U @ U.T))
     gain = np.mean(np.linalg.norm(problem.X.array() @ U, axis=1))
     assert published.theta(problem, dual, U, 0.3) == pytest.approx(gain / 2 - 0.3 * l1)
     assert published.theta(problem, dual, U, 1e3) == 0.05
@@ -450,7 +453,7 @@ def test_theta_is_half_the_gain_less_the_l1_part_and_not_below_its_floor():
 
 def test_the_gap_of_eq_21_is_the_dual_value_less_the_primal_one_and_never_negative():
     problem = problem_of()
-    dual, u, C = dual_of(problem), RNG.uniform(0.5, 2.0, 40), 0.3 * problem.box
+    dual, u, C = dual_of(problem), RNG.uniform(0.5, 2.0, 40), 0.3 * problem.coupling.box
     D = dual.matrix(u, C)
     point = dual.smooth_part(D, 0.05)
     found = published.relaxed_gap(problem, dual, u, D, point, 0.7)
@@ -501,7 +504,7 @@ def test_a_step_stays_in_the_box_and_decreases_the_smoothed_objective_and_its_ga
     at = stage.point(u, np.zeros((5, 5)))
     here = stage.dual.smooth_part(at.D, stage.eps)
     new, value, factor = stage.step(at, here, 1e-3)
-    assert np.all(np.abs(new.C) <= problem.box)
+    assert np.all(np.abs(new.C) <= problem.coupling.box)
     assert np.all(new.u > 0.0)
     assert value == pytest.approx(softmax_value(new.D, stage.eps))
     assert factor >= 1e-3
@@ -518,7 +521,7 @@ def test_a_step_stays_in_the_box_and_decreases_the_smoothed_objective_and_its_ga
 
 
 def test_stages_whose_points_are_polynomials_in_eps_are_extrapolated_to_zero():
-    box, U0 = np.full((2, 2), 0.5), np.array([[1.0], [0.5]])
+    box, U0 = Absolute(np.full(2, 0.5**0.5), diagonal=True), np.array([[1.0], [0.5]])
 
     def end(eps):
         dual = accelerated.DualPoint(np.array([1.0, 2.0]) * (1 + eps), np.full((2, 2), 0.2 + eps), np.eye(2))

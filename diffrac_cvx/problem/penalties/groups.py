@@ -94,10 +94,7 @@ class GroupNorms(Coupling):
 
     def frobenius(self, C: Array) -> Array:
         """Return the Frobenius norms of all blocks, (G, G)."""
-        order = np.concatenate(self.groups)
-        starts = np.cumsum([0, *(len(group) for group in self.groups[:-1])])
-        squares = np.square(C if np.array_equal(order, np.arange(len(order))) else C[np.ix_(order, order)])
-        return np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1))
+        return block_norms(C, self.groups)
 
     def beyond(self, C: Array) -> Iterator[Pair]:
         """Yield the pairs whose blocks may be beyond their bound: whose Frobenius norms are."""
@@ -122,10 +119,7 @@ class GroupNorms(Coupling):
     def project(self, C: Array) -> Array:
         C = self.clear(np.array((C + C.T) / 2))
         for pair in self.beyond(C):
-            blocks = clip_singular_values(pair.of(C), pair.side * SIDE)
-            most, least_size = largest_singular_values(blocks), min(blocks.shape[1:])
-            inside = pair.side * (SIDE - 4.0 * UNIT * least_size**0.5)  # the product is rounded
-            pair.put(C, blocks * np.where(most > inside, inside / np.maximum(most, 1e-300), 1.0)[:, None, None])
+            pair.put(C, into_ball(pair.of(C), pair.side))
         return C
 
     def clip(self, C: Array) -> Array:
@@ -149,26 +143,25 @@ class GroupNorms(Coupling):
         return V
 
     def value(self, U: Factor) -> float:
-        return self.maximum_at(scale_rows(U, self.c)) + self.diagonal_of(U)
+        return float(self.norms_of_blocks(scale_rows(U, self.c)).sum())
 
-    def diagonal_of(self, U: Factor) -> float:
-        """Return sum_j c_j^2 V_jj."""
-        return float(np.sum(np.square(dense(scale_rows(U, self.c)))))
-
-    def maximum_at(self, scaled: Factor) -> float:
-        """Return the sum of the nuclear norms of the blocks of UU' in different groups, U with its weights."""
-        rows = dense(scaled)
-        live = [rows[group] for group in self.groups if rows[group].any()]
+    def norms_of_blocks(self, U: Factor) -> Array:
+        """Return the nuclear norms of the blocks of UU', (G, G)."""
+        rows, found = dense(U), np.zeros((len(self.groups), len(self.groups)))
+        norms = np.array([np.linalg.norm(rows[group]) for group in self.groups])
         if rows.shape[1] == 1:
-            norms = np.array([np.linalg.norm(part) for part in live])
-            return float(norms.sum() ** 2 - norms @ norms)
-        parts = [np.linalg.qr(part, mode="r") if len(part) > part.shape[1] else part for part in live]
-        total = 0.0
-        for i, part in enumerate(parts):
-            for same in by_length(parts[i + 1 :]):
-                products = times(part, np.vstack(same).T).reshape(len(part), len(same), -1)
-                total += 2.0 * float(nuclear_norms(products.transpose(1, 0, 2)).sum())
-        return total
+            return np.outer(norms, norms)
+        live = np.flatnonzero(norms)
+        parts = [rows[self.groups[g]] for g in live]
+        parts = [np.linalg.qr(part, mode="r") if len(part) > part.shape[1] else part for part in parts]
+        lengths = np.array([len(part) for part in parts])
+        for i, (g, part) in enumerate(zip(live, parts, strict=True)):
+            for length in np.unique(lengths[i + 1 :]):
+                same = i + 1 + np.flatnonzero(lengths[i + 1 :] == length)
+                products = times(part, np.vstack([parts[k] for k in same]).T).reshape(len(part), len(same), -1)
+                found[g, live[same]] = found[live[same], g] = nuclear_norms(products.transpose(1, 0, 2))
+        found[np.diag_indices(len(found))] = norms**2
+        return found
 
     def error_of_value(self, U: Factor) -> float:
         rows, r = dense(scale_rows(U, self.c)), U.shape[1]
@@ -216,10 +209,12 @@ class GroupNorms(Coupling):
         return Expression(scale * cp.sum(cp.hstack(terms)), constraints, multiplier)
 
 
-def by_length(parts: list[Array]) -> Iterator[list[Array]]:
-    """Yield the parts of equal length together."""
-    for length in {len(part) for part in parts}:
-        yield [part for part in parts if len(part) == length]
+def block_norms(C: Array, groups: list[Labels]) -> Array:
+    """Return the Frobenius norms of the blocks of a matrix, (G, G)."""
+    order = np.concatenate(groups)
+    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    squares = np.square(C if np.array_equal(order, np.arange(len(order))) else C[np.ix_(order, order)])
+    return np.asarray(np.sqrt(np.add.reduceat(np.add.reduceat(squares, starts, axis=0), starts, axis=1)))
 
 
 def clip_singular_values(blocks: Array, side: Array) -> Array:
@@ -230,6 +225,14 @@ def clip_singular_values(blocks: Array, side: Array) -> Array:
     sizes = np.sqrt(np.maximum(values, 0.0))
     shares = np.minimum(1.0, side[:, None] * inverse_or_one(sizes))
     return np.asarray((Q * shares[:, None, :]) @ (Q.transpose(0, 2, 1) @ blocks))
+
+
+def into_ball(blocks: Array, side: Array) -> Array:
+    """Return nearly the nearest blocks, (k, p, q), of spectral norm at most a side, rounding counted."""
+    blocks = clip_singular_values(blocks, side * SIDE)
+    most = largest_singular_values(blocks)
+    inside = side * (SIDE - 4.0 * UNIT * min(blocks.shape[1:]) ** 0.5)  # the product is rounded
+    return np.asarray(blocks * np.where(most > inside, inside / np.maximum(most, 1e-300), 1.0)[:, None, None])
 
 
 def largest_singular_values(blocks: Array) -> Array:

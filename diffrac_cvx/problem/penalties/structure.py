@@ -42,6 +42,30 @@ class Structure:
         np.maximum.at(largest, self.labels, sizes)
         return np.asarray(largest[self.labels])
 
+    def groups(self, d: int) -> list[Labels]:
+        """Return the coordinates of each group, by label; of d alone where there are none."""
+        labels = np.arange(d) if self.labels is None else self.labels
+        order = np.argsort(labels, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(labels) else []
+
+    def whole(self, chosen: Mask) -> Mask:
+        """Return the coordinates of all groups of which some are chosen."""
+        return chosen if self.labels is None else np.isin(self.labels, np.unique(self.labels[chosen]))
+
+    def sums(self, values: Array) -> Array:
+        """Return for each coordinate the sum of the values in its group."""
+        return values if self.labels is None else np.asarray(np.bincount(self.labels, values)[self.labels])
+
+    def first(self, order: Labels, most: int) -> Labels:
+        """Return the first of some coordinates, at most so many, but whole groups and at least one."""
+        if self.labels is None or not len(order):
+            return order[:most]
+        names, places = np.unique(self.labels[order], return_index=True)
+        names = names[np.argsort(places)]
+        sizes = np.cumsum(np.bincount(self.labels)[names])
+        kept = names[: max(int(np.sum(sizes <= most)), 1)]
+        return np.concatenate([np.flatnonzero(self.labels == name) for name in kept])
+
     def couples(self, c: Array) -> bool:
         """Whether any pair of coordinates is coupled."""
         return bool(c.any()) or (self.nonnegative is not None and int(self.nonnegative.sum()) > 1)

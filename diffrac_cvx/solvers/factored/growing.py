@@ -25,11 +25,11 @@ from diffrac_cvx.certificates.outwards import (
     join,
     look_outside,
 )
-from diffrac_cvx.certificates.search import closer_to_feasible
+from diffrac_cvx.certificates.search import closer_to_feasible, fit_from
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, diagonal
-from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric
+from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
@@ -70,7 +70,7 @@ def is_worth_trying(problem: DirectionProblem, first: Start) -> bool:
     n, D = problem.X.shape
     has_ridge, free = bool(np.any(problem.a[problem.c > 0.0])), int(np.sum(problem.c == 0.0))
     fits = (
-        problem.structure.is_plain
+        problem.structure.nonnegative is None
         and free <= OUTWARDS.most_free
         and D >= OUTWARDS.least
         and n * D <= OUTWARDS.most_entries
@@ -82,6 +82,8 @@ def iterates(
     problem: DirectionProblem, stopping: Stopping, max_iter: int, first: Start, *, always: bool = False
 ) -> Iterator[Iterate]:
     """Yield points with proved brackets on all features; end where a diagonal V may be better, or nothing is gained.
+
+    With groups they end where most are needed, too.
 
     No diagonal V has an objective below min_j (A_jj + c_j^2 - mean x_j^2) / (A_jj + c_j^2): where the first features do
     no better, that is left to the solver that starts there, unless it has been tried.
@@ -97,7 +99,7 @@ def iterates(
         found = solve_on(problem, state, target, steps)
         if done == 0:
             start, goal = best_alone(problem), max(stopping.tol, OUTWARDS.first_goal * found.point.value)
-            left = found.point.value >= floor and first.U is None and not always
+            left = problem.structure.is_plain and found.point.value >= floor and first.U is None and not always
             lower = 0.0 if left and len(problem.X) >= size else bound_without_l1(problem)
             bounds = Bracket(lower, start.value)
             yield Iterate(start.U, 0, Dual(), start, bounds)
@@ -120,12 +122,13 @@ def iterates(
             new = np.concatenate([new, look.needed[~np.isin(look.needed, new)]])
         # Where nothing is violated, what is missing is accuracy on the core.
         fraction = OUTWARDS.target if len(new) or goal < before else fraction / 3.0
-        if fraction < OUTWARDS.settled:
+        few = problem.structure.is_plain or len(state.chosen) + len(new) <= OUTWARDS.most_of_groups * size
+        if fraction < OUTWARDS.settled or not few:
             return
         target = max(target / 3.0, fraction * goal)
         if not looked:
             state = without_dead(problem, state)
-        state = grow(problem, state, new[:most], found.dual.u, look)
+        state = grow(problem, state, problem.structure.first(new, most), found.dual.u, look)
 
 
 def diagonal_floor(problem: DirectionProblem) -> float:
@@ -141,9 +144,9 @@ def diagonal_floor(problem: DirectionProblem) -> float:
 
 def most_promising(problem: DirectionProblem, size: int) -> Indices:
     """Return the coordinates that are best when used alone, by g_j^2 / (A_jj + c_j^2), and all without an l1 weight."""
-    alone = np.where(problem.c == 0.0, np.inf, gains_alone(problem))
+    alone = np.where(problem.c == 0.0, np.inf, problem.structure.sums(gains_alone(problem)))
     size = max(size, int(np.sum(problem.c == 0.0)))
-    return np.sort(np.argsort(-alone, kind="stable")[:size])
+    return np.sort(problem.structure.first(np.argsort(-alone, kind="stable"), size))
 
 
 def first_features(problem: DirectionProblem) -> Grown:
@@ -157,13 +160,12 @@ def warm_start(problem: DirectionProblem, first: Start) -> Grown:
     """Return the features on which a warm start is not faint, with its factor and multiplier on them."""
     given = scipy.sparse.csr_array(first.U if first.U is not None else np.zeros((len(problem.c), 1)))
     energies = np.asarray(given.multiply(given).sum(axis=1)).ravel()
-    chosen = np.flatnonzero((energies > OUTWARDS.faint * energies.max()) | (problem.c == 0.0))
+    chosen = np.flatnonzero(problem.structure.whole((energies > OUTWARDS.faint * energies.max()) | (problem.c == 0.0)))
     U = dense(given[chosen])
     C = np.zeros((len(chosen), len(chosen)))
     if first.C is not None:
         C = dense(scipy.sparse.csr_array(first.C)[chosen][:, chosen])
-    box = np.outer(problem.c[chosen], problem.c[chosen])
-    state = Grown(chosen, U, np.clip(symmetric(C), -box, box))
+    state = Grown(chosen, U, problem.restrict(chosen).coupling.project(symmetric(C)))
     return grow(problem, state, np.zeros(0, dtype=np.intp), np.ones(len(problem.X)), empty_look(problem))
 
 
@@ -207,7 +209,13 @@ def judge(problem: DirectionProblem, small: DirectionProblem, U: Array, C: Array
     """Return a factor and its multiplier with the better of its two points and the best dual near them."""
     point = small.best_scale(U)
     thresholded = without_inactive(small, dense(point.U), C)
-    dual = dual_of(problem, small, point, lambda M: (closer_to_feasible(small, M, C),))
+
+    def candidates(M: Array) -> Iterator[Array]:
+        yield closer_to_feasible(small, M, C)
+        if not problem.structure.is_plain:  # the multipliers of blocks settle slowly
+            yield fit_from(small, M, times(dense(point.U), dense(point.U).T), C, OUTWARDS.fitting_steps)
+
+    dual = dual_of(problem, small, point, candidates)
     best = thresholded if thresholded.value < point.value else point
     return Solved(U, C, best, dual, best.value - dual.lower, steps)
 
@@ -216,15 +224,20 @@ def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indi
     """Return the features outside the core that would enter alone, the most violated first; O(n D r).
 
     A feature j stays outside only if |G_j U z| <= c_j sum_k c_k |(U z)_k| for all z; leading directions z are tried.
+    So does a group, with norms in place of absolute values.
     """
+    structure = problem.structure
     XU, YU = problem.X.array()[:, chosen] @ U, problem.Y.array()[:, chosen] @ U
     roots = np.sqrt(row_products(XU, XU))
     u = 1.0 / np.maximum(roots, 1e-6 * max(float(roots.mean()), 1e-300))
     Z = np.linalg.svd(U, full_matrices=False)[2].T
-    limit = problem.c[chosen] @ np.abs(U @ Z)
+    inside = structure.restrict(chosen).groups(len(chosen))
+    limit = np.sum([problem.c[chosen[group[0]]] * np.linalg.norm((U @ Z)[group], axis=0) for group in inside], axis=0)
     used = limit > 1e-3 * limit.max(initial=0.0)
     Z = Z[:, used]
     pull = np.abs(problem.X.products_with((u[:, None] * XU) @ Z) - problem.Y.products_with(YU @ Z)) / limit[used]
+    if structure.labels is not None:
+        pull = np.sqrt(np.column_stack([structure.sums(column**2) for column in pull.T])).reshape(len(pull), -1)
     excess = pull.max(axis=1, initial=0.0) / np.maximum(problem.c, 1e-300)
     excess[chosen] = 0.0
     order = np.argsort(-excess, kind="stable")
@@ -256,7 +269,7 @@ def look_closer(core: Core, found: Solved, bounds: Bracket, goal: float, tol: fl
 
 def without_dead(problem: DirectionProblem, state: Grown) -> Grown:
     """Return the state without the features that are dead: later on, their multipliers matter."""
-    energies = np.sum(state.U**2, axis=1)
+    energies = problem.structure.restrict(state.chosen).sums(np.sum(state.U**2, axis=1))
     keep = (energies > OUTWARDS.dead * energies.max(initial=0.0)) | (problem.c[state.chosen] == 0.0)
     return Grown(state.chosen[keep], state.U[keep], state.C[np.ix_(keep, keep)])
 

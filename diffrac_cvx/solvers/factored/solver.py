@@ -195,6 +195,8 @@ def outwards(turn: Turn, *, always: bool = False) -> Way:
         return turn
     points = growing.iterates(turn.problem, turn.stopping, turn.steps, turn.first, always=always)
     after = yield from follow(turn, points)
+    if not turn.problem.structure.is_plain:
+        return after
     return None if always or after.done > turn.done else turn
 
 

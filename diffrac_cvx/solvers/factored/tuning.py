@@ -55,6 +55,8 @@ class Outwards:
     least: int = 200  # coordinates, below which the problem on all of them takes as long
     most_free: int = 8  # coordinates without an l1 weight, each of which is in every core
     most_entries: float = 1e8  # of the data
+    fitting_steps: int = 30  # in which the multiplier of groups is fitted
+    most_of_groups: float = 0.5  # of all coordinates, in groups that are not left out, beyond which V is one block
     steps_in_vain: int = 60  # from a diagonal V without any bound, after which few features are tried in any case
     first: int = 40  # features to start from
     least_new: int = 20  # features that join at once: so many, or this share of those there are

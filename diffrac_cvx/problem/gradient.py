@@ -1,0 +1,213 @@
+"""The derivative of the optimal value of problem (15) in what the problem is made of, at the V that was found."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.machine.memory import require_memory
+from diffrac_cvx.points.checks import Array, list_some
+from diffrac_cvx.points.factors import Factor, absolute_products_with, dense, diagonal, sum_of_absolute_products
+from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.points import Mask, Points, Values
+from diffrac_cvx.points.reading import Sample, read_points
+from diffrac_cvx.problem.penalties.groups import GroupNorms
+from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.proved_numbers import format_bracket, width_of
+
+LOOSE = 1e-3  # proved gap over the upper bound, above which a derivative is said to be rough
+NARROW = 1e-10  # proved gap at which it never is
+AT_A_KINK = 1e-9  # of a typical root of x_i'Vx_i: a row with less is at the kink of the root
+ANOTHER = 1e-6  # how far outside the bracket the value of V may be on the table that it was found on
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """What was solved: the table as it was given, which is not copied, and what makes problem (15) of it."""
+
+    X: Any  # None where it is not kept
+    nu: float
+    penalty: Penalty
+    sample_weight: npt.ArrayLike | None = None
+    links: Links | None = None
+
+
+def instance_of(
+    X: Any, nu: float, penalty: Penalty, sample_weight: npt.ArrayLike | None = None, links: Links | None = None
+) -> Instance:
+    """Return what is solved; of points in the package's own form nothing is kept, so that they can be freed."""
+    return Instance(None if isinstance(X, Points) else X, nu, penalty, sample_weight, links)
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    r"""The derivative of the optimal value of problem (15), by the envelope theorem at the V of a result.
+
+    Where the optimal V is unique it is the derivative.  Where it is not, the value has one-sided derivatives only, and
+    this is what one of the optimal V gives.  It is off by the order of the root of the proved gap at most.
+
+    The value is concave in lam, the ridge and nu together.  So at **any** V, optimal or not, the optimum for other
+    weights and another nu is at most the result's ``upper`` plus the derivative times the change.
+
+    Source: Danskin, The theory of max-min, Springer, 1967; not in the paper.
+
+    Attributes
+    ----------
+    lam : float or (d,) array
+        In the weight of the squared l1 norm, :math:`\sum_{jk} |V_{jk}|`, where that was one number.  Of an array,
+        :math:`\sum_k (c_k / c_j) |V_{jk}|` with c the roots; where :math:`c_j = 0` the root has no derivative: inf
+        where column j acts together with a penalised one, else :math:`V_{jj}`.
+    ridge : float or (d,) array
+        In the weight of the ridge, tr V of the features where that was one number, else :math:`V_{jj}`.
+    nu : float
+        In the weight of the imbalance: the imbalance itself, 1'Y1/n^2 of the relaxed labels.
+    X : (n, d) array
+        In the entries of X as it was given: row i is what the value gains where point i moves, and the mean with it.
+        Rows of points of weight 0 are zero.
+    cautions : tuple of str
+        Why it may be none, or rough, a sentence each; empty where nothing is the matter.
+    """
+
+    lam: float | Array
+    ridge: float | Array
+    nu: float
+    X: Array = field(repr=False)
+    cautions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        sizes = np.linalg.norm(self.X, axis=1)
+        shown = ", ".join(f"{name}={_shown(getattr(self, name))}" for name in ("lam", "ridge", "nu"))
+        n, d = self.X.shape
+        most = int(np.argmax(sizes))
+        words = f"Gradient({shown}, X=<{n} x {d}, the largest row is {most}, of norm {sizes[most]:.3g}>"
+        return f"{words}, cautions={self.cautions!r})" if self.cautions else f"{words})"
+
+
+def _shown(values: float | Array) -> str:
+    """Return a number, or how many there are and the smallest and the largest."""
+    if np.ndim(values) == 0:
+        return f"{values:.4g}"
+    return f"<{np.size(values)} entries from {np.min(values):.4g} to {np.max(values):.4g}>"
+
+
+def penalty_slopes(penalty: Penalty, G: Factor) -> tuple[float | Array, float | Array]:
+    """Return the derivatives of Gamma(GG') in lam and in the ridge, each a number where the weight is one."""
+    energies, c = diagonal(G), penalty.c
+    ridge = energies if np.ndim(penalty.ridge) else float(energies.sum())
+    if penalty.groups is not None:
+        norms = GroupNorms(np.ones(len(energies)), penalty.groups.labels).norms_of_blocks(G)
+        if np.ndim(c) == 0:
+            return float(norms.sum()), ridge
+        return slopes_in_squares(norms @ np.asarray(c), np.asarray(c), np.diag(norms)), ridge
+    if np.ndim(c) == 0:
+        return sum_of_absolute_products(G), ridge
+    return slopes_in_squares(absolute_products_with(G, np.asarray(c)), np.asarray(c), energies), ridge
+
+
+def slopes_in_squares(sums: Array, c: Array, alone: Array) -> Array:
+    """Return the derivatives in c_j^2 from half of those in c_j: infinite at c_j = 0, or those alone."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.where((sums == 0.0) & (c == 0.0), alone, sums / c)
+
+
+class Embedded(NamedTuple):
+    """The points in the coordinates of V^(1/2), and the vectors of their labels."""
+
+    XG: Array  # rows x_i'G, the offset's part included, (n, r)
+    F: Array  # rows of norm one, with Y = FF', (n, r); zero where x_i'Vx_i is
+    value: float  # 1 less the mean of the roots of x_i'Vx_i: the objective, at the best scale of V
+    imbalance: float  # 1'Y1/n^2, the largest there is where a row of F is free
+    free: Mask  # the points whose x_i'Vx_i is zero, (n,)
+
+
+def embed(points: Points, G: Factor) -> Embedded:
+    """Return the points in the coordinates of V^(1/2), V = GG', and the vectors of their labels."""
+    d = points.shape[1]
+    offset = dense(G[d:]).ravel() if G.shape[0] > d else np.zeros(G.shape[1])
+    XG, groups = np.asarray(points @ G[:d]) + offset, points.groups
+    p = shares_of(points)
+    rows, sizes, signed = p[:, None] * XG, p, p
+    if groups is not None:
+        rows, sizes, signed = groups.add(rows), groups.sizes(p), np.abs(groups.add(p))
+    roots = np.linalg.norm(rows, axis=1)
+    free = roots <= AT_A_KINK * sizes * float(p @ np.sum(XG**2, axis=1)) ** 0.5
+    F = np.where(free, 0.0, 1.0 / np.where(free, 1.0, roots))[:, None] * rows
+    F = F if groups is None else groups.spread(F)
+    imbalance = min((float(np.linalg.norm(p @ F)) + float(signed[free].sum())) ** 2, 1.0)
+    return Embedded(XG, F, 1.0 - float(roots.sum()), imbalance, free if groups is None else free[groups.owner])
+
+
+def shares_of(points: Points) -> Array:
+    """Return the shares of points in all means, shape (n,)."""
+    n = len(points)
+    return np.full(n, 1.0 / n) if points.shares is None else points.shares
+
+
+def value_gradient(instance: Instance, G: Factor, bracket: tuple[float, float], left_out: int = 0) -> Gradient:
+    r"""Return the derivative of the value of problem (15) at V = GG', which is at its best scale.
+
+    With p the shares of the points, and s their signs in groups g of linked ones, the value at V is
+
+    .. math:: 1 - 2 \sum_g \big|V^{1/2} \sum_{i \in g} s_i p_i x_i\big| + \sum_i p_i |V^{1/2} x_i|^2 + \Gamma(V).
+
+    In x_i its derivative is :math:`2 p_i V^{1/2} (V^{1/2} x_i - F_i)`, with F_i the vector of its label, and, since the
+    rows are centred, less p_i times the sum of these over all points.
+
+    Raises
+    ------
+    DataError
+        If the table is not that of V.
+    ResourceError
+        If a matrix of the size of X would not fit in memory.
+    """
+    sample = read_points(instance.X, instance.sample_weight, links=instance.links, are_many=lambda _n, _d: True)
+    points, d = sample.X, G.shape[0] - int(instance.nu < 1.0)
+    if points.shape[1] != d:
+        raise DataError(f"X has {points.shape[1]} columns and the result is of {d}: pass the table that was solved")
+    require_memory(8.0 * sample.given * 3 * (d + G.shape[1]), "the derivative in the entries of X", "take fewer rows")
+    found, p = embed(points, G), shares_of(points)
+    require_same(found.value, bracket)
+    lam, ridge = penalty_slopes(instance.penalty, G[:d])
+    pulls = 2.0 * p[:, None] * (found.XG - found.F)
+    pulls -= np.multiply.outer(p, pulls.sum(axis=0))
+    X = of_all(sample, np.asarray((G[:d] @ pulls.T).T))
+    cautions = cautions_on(points, instance.penalty, of_all(sample, found.free), bracket, left_out)
+    return Gradient(lam, ridge, found.imbalance, X, cautions)
+
+
+def of_all(sample: Sample, values: Values) -> Values:
+    """Return values of the points of positive weight for all points, zero for the others."""
+    if sample.weights is None:
+        return values
+    every = np.zeros((sample.given, *values.shape[1:]), dtype=values.dtype)
+    every[sample.weights.kept] = values
+    return cast(Values, every)
+
+
+def require_same(value: float, bracket: tuple[float, float]) -> None:
+    """Raise DataError where the value of V on a table is not in the bracket of the result."""
+    lower, upper = bracket
+    if not lower - ANOTHER <= value <= upper + ANOTHER:
+        raise DataError(
+            f"the value of V on this table is {value:.6g}, outside the bracket {format_bracket(lower, upper)} of the "
+            "result: pass the table that was solved, as it was then"
+        )
+
+
+def cautions_on(
+    points: Points, penalty: Penalty, free: Mask, bracket: tuple[float, float], left_out: int
+) -> tuple[str, ...]:
+    """Return why a derivative may be none, or rough, a sentence each."""
+    a, c, _ = weights_of(penalty, points.shape[1])
+    constant = ~points.used_columns() & (a == 0.0) & (c == 0.0)
+    rough = width_of(*bracket) > max(LOOSE * bracket[1], NARROW)
+    jumps = "are constant and not penalised: the value jumps as soon as they vary."
+    found = (
+        (rough, f"Only {format_bracket(*bracket)} is proved, so that the derivative is rough: solve to a smaller tol."),
+        (free.any(), f"x_i'Vx_i is 0 at the points {list_some(free)}: the value has a kink where they move."),
+        (constant.any(), f"The columns {list_some(constant)} {jumps}"),
+        (left_out > 0, f"Directions of the features, {left_out} in all, {jumps}"),
+    )
+    return tuple(words for applies, words in found if applies)

@@ -1,0 +1,284 @@
+"""The derivative of the value, against finite differences of values that are proved to many digits."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import dask.array
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import diffrac_cvx as dc
+from diffrac_cvx.errors import DataError, ParameterError
+from diffrac_cvx.problem.penalty import NO_PENALTY
+
+STEP = 1e-4
+TOL = 1e-11  # of the values: differences of them are right to 1e-7
+LINKS = dc.Links(same=[(0, 5)], different=[(1, 2)], labels=np.r_[np.zeros(6), 1, -1, np.zeros(4)])
+WEIGHTS = np.array([0, 2, 1, 1, 0.5, 1, 3, 1, 1, 1, 1, 1])
+PENALTIES = {
+    "ridge": {"ridge": 0.2},
+    "l1": {"lam": 0.1},
+    "both": {"lam": 0.05, "ridge": 0.1},
+    "by column": {"lam": np.array([0.02, 0.1, 0.3]), "ridge": np.array([0.1, 0.3, 0.4])},
+}
+GIVEN = {"plain": {}, "linked": {"links": LINKS}, "weighed": {"sample_weight": WEIGHTS}}
+GIVEN["both"] = GIVEN["linked"] | GIVEN["weighed"]
+
+
+def table(n=12, d=3, seed=0):
+    """Points in columns of unequal size, whose mean is not zero."""
+    return np.random.default_rng(seed).standard_normal((n, d)) * np.resize([1.0, 0.5, 2.0], d) + 3.0
+
+
+def solved(X, nu, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+        return dc.low_rank(X, nu, tol=TOL, **options)
+
+
+def slope(value):
+    """The derivative of a function at 0."""
+    return (value(STEP) - value(-STEP)) / (2 * STEP)
+
+
+CASES = [(nu, penalty, "plain") for nu in (0.3, 0.9, 1.0) for penalty in PENALTIES]
+CASES += [(nu, penalty, given) for nu, penalty in ((0.3, "both"), (1.0, "by column")) for given in [*GIVEN][1:]]
+
+
+@pytest.mark.parametrize(("nu", "penalty", "given"), CASES)
+def test_the_derivative_is_that_of_finite_differences(nu, penalty, given):
+    rng = np.random.default_rng(7)
+    X, weights, options = table(), PENALTIES[penalty], GIVEN[given]
+    found = solved(X, nu, **weights, **options).gradient()
+    assert not found.cautions
+    D = rng.standard_normal(X.shape)
+    assert slope(lambda t: solved(X + t * D, nu, **weights, **options).value) == pytest.approx(
+        np.sum(D * found.X), abs=1e-6
+    )
+    for name, weight in weights.items():
+        change = weight * rng.uniform(0.5, 1.0, np.shape(weight))
+
+        def value(t, name=name, weight=weight, change=change):
+            return solved(X, nu, **weights | {name: weight + t * change}, **options).value
+
+        measured = slope(value)
+        assert measured == pytest.approx(np.sum(change * getattr(found, name)), abs=1e-6)
+    if nu < 1.0:
+        assert slope(lambda t: solved(X, nu + t, **weights, **options).value) == pytest.approx(found.nu, abs=1e-6)
+
+
+def test_every_entry_of_the_derivative_in_x_is_right():
+    X, moved = table(8, 2), np.zeros((8, 2))
+    found, measured = solved(X, 0.7, ridge=0.1).gradient().X, np.zeros((8, 2))
+    for entry in np.ndindex(X.shape):
+        moved[entry] = 1.0
+        measured[entry] = slope(lambda t: solved(X + t * moved, 0.7, ridge=0.1).value)
+        moved[entry] = 0.0
+    np.testing.assert_allclose(found, measured, atol=1e-7)
+    np.testing.assert_allclose(found.sum(axis=0), 0.0, atol=1e-12)
+
+
+def test_at_the_ends_of_nu_the_derivative_is_from_inside():
+    X = table()
+    at_one = solved(X, 1.0, ridge=0.1)
+    backwards = 3 * at_one.value - 4 * solved(X, 1 - STEP, ridge=0.1).value + solved(X, 1 - 2 * STEP, ridge=0.1).value
+    assert backwards / (2 * STEP) == pytest.approx(at_one.gradient().nu, abs=1e-6)
+    at_zero = solved(X, 0.0, ridge=0.1).gradient()
+    assert at_zero.nu == 1.0
+    assert solved(X, STEP, ridge=0.1).value == pytest.approx(STEP, rel=1e-6)
+    assert not at_zero.X.any()
+
+
+@pytest.mark.parametrize(
+    ("last", "links", "where"), [(0.0, None, "[12]"), (table()[0], dc.Links(different=[(0, 12)]), "[0, 12]")]
+)
+def test_a_row_of_zeros_is_a_kink_and_the_imbalance_is_that_from_the_left(last, links, where):
+    """A point at the mean may have any label; two equal points apart have one of each."""
+    X = table() if links else table() - table().mean(axis=0)
+    X = np.vstack([X, np.broadcast_to(last, 3)])
+    at_one, before = (dc.low_rank(X, nu, ridge=0.1, tol=1e-8, max_iter=300, links=links) for nu in (1.0, 0.99))
+    found = at_one.gradient()
+    assert f"points {where}" in found.cautions[0]
+    assert "kink" in found.cautions[0]
+    assert (at_one.value - before.value) / 0.01 == pytest.approx(found.nu, rel=2e-2)
+
+
+def test_the_derivative_in_nu_is_that_of_the_offset():
+    """Eq. (14): V_bb / (1 - nu)^2, since the offset has the ridge nu / (1 - nu)."""
+    result = solved(table(), 0.4, lam=0.1, ridge=0.1)
+    assert result.gradient().nu == pytest.approx(result.V[-1, -1] / 0.6**2, rel=1e-5)
+
+
+def test_where_the_units_change_with_the_weights_the_value_does_not():
+    """X, lam and the ridge times s, s^2, s^2: the derivative along these changes is 0, at any best scale of V."""
+    X, lam, ridge = table(30, 5), 0.03, 0.2
+    found = dc.low_rank(X, lam=lam, ridge=ridge, tol=1e-2).gradient()
+    assert np.sum(X * found.X) + 2 * (lam * found.lam + ridge * found.ridge) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_columns_in_other_units_have_derivatives_in_those():
+    X, lam, ridge, units = table(), 0.05, 0.1, np.array([1e-8, 1.0, 1e8])
+    plain = solved(X, 1.0, lam=np.full(3, lam), ridge=np.full(3, ridge)).gradient()
+    other = solved(X * units, 1.0, lam=lam * units**2, ridge=ridge * units**2).gradient()
+    np.testing.assert_allclose(other.X * units, plain.X, atol=1e-6)
+    np.testing.assert_allclose(other.lam * units**2, plain.lam, atol=1e-5)
+    np.testing.assert_allclose(other.ridge * units**2, plain.ridge, atol=1e-5)
+
+
+def test_one_weight_for_all_has_the_sum_of_the_derivatives_of_each():
+    X = table()
+    one = solved(X, 1.0, lam=0.1, ridge=0.2).gradient()
+    each = solved(X, 1.0, lam=np.full(3, 0.1), ridge=np.full(3, 0.2)).gradient()
+    assert np.ndim(one.lam) == np.ndim(one.ridge) == 0
+    assert one.lam == pytest.approx(each.lam.sum(), abs=1e-5)
+    assert one.ridge == pytest.approx(each.ridge.sum(), abs=1e-5)
+
+
+def test_a_weight_of_zero_beside_others_has_an_infinite_derivative_and_alone_that_of_its_column():
+    X = table()
+    beside, alone = (solved(X, 1.0, lam=lam, ridge=0.1) for lam in ([0.0, 0.1, 0.1], [0.0, 0.0, 0.0]))
+    assert np.isinf(beside.gradient().lam).tolist() == [True, False, False]
+    np.testing.assert_allclose(alone.gradient().lam, np.diag(alone.V), rtol=1e-12)
+    rise = [solved(X, 1.0, lam=[0.0, lam, 0.0], ridge=0.1).value - alone.value for lam in (STEP, 2 * STEP)]
+    assert (4 * rise[0] - rise[1]) / (2 * STEP) == pytest.approx(alone.gradient().lam[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-9])
+def test_no_optimum_lies_above_the_line_of_the_derivative(tol):
+    X, rng = table(40, 6), np.random.default_rng(1)
+    at = dc.low_rank(X, 0.6, lam=0.05, ridge=0.2, tol=tol)
+    found = at.gradient()
+    for nu, lam, ridge in rng.uniform([0.0, 0.0, 0.0], [1.0, 0.2, 0.5], (12, 3)):
+        line = at.upper + found.nu * (nu - 0.6) + found.lam * (lam - 0.05) + found.ridge * (ridge - 0.2)
+        assert dc.low_rank(X, nu, lam=lam, ridge=ridge, tol=1e-4).lower <= line + 1e-12
+
+
+def test_the_derivative_converges_with_the_gap():
+    X = table(40, 6)
+    exact = solved(X, 0.8, ridge=0.1).gradient()
+    for tol in (1e-2, 1e-4, 1e-6):
+        result = dc.low_rank(X, 0.8, ridge=0.1, tol=tol)
+        assert np.abs(result.gradient().X - exact.X).sum() <= result.gap**0.5
+
+
+# Solvers, tables, and results that were sent
+
+
+@pytest.mark.parametrize(("nu", "links"), [(0.5, LINKS), (1.0, None)])
+def test_all_ways_of_solving_the_problem_have_the_same_derivative(nu, links):
+    X, weights = table(), {"lam": 0.05, "ridge": 0.1, "links": links}
+    exact = solved(X, nu, **weights).gradient()
+    others = [dc.solve(build(X, nu, **weights), "CLARABEL") for build in (dc.v_space, dc.lifted)]
+    for result in (*others, dc.fista(X, nu, **weights, tol=1e-7)):
+        found = result.gradient()
+        np.testing.assert_allclose(found.X, exact.X, atol=1e-4)
+        np.testing.assert_allclose([found.lam, found.ridge, found.nu], [exact.lam, exact.ridge, exact.nu], atol=1e-3)
+
+
+def test_parameters_that_were_changed_after_building_are_those_of_the_derivative():
+    X = table()
+    relaxation = dc.v_space(X, 0.5, lam=0.1, ridge=0.2).at(penalty_scale=0.5, nu=1.0)
+    found, exact = dc.solve(relaxation, "CLARABEL").gradient(), solved(X, 1.0, lam=0.05, ridge=0.1).gradient()
+    np.testing.assert_allclose(found.X, exact.X, atol=1e-5)
+    assert found.lam == pytest.approx(exact.lam, abs=1e-4)
+
+
+FORMS = {
+    "list": np.ndarray.tolist,
+    "frame": pd.DataFrame,
+    "sparse": scipy.sparse.csr_array,
+    "chunks": lambda X: dask.array.from_array(X, chunks=(5, 3)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_derivative_does_not_depend_on_how_the_table_is_stored(form):
+    X = table()
+    found = solved(FORMS[form](X), 0.7, lam=0.05, ridge=0.1).gradient()
+    np.testing.assert_allclose(found.X, solved(X, 0.7, lam=0.05, ridge=0.1).gradient().X, atol=1e-6)
+
+
+def test_a_sparse_factor_of_many_columns_has_the_derivative_of_the_dense_one():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 50)) + 2.0 * np.outer(rng.choice([-1.0, 1.0], 200), np.arange(50) < 2)
+    result = dc.low_rank(X, lam=np.full(50, 0.1), ridge=0.1, tol=1e-8)
+    assert scipy.sparse.issparse(result.G)
+    assert np.any(result.V - np.diag(np.diag(result.V)))
+    found = result.gradient()
+    np.testing.assert_allclose(found.lam, np.abs(result.V).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(found.ridge, np.trace(result.V), rtol=1e-12)
+    D = rng.standard_normal(X.shape)
+    measured = slope(lambda t: dc.low_rank(X + t * D, lam=0.1, ridge=0.1, tol=1e-10).value)
+    assert measured == pytest.approx(np.sum(D * found.X), abs=1e-5)
+
+
+def test_many_rows_are_read_by_parts(few_are_many):
+    X = table(150, 3)
+    found, D = dc.low_rank(X, ridge=0.1, tol=1e-9).gradient(), np.random.default_rng(0).standard_normal((150, 3))
+    measured = slope(lambda t: dc.low_rank(X + t * D, ridge=0.1, tol=1e-11).value)
+    assert measured == pytest.approx(np.sum(D * found.X), abs=1e-5)
+
+
+def test_points_of_weight_zero_have_rows_of_zeros():
+    X = table()
+    found, without = solved(X, 1.0, ridge=0.1, sample_weight=WEIGHTS).gradient(), np.delete(X, 0, axis=0)
+    assert not found.X[0].any()
+    np.testing.assert_allclose(
+        found.X[1:], solved(without, 1.0, ridge=0.1, sample_weight=WEIGHTS[1:]).gradient().X, atol=1e-7
+    )
+
+
+def test_columns_of_constants_have_no_derivative_where_they_are_penalised_and_a_caution_where_not():
+    X = np.column_stack([table(), np.full(12, 7.0), np.zeros(12)])
+    penalised, free = solved(X, 1.0, lam=0.05, ridge=0.1).gradient(), solved(X, 1.0).gradient()
+    assert not penalised.cautions
+    assert not penalised.X[:, 3:].any()
+    assert "columns [3, 4]" in free.cautions[0]
+    assert "1 in all" in solved(np.column_stack([table(), table()[:, 0]]), 1.0).gradient().cautions[0]
+    assert len(solved(np.ones((5, 2)), 1.0).gradient().cautions) == 2
+
+
+def test_a_result_refers_to_the_table_and_is_sent_without_it():
+    X = table()
+    result = dc.low_rank(X, 0.7, ridge=0.1)
+    assert result._instance.X is X
+    for sent in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        with pytest.raises(ParameterError, match=re.escape("result.gradient(X)")):
+            sent.gradient()
+        np.testing.assert_array_equal(sent.gradient(X).X, result.gradient().X)
+    size = len(pickle.dumps(result))
+    assert len(pickle.dumps(dc.low_rank(np.repeat(X, 2, axis=0)[::2], 0.7, ridge=0.1))) == pytest.approx(size, rel=0.1)
+
+
+def test_another_table_than_that_which_was_solved_is_refused():
+    X = table()
+    result = dc.low_rank(X, ridge=0.1)
+    for other in (1.01 * X, X[:10], np.abs(X - 3.0)):
+        with pytest.raises(DataError, match="pass the table that was solved"):
+            result.gradient(other)
+    with pytest.raises(DataError, match="2 columns and the result is of 3"):
+        result.gradient(X[:, :2])
+    X[0] += 1.0
+    with pytest.raises(DataError, match="as it was then"):
+        result.gradient()
+
+
+@pytest.mark.parametrize("build", [dc.penalized_nu, dc.v_space_normalized])
+def test_a_result_of_another_problem_has_no_derivative_and_says_which_have(build):
+    with pytest.raises(ParameterError, match="v_space or lifted"):
+        dc.solve(build(table(), 1.0, ridge=0.1)).gradient()
+
+
+def test_a_rough_derivative_says_so_and_the_words_name_the_largest_row():
+    X = table()
+    rough = dc.fista(X, penalty=NO_PENALTY, max_iter=1).gradient()
+    assert "rough" in rough.cautions[0]
+    assert "cautions=" in repr(rough)
+    found = solved(X, 1.0, lam=[0.1, 0.1, 0.1]).gradient()
+    largest = np.linalg.norm(found.X, axis=1).argmax()
+    assert f"X=<12 x 3, the largest row is {largest}," in repr(found)
+    assert "lam=<3 entries from" in repr(found)

@@ -15,12 +15,15 @@ from diffrac_cvx.certificates.label_proof import Projection, projection_of
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.machine.time_budget import Clock
 from diffrac_cvx.metrics import clustering_error, eigenvalue_ratio, factor_imbalance
-from diffrac_cvx.points.checks import Array, as_data, as_labels, in_unit_interval, nonnegative
+from diffrac_cvx.points.checks import Array, as_data, as_labels, in_unit_interval
+from diffrac_cvx.points.checks import nonnegative as at_least_zero
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.problem.named_columns import GroupWeights, find_groups, names_in, penalty_on_columns
+from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight
 from diffrac_cvx.problem.proved_numbers import width_of
 from diffrac_cvx.problem.result import Result, Status
@@ -65,6 +68,8 @@ class Path:
         For each entry, why its rounded solution is no answer; empty tuples where it may be one.
     deviations : (d,) array or None
         Standard deviations of the features: directions times these are per standard deviation.
+    groups : Groups or None
+        The groups of the features, where the penalty has some: their ``names`` and ``sizes``.
     """
 
     name: str
@@ -79,6 +84,19 @@ class Path:
     seconds: Array
     reservations: tuple[tuple[Reservation, ...], ...] = ()
     deviations: Array | None = None
+    groups: Groups | None = None
+
+    @property
+    def group_norms(self) -> Array:
+        """Lengths of the groups of coefficients, per standard deviation where it is known, (m, number of groups).
+
+        Without groups each feature is one.
+        """
+        scaled = np.abs(self.directions * (1.0 if self.deviations is None else self.deviations))
+        if self.groups is None:
+            return scaled
+        members = self.groups.labels[:, None] == np.arange(len(self.groups.names))
+        return np.sqrt(np.square(scaled) @ members)
 
     @property
     def gap(self) -> Array:
@@ -176,14 +194,19 @@ class PathRecorder:
             "reservations": () if reserve is None or labels is None else reserve(self.X, labels, result),
         }
 
-    def path(self, name: str, grid: Array, rows: Sequence[dict[str, Any]]) -> Path:
+    def path(self, name: str, grid: Array, rows: Sequence[dict[str, Any]], penalty: Penalty = NO_PENALTY) -> Path:
         """Put rows into arrays."""
         lists = {key: [row[key] for row in rows] for key in rows[0]}
         reservations = tuple(lists.pop("reservations"))
         columns: dict[str, Any] = {key: np.array(column) for key, column in lists.items()}
         columns["directions"] = align_signs(columns["directions"], self.columns.units)
+        known = penalty.structure(self.X.shape[1]).nonnegative
+        if known is not None:
+            against = np.sum(columns["directions"][:, known] / self.columns.units[known], axis=1) < 0.0
+            columns["directions"][against] *= -1.0
         columns["error"] = None if self.y is None else columns["error"]
-        return Path(name, grid, **columns, reservations=reservations, deviations=np.sqrt(self.X.mean_squares()))
+        columns |= {"reservations": reservations, "deviations": np.sqrt(self.X.mean_squares())}
+        return Path(name, grid, **columns, groups=penalty.groups)
 
     def low_rank_path(
         self,
@@ -210,7 +233,7 @@ class PathRecorder:
         for result in solve_along(grid[::-1], solve_at, progress, total_time):
             nu, penalty = problem_at(grid[-1 - len(rows)])
             rows.append(self.row(result, partial(find_reservations, nu=nu, penalty=penalty)))
-        return self.path(name, grid[len(grid) - len(rows) :], rows[::-1])
+        return self.path(name, grid[len(grid) - len(rows) :], rows[::-1], penalty)
 
 
 def nu_path(
@@ -268,6 +291,9 @@ def lambda_path(
     nu: float = 1.0,
     a: float | npt.ArrayLike = 0.0,
     ridge: Weight = None,
+    groups: GroupsLike | Groups | None = None,
+    group_weights: GroupWeights = "equal",
+    nonnegative: Any = None,
     y: npt.ArrayLike | None = None,
     rounding: Rounding = kmeans_centered,
     progress: Ask | None = None,
@@ -292,12 +318,24 @@ def lambda_path(
         Weight of the ridge.
     a : float or (d,) array
         Its root, instead.
+    groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
+        Groups of columns, as for `Penalty`, by numbers or, of a data frame, by names.
+    group_weights : {"equal", "size"} or array of float
+        By what lambda is multiplied for each group, as for `DiffracClustering`.
+    nonnegative : list of columns, (d,) array of bool, or True, optional
+        Columns whose coefficients are known to be at least 0; the directions have the sign that agrees.
     """
-    grid = np.sort(as_grid(lams, "lams", nonnegative))
+    grid = np.sort(as_grid(lams, "lams", at_least_zero))
     recorder = PathRecorder(X, y, rounding, links=links)
-    return recorder.low_rank_path(
-        "lambda", grid, lambda lam: (nu, Penalty(a, lam=lam, ridge=ridge)), progress, total_time, options
-    )
+    d, names = recorder.X.shape[1], names_in(X)
+    found = None if groups is None else find_groups(groups, d, names)
+
+    def problem_at(lam: float) -> tuple[float, Penalty]:
+        weights = Penalty(a, lam=lam, ridge=ridge)
+        known: dict[str, Any] = {"group_weights": group_weights, "d": d, "names": names}
+        return nu, penalty_on_columns(weights, found, nonnegative, **known)
+
+    return recorder.low_rank_path("lambda", grid, problem_at, progress, total_time, options)
 
 
 def alpha_path(

@@ -23,7 +23,13 @@ from diffrac_cvx.problem.result import Bracket, Result
 from diffrac_cvx.solvers import fista, low_rank
 from diffrac_cvx.solvers.reference import SMALL_ROWS, SMALL_SIDE
 
-BOTH = ("ridge", "l1")  # the parts of a penalty
+PARTS = {  # of a penalty, and how what does not take one says so
+    "ridge": "no ridge",
+    "l1": "no l1 penalty",
+    "groups": "no groups of columns",
+    "signs": "no known signs",
+}
+EVERY = tuple(PARTS)
 MOST_ON_PAGE = 150  # points, or rows of V, of a relaxation on the interactive page: it takes seconds
 
 
@@ -73,7 +79,7 @@ def from_normalized(bounds: Bracket, parameters: Parameters) -> Bracket:
     most 1 - w^2 in (15), at its best scale.
     """
     lower, upper = (1.0 - min(bound, 0.0) ** 2 for bound in bounds)
-    return Bracket(-np.inf if parameters.penalty.is_coupled else lower, upper)
+    return Bracket(-np.inf if np.any(parameters.penalty.c) else lower, upper)
 
 
 def from_multiclass(bounds: Bracket, parameters: Parameters) -> Bracket:
@@ -104,7 +110,7 @@ class RelaxationRecord:
     takes : tuple of str
         What the builder takes of "nu", "penalty", "alpha", "k" and "links", in its order.
     penalty : tuple of str
-        What it can take of "ridge" and "l1".
+        What it can take of "ridge", "l1", "groups" and "signs".
     rows : str
         Rows of its matrix: "n", "n + d" or "d + 1".
     bounds_15 : callable
@@ -117,7 +123,7 @@ class RelaxationRecord:
     equations: tuple[str, ...]
     says: str
     takes: tuple[str, ...] = ("nu", "penalty")
-    penalty: tuple[str, ...] = BOTH
+    penalty: tuple[str, ...] = EVERY
     rows: str = "n"
     bounds_15: Callable[[Bracket, Parameters], Bracket | None] = same_value
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -161,7 +167,7 @@ class SolverRecord:
     options : mapping
         Further options that it is called with.
     penalty : tuple of str
-        What it can take of "ridge" and "l1".
+        What it can take of "ridge", "l1", "groups" and "signs".
     takes_rtol : bool
         Whether the function takes ``rtol=``, the proved gap relative to the upper bound.
     most_rows, most_coefficients, most_operations : float
@@ -176,7 +182,7 @@ class SolverRecord:
     says: str
     function: Callable[..., Result] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    penalty: tuple[str, ...] = BOTH
+    penalty: tuple[str, ...] = EVERY
     takes_rtol: bool = False
     most_rows: float = np.inf
     most_coefficients: float = np.inf
@@ -297,6 +303,18 @@ def cvxpy_solvers() -> dict[str, SolverRecord]:
 
 def refuse_penalty(parts: tuple[str, ...], penalty: Penalty) -> str:
     """Return why something that takes these parts cannot take a penalty, or nothing."""
-    has = {"ridge": bool(np.any(np.asarray(penalty.a) > 0)), "l1": penalty.is_coupled}
-    wrong = [name for name, there in has.items() if there and name not in parts]
-    return f"it takes no {' and no '.join(wrong)} penalty" if wrong else ""
+    wrong = [PARTS[name] for name in parts_of(penalty) if name not in parts]
+    return f"it takes {' and '.join(wrong)}" if wrong else ""
+
+
+def parts_of(penalty: Penalty) -> list[str]:
+    """Return the parts that a penalty has: one group of all is a ridge."""
+    whole = penalty.groups is not None and len(penalty.groups.names) == 1
+    coupled, known = bool(np.any(np.asarray(penalty.c) > 0)), penalty.nonnegative
+    has = {
+        "ridge": bool(np.any(np.asarray(penalty.a) > 0)) or (coupled and whole),
+        "l1": coupled and penalty.groups is None,
+        "groups": coupled and penalty.groups is not None and not whole,
+        "signs": known is not None,
+    }
+    return [name for name, there in has.items() if there]

@@ -23,6 +23,7 @@ from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of, weights_of
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
 from diffrac_cvx.problem.result import Progress, Result, Status
+from diffrac_cvx.registry import parts_of
 from diffrac_cvx.rounding import ROUNDINGS, goemans_williamson
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations, find_reservations_on_labels
 from diffrac_cvx.solvers import low_rank
@@ -317,9 +318,9 @@ def notes_on(found: Mapping[str, Found], task: Task) -> Iterator[str]:
     if "(7)" in solved:
         whose = "as given" if np.isinf(task.alpha_slack) else "the imbalance of a solution of (15)"
         yield f"(7) is solved at alpha = {task.alpha:.6g}, {whose}"
-    if "(21)" in solved and task.penalty.is_coupled:
+    if "(21)" in solved and np.any(task.penalty.c):
         yield "(21) is another problem than (15) when c > 0, and bounds it from above only"
-    if np.any(task.penalty.a) or np.any(task.penalty.c):
+    if parts_of(task.penalty):
         unaware = [name for name, one in found.items() if one.result is None and one.labels is not None]
         if unaware:
             yield f"{', '.join(unaware)} do not use the penalty; the objective of their labels includes it"

@@ -49,7 +49,7 @@ class Method:
 
     problem: str  # the paper's equation
     run: Callable[[Task], Result | Array]  # labels for a baseline
-    penalty: tuple[str, ...] = registry.BOTH  # what it can take of "ridge" and "l1"
+    penalty: tuple[str, ...] = registry.EVERY  # what it can take of the parts of a penalty
     bounds_15: Callable[[Bracket, Task], Bracket | None] = registry.same_value  # what a bracket proves of (15)
     needs_alpha: bool = False
     takes_links: bool = True

@@ -15,6 +15,7 @@ from diffrac_cvx.points.checks import Array, as_data, as_generator, in_unit_inte
 from diffrac_cvx.points.chunks import is_chunked
 from diffrac_cvx.points.linear_algebra import is_above_rounding, standardise
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.problem.penalties.columns import Groups
 from diffrac_cvx.problem.penalty import Penalty
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding import kmeans_centered, two_means
@@ -32,12 +33,22 @@ LONGEST_LOOK = 0.3  # seconds, and three times what the steps took, that a proof
 Draw = Callable[[np.random.Generator], Array]
 
 
-def shuffle_columns(X: Array) -> Draw:
-    """Draw tables with each column permuted by itself."""
-    return lambda rng: rng.permuted(X, axis=0)
+def shuffle_columns(X: Array, groups: Groups | None = None) -> Draw:
+    """Draw tables with each column permuted by itself, or each group of columns as a whole."""
+    if groups is None:
+        return lambda rng: rng.permuted(X, axis=0)
+    parts = [np.flatnonzero(groups.labels == g) for g in range(len(groups.names))]
+
+    def draw(rng: np.random.Generator) -> Array:
+        drawn = np.empty_like(X)
+        for part in parts:
+            drawn[:, part] = X[np.ix_(rng.permutation(len(X)), part)]
+        return drawn
+
+    return draw
 
 
-def rotate_points(X: Array) -> Draw:
+def rotate_points(X: Array, _groups: Groups | None = None) -> Draw:
     """Draw QX, with Q a random rotation of the points that keeps their mean: X'X stays as it is."""
     _, s, Vt = np.linalg.svd(X, full_matrices=False)
     kept = is_above_rounding(s, X.shape)
@@ -55,7 +66,7 @@ def rotate_points(X: Array) -> Draw:
 class Null:
     """How tables without structure are made, and what it says if they split as well."""
 
-    draws: Callable[[Array], Draw]
+    draws: Callable[[Array, Groups | None], Draw]
     made: str
     verdict: str
 
@@ -156,7 +167,8 @@ def structure_test(
     independent columns it is small where there are many of them, for a V of high rank.)
 
     - "columns": each column is permuted by itself.  Is there any connection among the columns?  Valid for independent
-      columns of any distributions.
+      columns of any distributions.  Where the penalty has groups of columns each group is permuted as a whole: is there
+      any connection among the groups?
     - "covariance": the points are rotated at random about their mean, QX with Q orthogonal, which keeps X'X.  Do the
       points fall into two groups better than a Gaussian cloud with the same correlations does?  Valid for Gaussian
       points of any covariance, also with more columns than rows; heavy tails make it conservative.
@@ -170,7 +182,7 @@ def structure_test(
     nu : float
         Weight of the imbalance, in (0, 1].
     penalty : Penalty, optional
-        A ridge of 0.3 by default, as in `DiffracClustering`.
+        A ridge of 0.3 by default, as in `DiffracClustering`; its groups and known signs are kept in all draws.
     null : {"columns", "covariance"}
         How tables without structure are made.
     n_draws : int
@@ -203,7 +215,7 @@ def structure_test(
     with spend(clock.budget):
         value = cost_of_split(data, nu, penalty, clock)
         values: list[float] = []
-        draw = made.draws(data)
+        draw = made.draws(data, penalty.groups)
         while value is not None and len(values) < count:
             drawn = cost_of_split(draw(rng), nu, penalty, clock)
             if drawn is None:
@@ -213,7 +225,7 @@ def structure_test(
 
 
 def nulls_of(d: int) -> tuple[str, ...]:
-    """Return the nulls that say something of d columns: a single one has no connection to lose."""
+    """Return the nulls that say something of d columns, or groups: a single one has no connection to lose."""
     return ("columns", "covariance") if d > 1 else ("covariance",)
 
 

@@ -2,11 +2,12 @@
 
 from diffrac_cvx.datasets.catalogue import SETS, DataSet
 from diffrac_cvx.datasets.files import fetch
+from diffrac_cvx.datasets.groups import column_groups
 from diffrac_cvx.datasets.planted import Planted, make_planted
 from diffrac_cvx.datasets.real import SCALINGS, describe, label_names, load, names
 from diffrac_cvx.datasets.tables import Table, read_table
 
 __all__ = [
-    "SCALINGS", "SETS", "DataSet", "Planted", "Table", "describe", "fetch", "label_names", "load", "make_planted",
-    "names", "read_table",
+    "SCALINGS", "SETS", "DataSet", "Planted", "Table", "column_groups", "describe", "fetch", "label_names", "load",
+    "make_planted", "names", "read_table",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diffrac_cvx.datasets.columns import category_texts, list_texts, places_of, split_numbers, tell_row
+from diffrac_cvx.datasets.columns import category_texts, list_texts, made_of, places_of, split_numbers, tell_row
 from diffrac_cvx.datasets.tables import MISSING, Table, missing_error, read_frame
 from diffrac_cvx.datasets.text_tables import Reading
 from diffrac_cvx.errors import DataError
@@ -55,11 +55,7 @@ class Form:
     @property
     def made(self) -> dict[str, str]:
         """The columns of categories, by the features that they became."""
-        return {
-            f"{column}={value}": column
-            for column, every in self.categories.items()
-            for value in (every[1:] if len(every) == 2 else every)
-        }
+        return made_of(self.categories)
 
     @property
     def columns(self) -> tuple[str, ...]:

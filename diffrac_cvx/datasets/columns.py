@@ -1,7 +1,7 @@
 """Columns of a table as numbers: marks of thousands, categories as columns of 0 and 1, and what cannot be one."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -146,6 +146,15 @@ class Categories(NamedTuple):
         made = (self.places[:, None] == np.arange(len(self.values))).astype(float)
         made[self.missing] = np.nan
         return np.asarray(made)
+
+
+def made_of(categories: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the columns of categories, by the features that they became."""
+    return {
+        f"{column}={value}": column
+        for column, every in categories.items()
+        for value in (every[1:] if len(every) == 2 else every)
+    }
 
 
 def split_numbers(column: "pd.Series", decimal: str) -> tuple[Array, np.ndarray]:

@@ -13,6 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, validate_data
 
+from diffrac_cvx.certificates import certify_clusters, certify_labels
+from diffrac_cvx.certificates.values import proved_labels_value
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
 from diffrac_cvx.machine.time_budget import seconds_left
 from diffrac_cvx.metrics import separation
@@ -31,13 +33,17 @@ from diffrac_cvx.points.chunks import is_chunked, known_shape
 from diffrac_cvx.points.dense import weighted_points
 from diffrac_cvx.points.linear_algebra import column_basis, inverse_or_one, mean_of
 from diffrac_cvx.points.links import Links
+from diffrac_cvx.points.points import Points
+from diffrac_cvx.points.ranges import in_range
 from diffrac_cvx.points.reading import as_points, table_times
 from diffrac_cvx.problem.card import card
-from diffrac_cvx.problem.penalty import Penalty
-from diffrac_cvx.problem.proved_numbers import format_ends, format_lower, format_upper, sum_of
+from diffrac_cvx.problem.named_columns import penalty_on_columns
+from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.problem.proved_numbers import format_ends, format_lower, format_upper, sum_of, width_of
 from diffrac_cvx.problem.result import Bracket, Progress, Result, Status
 from diffrac_cvx.registry import SOLVERS
 from diffrac_cvx.relaxations import v_space
+from diffrac_cvx.rounding.directions import best_direction
 from diffrac_cvx.solvers import solve
 from diffrac_cvx.solvers.factored.sampling import many_rows
 from diffrac_cvx.solvers.stopping import WIDE_GAP
@@ -127,7 +133,19 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         roots = {name: value for name, value in (("a", self.a), ("c", self.c)) if value is not None}
         weights = {"ridge": self.ridge} if self.a is None else {}
         weights |= {"lam": self.lam} if self.c is None else {}
-        return Penalty(**roots, **weights)
+        return self._on_columns(Penalty(**roots, **weights))
+
+    def _on_columns(self, weights: Penalty) -> Penalty:
+        """Return a penalty of these weights with the groups and the known signs of the columns that were read."""
+        names, signs = getattr(self, "feature_names_in_", None), getattr(self, "nonnegative", None)
+        known: dict[str, Any] = {"group_weights": self.group_weights, "d": self.n_features_in_, "names": names}
+        return penalty_on_columns(weights, self.groups, signs, **known)
+
+    def _name_groups(self, penalty: Penalty) -> None:
+        """Keep the names of the groups with a nonzero coefficient, in their order, where there are groups."""
+        if penalty.groups is not None:
+            used = np.unique(penalty.groups.labels[self.support_])
+            self.groups_used_ = tuple(penalty.groups.names[g] for g in used)
 
     def _solve(self, X: Any, automatic: str) -> Result:
         """Solve the relaxation by the user's solver, and keep what is proved about it."""
@@ -213,6 +231,27 @@ class AffineClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _label(self, values: Array) -> npt.NDArray[np.int64]:
         """Return labels from these values."""
         return np.asarray(values > 0).astype(np.int64)
+
+
+def require_one_direction(penalty: Penalty, n_clusters: int, what: str = "n_clusters") -> None:
+    """Raise where signs are known and there is more than one direction, or none."""
+    if penalty.nonnegative is not None and n_clusters != 2:
+        raise ParameterError(
+            f"nonnegative says the signs of one direction, which splits in two: it is not for {what} = {n_clusters}"
+        )
+
+
+def proved_gap(X: Points, labels: npt.NDArray[Any], result: Result, K: int, *, nu: float, penalty: Penalty) -> float:
+    """Return the proved distance of labels 0, ..., K - 1 from the best ones."""
+    if penalty.nonnegative is None:
+        return certify_clusters(X, labels, result, K, nu=nu, penalty=penalty).gap
+    y = 2.0 * labels - 1.0
+    if X.groups is None or X.groups.known < 0:
+        return certify_labels(X, y, result, nu=nu, penalty=penalty).gap
+    weights = weights_of(penalty, X.shape[1])  # where labels are known they are not turned round
+    with in_range():
+        cost = proved_labels_value(X, y, best_direction(X, y - X.mean_of(y), weights), nu, weights)
+    return width_of(result.lower, cost)
 
 
 def as_seconds(time_limit: float | None) -> float | None:

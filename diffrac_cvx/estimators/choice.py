@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from diffrac_cvx.certificates import certify_clusters
+from diffrac_cvx.estimators.affine import proved_gap
 from diffrac_cvx.machine.time_budget import Clock, spend
 from diffrac_cvx.metrics import eigenvalue_ratio
 from diffrac_cvx.points.checks import Array, as_data, every_point
@@ -19,7 +19,7 @@ from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding import kmeans_centered
 from diffrac_cvx.rounding.caveats import Reservation, find_reservations
-from diffrac_cvx.rounding.directions import best_direction, threshold
+from diffrac_cvx.rounding.directions import oriented_direction, threshold
 from diffrac_cvx.rounding.many_clusters import AffineScores, cluster_together, explained_share
 from diffrac_cvx.solvers import low_rank
 from diffrac_cvx.solvers.stopping import WIDE_GAP
@@ -35,17 +35,30 @@ STABLE = 0.8  # least agreement of predicted labels, and least share of pairs of
 ONE_COLUMN = 0.9  # share of the separation from which on a single column makes the split
 
 
+WEIGHTS = ("lam", "ridge", "nu")
+PLAIN = Penalty(lam=1.0)
+
+
 class Setting(NamedTuple):
-    """One point of the grid: the weights of the squared l1 norm, of the ridge and of the imbalance."""
+    """One point of the grid: the weights of the squared l1 norm, of the ridge and of the imbalance.
+
+    The groups and the known signs of the columns, and the relative weights of the groups, are the same on the grid.
+    """
 
     lam: float
     ridge: float
     nu: float
+    columns: Penalty = PLAIN
 
     @property
     def penalty(self) -> Penalty:
-        """The two first."""
-        return Penalty(lam=self.lam, ridge=self.ridge)
+        """The two first, with the groups and the signs."""
+        return self.columns.with_weights(self.lam * np.asarray(self.columns.lam), self.ridge)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The three weights by name."""
+        return {name: getattr(self, name) for name in WEIGHTS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +104,12 @@ class HeldOut(NamedTuple):
     predicted: Labels  # of the others
 
 
-def list_settings(lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float]) -> list[Setting]:
+def list_settings(
+    lams: Sequence[float], ridges: Sequence[float], nus: Sequence[float], columns: Penalty = PLAIN
+) -> list[Setting]:
     """Return the grid in the order in which it is solved: each setting is near the one before, large weights first."""
     down = (sorted(set(values), reverse=True) for values in (nus, ridges, lams))
-    return [Setting(lam, ridge, nu) for nu, ridge, lam in product(*down)]
+    return [Setting(lam, ridge, nu, columns) for nu, ridge, lam in product(*down)]
 
 
 def usual_setting(settings: Sequence[Setting]) -> Setting:
@@ -122,8 +137,7 @@ def round_result(X: Any, setting: Setting, result: Result, n_clusters: int = 2, 
         return Split(setting, n_clusters, functions, result)
     if n_clusters == 1:
         return Split(setting, 1, AffineScores(np.zeros((1, X.shape[1])), np.zeros(1)), result)
-    y = kmeans_centered(result.F, X.shares)
-    v = best_direction(X, y - X.mean_of(y), weights)
+    _, v = oriented_direction(X, kmeans_centered(result.F, X.shares), weights)
     return Split(setting, 2, AffineScores(v[None], -np.array([threshold(X @ v, X.shares)])), result)
 
 
@@ -171,7 +185,7 @@ def judge_split(X: Any, split: Split) -> PathEntry:
     return PathEntry(
         split,
         labels,
-        certify_clusters(X, labels, split.result, max(count, 2), **known).gap,
+        proved_gap(X, labels, split.result, max(count, 2), **known),
         eigenvalue_ratio(weigh_rows(split.result.F, X.shares)),
         column_share(X.array(), labels, X.shares),
         find_reservations(X, labels, split.result, **known, n_clusters=count, shares=X.shares),
@@ -327,9 +341,9 @@ def tabulate(
     )
     coef = [entry.split.v for entry in entries]
     table: dict[str, Any] = {
-        **{f"param_{name}": np.array([getattr(setting, name) for setting in settings]) for name in Setting._fields},
+        **{f"param_{name}": np.array([getattr(setting, name) for setting in settings]) for name in WEIGHTS},
         "param_n_clusters": counts,
-        "params": [setting._asdict() | more for setting, more in zip(settings, several, strict=True)],
+        "params": [setting.weights | more for setting, more in zip(settings, several, strict=True)],
         **table_of_halves(entries, halves),
         "consensus": mean_agreement(labels, usable, shares),
         "eigenvalue_ratio": np.array([-entry.eigenvalue_ratio for entry in entries]),

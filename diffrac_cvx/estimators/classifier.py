@@ -10,9 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from diffrac_cvx.certificates import certify_clusters
 from diffrac_cvx.errors import DataError, DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds
+from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, proved_gap, require_one_direction
 from diffrac_cvx.machine.time_budget import is_late, seconds_left, spend, within
 from diffrac_cvx.points.checks import Array, as_data, as_weights, every_point, nonnegative, one_of, points_with_weight
 from diffrac_cvx.points.dense import weighted_points
@@ -20,6 +19,8 @@ from diffrac_cvx.points.linear_algebra import mean_of
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.problem.named_columns import GroupWeights
+from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
 from diffrac_cvx.problem.penalty import Penalty, weights_of
 from diffrac_cvx.problem.result import Result
 from diffrac_cvx.rounding.directions import best_direction
@@ -70,6 +71,10 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         Weight of the squared l1 norm: the larger, the fewer features are used.
     ridge : float, (d,) array or "auto"
         Weight of the ridge, for features at unit variance; "auto" chooses of 0.003, 0.03, 0.3 and 1.
+    groups, group_weights
+        As for `DiffracClustering`.
+    nonnegative
+        The same, for two classes: what has more of these features is more likely to be of the second class.
     nu : float
         Weight of the imbalance of the classes, in [0, 1].
     share : float or "auto"
@@ -101,6 +106,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         The same per standard deviation of each feature: these can be compared with each other.
     support_ : array of int
         Features with a nonzero coefficient.
+    groups_used_ : tuple of str
+        With ``groups``: the names of those that have a nonzero coefficient.
     ridge_, share_ : float
         The ridge and the share that were taken.
     lower_bound_, upper_bound_ : float
@@ -140,6 +147,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         *,
         share: float | str = "auto",
         unknown: int = UNKNOWN,
+        groups: GroupsLike | Groups | None = None,
+        group_weights: GroupWeights = "equal",
+        nonnegative: Any = None,
         tol: float = 1e-4,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -147,6 +157,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     ) -> None:
         self.lam, self.ridge, self.nu, self.share, self.unknown = lam, ridge, nu, share, unknown
         self.tol, self.max_iter, self.time_limit, self.standardize = tol, max_iter, time_limit, standardize
+        self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Find the classes of all points, and the affine functions.
@@ -182,6 +193,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             raise DataError("DiffracClassifier requires y to be passed, but the target y is None")
         given = table_array(self._read_table(X, ensure_min_samples=2))
         self.classes_, classes = read_classes(y, len(given), self.unknown)
+        require_one_direction(self._penalty, len(self.classes_), "the number of classes")
         weights = as_weights(sample_weight, len(given))
         data, seen = self._scale(given, weights), points_with_weight(classes, weights)
         require_weight(seen, self.classes_)
@@ -199,10 +211,9 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
         self.labels_ = np.where(classes == UNKNOWN, places_of(self._decide(given)), classes)
         self.transduction_ = self.classes_[self.labels_]
         labels: Any = points_with_weight(self.labels_, weights)
-        certificate = certify_clusters(
-            found.points, labels, found.result, len(self.classes_), nu=self.nu, penalty=self._penalty
-        )
-        self.label_gap_ = certificate.gap
+        known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
+        self.label_gap_ = proved_gap(found.points, labels, found.result, len(self.classes_), **known)
+        self._name_groups(known["penalty"])
         return self
 
     def _settings(self) -> tuple[tuple[Any, ...], tuple[float, ...]]:
@@ -219,7 +230,7 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
     @property
     def _penalty(self) -> Penalty:
         """The penalty, with the ridge that is taken or tried."""
-        return Penalty(lam=self.lam, ridge=self.ridge_)
+        return self._on_columns(Penalty(lam=self.lam, ridge=self.ridge_))
 
     def _find(self, X: Points, classes: Clusters) -> Fitted:
         """Return functions of the points, from the classes that are known."""
@@ -229,8 +240,8 @@ class DiffracClassifier(ClassifierMixin, AffineClusterer):  # type: ignore[misc]
             links = Links(labels=np.where(classes == UNKNOWN, 0, 2 * classes - 1))
         else:
             links = Links(groups=classes)
-        weights = every_point(shares)
-        points = weighted_points(as_data(X.array(), weights, warn=False), weights, links)
+        weighted = every_point(shares)
+        points = weighted_points(as_data(X.array(), weighted, warn=False), weighted, links)
         result = self._relax(points, "low_rank", seconds_left())
         weights = weights_of(self._penalty, X.shape[1])
         if len(self.classes_) == 2:

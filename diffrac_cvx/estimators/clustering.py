@@ -10,10 +10,18 @@ import numpy.typing as npt
 from sklearn.base import ClusterMixin
 
 from diffrac_cvx import rounding as roundings
-from diffrac_cvx.certificates import certify_clusters, certify_labels
+from diffrac_cvx.certificates import certify_labels
 from diffrac_cvx.comparison.structure import StructureTest, against_structure, nulls_of, structure_test
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, as_seconds, choose_seed, require_flag
+from diffrac_cvx.estimators.affine import (
+    AffineClusterer,
+    ScaledTable,
+    as_seconds,
+    choose_seed,
+    proved_gap,
+    require_flag,
+    require_one_direction,
+)
 from diffrac_cvx.machine.time_budget import Clock, is_late, seconds_left, spend, within
 from diffrac_cvx.metrics import adjusted_rand_index
 from diffrac_cvx.points.checks import (
@@ -32,6 +40,8 @@ from diffrac_cvx.points.links import Links
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
 from diffrac_cvx.problem.direction_problem import direction_problem
+from diffrac_cvx.problem.named_columns import GroupWeights
+from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
 from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.problem.penalty import weights_of
 from diffrac_cvx.problem.result import Progress, Result, Status
@@ -107,6 +117,15 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         Seconds for everything: what the solver leaves is for rounding and directions, which take little after it.
     standardize : bool
         Whether features are brought to unit variance first, which the penalty then weighs alike.
+    groups : mapping of name to columns, list of lists of columns, or (d,) array of labels, optional
+        Groups of columns, as for `Penalty`: with ``lam`` above 0 a group is used as a whole or left out.  Columns are
+        given by their numbers or, of a data frame, by their names; each is in one group.
+    group_weights : {"equal", "size"} or array of float
+        By what ``lam`` is multiplied for each group: 1, its number of columns, so that a group costs about what its
+        columns would cost one by one, or the numbers given.
+    nonnegative : list of columns, (d,) array of bool, or True, optional
+        Columns whose coefficients are known to be at least 0: what has more of them is more likely to be in cluster 1.
+        For two clusters.
     random_state : int, RandomState or None
         Seed of the rounding "goemans_williamson" and of the starts of k-means for more than two clusters; nothing else
         is random.  A whole number is passed on as it is; with None the seed depends on NumPy's global state, which no
@@ -130,11 +149,13 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         The direction, in the units of X, and minus the threshold: for `predict`.  With more than two clusters a point
         belongs to the one with the largest value of its function; by "splits" they are the functions of the splits
         that set each cluster apart last.
+    groups_used_ : tuple of str
+        With ``groups``: the names of those that have a nonzero coefficient.
     scaled_coef_ : (d,) array or (K, d) array
         The direction per standard deviation of each feature: these can be compared with each other.  The largest is
-        positive, where there are two clusters.  For more, the values of each function have standard deviation 1 over
-        the points, the mean of all functions taken off first where they are found together: what is common to all
-        decides nothing.  `predict` uses ``coef_``, which is not rescaled.
+        positive, where there are two clusters and no signs are known.  For more, the values of each function have
+        standard deviation 1 over the points, the mean of all functions taken off first where they are found together:
+        what is common to all decides nothing.  `predict` uses ``coef_``, which is not rescaled.
     splits_ : tuple of Split
         By "splits", for more than two clusters: the splits in their order, which `predict` follows.
     support_ : array of int
@@ -177,6 +198,9 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         *,
         lam: float | Array = 0.0,
         ridge: float | Array = 0.3,
+        groups: GroupsLike | Groups | None = None,
+        group_weights: GroupWeights = "equal",
+        nonnegative: Any = None,
         solver: str = "auto",
         rounding: str = "kmeans_centered",
         refine: bool = False,
@@ -191,6 +215,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         verbose: bool | Callable[[Progress], object] = False,
     ) -> None:
         self.nu, self.a, self.c, self.lam, self.ridge = nu, a, c, lam, ridge
+        self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
         self.n_clusters, self.strategy, self.verbose = n_clusters, strategy, verbose
         self.test_structure = test_structure
         self.solver, self.rounding, self.refine = solver, rounding, refine
@@ -251,6 +276,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if table.shape[0] < K:
             n = table.shape[0]
             raise ParameterError(f"n_clusters = {K} is more than the {n} points: ask for fewer clusters")
+        require_one_direction(self._penalty, K)
         weights = as_weights(sample_weight, table.shape[0], least=max(K, 2))
         plain = K == 2 and weights is None and links is None
         given = table if plain and self._by_parts(table) else table_array(table)
@@ -277,11 +303,12 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         if K > 2:
             self.scaled_coef_ = of_unit_scores(self.scaled_coef_, data.X, centre=self.strategy == "together")
         self.support_ = np.flatnonzero(np.any(np.atleast_2d(self.coef_), axis=0))
+        self._name_groups(self._penalty)
         values = self._decide(table)
         self.labels_ = self._label(values) if links is None else linked_labels(values, links, weights)
         labels: Any = points_with_weight(self.labels_, weights)
         known: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty}
-        self.label_gap_ = certify_clusters(data.X, labels, self.result_, max(K, 2), **known).gap
+        self.label_gap_ = proved_gap(data.X, labels, self.result_, max(K, 2), **known)
         known |= {"n_clusters": K, "shares": data.X.shares, "cost": self.label_gap_ + self.result_.lower}
         known["names"] = getattr(self, "feature_names_in_", None)
         self.reservations_ = find_reservations(data.X, labels, self.result_, **known) if K > 1 else ()
@@ -299,7 +326,8 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         """Set the split beside those of tables without structure, in a part of the time."""
         told: dict[str, Any] = {"nu": self.nu, "penalty": self._penalty, "standardize": self.standardize}
         clock = Clock(min(STRUCTURE_SECONDS, STRUCTURE_SHARE * (seconds_left() or np.inf)))
-        nulls = nulls_of(given.shape[1])
+        groups = self._penalty.groups
+        nulls = nulls_of(given.shape[1] if groups is None else len(groups.names))
         return tuple(
             structure_test(given, null=null, n_draws=STRUCTURE_DRAWS, time_limit=clock.share(len(nulls) - k), **told)
             for k, null in enumerate(nulls)
@@ -312,7 +340,10 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         ended = self.result_.status not in (Status.TIME_LIMIT, Status.STOPPED)
         if not ended or is_late() or not data.X.in_memory:
             return tuple(found)
-        changed = {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": STARTS}
+        changed: dict[str, Any] = (
+            {"tol": min(10.0 * self.tol, 1.0)} if self.n_clusters == 2 else {"random_state": STARTS}
+        )
+        changed |= {"groups": self._penalty.groups, "nonnegative": self._penalty.nonnegative}  # not by names
         other = type(self)(**{**self.get_params(), **changed, "test_structure": False, "verbose": False})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -417,7 +448,7 @@ class DiffracClustering(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             labels, v = self._orient(X, split, weights)
         free = not has_known(X) and weights.structure.nonnegative is None
         if free and v[np.argmax(np.abs(v) * np.sqrt(X.mean_squares()))] < 0:
-            v = -v
+            v = 0.0 - v
         return v, least_projection(X, v, labels)
 
     def _orient(self, X: Points, labels: Array, weights: Weights) -> tuple[Array, Array]:

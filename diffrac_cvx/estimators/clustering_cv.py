@@ -11,9 +11,16 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from diffrac_cvx.errors import DegenerateDataWarning, ParameterError
-from diffrac_cvx.estimators.affine import AffineClusterer, ScaledTable, choose_seed, require_flag
+from diffrac_cvx.estimators.affine import (
+    AffineClusterer,
+    ScaledTable,
+    choose_seed,
+    require_flag,
+    require_one_direction,
+)
 from diffrac_cvx.estimators.choice import (
     CRITERIA,
+    PLAIN,
     HeldOut,
     PathEntry,
     Say,
@@ -41,7 +48,9 @@ from diffrac_cvx.points.checks import (
 )
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.points.reading import table_array
-from diffrac_cvx.problem.penalty import suggested_lam
+from diffrac_cvx.problem.named_columns import GroupWeights
+from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
+from diffrac_cvx.problem.penalty import Penalty, suggested_lam
 from diffrac_cvx.rounding.caveats import ONE_ASKED, points_needed
 
 LAMS, RIDGES = (0.0, 0.01, 0.1), (0.1, 0.3, 1.0)
@@ -102,6 +111,8 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         - "label_gap": minus the proved distance of the labels from the best ones.
     n_resamples : int
         Halves of the points, in pairs: what one leaves out is the other.
+    groups, group_weights, nonnegative
+        As for `DiffracClustering`, the same for all settings; groups come in only where a lam is above 0.
     tol : float
         Proved gap at which the solver stops, on the grid and on the halves; values lie in [0, 1].
     n_clusters : int or sequence of int
@@ -151,7 +162,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         positive, else for the positive lam of the largest score.  Without any l1 part all features are used.
     labels_, coef_, intercept_, scaled_coef_, support_ : arrays
         Of ``best_estimator_``, as are ``lower_bound_``, ``upper_bound_``, ``label_gap_``, ``reservations_``,
-        ``result_`` and ``n_iter_``.
+        ``result_``, ``n_iter_`` and, with groups, ``groups_used_``.
     n_features_in_, feature_names_in_
         As for `DiffracClustering`.
 
@@ -173,6 +184,9 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         criterion: str = "gain",
         n_clusters: int | Sequence[int] = 2,
         n_resamples: int = 10,
+        groups: GroupsLike | Groups | None = None,
+        group_weights: GroupWeights = "equal",
+        nonnegative: Any = None,
         tol: float = 1e-3,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -186,6 +200,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         self.n_resamples, self.tol, self.max_iter, self.time_limit = n_resamples, tol, max_iter, time_limit
         self.standardize, self.random_state, self.n_jobs, self.verbose = standardize, random_state, n_jobs, verbose
         self.n_clusters, self.refit = n_clusters, refit
+        self.groups, self.group_weights, self.nonnegative = groups, group_weights, nonnegative
 
     def fit(self, X: npt.ArrayLike, y: object = None, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Solve the grid, choose, and fit the setting chosen.
@@ -201,7 +216,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
 
         Errors and warnings are those of `DiffracClustering.fit`, of a gap at the setting chosen.
         """
-        self._settings((2, 1))  # what is wrong with the grid is said before the table is read
+        self._settings((2, 1), PLAIN)  # what is wrong with the grid is said before the table is read
         one_of(self.criterion, "criterion", tuple(CRITERIA))
         require_flag(self.refit, "refit")
         tol, limit = positive(self.tol, "tol"), self.time_limit
@@ -209,6 +224,9 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         clock = Clock(None if limit is None else share * positive(limit, "time_limit"))
         counts = self._counts()
         given = table_array(self._read_table(X, ensure_min_samples=max(counts[-1], 2)))
+        columns = self._on_columns(PLAIN)
+        for count in counts:
+            require_one_direction(columns, count)
         weights = as_weights(sample_weight, len(given))
         data = self._scale(given, weights, depth=4)
         seed = choose_seed(self.random_state)
@@ -216,7 +234,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         points, centre = compared_points(data.X, rng)
         known: dict[str, Any] = {"tol": tol, "clock": clock, "seed": seed}
         say = self.verbose if callable(self.verbose) else None
-        settings = self._settings(data.X.shape)
+        settings = self._settings(data.X.shape, columns)
         self.n_settings_ = len(settings) * len(counts)
         entries = follow_path(points, settings, counts=counts, say=say, **known)
         halves = self._judge_halves(points, entries, rng, say, **known)
@@ -237,7 +255,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             raise ParameterError(f"n_clusters = {self.n_clusters!r} must be a number, or several of at least 2")
         return tuple(counts)
 
-    def _settings(self, shape: tuple[int, ...]) -> list[Setting]:
+    def _settings(self, shape: tuple[int, ...], columns: Penalty) -> list[Setting]:
         """Return the grid for a table of this shape, checked; the setting nearest to the default weights is first."""
         lams, ridges = default_grid(*shape) if len(self._counts()) == 1 else (USUAL_LAMS, USUAL_RIDGES)
         given = {"lams": lams if self.lams is None else self.lams}
@@ -249,7 +267,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
             if values.size == 0:
                 raise ParameterError(f"{name} is empty; give at least one number")
             grid.append([check(value, name) for value in values])
-        settings = list_settings(*grid)
+        settings = list_settings(*grid, columns)
         usual = usual_setting(settings)
         return [usual, *(setting for setting in settings if setting != usual)]
 
@@ -274,7 +292,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         table, i = self.cv_results_, self.best_index_
         self.best_params_ = dict(table["params"][i])
         self.best_score_ = float(table["mean_score"][i])
-        self.lam_, self.ridge_, self.nu_ = chosen
+        self.lam_, self.ridge_, self.nu_ = chosen.lam, chosen.ridge, chosen.nu
         self.n_clusters_ = int(table["param_n_clusters"][i])
         sparse = (table["param_lam"] > 0.0) & (table["param_ridge"] == chosen.ridge) & (table["param_nu"] == chosen.nu)
         if self.lam_ == 0.0 and sparse.any():
@@ -288,6 +306,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         best = self.best_estimator_ = DiffracClustering(
             **self.best_params_, tol=min(self.tol, 1e-4), max_iter=self.max_iter, time_limit=seconds,
             standardize=self.standardize, random_state=seed,
+            groups=self.groups, group_weights=self.group_weights, nonnegative=self.nonnegative,
         )  # fmt: skip
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
@@ -295,7 +314,7 @@ class DiffracClusteringCV(ClusterMixin, AffineClusterer):  # type: ignore[misc]
         with warnings.catch_warnings(), spend(within(seconds)):
             warnings.simplefilter("ignore", DegenerateDataWarning)
             best._fit_points(given, given, data, weights)
-        for name in FROM_BEST:
+        for name in (*FROM_BEST, *(("groups_used_",) if self.groups is not None else ())):
             setattr(self, name, getattr(best, name))
         for reservation in self.reservations_ if self.n_clusters_ > 1 else (ONE_ASKED,):
             warnings.warn(str(reservation), DegenerateDataWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""What each feature adds to a split: how much the cost rises where it is left out and the labels are kept."""
+"""What each feature, or group, adds to a split: how much the cost rises where it is left out, the labels kept."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +8,7 @@ from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.points import Points
 from diffrac_cvx.problem.penalty import Penalty, weights_of
+from diffrac_cvx.rounding.coupled_directions import group_norm
 from diffrac_cvx.rounding.directions import best_directions
 
 SINGULAR = 1e-10  # eigenvalue, over the largest, up to which a direction of the features is empty
@@ -16,7 +17,7 @@ SINGULAR = 1e-10  # eigenvalue, over the largest, up to which a direction of the
 def marginal_gains(
     X: Points, labels: npt.NDArray[np.int64], penalty: Penalty, n_clusters: int = 2, *, seconds: float | None = None
 ) -> Array:
-    r"""Return by how much the cost of labels rises where one feature is left out, for each, (d,).
+    r"""Return by how much the cost of labels rises where one feature is left out, or one group of them, for each.
 
     The cost is that of `certify_clusters`, Eq. (9) for two clusters, with the best directions :math:`w_k` of labels.
     Without an l1 part the rise is known in closed form, with :math:`H = \tfrac1n X^\top X + \mathrm{Diag}(a)^2`,
@@ -24,8 +25,8 @@ def marginal_gains(
     .. math::
         \frac{K}{K-1} \sum_k w_{kj}^2 \,/\, (H^{-1})_{jj}.
 
-    With one the directions are computed again without the feature, for those in use, the largest coefficients first;
-    any other adds 0.  Those that the time does not suffice for are NaN.
+    With one, with groups or with known signs the directions are computed again without the feature or the group, for
+    those in use, the largest coefficients first; any other adds 0.  Those that the time does not suffice for are NaN.
 
     Parameters
     ----------
@@ -34,34 +35,43 @@ def marginal_gains(
     labels : (n,) array of int
         Clusters 0, ..., K - 1.
     penalty : Penalty
-        Weights a and c.
+        Weights a and c, groups, and known signs, for two clusters.
     n_clusters : int
         K.
     seconds : float, optional
         For the directions that are computed again.
+
+    Returns
+    -------
+    (d,) array, or (G,) array for the groups of the penalty
     """
     weights = weights_of(penalty, X.shape[1])
-    a, c, _ = weights
+    a, c, structure = weights
     Z = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
+    Z, factor = (Z[:, 1:] * 2.0, 1.0) if n_clusters == 2 else (Z, n_clusters / (n_clusters - 1.0))
     Z = Z - X.mean_of(Z)
-    W, factor = best_directions(X, Z, weights), n_clusters / (n_clusters - 1.0)
-    if not weights.structure.couples(c):
+    W = best_directions(X, Z, weights)
+    if penalty.groups is None and not structure.couples(c) and structure.nonnegative is None:
         return np.asarray(factor * np.sum(W**2, axis=0) / inverse_diagonal(X, a))
     clock, rows = Clock(seconds), X.array()
-    weights = np.full(len(Z), 1.0 / len(Z)) if X.shares is None else X.shares
+    shares = np.full(len(Z), 1.0 / len(Z)) if X.shares is None else X.shares
+    labels_of = np.arange(len(a)) if structure.labels is None else structure.labels
 
     def cost(W: Array, kept: npt.NDArray[np.bool_]) -> float:
-        misfit = weights @ (Z - rows[:, kept] @ W.T) ** 2
-        return float(np.sum(misfit) + np.sum((a[kept] * W) ** 2) + np.sum((np.abs(W) @ c[kept]) ** 2))
+        misfit = shares @ (Z - rows[:, kept] @ W.T) ** 2
+        coupled = sum(group_norm(w, c[kept], labels_of[kept]) ** 2 for w in W)
+        return float(np.sum(misfit) + np.sum((a[kept] * W) ** 2) + coupled)
 
-    size = np.abs(W).max(axis=0)
+    parts = np.arange(len(a)) if penalty.groups is None else penalty.groups.labels
+    size = np.zeros(parts.max(initial=-1) + 1)
+    np.maximum.at(size, parts, np.abs(W).max(axis=0))
     least, gains = cost(W, np.ones(len(a), dtype=bool)), np.where(size > 0.0, np.nan, 0.0)
-    for j in np.argsort(-size, kind="stable")[: np.count_nonzero(size)]:
+    for g in np.argsort(-size, kind="stable")[: np.count_nonzero(size)]:
         if clock.is_over:
             break
-        kept = np.arange(len(a)) != j
+        kept = parts != g
         without = best_directions(array_points(rows[:, kept], X.shares), Z, weights.restrict(kept))
-        gains[j] = max(factor * (cost(without, kept) - least), 0.0)
+        gains[g] = max(factor * (cost(without, kept) - least), 0.0)
     return gains
 
 

@@ -10,6 +10,8 @@ from diffrac_cvx.estimators.affine import AffineClusterer, as_seconds, choose_se
 from diffrac_cvx.machine.time_budget import spend, within
 from diffrac_cvx.points.checks import Array, positive_int
 from diffrac_cvx.points.reading import table_array
+from diffrac_cvx.problem.named_columns import GroupWeights
+from diffrac_cvx.problem.penalties.columns import Groups, GroupsLike
 from diffrac_cvx.problem.result import Progress
 from diffrac_cvx.rounding.directions import affine_functions
 from diffrac_cvx.rounding.many_labels import fit_label_mixture
@@ -29,8 +31,9 @@ class MultiLabelDiffrac(AffineClusterer):
     ----------
     n_labels : int
         Number of labels, at least 1.
-    nu, a, c, lam, ridge, tol, max_iter, time_limit, standardize, verbose
-        As for `DiffracClustering`; no penalty by default, as in section 4.
+    nu, a, c, lam, ridge, groups, group_weights, tol, max_iter, time_limit, standardize, verbose
+        As for `DiffracClustering`; no penalty by default, as in section 4.  Known signs are those of one direction, and
+        there is no place for them here.
     solver : {"auto", "fista", "low_rank", "fista published", "SCS", "CLARABEL"}
         "auto" is "fista": with the loose tolerance of the default its smoothing keeps all labels in the mixture,
         where an exact solution may leave out those of small weight.
@@ -64,6 +67,8 @@ class MultiLabelDiffrac(AffineClusterer):
         *,
         lam: float | Array = 0.0,
         ridge: float | Array = 0.0,
+        groups: GroupsLike | Groups | None = None,
+        group_weights: GroupWeights = "equal",
         solver: str = "auto",
         tol: float = 1e-2,
         max_iter: int | None = None,
@@ -76,7 +81,7 @@ class MultiLabelDiffrac(AffineClusterer):
         self.n_labels, self.nu, self.a, self.c, self.lam, self.ridge = n_labels, nu, a, c, lam, ridge
         self.solver, self.tol, self.max_iter, self.time_limit = solver, tol, max_iter, time_limit
         self.standardize, self.restarts, self.random_state = standardize, restarts, random_state
-        self.verbose = verbose
+        self.verbose, self.groups, self.group_weights = verbose, groups, group_weights
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

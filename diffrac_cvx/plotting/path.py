@@ -1,6 +1,7 @@
 """Displays along a grid: of paths, of the duality of alpha and nu, and of a choice of parameters."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from diffrac_cvx.errors import DataError, ParameterError
 from diffrac_cvx.paths import Duality, Path, duality, lambda_path, nu_path
 from diffrac_cvx.plotting import canvas
 from diffrac_cvx.points.checks import Array
+from diffrac_cvx.problem.penalties.columns import Groups
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty
 
 VISIBLE = 0.01  # of the largest coefficient: what is smaller lies on the axis and has no name
@@ -21,6 +23,7 @@ PANELS = {
     "imbalance": r"imbalance $1^\top Y 1 / n^2$",
     "error": "clustering error",
     "seconds": "seconds",
+    "groups": r"length of a group $\|v_g\|_2$",
 }
 SIDES = {"constrained": r"constrained value $q(\alpha)$", "penalised": r"penalised value $p(\nu)$"}
 CORNERS: dict[str, Any] = {"constrained": "upper right", "penalised": "upper left"}  # where the curves are not
@@ -51,11 +54,11 @@ class PathDisplay(canvas.Display):
     Attributes
     ----------
     lines_ : dict of str to list of Line2D
-        By panel; the coefficients have one line for each feature, in the order of the features.
+        By panel; the coefficients have one line for each feature, in the order of the features, and groups one each.
     fill_ : artist or None
         The bracket, where the value is drawn.
     texts_ : list of Annotation
-        Names of features.
+        Names of features, or of groups.
     """
 
     lines_: dict[str, list[Any]]
@@ -106,50 +109,58 @@ class PathDisplay(canvas.Display):
         ax : Axes, or a sequence of them, optional
             One for each panel.  By default those of a new figure, one above the other.
         panels : str or sequence of str, optional
-            Of "coefficients", "value", "eigenvalue_ratio", "imbalance", "error" and "seconds"; by default the first
-            two, or as many as there are axes.
+            Of "coefficients", "value", "eigenvalue_ratio", "imbalance", "error", "seconds" and, where the path has
+            groups of features, "groups", the length of the coefficients of each; by default the first two, or as many
+            as there are axes, and for a path with groups these instead of the coefficients.
         labelled : int
-            How many features are named, at most 8: those with the largest coefficients, if above 1 % of the largest of
-            all.  The others are pale.
+            How many features or groups are named, at most 8: those with the largest coefficients, if above 1 % of the
+            largest of all.  The others are pale.
         **kwargs
             Passed to ``Axes.plot``.
 
         Raises
         ------
         ParameterError
-            If a panel is not known, or is the error and the path has none.
+            If a panel is not known, or is the error or the groups and the path has none.
         """
-        asked = canvas.panels_for(ax, panels, PANELS)
+        usual = {} if self.path.groups is None else {"groups": "", "value": ""}
+        asked = canvas.panels_for(ax, panels, usual | PANELS)
         if "error" in asked and self.path.error is None:
             raise ParameterError("the path has no error; give y to nu_path or lambda_path")
+        if "groups" in asked and self.path.groups is None:
+            raise ParameterError(
+                "the path has no groups; give groups to lambda_path, or a penalty with groups to nu_path"
+            )
         self.lines_, self.texts_, self.fill_ = {}, [], None
         labels = PANELS | ({"coefficients": canvas.PER_DEVIATION} if self.per_deviation else {})
         for name, axes in self._open_panels(ax, asked, labels):
             canvas.scale_x(axes, self.path.parameter)
             if self.path.name == "lambda" and not axes.xaxis_inverted():
                 axes.invert_xaxis()
-            if name == "coefficients":
-                self._coefficients(axes, labelled, kwargs)
+            if name in ("coefficients", "groups"):
+                self._coefficients(axes, name, labelled, kwargs)
             else:
                 self._curve(axes, name, kwargs)
             self._label_x(ax, axes, SYMBOLS[self.path.name])
         return self
 
-    def _coefficients(self, ax: canvas.Axes, labelled: int, kwargs: dict[str, Any]) -> None:
-        V, at = self.path.directions * self.deviations, self.path.parameter
+    def _coefficients(self, ax: canvas.Axes, name: str, labelled: int, kwargs: dict[str, Any]) -> None:
+        V, at, titles = self.path.directions * self.deviations, self.path.parameter, self.feature_names
+        if name == "groups" and self.path.groups is not None:
+            V, titles = replace(self.path, deviations=self.deviations).group_norms, group_titles(self.path.groups)
         size = np.abs(V).max(axis=0)
         largest = np.argsort(-size, kind="stable")[: min(labelled, len(canvas.STYLES))]
         named = largest[size[largest] > VISIBLE * size.max()].tolist()
         pale = canvas.merge_style({"color": canvas.PALE, "linewidth": 0.8, "zorder": 1}, kwargs)
         ax.axhline(0.0, color=canvas.GREY, linewidth=0.6, zorder=0)
-        self.lines_["coefficients"] = [
+        self.lines_[name] = [
             ax.plot(at, V[:, j], **(canvas.line_style(named.index(j), kwargs) if j in named else pale))[0]
             for j in range(V.shape[1])
         ]
         end = 0 if ax.xaxis_inverted() else -1
-        texts = [canvas.plain(self.feature_names[j]) for j in named]
-        colors = [self.lines_["coefficients"][j].get_color() for j in named]
-        self.texts_ = canvas.label_ends(ax, V[end, named].tolist(), texts, colors)
+        texts = [canvas.plain(titles[j]) for j in named]
+        colors = [self.lines_[name][j].get_color() for j in named]
+        self.texts_ += canvas.label_ends(ax, V[end, named].tolist(), texts, colors)
 
     def _curve(self, ax: canvas.Axes, name: str, kwargs: dict[str, Any]) -> None:
         at = self.path.parameter
@@ -158,6 +169,13 @@ class PathDisplay(canvas.Display):
             self.fill_ = ax.fill_between(at, self.path.lower, self.path.upper, color=canvas.SECOND, alpha=0.2, lw=0)
         if name in ("error", "imbalance", "eigenvalue_ratio"):
             ax.set_ylim(-0.04, 1.04)
+
+
+def group_titles(groups: Groups) -> list[str]:
+    """Return the names of groups, with the number of columns where there are several."""
+    return [
+        name if size == 1 else f"{name} ({size} columns)" for name, size in zip(groups.names, groups.sizes, strict=True)
+    ]
 
 
 class DualityDisplay(canvas.Display):

@@ -162,7 +162,7 @@ def suggested_lam(n: int, d: int, ridge: float) -> float:
 def weights_of(penalty: Penalty, d: int) -> Weights:
     """Return the weights of a penalty for d features, or raise an error that says how to make one.
 
-    One group of all is a ridge.
+    One group of all is a ridge, groups of one are the l1 norm, and without a weight they say nothing.
 
     Raises
     ------
@@ -173,6 +173,8 @@ def weights_of(penalty: Penalty, d: int) -> Weights:
     structure = penalty.structure(d)
     if structure.labels is not None and d and not structure.labels.any():
         a, c, structure = np.sqrt(a**2 + c**2), np.zeros(d), replace(structure, labels=None)
+    elif structure.labels is not None and (not c.any() or len(np.unique(structure.labels)) == d):
+        structure = replace(structure, labels=None)
     return Weights(a, c, structure)
 
 

@@ -25,6 +25,8 @@ def coupled_direction(X: Points, target: Array, weights: Weights) -> Array:
     A few groups are used at first, then those whose slope exceeds what the penalty allows a zero.
     """
     a, c, (labels, known) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
+    if X.counts is not None:
+        X, target = X.weighed(), target * np.sqrt(X.counts)
     d = len(a)
     labels = np.arange(d) if labels is None else np.unique(labels, return_inverse=True)[1]
     known = np.zeros(d, dtype=bool) if known is None else known
@@ -86,7 +88,7 @@ def minimise(gram: Array, pulls: Array, w: Array, labels: Labels, known: Mask) -
     found = np.asarray(clarabel.DefaultSolver(P, q, A, np.zeros(A.shape[0]), cones, settings).solve().x[:d])
     if not np.all(np.isfinite(found)):
         return np.zeros(d)
-    found[known] = np.maximum(found[known], 0.0)
+    found[known & (found <= ZERO * np.abs(found).max())] = 0.0
     sizes = np.sqrt(np.bincount(labels, found**2))
     found[(sizes <= ZERO * sizes.max())[labels]] = 0.0
     cost = float(found @ gram @ found) + group_norm(found, w, labels) ** 2

@@ -53,7 +53,8 @@ def oriented_direction(X: Points, labels: Array, weights: Weights) -> tuple[Arra
     if weights.structure.nonnegative is None:
         return labels, v
     other = best_direction(X, X.mean_of(labels) - labels, weights)
-    pulls = X.products_with(labels - X.mean_of(labels))
+    centred = labels - X.mean_of(labels)
+    pulls = X.products_with(centred if X.counts is None else centred * X.counts)
     # At its best scale a direction costs 1 less its product with the pulls.
     return (labels, v) if pulls @ v >= -(pulls @ other) else (-labels, other)
 

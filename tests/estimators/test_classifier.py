@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge, RidgeClassifier
 import diffrac_cvx as dc
 from diffrac_cvx.estimators import classifier
 from diffrac_cvx.machine.time_budget import seconds_left
+from diffrac_cvx.problem.penalties.structure import Weights
 from diffrac_cvx.rounding.many_clusters import classify_together, cluster_together, fit_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
@@ -146,7 +147,7 @@ def test_centres_are_means_of_clusters_that_keep_points_together():
     x = np.array([0.0] * 10 + [10.0] * 10)[:, None]
     together = dc.Links(same=[(0, 19), (1, 19), (2, 19)]).groups_of(20)
     clusters = np.array([0] * 10 + [1] * 9 + [0])
-    scores = fit_scores(x - 5.0, clusters, np.zeros(1), np.zeros(1), groups=together)
+    scores = fit_scores(x - 5.0, clusters, Weights(np.zeros(1), np.zeros(1)), groups=together)
     slope, level = scores.coef[1] - scores.coef[0], scores.intercept[1] - scores.intercept[0]
     assert 5.0 - level / slope[0] == pytest.approx((10 / 11 + 10.0) / 2)
 
@@ -156,7 +157,7 @@ def test_points_that_belong_together_weigh_as_many_as_they_are():
     X, times = rng.standard_normal((60, 3)), rng.integers(1, 6, 60)
     X -= times @ X / times.sum()
     result = dc.low_rank(X, ridge=0.3, sample_weight=times)
-    known = {"a": np.full(3, 0.3**0.5), "c": np.zeros(3), "restarts": 1, "seed": 0}
+    known = {"weights": Weights(np.full(3, 0.3**0.5), np.zeros(3)), "restarts": 1, "seed": 0}
     rows = np.repeat(np.arange(60), times)
     every = cluster_together(X[rows], result, 4, groups=dc.Links(groups=rows).groups_of(len(rows)), **known)
     merged = cluster_together(X, result, 4, shares=times / times.sum(), **known)
@@ -372,13 +373,13 @@ def test_three_classes_are_found_from_four_labels_each(iris):
     half = model.set_params(share=0.5).fit(X, few)
     p = np.where(few < 0, 0.5 / 138, 0.5 / 12)
     Z = standardised(X) - p @ standardised(X)
-    scores = classify_together(Z, half.result_, few, a=np.full(4, 0.3**0.5), c=np.zeros(4), shares=p)
+    scores = classify_together(Z, half.result_, few, weights=Weights(np.full(4, 0.3**0.5), np.zeros(4)), shares=p)
     np.testing.assert_allclose(half.decision_function(X), scores.of(Z), atol=1e-8)
 
 
 def test_classes_that_are_all_known_stay_and_their_functions_are_those_of_the_known(iris):
     X = standardised(iris[0])
-    known = {"a": np.full(4, 0.3**0.5), "c": np.zeros(4)}
+    known = {"weights": Weights(np.full(4, 0.3**0.5), np.zeros(4))}
     scores = classify_together(X, dc.low_rank(X, ridge=0.3), iris[1], **known)
     assert np.mean(np.argmax(scores.of(X), axis=1) == iris[1]) > 0.95
     model = dc.DiffracClassifier().fit(iris[0], iris[1])

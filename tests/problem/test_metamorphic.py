@@ -45,7 +45,7 @@ class Case:
     solver: str = ""
 
     def takes(self, penalty):
-        parts = registry.BOTH if self.record is None else self.record.penalty
+        parts = registry.EVERY if self.record is None else self.record.penalty
         return not registry.refuse_penalty(parts, penalty)
 
     @property

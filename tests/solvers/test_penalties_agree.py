@@ -1,4 +1,4 @@
-"""Groups of columns and known signs: every solver and certificate against a judge that shares no code with them."""
+"""Groups of columns and known signs: solvers and certificates against a judge that shares no code with them."""
 
 import numpy as np
 import pytest
@@ -55,8 +55,9 @@ def check(instance, seed, *, by_cvxpy=True):
         bracket = dc.certify_v(instance.X, V, instance.nu, instance.penalty, **given)
         assert bracket.lower <= least + ROUNDED
         assert bracket.upper >= min(optimum, value) - JUDGED
-        couples = len(instance.groups) > 1 and instance.weights.any()
-        if couples or len(instance.known) > 1:  # else what costs and explains nothing is left out of V
+        if (len(instance.groups) > 1 and instance.weights.any()) or len(
+            instance.known
+        ) > 1:  # else what costs and explains nothing is left out of V
             assert bracket.upper >= min(instance.best_value(V), 1.0) - ROUNDED
     return gaps["low_rank"]
 

@@ -1,7 +1,7 @@
 """Options that are a number or "auto", and the choice that "auto" asks for."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -107,10 +107,12 @@ def choose(
     standardize: bool,
     seconds: float | None,
     say: Callable[[str], object] | None = None,
+    columns: Mapping[str, Any] | None = None,
 ) -> Chosen:
     """Return what was given as it is, and what is "auto" as `DiffracClusteringCV` chooses it without labels.
 
-    ``say`` is told what begins, "setting 3 of 9", and ends the search by a true return value.
+    ``columns`` are its groups and known signs.  ``say`` is told what begins, "setting 3 of 9", and ends the search by a
+    true return value.
     """
     given = {"lams": lam, "ridges": ridge, "nus": nu}
     if AUTO not in (*given.values(), n_clusters):
@@ -127,6 +129,7 @@ def choose(
     model = DiffracClusteringCV(
         **grid, n_resamples=HALVES_OF_COUNTS if several else HALVES, standardize=standardize, random_state=seed,
         time_limit=MOST_SECONDS if seconds is None else SHARE * seconds, refit=False, verbose=0 if say is None else say,
+        **(columns or {}),
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the table and of the solver are given with the answer

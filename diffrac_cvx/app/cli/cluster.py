@@ -13,6 +13,7 @@ from diffrac_cvx.app.cli import automatic, options
 from diffrac_cvx.app.cli import features as feature_lists
 from diffrac_cvx.app.cli import known as points
 from diffrac_cvx.app.cli.cluster_report import write_report
+from diffrac_cvx.app.cli.columns import Columns, GroupsOption, NonnegativeOption
 from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
 from diffrac_cvx.app.cli.predict import save_model
@@ -55,6 +56,8 @@ def cluster(
     together: points.Together = None,
     apart: points.Apart = None,
     prove: points.Prove = False,
+    groups: GroupsOption = None,
+    nonnegative: NonnegativeOption = None,
     structure: Annotated[
         bool, typer.Option(help="Test whether there is a structure at all, in two seconds at most.")
     ] = True,
@@ -83,6 +86,10 @@ def cluster(
         raise ParameterError("what is known of points, and --prove, are about clusters: leave --labels-count out")
     if prove and n_clusters != 2:
         raise ParameterError("--prove is about two clusters: leave --clusters out")
+    if nonnegative and (labels_count > 1 or n_clusters != 2):
+        which = "--labels-count" if labels_count > 1 else "--clusters"
+        raise ParameterError(f"--nonnegative says the signs of one direction, which splits in two: leave {which} out")
+    columns = Columns.given(groups, nonnegative)
     source = replace(source, aside=given.columns)
     usual = options.RIDGE if labels_count == 1 else 0.0
     if lam == automatic.AUTO and ridge is None and a is None:
@@ -91,10 +98,12 @@ def cluster(
     with Watch(console, time_limit) as watch:
         table = source.load()
         links = given.links(table)
+        known = columns.read(table, coupled=lam == automatic.AUTO or bool(np.any(penalty.c)))
         watch.say(f"preparing {len(table.X)} points")
         chosen = automatic.choose(
             table.X, lam if lam == automatic.AUTO else penalty.lam, ridge if ridge == automatic.AUTO else penalty.ridge,
             nu, n_clusters, seed=seed, standardize=not no_standardize, seconds=watch.left, say=watch.begin,
+            columns=known,
         )  # fmt: skip
         n_clusters = chosen.n_clusters
         if chosen.says:  # said now, whatever happens to what follows
@@ -102,12 +111,13 @@ def cluster(
         model, warned = fit_model(
             table, labels_count, n_clusters, watch, links, strategy=strategy, refine=refine, nu=chosen.nu,
             lam=chosen.lam, ridge=chosen.ridge, solver=solver, tol=tol, time_limit=watch.left,
-            standardize=not no_standardize, random_state=seed, structure=structure,
+            standardize=not no_standardize, random_state=seed, structure=structure, **known,
         )  # fmt: skip
         search = points.prove(table, model, links, watch) if prove and not watch.stopped else None
         watch.say("judging what was found")
         if labels_count == 1 and n_clusters == 2 and lam is None and c is None:
             warned += automatic.suggest(len(table.X), table.X.shape[1], chosen.ridge)
+        warned += columns.notes(chosen.lam == 0.0)
         findings = summarise(table, model, warned) | points.findings_of(links)
         findings |= {"weights": {"lambda": chosen.lam, "ridge": chosen.ridge, "nu": chosen.nu}, "choice": chosen.says}
         if search is not None:
@@ -121,7 +131,8 @@ def cluster(
             listed.write(features)
         if report is not None:
             watch.say("writing the report")
-            write_report(report, source, table, model, findings, given if links is not None else None, listed)
+            asked = given if links is not None else None
+            write_report(report, source, table, model, findings, columns, asked, listed)
         if out is not None:
             titles, scores = ("label", "decision", "true"), model.decision_function(table.X)
             content = file_table(titles, table.rows, np.asarray(model.labels_), scores, table.labels, table.points)
@@ -203,6 +214,7 @@ def summarise(table: Table, model: Any, warned: list[str]) -> dict[str, Any]:
         "sizes": np.bincount(labels, minlength=K).tolist() if labels.ndim == 1 else labels.sum(axis=0).tolist(),
         "features_in_use": features_in_use(table, model),
         "relaxation_uses_all": uses_all(table, model),
+        "groups": groups_of(model),
         "scaled_coefficients": by_name(table, model.scaled_coef_),
         "coefficients": by_name(table, model.coef_),
         "intercept": model.intercept_,
@@ -237,6 +249,20 @@ def features_in_use(table: Table, model: Any) -> list[str] | None:
     if getattr(model, "n_clusters", 0) != 2 or not model._penalty.is_coupled:
         return None
     return [table.names[j] for j in sorted(model.support_, key=lambda j: -abs(model.scaled_coef_[j]))]
+
+
+def groups_of(model: Any) -> dict[str, dict[str, Any]] | None:
+    """Return the columns of each group, how many they are, and the length of their coefficients per standard deviation.
+
+    None where there are no groups.
+    """
+    groups = model._penalty.groups
+    if groups is None:
+        return None
+    squares = np.sum(np.atleast_2d(model.scaled_coef_) ** 2, axis=0)
+    lengths = np.sqrt(np.bincount(groups.labels, squares, len(groups.names)))
+    sizes = groups.sizes.tolist()
+    return {name: {"columns": sizes[g], "length": float(lengths[g])} for g, name in enumerate(groups.names)}
 
 
 def uses_all(table: Table, model: Any) -> bool:

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.app import report as html
+from diffrac_cvx.app.cli.columns import Columns
 from diffrac_cvx.app.cli.data import Source
 from diffrac_cvx.app.cli.features import FeatureTable
 from diffrac_cvx.app.cli.known import Given
 from diffrac_cvx.app.cli.words import answer_of, structure_of, truth_of, truth_table, warnings_of
-from diffrac_cvx.datasets.tables import Table
+from diffrac_cvx.comparison.table import Table
+from diffrac_cvx.datasets.tables import Table as Data
 from diffrac_cvx.machine.writing import write_text
 from diffrac_cvx.problem.proved_numbers import Proved, proved_lower, proved_upper, width_of
 
@@ -43,9 +45,10 @@ MEANINGS = {  # of the findings that are numbers: the name of each and what it m
 def write_report(
     path: Path,
     source: Source,
-    table: Table,
+    table: Data,
     model: Any,
     found: dict[str, Any],
+    columns: Columns,
     given: Given | None = None,
     listed: FeatureTable | None = None,
 ) -> None:
@@ -59,7 +62,7 @@ def write_report(
         truth=truth_table(found) if "crosstab" in found else None, coefficients=coefficient_rows(found, listed),
         more_features=max(found["d"] - MOST_FEATURES, 0), numbers=number_rows(found),
         pictures=label_pictures(table, model, clusters), proofs=proof_pictures(model),
-        program=python_code(source.code(), model, given, searched="relaxations" in found),
+        groups=groups_table(found), program=program_of(source, model, columns, given, searched="relaxations" in found),
     )  # fmt: skip
     write_text(path, text)
 
@@ -107,7 +110,7 @@ def proved_cells(found: dict[str, Any]) -> dict[str, Proved]:
     }
 
 
-def label_pictures(table: Table, model: Any, clusters: bool) -> Iterator[html.Picture]:
+def label_pictures(table: Data, model: Any, clusters: bool) -> Iterator[html.Picture]:
     """Yield the pictures of the labels: found, true where they are known, and the coefficients."""
     from diffrac_cvx.plotting import DirectionDisplay, ProjectionDisplay
 
@@ -139,17 +142,41 @@ def proof_pictures(model: Any) -> Iterator[html.Picture]:
     yield html.picture(SpectrumDisplay.from_result(model.result_), words)
 
 
+def groups_table(found: dict[str, Any]) -> Table | None:
+    """Return the groups of columns, the longest coefficients first, None where there are none."""
+    if found["groups"] is None:
+        return None
+    ranked = sorted(found["groups"].items(), key=lambda pair: -pair[1]["length"])[:MOST_FEATURES]
+    rows = tuple((name, group["columns"], group["length"]) for name, group in ranked)
+    return Table(("group", "columns", "length of the coefficients per standard deviation"), rows)
+
+
+def program_of(source: Source, model: Any, columns: Columns, given: Given | None, *, searched: bool) -> str:
+    """Return the program that gives the same labels."""
+    if model.groups is None:
+        return python_code(source.code(), model, given, searched=searched)
+    loading = source.code() if source.is_name else source.code(whole=True)
+    return python_code(f"{loading}\n{columns.code(source)}", model, given, searched=searched)
+
+
 def python_code(loading: str, model: Any, given: Given | None = None, *, searched: bool = False) -> str:
-    """Return the program that gives the same labels; ``loading`` is the line of Python that gives X."""
+    """Return the program that gives the same labels; ``loading`` are the lines of Python that give X, and the groups.
+
+    These are called ``groups`` there.
+    """
     usual = type(model)().get_params()
-    changed = {name: value for name, value in model.get_params().items() if value != usual[name]}
-    parameters = ", ".join(f"{name}={value!r}" for name, value in sorted(changed.items()))
+    changed = {name: repr(value) for name, value in model.get_params().items() if value != usual[name]}
+    changed |= {"groups": "groups"} if "groups" in changed else {}
+    parameters = ", ".join(f"{name}={text}" for name, text in sorted(changed.items()))
     made = f"model = dc.{type(model).__name__}({parameters}).fit(X{'' if given is None else ', links=links'})"
     if searched:
         scaled = "(X - X.mean(axis=0)) / X.std(axis=0)" if model.standardize else "X"
-        penalty = f"nu={model.nu!r}, lam={model.lam!r}, ridge={model.ridge!r}, tol={model.tol!r}"
+        lam = repr(model.lam) if model.groups is None else f"[{model.lam!r} * len(some) for some in groups.values()]"
+        weights = f"lam={lam}, ridge={model.ridge!r}"
+        known = [f"{name}={changed[name]}" for name in ("groups", "nonnegative") if name in changed]
+        weights = f"penalty=dc.Penalty({', '.join([weights, *known])})" if known else weights
         links = "" if given is None else ", links=links"
-        made = f"best = dc.optimal_labels({scaled}, {penalty}{links})"
+        made = f"best = dc.optimal_labels({scaled}, nu={model.nu!r}, {weights}, tol={model.tol!r}{links})"
     shown = "print((best.labels > 0).astype(int))" if searched else "print(model.labels_)"
     lines = [loading, *([] if given is None else [given.code()]), made, shown]
     imports = "import pandas\n\n" if given is not None and given.group is not None else ""

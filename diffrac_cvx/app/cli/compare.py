@@ -12,6 +12,7 @@ import typer
 from diffrac_cvx import comparison
 from diffrac_cvx.app import report as html
 from diffrac_cvx.app.cli import options
+from diffrac_cvx.app.cli.columns import Columns, GroupsOption, NonnegativeOption
 from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import CONSTANT, Source, with_option
 from diffrac_cvx.comparison import Comparison, Found, Table
@@ -41,6 +42,8 @@ def compare(
     a: options.RidgeRoot = None,
     lam: options.Lambda = None,
     c: options.LambdaRoot = None,
+    groups: GroupsOption = None,
+    nonnegative: NonnegativeOption = None,
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -65,6 +68,7 @@ def compare(
     penalty = options.penalty_of(lam, c, ridge, a, options.RIDGE)
     with Watch(console, time_limit) as watch:
         table = source.load()
+        penalty = Columns.given(groups, nonnegative).penalty(penalty, table, coupled=bool(np.any(penalty.c)))
         compared = comparison.compare(
             table.X if no_standardize else standardise(table.X).X, table.labels, methods=method, nu=nu, penalty=penalty,
             alpha=alpha, tol=tol, total_time=watch.left, memory=memory, random_state=seed,

@@ -82,13 +82,13 @@ class Source:
         require_moderate(np.abs(table.X).max(axis=0), table.names)
         return table
 
-    def code(self) -> str:
-        """Return the line of Python that gives the X of `load`."""
+    def code(self, *, whole: bool = False) -> str:
+        """Return the line of Python that gives the X of `load`, or two that give the table too."""
         if self.is_name:
             return f"X, y = dc.datasets.load({self.file!r})"
         more = "".join(f", {name}={value!r}" for name, value in self.how.items())
         read = f"dc.datasets.read_table({self.file!r}, {self.label!r}{more})"
-        return f"table = {read}\nX = table.X" if self.aside else f"X = {read}.X"
+        return f"table = {read}\nX = table.X" if self.aside or whole else f"X = {read}.X"
 
 
 def refuse_outputs(source: Source, outputs: Mapping[str, Path]) -> None:

@@ -26,8 +26,9 @@ class FeatureTable(NamedTuple):
 
     names: tuple[str, ...]
     weights: Array  # (d, K): per standard deviation, a column for each function
-    gains: Array  # (d,): the rise of the cost where the feature is left out and the labels are kept
+    gains: Array  # (d,): the rise of the cost where the feature, or its group, is left out and the labels are kept
     frequencies: Array | None  # (d,): share of the halves that use it; None without an l1 weight, for all use all
+    groups: tuple[str, ...] | None = None  # d names of the groups that they are in
 
     @property
     def order(self) -> list[int]:
@@ -43,8 +44,10 @@ class FeatureTable(NamedTuple):
         for j in self.order:
             often = [] if self.frequencies is None else [self.frequencies[j]]
             known = [*self.weights[j], *often, self.gains[j]]
-            rows.append([self.names[j], *("" if np.isnan(value) else float(value) for value in known)])
-        write_csv(path, ["feature", *heads, *seldom, "marginal_gain"], rows)
+            group = [] if self.groups is None else [self.groups[j]]
+            rows.append([self.names[j], *group, *("" if np.isnan(value) else float(value) for value in known)])
+        named, gain = ([], "marginal_gain") if self.groups is None else (["group"], "marginal_gain_of_group")
+        write_csv(path, ["feature", *named, *heads, *seldom, gain], rows)
 
 
 def refuse_labels(features: Path | None, labels_count: int) -> None:
@@ -62,14 +65,18 @@ def feature_table(
 
     points, most = model._scale(table.X, warn=False).X, MOST_SECONDS if halves else MOST_FOR_REPORT
     limit = most if seconds is None else min(SHARE * seconds, most)
-    say("leaving out one feature after the other")
+    groups = model._penalty.groups
+    say(f"leaving out one {'feature' if groups is None else 'group of columns'} after the other")
     gains = marginal_gains(points, model.labels_, model._penalty, model.n_clusters, seconds=limit)
+    gains = gains if groups is None else gains[groups.labels]
     frequencies = None
     if halves and model._penalty.is_coupled:
         same: dict[str, Any] = {name: (getattr(model, name[:-1]),) for name in ("lams", "ridges", "nus")}
         search = DiffracClusteringCV(
             **same, n_clusters=model.n_clusters, n_resamples=HALVES, tol=model.tol, standardize=model.standardize,
             random_state=seed, time_limit=limit, refit=False, verbose=say,
+            groups=model.groups, group_weights=model.group_weights, nonnegative=model.nonnegative,
         )  # fmt: skip
         frequencies = search.fit(table.X).selection_frequencies_
-    return FeatureTable(tuple(table.names), np.atleast_2d(model.scaled_coef_).T, gains, frequencies)
+    named = None if groups is None else tuple(groups.names[g] for g in groups.labels)
+    return FeatureTable(tuple(table.names), np.atleast_2d(model.scaled_coef_).T, gains, frequencies, named)

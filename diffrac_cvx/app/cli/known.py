@@ -106,7 +106,7 @@ def prove(table: Table, model: Any, links: Links | None, watch: Watch) -> dict[s
     The cost is that of the fitted model, with its penalty and at its scale of the features.
     """
     from diffrac_cvx.rounding.caveats import NO_STRUCTURE, find_reservations
-    from diffrac_cvx.rounding.directions import best_direction
+    from diffrac_cvx.rounding.directions import best_direction, oriented_direction
     from diffrac_cvx.solvers.branching import optimal_labels
 
     data, penalty = model._scale(table.X, warn=False), model._penalty
@@ -118,14 +118,18 @@ def prove(table: Table, model: Any, links: Links | None, watch: Watch) -> dict[s
     limits: dict[str, Any] = {"tol": model.tol, "time_limit": watch.left, "callback": callback}
     found = optimal_labels(data.X.array(), model.nu, penalty, links=links, **limits)
     y = found.labels
-    if links is None or links.groups_of(len(y)).known < 0:
+    weights, free = weights_of(penalty, len(data.unit)), links is None or links.groups_of(len(y)).known < 0
+    if free and weights.structure.nonnegative is None:
         y = y * (1.0 if y @ (2.0 * model.labels_ - 1.0) >= 0.0 else -1.0)
-    v = best_direction(data.X, y - y.mean(), weights_of(penalty, len(data.unit)))
+    elif free:
+        y = oriented_direction(data.X, y, weights)[0]
+    v = best_direction(data.X, y - y.mean(), weights)
     model.coef_, model.scaled_coef_ = v * data.unit, v * np.sqrt(data.X.mean_squares())
     model.intercept_ = float((1.0 - model.nu) * y.mean() - model.coef_ @ data.mean)
     model.labels_, model.support_ = (y > 0.0).astype(np.int64), np.flatnonzero(v)
     model.lower_bound_, model.label_gap_ = found.lower, found.gap
     judged: dict[str, Any] = {"nu": model.nu, "penalty": penalty, "n_clusters": 2, "names": table.names}
+    model._name_groups(penalty)
     of_table = (reason for reason in model.reservations_ if reason.kind == NO_STRUCTURE)
     model.reservations_ = (*of_table, *find_reservations(data.X, model.labels_, model.result_, **judged))
     return {"relaxations": found.nodes, "seconds": found.seconds, "status": found.status}

@@ -1,7 +1,7 @@
 """``diffrac-cvx path``: the solutions along a grid of one parameter, as a table or a picture."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as File
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ import typer
 
 from diffrac_cvx import paths
 from diffrac_cvx.app.cli import options
+from diffrac_cvx.app.cli.columns import Columns, GroupsOption, NonnegativeOption
 from diffrac_cvx.app.cli.console import Console, Watch
 from diffrac_cvx.app.cli.data import Source, with_option
 from diffrac_cvx.app.cli.path_report import summary_table, whole_table, write_report
@@ -18,6 +19,7 @@ from diffrac_cvx.machine.writing import whole_file, write_csv
 from diffrac_cvx.paths import Path
 from diffrac_cvx.points.checks import Array, one_of
 from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.problem.named_columns import penalty_on_columns
 from diffrac_cvx.problem.penalty import Penalty
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -41,6 +43,8 @@ def path(
     a: options.RidgeRoot = None,
     lam: options.Lambda = None,
     c: options.LambdaRoot = None,
+    groups: GroupsOption = None,
+    nonnegative: NonnegativeOption = None,
     tol: options.Tolerance = 1e-4,
     time_limit: options.Seconds = None,
     no_standardize: options.Raw = False,
@@ -57,12 +61,17 @@ def path(
     """
     console = Console(as_json, quiet)
     refuse_what_varies(over, nu, (lam, c), (ridge, a))
+    columns = Columns.given(groups, nonnegative)
+    if over == "alpha" and (groups is not None or nonnegative):
+        raise ParameterError("with --over alpha there is no penalty: leave out --groups and --nonnegative")
     penalty = options.penalty_of(lam, c, ridge, a, options.RIDGE)
     with Watch(console, time_limit) as watch:
         table = source.load()
         X = table.X if no_standardize else standardise(table.X).X
         grid = grid_of(over, points, value)
-        solutions = solve_path(over, X, grid, watch, nu=nu, penalty=penalty, y=table.y, tol=tol)
+        coupled = over == "lambda" or (over == "nu" and bool(np.any(penalty.c)))
+        known = columns.read(table, coupled=coupled)
+        solutions = solve_path(over, X, grid, watch, known, nu=nu, penalty=penalty, y=table.y, tol=tol)
         if out is not None:
             watch.say("writing")
             write_path(out, solutions, table.names)
@@ -101,15 +110,18 @@ def grid_of(over: str, points: int, values: Sequence[float] | None) -> Array:
     return np.unique(values or grid(points))
 
 
-def solve_path(over: str, X: Array, grid: Array, watch: Watch, *, nu: float, penalty: Penalty, **limits: Any) -> Path:
-    """Solve along a grid of nu, lambda or alpha, and say which value is at work."""
+def solve_path(
+    over: str, X: Array, grid: Array, watch: Watch, columns: Mapping[str, Any], *, nu: float, penalty: Penalty,
+    **limits: Any,
+) -> Path:  # fmt: skip
+    """Solve along a grid of nu, lambda or alpha, and say which value is at work; columns are groups and known signs."""
     limits |= {"total_time": watch.left, "progress": lambda value: watch.begin(f"{over} = {value:.3g}")}
     if over == "alpha":
         return paths.alpha_path(X, grid, **limits)
     limits["callback"] = watch.solver(over)
     if over == "nu":
-        return paths.nu_path(X, grid, penalty, **limits)
-    return paths.lambda_path(X, grid, nu=nu, ridge=penalty.ridge, **limits)
+        return paths.nu_path(X, grid, penalty_on_columns(penalty, d=X.shape[1], **columns), **limits)
+    return paths.lambda_path(X, grid, nu=nu, ridge=penalty.ridge, **columns, **limits)
 
 
 def write_path(file: File, solutions: Path, names: Sequence[str]) -> None:

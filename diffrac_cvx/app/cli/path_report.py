@@ -28,6 +28,7 @@ MEANINGS = {
     "ratio": "Second eigenvalue of the solution over the first: near 0 it is one split, near 1 several are mixed.",
     "imbalance": "How unequal the clusters are: 0 for equal sizes, 1 for one cluster that holds all points.",
     "features": "How many have a coefficient, per standard deviation, above a thousandth of the largest.",
+    "groups": "How many groups of columns have coefficients of such a length, the others being left out.",
     "error": "Clustering error against the true labels, which were not used: 0 is the same groups, about 1 is chance.",
     "reservation": "Why the split is no answer; empty where it may be one.",
 }
@@ -69,9 +70,10 @@ def pictures_of(solutions: Path, names: Sequence[str]) -> Iterator[html.Picture]
     from diffrac_cvx.plotting import PathDisplay
 
     drawn = PathDisplay(solutions, names)
-    words = f"The coefficient of each feature, per standard deviation, and the cost, over {solutions.name}"
+    what = "coefficient of each feature" if solutions.groups is None else "length of each group of coefficients"
+    words = f"The {what}, per standard deviation, and the cost, over {solutions.name}"
     way = ", which decreases to the right" if solutions.name == "lambda" else ""
-    yield html.picture(drawn, f"{words}{way}.  The features with the largest coefficients are named.")
+    yield html.picture(drawn, f"{words}{way}.  The largest are named.")
     panels = {"eigenvalue_ratio": "ratio", "imbalance": "imbalance"}
     panels |= {} if solutions.error is None else {"error": "error"}
     columns = list_words(panels.values())
@@ -80,7 +82,11 @@ def pictures_of(solutions: Path, names: Sequence[str]) -> Iterator[html.Picture]
 
 def features_used(solutions: Path) -> Array:
     """Return how many features have a coefficient, per standard deviation, that is not small."""
-    sizes = np.abs(scaled_directions(solutions))
+    return count_large(np.abs(scaled_directions(solutions)))
+
+
+def count_large(sizes: Array) -> Array:
+    """Return how many of the sizes of each row are not small."""
     return np.asarray(np.sum(sizes > SMALL * sizes.max(axis=1, initial=0.0, keepdims=True), axis=1))
 
 
@@ -93,6 +99,7 @@ def summary_table(solutions: Path) -> Table:
         "ratio": solutions.eigenvalue_ratio, "imbalance": solutions.imbalance,
         "features": features_used(solutions),
     }  # fmt: skip
+    columns |= {} if solutions.groups is None else {"groups": count_large(solutions.group_norms)}
     return table_of(columns, solutions)
 
 
@@ -104,8 +111,12 @@ def whole_table(solutions: Path, names: Sequence[str]) -> Table:
         "seconds": solutions.seconds,
     }  # fmt: skip
     table = table_of(columns, solutions)
-    rows = zip(table.rows, scaled_directions(solutions).tolist(), strict=True)
-    return Table((*table.head, *(f"w_{name}" for name in names)), tuple((*row, *w) for row, w in rows))
+    numbers, heads = scaled_directions(solutions), [f"w_{name}" for name in names]
+    if solutions.groups is not None:
+        numbers = np.hstack([numbers, solutions.group_norms])
+        heads += [f"group_{name}" for name in solutions.groups.names]
+    rows = zip(table.rows, numbers.tolist(), strict=True)
+    return Table((*table.head, *heads), tuple((*row, *w) for row, w in rows))
 
 
 def scaled_directions(solutions: Path) -> Array:

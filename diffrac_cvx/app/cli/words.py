@@ -58,7 +58,7 @@ def answer_of(found: dict[str, Any]) -> list[str]:
     clusters = f"Clusters of {list_words(present)} points." if len(present) > 1 else f"One cluster of {n} points."
     names = [f"cluster {k} is that of {name}" for k, name in enumerate(found.get("known_as") or ()) if name is not None]
     named = [f"By the rows that are known, {' and '.join(names)}."] if names else []
-    return [about, clusters, *named, proof_of(found), *count_of(found), features_of(found)]
+    return [about, clusters, *named, proof_of(found), *count_of(found), *groups_of(found), features_of(found)]
 
 
 def proof_of(found: dict[str, Any]) -> str:
@@ -86,6 +86,23 @@ def count_of(found: dict[str, Any]) -> list[str]:
     others = Features(np.arange(len(used)), found["d"], found["label_gap"])
     all_used = ["No feature is left out of the relaxation at this lambda, only of the split found."]
     return [*(all_used if found["relaxation_uses_all"] else []), f"{others}. Any other has weight 0."]
+
+
+def groups_of(found: dict[str, Any]) -> list[str]:
+    """Return the groups of columns that are in use, that with the longest coefficients first, where there are any."""
+    groups = found.get("groups")
+    if not groups:
+        return []
+    used = sorted((pair for pair in groups.items() if pair[1]["length"] > 0.0), key=lambda pair: -pair[1]["length"])
+    columns = [f"{name} ({group['columns']} columns)" if group["columns"] > 1 else name for name, group in used]
+    shown = (
+        list_words(columns[:MOST_COEFFICIENTS])
+        if len(used) <= MOST_COEFFICIENTS
+        else ", ".join([*columns[:MOST_COEFFICIENTS], "..."])
+    )
+    return [
+        f"In use {'is' if len(used) == 1 else 'are'} {len(used)} of {len(groups)} groups of columns: {shown or 'none'}."
+    ]
 
 
 def features_of(found: dict[str, Any]) -> str:

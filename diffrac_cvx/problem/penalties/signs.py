@@ -10,11 +10,12 @@ import numpy as np
 from diffrac_cvx.points.checks import Array
 from diffrac_cvx.points.factors import Factor, dense
 from diffrac_cvx.points.floating_point import UNIT, sum_error
-from diffrac_cvx.points.linear_algebra import inverse_or_one, momentum, times
+from diffrac_cvx.points.linear_algebra import cholesky, inverse_or_one, momentum, times
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.problem.penalties.absolute import Absolute
 from diffrac_cvx.problem.penalties.coupling import Coupling, Expression, sizes_of
 
+NEARLY = 1e-8  # of the norms of two rows, below which a negative product is taken for rounding
 ROUNDS, SETTLED = 300, 1e-12  # of projections on two sets in turn, and the relative change that ends them
 
 
@@ -99,13 +100,34 @@ class Signs(Coupling):
         return self.base.maximum(V)
 
     def feasible(self, U: Factor) -> Factor:
-        """Add one column, which makes the entries of the pairs nonnegative, rounding counted, unless they are."""
+        """Return a factor whose entries of the pairs are nonnegative, rounding counted, by little more of the diagonal.
+
+        What is negative is added to both entries of a pair, and its size to the diagonal; one more column takes care of
+        rounding.
+        """
         if self.is_allowed(U):
             return U
         lacking, sizes = self.lacking(U)
+        if lacking > NEARLY:
+            U = self.without_negative(dense(U))
+            lacking, sizes = self.lacking(U)
         column = np.zeros((U.shape[0], 1))
         column[self.chosen, 0] = np.sqrt(lacking * (1.0 + 64.0 * UNIT)) * sizes
         return np.hstack([dense(U), column])
+
+    def without_negative(self, U: Array) -> Array:
+        """Return a factor of UU' + N + Diag(sum_k N_jk) >= 0, N the negative part of the pairs."""
+        V = times(U, U.T)
+        N = -self.negative(V)
+        V += N
+        V[np.diag_indices(len(V))] += N.sum(axis=0)
+        scale = inverse_or_one(np.sqrt(np.diag(V)))
+        correlations = V * np.outer(scale, scale)
+        correlations[np.diag_indices(len(V))] = 1.0 + 1e-13
+        try:
+            return np.asarray(cholesky(correlations) * np.sqrt(np.diag(V))[:, None])
+        except np.linalg.LinAlgError:
+            return U
 
     def lacking(self, U: Factor) -> tuple[float, Array]:
         """Return by how much an entry of the pairs may be negative, over the norms of its rows, and these norms."""

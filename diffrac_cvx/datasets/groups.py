@@ -1,0 +1,90 @@
+"""Groups of the columns of a table: those of one column of categories, of one prefix, or as a file says."""
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from diffrac_cvx.datasets.columns import list_texts, made_of
+from diffrac_cvx.datasets.tables import Table
+from diffrac_cvx.errors import DataError
+from diffrac_cvx.points.checks import did_you_mean
+
+CATEGORY, PREFIX = "category", "prefix"
+SEPARATORS = re.compile(r"[_.:=]")  # after which a name is no prefix
+HEADS = ("column", "feature", "name", "variable")  # of the first column of a file, in any case
+
+
+def column_groups(table: Table | Sequence[str], by: str | Path = CATEGORY) -> dict[str, list[int]]:
+    """Return groups of the columns of a table, numbers of columns by name, as estimators and `Penalty` take them.
+
+    Every column is in one group; one that goes with no other is alone, under its own name.
+
+    Parameters
+    ----------
+    table : Table, or sequence of str
+        From `read_table`, or the names of the columns.
+    by : {"category", "prefix"}, "prefix=" and a separator, or the path of a file
+        "category" puts the columns of 0 and 1 together that one column of categories became.  "prefix" goes by the part
+        of the name before the first "_", ".", ":" or "=", and "prefix=__" by that before the first "__".  A file has a
+        line "column,group" for each column that is in a group; tabs and semicolons are commas too.
+
+    Raises
+    ------
+    DataError
+        If a file is not there, is no table of two columns, or names what is no column, or one in two groups.
+
+    Examples
+    --------
+    >>> column_groups(["age", "job_clerk", "job_other"], "prefix")
+    {'age': [0], 'job': [1, 2]}
+    """
+    names = table.names if isinstance(table, Table) else tuple(map(str, table))
+    if by == CATEGORY:
+        keys = made_of(table.categories) if isinstance(table, Table) else {}
+    elif by == PREFIX or str(by).startswith(f"{PREFIX}="):
+        separator = str(by).partition("=")[2]
+        pattern = re.compile(re.escape(separator)) if separator else SEPARATORS
+        keys = {name: pattern.split(name, maxsplit=1)[0] or name for name in names}
+    else:
+        keys = groups_in_file(Path(by), names)
+    groups: dict[str, list[int]] = {}
+    for j, name in enumerate(names):
+        groups.setdefault(keys.get(name, name), []).append(j)
+    if by == CATEGORY or isinstance(by, Path) or not str(by).startswith(PREFIX):
+        return groups
+    return {names[some[0]] if len(some) == 1 else key: some for key, some in groups.items()}
+
+
+def groups_in_file(path: Path, names: Sequence[str]) -> dict[str, str]:
+    """Return the group of each column that a file names."""
+    if not path.is_file():
+        raise DataError(
+            f"groups = {str(path)!r} is no file, nor 'category' or 'prefix'{did_you_mean(path, (CATEGORY, PREFIX))}"
+        )
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is no text in UTF-8: save it as a CSV file in UTF-8") from None
+    mark = next((mark for mark in ("\t", ";") if lines and mark in lines[0]), ",")
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark) if any(row)]
+    if rows and rows[0][0] not in names and rows[0][0].lower() in HEADS:
+        rows = rows[1:]
+    found: dict[str, str] = {}
+    for row in rows:
+        if len(row) != 2 or not all(row):
+            raise DataError(f"{path}: {mark.join(row)!r} is not 'column{mark}group'")
+        column, group = row
+        if column not in names:
+            raise DataError(
+                f"{path} names {column!r}, which is no column; the columns are {list_texts(names)}"
+                f"{did_you_mean(column, names)}"
+            )
+        if found.setdefault(column, group) != group:
+            raise DataError(f"{path} has {column!r} in two groups, {found[column]!r} and {group!r}")
+    if not found:
+        raise DataError(f"{path} names no column: give a line 'column,group' for each")
+    alone = next((name for name in names if name not in found and name in found.values()), None)
+    if alone is not None:
+        raise DataError(f"{path}: {alone!r} is a group, and a column that is in none: name the group otherwise")
+    return found

@@ -1,0 +1,108 @@
+"""Groups of columns and known signs along paths, in pictures, and in a comparison of methods."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import diffrac_cvx as dc
+from diffrac_cvx import registry
+from diffrac_cvx.plotting import PathDisplay
+from diffrac_cvx.points.linear_algebra import standardise
+
+GROUPS = {"one": [0, 1], "two": [2, 3, 4], "three": [5]}
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(1)
+    y = rng.choice([-1.0, 1.0], 40)
+    X = rng.standard_normal((40, 6))
+    X[:, :2] += 1.2 * y[:, None]
+    return standardise(X).X
+
+
+@pytest.fixture(scope="module")
+def path(X):
+    options = {"groups": GROUPS, "group_weights": "size", "nonnegative": [0, 2], "ridge": 0.3}
+    return dc.paths.lambda_path(X, [0.0, 0.02, 0.1, 0.5], **options)
+
+
+def test_a_path_of_groups_solves_the_penalty_with_groups_at_each_lambda(X, path):
+    for lam, lower, upper in zip(path.parameter, path.lower, path.upper, strict=True):
+        penalty = dc.Penalty(lam=lam * np.array([2.0, 3.0, 1.0]), ridge=0.3, groups=GROUPS, nonnegative=[0, 2])
+        alone = dc.low_rank(X, 1.0, penalty, tol=1e-5)
+        assert max(lower, alone.lower) <= min(upper, alone.upper)
+
+
+def test_groups_leave_a_path_whole_and_known_signs_are_kept(path):
+    assert path.groups.names == ("one", "two", "three")
+    np.testing.assert_allclose(path.group_norms[:, 0], np.linalg.norm(path.directions[:, :2], axis=1), rtol=1e-9)
+    assert np.all(path.directions[:, [0]] > 0.0)
+    assert np.all(np.diff((path.group_norms > 1e-3).sum(axis=1)) <= 0)
+    assert path.group_norms[-1, 0] > 0.1
+    assert path.group_norms[-1, 1] < 0.1 * path.group_norms[0, 1]
+
+
+def test_names_of_a_data_frame_serve_along_a_path(X, path):
+    frame = pd.DataFrame(X, columns=[*"abcdef"])
+    groups = {"one": ["a", "b"], "two": ["c", "d", "e"], "three": ["f"]}
+    options = {"groups": groups, "group_weights": "size", "nonnegative": ["a", "c"], "ridge": 0.3}
+    named = dc.paths.lambda_path(frame, [0.1], **options)
+    assert named.groups == path.groups
+    assert max(named.lower[0], path.lower[2]) <= min(named.upper[0], path.upper[2])
+    with pytest.raises(dc.ParameterError, match="nonnegative names 'g', which is no column"):
+        dc.paths.lambda_path(frame, [0.1], nonnegative=["g"])
+    with pytest.raises(dc.ParameterError, match="column 5 is in no group"):
+        dc.paths.lambda_path(X, [0.1], groups=[[0, 1], [2, 3, 4]])
+
+
+def test_a_path_of_nu_keeps_the_groups_of_its_penalty(X):
+    penalty = dc.Penalty(lam=0.1, ridge=0.3, groups=GROUPS, nonnegative=[1])
+    found = dc.paths.nu_path(-X, [0.5, 1.0], penalty)
+    assert found.groups is penalty.groups
+    assert np.all(found.directions[:, 1] > 0.0)
+
+
+def test_the_picture_of_a_path_of_groups_has_a_line_with_a_name_for_each(path):
+    pytest.importorskip("matplotlib")
+    display = PathDisplay(path, [*"abcdef"]).plot()
+    assert [*display.lines_] == ["groups", "value"]
+    assert len(display.lines_["groups"]) == 3
+    assert display.texts_[0].get_text() == "one (2 columns)"
+    np.testing.assert_allclose(display.lines_["groups"][0].get_ydata(), path.group_norms[:, 0])
+    assert len(PathDisplay(path).plot(panels="coefficients").lines_["coefficients"]) == 6
+    with pytest.raises(dc.ParameterError, match="the path has no groups"):
+        PathDisplay(dc.paths.lambda_path(np.eye(6)[:, :2], [0.1])).plot(panels="groups")
+
+
+ASKED = ("low_rank", "fista", "v_space/CLARABEL", "v_space_normalized/CLARABEL", "k-means", "penalized_nu/CLARABEL")
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"lam": 0.05, "groups": GROUPS}, "it takes no groups of columns"),
+        ({"ridge": 0.1, "nonnegative": [0, 1, 2]}, "it takes no known signs"),
+        ({"lam": 0.05, "groups": GROUPS, "nonnegative": [0, 1, 2]}, "it takes no groups of columns and no known signs"),
+    ],
+)
+def test_methods_agree_on_groups_and_signs_or_say_that_they_take_none(X, options, refused):
+    found = dc.compare(X, methods=ASKED, penalty=dc.Penalty(**{"ridge": 0.1, **options}))
+    assert found.disagreements == ()
+    assert set(found.results) == set(ASKED[:4])
+    assert found.left_out == (f"penalized_nu/CLARABEL is left out: {refused}",)
+    assert any("k-means do not use the penalty" in note for note in found.notes)
+    exact = [one.bounds for name, one in found.found.items() if name in ASKED[:3]]
+    assert max(bounds.lower for bounds in exact) <= min(bounds.upper for bounds in exact)
+    normalised = found.found["v_space_normalized/CLARABEL"].bounds
+    assert np.isfinite(normalised.lower) == ("lam" not in options)
+    assert normalised.upper >= max(bounds.lower for bounds in exact)
+
+
+def test_one_group_of_all_is_a_ridge_that_the_relaxation_in_the_labels_takes(X):
+    whole = dc.Penalty(lam=0.2, groups=[0] * 6)
+    assert registry.parts_of(whole) == ["ridge"]
+    found = dc.compare(X, methods=["low_rank", "penalized_nu/CLARABEL"], penalty=whole)
+    assert found.disagreements == ()
+    assert len(found.results) == 2
+    assert registry.parts_of(dc.Penalty(ridge=0.3, groups=GROUPS)) == ["ridge"]

@@ -1,0 +1,216 @@
+"""Groups of columns and known signs in the estimators: by name, with exact zeros, against the functions they wrap."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+
+import diffrac_cvx as dc
+from diffrac_cvx.comparison.structure import NULLS, nulls_of, structure_test
+from diffrac_cvx.estimators.marginal_gains import marginal_gains
+from diffrac_cvx.points.linear_algebra import standardise
+from diffrac_cvx.points.reading import as_points
+from diffrac_cvx.problem.named_columns import find_groups
+
+pytestmark = pytest.mark.filterwarnings("ignore::diffrac_cvx.DegenerateDataWarning")
+
+NAMES = [*"abcdefghi"]
+GROUPS = {"one": ["a", "b", "c"], "two": ["d", "e", "f"], "three": ["g"], "four": ["h", "i"]}
+NUMBERS = {name: [NAMES.index(column) for column in some] for name, some in GROUPS.items()}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], 80)
+    X = rng.standard_normal((80, 9))
+    X[:, :3] += y[:, None]
+    return pd.DataFrame(X * np.arange(1, 10), columns=NAMES), y
+
+
+def test_groups_that_carry_nothing_are_left_out_whole_and_named(table):
+    X, y = table
+    model = dc.DiffracClustering(lam=0.1, groups=GROUPS, group_weights="size").fit(X)
+    assert model.groups_used_ == ("one",)
+    assert np.all(model.coef_[:3] != 0.0)
+    assert not model.coef_[3:].any()
+    assert dc.metrics.clustering_error(y, 2.0 * model.labels_ - 1.0) < 0.3
+
+
+def test_names_and_numbers_of_columns_and_copies_give_the_same(table):
+    X = table[0]
+    named = dc.DiffracClustering(lam=0.05, groups=GROUPS, nonnegative=["a", "d"]).fit(X)
+    labelled = [next(name for name, some in GROUPS.items() if column in some) for column in NAMES]
+    for groups, signs in ((NUMBERS, [0, 3]), (labelled, np.isin(NAMES, ["a", "d"])), (list(NUMBERS.values()), [0, 3])):
+        other = dc.DiffracClustering(lam=0.05, groups=groups, nonnegative=signs).fit(X.to_numpy())
+        np.testing.assert_array_equal(other.coef_, named.coef_)
+    again = pickle.loads(pickle.dumps(clone(named))).fit(X)
+    np.testing.assert_array_equal(again.coef_, named.coef_)
+
+
+@pytest.mark.parametrize("solver", ["low_rank", "fista", "CLARABEL"])
+def test_every_solver_proves_the_bracket_of_the_penalty_with_both(table, solver):
+    X = standardise(table[0].to_numpy()).X
+    penalty = dc.Penalty(lam=0.05, ridge=0.3, groups=NUMBERS, nonnegative=[0, 3])
+    reference = dc.low_rank(X, 1.0, penalty, tol=1e-5)
+    model = dc.DiffracClustering(lam=0.05, groups=GROUPS, nonnegative=["a", "d"], solver=solver, tol=1e-3).fit(table[0])
+    assert max(model.lower_bound_, reference.lower) <= min(model.upper_bound_, reference.upper)
+    proof = dc.certify_labels(X, 2.0 * model.labels_ - 1.0, model.result_, penalty=penalty)
+    assert model.label_gap_ == pytest.approx(proof.gap, abs=1e-12)
+    assert np.all(model.coef_[[0, 3]] >= 0.0)
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_known_signs_turn_the_labels_and_not_the_direction(table, refine):
+    X, y = table
+    model = dc.DiffracClustering(nonnegative=["a", "b", "c"], refine=refine).fit(X)
+    turned = dc.DiffracClustering(nonnegative=["a", "b", "c"], refine=refine).fit(-X)
+    assert np.all(model.coef_[:3] > 0.0)
+    assert np.all(turned.coef_[:3] > 0.0)
+    np.testing.assert_array_equal(turned.labels_, 1 - model.labels_)
+    assert y @ (2.0 * model.labels_ - 1.0) > 0.0
+
+
+def test_where_labels_are_known_signs_against_them_make_coefficients_zero(table):
+    X, y = table
+    for sense in (1.0, -1.0):
+        few = np.where(np.arange(len(y)) < 10, sense * y, 0.0)
+        model = dc.DiffracClustering(nonnegative=["a", "b", "c"]).fit(X, links=dc.Links(labels=few))
+        np.testing.assert_array_equal(model.labels_[:10] * 2.0 - 1.0, few[:10])
+        assert np.all(model.coef_[:3] >= 0.0)
+        assert model.coef_[:3].any() == (sense > 0.0)
+        assert model.label_gap_ >= -1e-12
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_clusters": 3}, {"n_clusters": 3, "strategy": "splits"}, {"test_structure": True}]
+)
+def test_groups_go_with_more_clusters_and_with_the_tests_of_structure(table, options):
+    model = dc.DiffracClustering(lam=0.1, groups=GROUPS, tol=1e-2, **{"n_clusters": 3, **options}).fit(table[0])
+    used = np.isin(find_groups(GROUPS, 9, NAMES).names, model.groups_used_)
+    assert used[0]
+    zero = ~np.any(np.atleast_2d(model.coef_), axis=0)
+    assert all(zero[columns].all() for name, columns in NUMBERS.items() if name not in model.groups_used_)
+
+
+def test_weighted_points_sparse_tables_and_constant_columns_are_taken(table):
+    X = np.column_stack([table[0].to_numpy(), np.ones(80)])
+    groups = {**NUMBERS, "constant": [9]}
+    model = dc.DiffracClustering(lam=0.05, groups=groups, nonnegative=[0, 9], tol=1e-3)
+    doubled = clone(model).fit(np.vstack([X, X[:40]]))
+    weighed = clone(model).fit(X, sample_weight=np.repeat([2.0, 1.0], 40))
+    np.testing.assert_allclose(weighed.coef_, doubled.coef_, rtol=1e-3, atol=1e-4)
+    assert weighed.coef_[9] == 0.0
+    np.testing.assert_array_equal(clone(model).fit(scipy.sparse.csr_matrix(X)).labels_, clone(model).fit(X).labels_)
+
+
+def test_the_choice_of_weights_keeps_groups_and_signs(table):
+    known = {"groups": GROUPS, "nonnegative": ["a"], "group_weights": "size"}
+    model = dc.DiffracClusteringCV((0.1,), (0.3,), n_resamples=2, random_state=0, **known).fit(table[0])
+    alone = dc.DiffracClustering(lam=0.1, ridge=0.3, **known).fit(table[0])
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
+    assert model.groups_used_ == alone.groups_used_ == ("one",)
+    assert set(model.best_params_) == {"lam", "ridge", "nu"}
+    for columns in NUMBERS.values():  # in each half too a group is used or left out
+        assert len(set(model.cv_results_["selection_frequencies"][0, columns])) == 1
+
+
+def test_a_classifier_and_several_labels_take_groups_too(table):
+    X, y = table
+    few = np.where(np.arange(len(y)) < 12, y, 0).astype(int)
+    options = {"lam": 0.1, "groups": GROUPS, "group_weights": "size"}
+    model = dc.DiffracClassifier(ridge=0.3, share=0.0, unknown=0, nonnegative=["a"], **options).fit(X, few)
+    assert "one" in model.groups_used_
+    assert model.coef_[0] > 0.0
+    assert "three" not in model.groups_used_
+    several = dc.MultiLabelDiffrac(2, **options).fit(X)
+    assert several.lower_bound_ <= several.upper_bound_
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.05])
+@pytest.mark.parametrize("signs", [None, [0, 1]])
+def test_the_gain_of_a_group_is_the_cost_without_it_less_the_cost(table, lam, signs):
+    X = standardise(table[0].to_numpy()).X
+    y = table[1]
+    penalty = dc.Penalty(lam=lam, ridge=0.3, groups=NUMBERS, nonnegative=signs)
+
+    def cost(left_out):
+        kept = np.setdiff1d(np.arange(9), left_out)
+        groups = [list(NUMBERS).index(next(g for g in NUMBERS if j in NUMBERS[g])) for j in kept]
+        known = None if signs is None else np.isin(kept, signs)
+        part = dc.Penalty(lam=lam, ridge=0.3, groups=groups, nonnegative=known)
+        return dc.certify_labels(X[:, kept], y, 0.0, penalty=part).objective
+
+    expected = [cost(columns) - cost([]) for columns in NUMBERS.values()]
+    np.testing.assert_allclose(marginal_gains(as_points(X), (y > 0).astype(int), penalty), expected, atol=1e-7)
+
+
+def test_tables_without_structure_keep_the_columns_of_a_group_together(table):
+    X = table[0].to_numpy()
+    groups = find_groups(NUMBERS, 9)
+    drawn = NULLS["columns"].draws(X, groups)(np.random.default_rng(0))
+    for columns in NUMBERS.values():
+        rows = {tuple(row) for row in X[:, columns].tolist()}
+        assert {tuple(row) for row in drawn[:, columns].tolist()} == rows
+    assert {tuple(row) for row in drawn[:, :4].tolist()} != {tuple(row) for row in X[:, :4].tolist()}
+    assert nulls_of(1) == ("covariance",)
+    penalty = dc.Penalty(lam=0.02, ridge=0.3, groups=[0] * 3 + [1] * 6)
+    assert structure_test(X, penalty=penalty, n_draws=3).null_values
+
+
+WRONG = {
+    "a column in two groups": ({"groups": GROUPS | {"three": ["g", "a"]}}, "column 'a' is in more than one group"),
+    "columns in none": (
+        {"groups": {"one": ["a", "b"], "two": ["c"]}},
+        "columns 'd', 'e', 'f', 'g', 'h', ... are in no",
+    ),
+    "an empty group": ({"groups": GROUPS | {"five": []}}, "group 'five' has no columns; leave it out"),
+    "no group": ({"groups": {}}, "groups is empty"),
+    "a group of a name": ({"groups": {"one": "abc"}}, "must be a list of columns"),
+    "a name that is none": ({"groups": {"one": ["A"]}}, "names 'A', which is no column; did you mean 'a'"),
+    "labels of too few": ({"groups": [0] * 8}, "groups has 8 columns for 9 features"),
+    "a number too large": ({"groups": [[0, 9]]}, "group 0 has the column 9 of 9 features"),
+    "a word": ({"groups": "prefix"}, "groups = 'prefix' is no list"),
+    "weights of others": ({"groups": GROUPS, "lam": [0.1, 0.1]}, "lam has 2 weights for 4 groups"),
+    "a negative weight": ({"groups": GROUPS, "lam": [0.1, 0.1, -1.0, 0.1]}, "lam = -1 must be finite"),
+    "an infinite one": ({"groups": GROUPS, "group_weights": [1, 1, np.inf, 1]}, "group_weights has inf for 'three'"),
+    "sizes": ({"groups": GROUPS, "group_weights": "sizes"}, "did you mean 'size'"),
+    "weights of no groups": ({"group_weights": [1.0]}, "there are none: give groups too"),
+    "weights of five": ({"groups": GROUPS, "group_weights": np.ones(5)}, "group_weights has 5 numbers for 4 groups"),
+    "a sign of no column": ({"nonnegative": ["aa"]}, "nonnegative names 'aa', which is no column; did you mean 'a'"),
+    "a sign of a word": ({"nonnegative": "a"}, "nonnegative = 'a' must be a list of columns"),
+    "a sign twice": ({"nonnegative": ["b", 1]}, "nonnegative names column 'b' twice"),
+    "half a column": ({"nonnegative": [0.5]}, "neither the number nor the name"),
+    "a short mask": ({"nonnegative": [True] * 8}, "nonnegative has 8 entries for 9 features"),
+    "signs of three clusters": ({"nonnegative": ["a"], "n_clusters": 3}, "it is not for n_clusters = 3"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_with_groups_and_signs_is_said(table, case):
+    options, says = WRONG[case]
+    with pytest.raises(dc.errors.ParameterError, match=re.escape(says)):
+        dc.DiffracClustering(**options).fit(table[0])
+
+
+def test_names_of_columns_need_a_data_frame_and_three_classes_have_no_signs(table):
+    X, y = table
+    with pytest.raises(dc.errors.ParameterError, match="X has no names: pass a data frame"):
+        dc.DiffracClustering(groups=GROUPS).fit(X.to_numpy())
+    with pytest.raises(dc.errors.ParameterError, match="the number of classes = 3"):
+        dc.DiffracClassifier(nonnegative=["a"]).fit(X, np.arange(len(y)) % 4 - 1)
+    with pytest.raises(dc.errors.ParameterError, match="n_clusters = 3"):
+        dc.DiffracClusteringCV(nonnegative=["a"], n_clusters=(2, 3)).fit(X)
+
+
+def test_one_group_of_all_is_a_ridge_and_groups_without_a_weight_say_nothing(table):
+    X = table[0]
+    ridge = dc.DiffracClustering(ridge=0.5).fit(X)
+    for options in ({"ridge": 0.3, "lam": 0.2, "groups": [0] * 9}, {"ridge": 0.5, "groups": GROUPS}):
+        np.testing.assert_allclose(dc.DiffracClustering(**options).fit(X).coef_, ridge.coef_, rtol=1e-6)
+    alone = dc.DiffracClustering(lam=0.1, groups=list(range(9))).fit(X)
+    np.testing.assert_array_equal(alone.coef_, dc.DiffracClustering(lam=0.1).fit(X).coef_)

@@ -204,6 +204,16 @@ def tails_outwards(rng: Rng) -> Instance:
     return many_columns(rng, rng.standard_t(rng.uniform(0.7, 3.0), (n, d)))
 
 
+def groups_outwards(rng: Rng) -> Instance:
+    """Many columns in groups, some of these of one column, correlated by a few common factors."""
+    made = factors_outwards(rng)
+    d, size = made.X.shape[1], int(rng.integers(2, 6))
+    labels = rng.permutation(np.where(rng.random(d) < 0.1, np.arange(d), np.arange(d) // size))
+    largest = np.zeros(d)
+    np.maximum.at(largest, labels, made.c)
+    return made._replace(c=largest[labels], groups=np.unique(labels, return_inverse=True)[1])
+
+
 def three_points(rng: Rng) -> Instance:
     """Three points: one Y alone is balanced, and what is nearly balanced costs less by the root of its imbalance."""
     X = rng.standard_normal((3, int(rng.integers(1, 3)))) * 10.0 ** rng.uniform(-3, 3)
@@ -275,6 +285,7 @@ WHOLE: dict[str, Callable[[Rng], Instance]] = {
     for made in (
         wide, large_columns, three_points, weighted, sparse_table, read_by_chunks,
         factors_outwards, blocks_outwards, signs_outwards, tails_outwards, grouped, signed, grouped_and_signed,
+        groups_outwards,
     )
 }  # with their own penalties  # fmt: skip
 
@@ -300,7 +311,7 @@ SIZES = (0.0, 1e-8, 1e-3, 0.1, 1.0, 1e3)  # of a weight, in units of its column
 # The numbers of the families with their own penalties: a new one comes last, and changes none of the others.
 SEEDS = (
     "large_columns", "read_by_chunks", "sparse_table", "weighted", "wide", "blocks_outwards", "factors_outwards",
-    "signs_outwards", "tails_outwards", "three_points", "grouped", "signed", "grouped_and_signed",
+    "signs_outwards", "tails_outwards", "three_points", "grouped", "signed", "grouped_and_signed", "groups_outwards",
 )  # fmt: skip
 
 

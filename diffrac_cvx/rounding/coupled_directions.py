@@ -26,12 +26,10 @@ def coupled_direction(X: Points, target: Array, weights: Weights) -> Array:
     """
     a, c, (labels, known) = weights.a, weights.c, (weights.structure.labels, weights.structure.nonnegative)
     target = target if X.counts is None else target * np.sqrt(X.counts)
-    X = X.weighed()
+    X = X.weighed()  # the rows that all sums over points are of
     d = len(a)
     labels = np.arange(d) if labels is None else np.unique(labels, return_inverse=True)[1]
     known = np.zeros(d, dtype=bool) if known is None else known
-    if X.counts is not None:  # the rows that all sums over points are of
-        X, target = X.weighed(), target * np.sqrt(X.counts)
     scale = inverse_or_one(weights.structure.common(np.sqrt(X.mean_squares() + a**2 + c**2)))
     whole, pulls = X.in_columns(), X.products_with(target) * scale
     ridge, w = (a * scale) ** 2, c * scale

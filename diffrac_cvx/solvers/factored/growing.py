@@ -31,6 +31,7 @@ from diffrac_cvx.points.dense import array_points
 from diffrac_cvx.points.factors import dense, diagonal
 from diffrac_cvx.points.linear_algebra import principal_columns, row_products, symmetric, times
 from diffrac_cvx.problem.direction_problem import DirectionProblem, Scaled, best_alone, gains_alone, without_l1
+from diffrac_cvx.problem.penalties.coupling import Labels
 from diffrac_cvx.problem.result import Bracket
 from diffrac_cvx.solvers.factored import augmented_lagrangian
 from diffrac_cvx.solvers.factored.augmented_lagrangian import (
@@ -231,8 +232,9 @@ def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indi
     roots = np.sqrt(row_products(XU, XU))
     u = 1.0 / np.maximum(roots, 1e-6 * max(float(roots.mean()), 1e-300))
     Z = np.linalg.svd(U, full_matrices=False)[2].T
-    inside = structure.restrict(chosen).groups(len(chosen))
-    limit = np.sum([problem.c[chosen[group[0]]] * np.linalg.norm((U @ Z)[group], axis=0) for group in inside], axis=0)
+    UZ = U @ Z
+    sizes = np.abs(UZ) if structure.labels is None else norms_in_groups(UZ, structure.labels[chosen])
+    limit = problem.c[chosen] @ sizes
     used = limit > 1e-3 * limit.max(initial=0.0)
     Z = Z[:, used]
     pull = np.abs(problem.X.products_with((u[:, None] * XU) @ Z) - problem.Y.products_with(YU @ Z)) / limit[used]
@@ -242,6 +244,16 @@ def violated_alone(problem: DirectionProblem, chosen: Indices, U: Array) -> Indi
     excess[chosen] = 0.0
     order = np.argsort(-excess, kind="stable")
     return order[: int(np.sum(excess > OUTWARDS.violated))]
+
+
+def norms_in_groups(Z: Array, labels: Labels) -> Array:
+    """Return the norm of each column's part in each group, at the group's first coordinate; 0 at the others."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    found = np.zeros_like(Z)
+    squares = np.zeros((len(first), Z.shape[1]))
+    np.add.at(squares, inverse, Z**2)
+    found[first] = np.sqrt(squares)
+    return found
 
 
 def look_closer(core: Core, found: Solved, bounds: Bracket, goal: float, tol: float) -> tuple[Look, float]:

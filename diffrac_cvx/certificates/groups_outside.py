@@ -48,11 +48,11 @@ def look_at_groups(core: Core, found: Eliminated) -> Outside:
     apart = np.where(same, 0.0, G)
     excess = apart - sides.project(apart)
     norms = block_norms(excess, groups)
-    counts = norms > FAINT * float(np.abs(diagonal).max(initial=0.0))
+    counts = np.asarray(norms > FAINT * float(np.abs(diagonal).max(initial=0.0)))
     off = round_up(found.slack + float(np.linalg.norm(norms[~counts])) + sum_error(8) * float(np.linalg.norm(norms)), m)
     S = np.where(same, -G, np.where(counts[np.ix_(labels, labels)], -excess, 0.0))
     S[np.diag_indices(m)] = diagonal
-    linked = counts.any(axis=0)
+    linked = np.any(counts, axis=0)
     parts = [group for group, some in zip(groups, linked, strict=True) if not some]
     parts += [np.flatnonzero(linked[labels])] if linked.any() else []
     failing = [

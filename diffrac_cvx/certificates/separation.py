@@ -14,7 +14,7 @@ from diffrac_cvx.certificates.block_proof import SchurComplement, eliminate
 from diffrac_cvx.certificates.screening import Radius, Weights, block_of, radius_of_gap, scan
 from diffrac_cvx.machine.memory import require_memory
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.floating_point import round_up, sum_error
+from diffrac_cvx.points.floating_point import sum_error
 from diffrac_cvx.problem.direction_problem import DirectionProblem
 from diffrac_cvx.problem.penalties.groups import block_norms, largest_singular_values
 from diffrac_cvx.problem.penalties.structure import Structure
@@ -65,7 +65,7 @@ def label_groups(at: SchurComplement, structure: Structure, radius: Radius | Non
     norms = spectral_norms(G, groups)
     if rtol is None and radius is not None:
         off = (radius.between(every, every) + at.box) * np.outer(c, c)
-        norms = round_up(norms + block_norms(off, groups), m + 8)
+        norms = (norms + block_norms(off, groups)) * (1.0 + sum_error(m + 10))
         joined = ~(norms < np.outer(weights, weights) * (1.0 - sum_error(16)))
     else:
         joined = norms >= (1.0 - (rtol or 0.0)) * np.outer(weights, weights)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,7 @@ def root(values: Exact) -> Exact:
 
 
 def direction_value(
-    X: Array, nu: float, a: Array, c: Array, G: Array, w: Array | None = None, groups: Array | None = None
+    X: Array, nu: float, a: Array, c: Array, G: Array, w: Array | None = None, groups: Any = None
 ) -> Decimal:
     """Return the objective of (15) at V = GG', the offset's row last where nu < 1; columns may be in groups."""
     with localcontext() as context:
@@ -78,7 +79,7 @@ def labels_value(
     y: Array,
     v: Array,
     w: Array | None = None,
-    groups: Array | None = None,
+    groups: Any = None,
 ) -> Decimal:
     """Return the objective of (9) at labels and a direction; columns may be in groups."""
     with localcontext() as context:
@@ -94,7 +95,7 @@ def labels_value(
         return Decimal(shares @ (residual * residual) + Decimal(nu) * mean * mean + ridge.sum() + l1 * l1)
 
 
-def is_allowed(G: Array, nonnegative: Array | None) -> bool:
+def is_allowed(G: Array, nonnegative: Any) -> bool:
     """Whether V = GG' is nowhere negative for pairs of columns known to be nonnegative, without any rounding."""
     if nonnegative is None:
         return True

@@ -248,7 +248,7 @@ def grouped(rng: Rng) -> Instance:
     largest = np.array([sizes[labels == g].max(initial=0.0) for g in range(3)])
     weights = rng.choice(SIZES, 3) if rng.integers(2) else np.full(3, rng.choice(SIZES))
     c = np.clip(weights * np.where(largest > 0.0, largest, 1.0), 0.0, 1e90)
-    return made._replace(c=c[labels], groups=labels)
+    return made._replace(c=c[labels], groups=np.asarray(labels))
 
 
 def signed(rng: Rng) -> Instance:

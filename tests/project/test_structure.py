@@ -38,8 +38,18 @@ LAYERS = [
 ]
 NUMPY_ONLY = [f"solvers.smoothed_dual.{name}" for name in ("solver", "accelerated", "published", "dual")]
 PROOFS = [
-    f"certificates.{name}" for name in ("proof", "block_proof", "core_proof", "label_proof", "screening", "values")
-]
+    f"certificates.{name}"
+    for name in (
+        "proof",
+        "block_proof",
+        "core_proof",
+        "label_proof",
+        "screening",
+        "values",
+        "separation",
+        "groups_outside",
+    )
+] + [f"problem.penalties.{name}" for name in ("absolute", "groups", "signs", "between")]
 FAST = [name for name in MODULES if name.startswith("solvers.") and name != "solvers.reference"]
 MAY_IMPORT = {
     "cvxpy": {name for name in MODULES if name.startswith("relaxations.")} | {"solvers.reference"},
@@ -173,9 +183,9 @@ def lines_of_code(name):
     return len(lines)
 
 
-def test_what_can_make_a_bracket_false_is_at_most_six_hundred_lines():
+def test_what_can_make_a_bracket_false_is_at_most_eleven_hundred_lines():
     names = [*PROOFS, "points.proved_sums", "points.floating_point"]
-    assert sum(lines_of_code(name) for name in names) <= 600
+    assert sum(lines_of_code(name) for name in names) <= 1100
 
 
 @pytest.mark.parametrize("name", NUMPY_ONLY)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from diffrac_cvx.points.checks import Array
-from diffrac_cvx.points.factors import Factor, is_sparse, scale_rows, sum_of_absolute_products
+from diffrac_cvx.points.factors import Factor, scale_rows, sum_of_absolute_products
 from diffrac_cvx.points.floating_point import round_up, sum_error
 from diffrac_cvx.problem.penalties.coupling import SIDE, Coupling, Expression, sizes_of
 
@@ -49,7 +49,7 @@ class Absolute(Coupling):
 
     def error_of_value(self, U: Factor) -> float:
         # Entry jk is off by sum_error of |U_j||U_k|' at most, and sum_jk of that is a sum of squares over the columns.
-        scaled = abs(scale_rows(U, self.c)) if is_sparse(U) else np.abs(scale_rows(U, self.c))
+        scaled: Any = abs(scale_rows(U, self.c))
         sums = np.asarray(scaled.sum(axis=0)).ravel()
         return round_up(sum_error(U.shape[0] + U.shape[1] + 8) * float(sums @ sums), U.shape[0] + 8)
 

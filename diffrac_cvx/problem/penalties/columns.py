@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from diffrac_cvx.problem.penalties.coupling import Labels
 FORMS = "give a label for each column, as ['a', 'a', 'b'], or the columns of each group, as {'a': [0, 1], 'b': [2]}"
 COLUMN = "columns are numbered from 0, and the offset is none of them"
 
+Frozen = TypeVar("Frozen", bound=npt.NDArray[Any])
 GroupsLike = npt.ArrayLike | Mapping[Any, Sequence[int]] | Sequence[Sequence[int]]
 
 
@@ -53,7 +54,7 @@ def read_groups(groups: GroupsLike | Groups) -> Groups:
         return groups_of_lists(list(groups.values()), [str(name) for name in groups])
     if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         raise ParameterError(f"groups = {groups!r} is no list; {FORMS}")
-    items = list(groups)  # type: ignore[arg-type]
+    items: list[Any] = list(groups)  # type: ignore[arg-type]
     if items and all(np.ndim(item) == 1 and not isinstance(item, str) for item in items):
         return groups_of_lists(items, [f"group {g}" for g in range(len(items))])
     if not items or any(np.ndim(item) > 0 or item is None or item != item for item in items):
@@ -134,7 +135,7 @@ def mask_of(nonnegative: Labels | Mask | bool, d: int) -> Mask:
     return mask
 
 
-def frozen(array: Any) -> Any:
+def frozen(array: Frozen) -> Frozen:
     """Return an array that cannot be written."""
     array.setflags(write=False)
     return array

@@ -7,7 +7,7 @@ higher rank.
 """
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
 
     def take(self, chosen: Mask) -> "Pair":
         """Return some of these blocks."""
-        return Pair(*(part[chosen] for part in self))
+        return Pair(self.g[chosen], self.h[chosen], self.rows[chosen], self.columns[chosen], self.side[chosen])
 
     def put(self, C: Array, blocks: Array) -> None:
         """Write these blocks, and their mirror images."""
@@ -106,12 +106,14 @@ class GroupNorms(Coupling):
 
     def clear(self, C: Array) -> Array:
         """Set what is 0 in K to 0: the blocks on the diagonal, unless they count."""
-        return C if self.diagonal else np.multiply(C, self.apart, out=C)
+        if not self.diagonal:
+            C *= self.apart
+        return C
 
     @cached_property
     def apart(self) -> Array:
         """1 between coordinates of different groups, (D, D)."""
-        return (self.labels[:, None] != self.labels).astype(np.float64)
+        return np.asarray(self.labels[:, None] != self.labels, dtype=np.float64)
 
     def weighed(self, c: Array) -> "GroupNorms":
         return GroupNorms(c, self.labels, diagonal=self.diagonal)
@@ -153,7 +155,7 @@ class GroupNorms(Coupling):
             return np.outer(norms, norms)
         live = np.flatnonzero(norms)
         parts = [rows[self.groups[g]] for g in live]
-        parts = [np.linalg.qr(part, mode="r") if len(part) > part.shape[1] else part for part in parts]
+        parts = [np.asarray(np.linalg.qr(part, mode="r")) if len(part) > part.shape[1] else part for part in parts]
         lengths = np.array([len(part) for part in parts])
         for i, (g, part) in enumerate(zip(live, parts, strict=True)):
             for length in np.unique(lengths[i + 1 :]):
@@ -190,10 +192,10 @@ class GroupNorms(Coupling):
                 terms.append(2 * norm(block))
 
         for i, group in enumerate(larger):
-            w = self.c[group[0]]
-            add(singles, group, lambda block, w=w: w * (self.c[singles] @ cp.norm(block, 2, axis=1)))
+            w = float(self.c[group[0]])
+            add(singles, group, partial(norms_of_rows, cp, w * self.c[singles]))
             for other in larger[i + 1 :]:
-                add(group, other, lambda block, weight=w * self.c[other[0]]: weight * cp.normNuc(block))
+                add(group, other, partial(nuclear_norm, cp, w * float(self.c[other[0]])))
         if len(singles) > 1:
             upper = np.triu(np.outer(self.c[singles], self.c[singles]), 1)
             add(singles, singles, lambda block: cp.sum(cp.multiply(upper, cp.abs(block))))
@@ -207,6 +209,16 @@ class GroupNorms(Coupling):
             return C
 
         return Expression(scale * cp.sum(cp.hstack(terms)), constraints, multiplier)
+
+
+def norms_of_rows(cp: Any, weights: Array, block: Any) -> Any:
+    """Return the weighed sum of the norms of the rows of a CVXPY matrix."""
+    return weights @ cp.norm(block, 2, axis=1)
+
+
+def nuclear_norm(cp: Any, weight: float, block: Any) -> Any:
+    """Return the weighed nuclear norm of a CVXPY matrix."""
+    return weight * cp.normNuc(block)
 
 
 def block_norms(C: Array, groups: list[Labels]) -> Array:

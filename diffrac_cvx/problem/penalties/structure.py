@@ -27,7 +27,8 @@ class Structure:
 
     def restrict(self, chosen: Chosen) -> "Structure":
         """Return that of some coordinates."""
-        return Structure(*(part if part is None else part[chosen] for part in (self.labels, self.nonnegative)))
+        labels, known = self.labels, self.nonnegative
+        return Structure(None if labels is None else labels[chosen], None if known is None else known[chosen])
 
     def with_offset(self) -> "Structure":
         """Return that with one more coordinate, in no group and of no sign."""

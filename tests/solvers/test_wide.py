@@ -307,7 +307,7 @@ def test_a_multiplier_between_the_core_and_one_column_stays_in_its_box():
         core = Core(problem, chosen, np.zeros((len(chosen), len(chosen))))
         sums = sums_of_core(core, u, t)
         T = problem.X.array()[:, chosen].T @ (((u - t) / 12)[:, None] * problem.X.array()[:, core.rest])
-        tried = multipliers_between(sums)
+        tried = multipliers_between(core, sums)
         np.testing.assert_allclose(sums.T, T, atol=1e-12)
         for tC in (tried, 100.0 * tried, -tried):
             found = eliminate_core(core, u, sums, tC)

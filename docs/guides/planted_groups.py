@@ -106,8 +106,7 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
 #
 # .. include:: ../groups_picture.inc
 #
-# In (f) blue are 2 planted groups and green 4; open marks are 100 points a dimension and filled ones 400; triangles are unequal
-# parts, diamonds have a ridge of 0.3, and crosses are columns of two values. Bars are 95 % intervals, of Wilson for shares and by the
-# bootstrap for means.
+# Bars are 95 % intervals, of Wilson for shares and by the bootstrap for means. In (f) s is the number of planted groups; triangles are
+# parts each 0.6 of the one before, and diamonds, beside the dots, have a ridge of 0.3.
 #
 # .. include:: ../groups_findings.inc

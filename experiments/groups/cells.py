@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import diffrac_cvx as dc
 from diffrac_cvx.typing import Array
-from experiments.groups.law import measure_law
+from experiments.groups import law
 from experiments.harness.sweep import Cell, Row, cross
 
 GROUPS, SIZE, PLANTED = 20, 5, 3
@@ -32,9 +32,9 @@ LAW: dict[
         ("two values", 1.0, 0.0, (2, 4), (4,), (0,), 2),
     ),
     "smoke": (
-        ("normal", 1.0, 0.0, (1, 2), (2,), (100,), 2),
-        ("normal", 0.6, 0.0, (2,), (4,), (100,), 2),
-        ("normal", 1.0, RIDGE, (2,), (2,), (100,), 2),
+        ("normal", 1.0, 0.0, (1, 2), (2,), (50,), 2),
+        ("normal", 0.6, 0.0, (2,), (4,), (50,), 2),
+        ("normal", 1.0, RIDGE, (2,), (2,), (50,), 2),
         ("two values", 1.0, 0.0, (2,), (4,), (0,), 2),
     ),
 }
@@ -45,6 +45,7 @@ SETTINGS = {
     "rtol": RTOL,
     "seconds": SECONDS,
     "nonzero": NONZERO,
+    "law": [law.GROUPS, law.LARGE, law.TOL, law.BELOW, law.ABOVE, law.LITTLE, law.JOINED],
 }
 
 
@@ -59,7 +60,7 @@ class Planted(NamedTuple):
 
 def cells_of(grid: str) -> list[Cell]:
     """Return the cells of a grid: tables with planted groups, then exact directions."""
-    points, shifts, replications = (POINTS, SHIFTS, REPLICATIONS) if grid == "full" else ((50, 100), (3.0,), 2)
+    points, shifts, replications = (POINTS, SHIFTS, REPLICATIONS) if grid == "full" else ((100,), (3.0,), 2)
     cells: list[Cell] = []
     for place, methods in PLACES.items():
         cells += cross(place=(place,), method=methods, n=points, shift=(SHIFT,), replication=range(replications))
@@ -73,7 +74,7 @@ def cells_of(grid: str) -> list[Cell]:
 
 def measure(part: str, **cell: Any) -> Row:
     """Measure a cell of either part."""
-    return measure_support(**cell) if part == "support" else measure_law(**cell)
+    return measure_support(**cell) if part == "support" else law.measure_law(**cell)
 
 
 def make_table(place: str, n: int, shift: float, rng: np.random.Generator) -> Planted:

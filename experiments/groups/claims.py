@@ -46,7 +46,7 @@ def findings(table: pd.DataFrame) -> list[Finding]:
 
 def at_weights(rows: pd.DataFrame, measure: str) -> Array:
     """Return a measure of tables, (tables, weights)."""
-    return rows[[name for name in rows if str(name).startswith(f"{measure}_")]].to_numpy(dtype=float)
+    return np.asarray(rows[[name for name in rows if str(name).startswith(f"{measure}_")]], dtype=float)
 
 
 def chosen(rows: pd.DataFrame, measure: str, by: str | None = None) -> Array:
@@ -93,27 +93,26 @@ def support(rows: pd.DataFrame, axis: str, says: str) -> Finding:
 def labels(rows: pd.DataFrame) -> Finding:
     """How well the labels are found."""
     parts = [
-        f"n = {n}: "
-        + ", ".join(f"{NAMES[method]} {summary(of_method(here, method), 'index'):.2f}" for method in ("groups", "l1"))
+        f"n = {n}: {both_of(here, 'index')}, groups less l1 {difference(here, 'groups', 'l1', 'index'):+.2f}"
         for n, here in rows.groupby("n")
     ]
     return Finding("the adjusted Rand index of the labels, at the weight that is best for it", "; ".join(parts) + ".")
 
 
+def both_of(rows: pd.DataFrame, measure: str, by: str | None = None) -> str:
+    """Return a measure of the right groups and of l1, in words."""
+    found = [f"{NAMES[method]} {summary(of_method(rows, method), measure, by):.2f}" for method in ("groups", "l1")]
+    return ", ".join(found)
+
+
 def labels_first(rows: pd.DataFrame) -> Finding:
-    """What is found of the groups where the weight is chosen for the labels."""
-    parts = [
-        f"n = {n}: "
-        + ", ".join(
-            f"{NAMES[method]} {summary(of_method(here, method), 'exact', by='index'):.2f}"
-            for method in ("groups", "l1")
-        )
-        for n, here in rows.groupby("n")
-    ]
+    """What is found of the groups where the weight is chosen for the labels, and the other way round."""
+    groups = [f"n = {n}: {both_of(here, 'exact', by='index')}" for n, here in rows.groupby("n")]
+    index = [f"n = {n}: {both_of(here, 'index', by='exact')}" for n, here in rows.groupby("n")]
     return Finding(
-        "the planted groups and no other are found at the weight that is best for the labels",
-        "; ".join(parts) + ".",
-        "The labels ask for a smaller weight than the groups do.",
+        "the weight that is best for the labels is not the one that is best for the groups",
+        f"The planted groups and no other, at the weight best for the labels: {'; '.join(groups)}. The index of the labels, "
+        f"at the weight best for the groups: {'; '.join(index)}.",
     )
 
 
@@ -162,14 +161,7 @@ def one_of_each(rows: pd.DataFrame) -> Finding:
 
 def matrix(rows: pd.DataFrame) -> Finding:
     """How much of V itself is on the planted groups."""
-    parts = [
-        f"n = {n}: "
-        + ", ".join(
-            f"{NAMES[method]} {summary(of_method(here, method), 'inside', by='exact'):.2f}"
-            for method in ("groups", "l1")
-        )
-        for n, here in rows.groupby("n")
-    ]
+    parts = [f"n = {n}: {both_of(here, 'inside', by='exact')}" for n, here in rows.groupby("n")]
     return Finding(
         "share of tr V on the planted groups, at the weight that is best for finding them",
         "; ".join(parts) + ".",
@@ -224,7 +216,8 @@ def least_weight(law: pd.DataFrame) -> Finding:
     return Finding(
         "least w^2 (s - 1) d / (1 + ridge + w^2) at which V is block diagonal, s equal parts, normal columns: 1 is expected",
         "; ".join(parts) + ".",
-        "Of the planted groups' blocks; below 1 for small d, above it where the points are few for the size of a group.",
+        "Of the planted groups' blocks. It rises to 1 with d where s = 2, and is above 1 where the points are few for the size "
+        "of a group and s.",
     )
 
 

@@ -32,8 +32,8 @@ def predicted(shares: Array, d: int) -> float:
     return float(products.max() / np.sum(products**2) / d)
 
 
-def normal_table(n: int, size: int, shares: Array, rng: np.random.Generator) -> Array:
-    """Return an (n, d) table with X'X = nI and Xv = y for balanced y; the other directions are normal."""
+def normal_table(n: int, size: int, shares: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return X (n, d) and v with X'X = nI and Xv = y for balanced y; the other directions are normal."""
     d = GROUPS * size
     y = rng.permutation(np.resize([-1.0, 1.0], n))
     others = np.linalg.qr(np.column_stack([np.ones(n), y, rng.standard_normal((n, d - 1))]))[0][:, 2:]
@@ -41,7 +41,7 @@ def normal_table(n: int, size: int, shares: Array, rng: np.random.Generator) -> 
     for g, share in enumerate(shares):
         part = rng.standard_normal(size)
         v[g * size : (g + 1) * size] = share * part / np.linalg.norm(part)
-    return np.outer(y, v) + n**0.5 * others @ np.linalg.svd(v[None])[2][1:]
+    return np.outer(y, v) + n**0.5 * others @ np.linalg.svd(v[None])[2][1:], v
 
 
 def two_valued_table(size: int, rng: np.random.Generator) -> Array:
@@ -78,7 +78,7 @@ def measure_law(columns: str, size: int, planted: int, decay: float, ridge: floa
     d = GROUPS * size
     rng = np.random.default_rng([2017, 26, size, planted, int(100 * decay), int(100 * ridge), per_d, replication])
     shares, two_values = shares_of(planted, decay), columns == "two values"
-    X = two_valued_table(size, rng) if two_values else normal_table(per_d * d, size, shares, rng)
+    X = two_valued_table(size, rng) if two_values else normal_table(per_d * d, size, shares, rng)[0]
     labels, used = np.repeat(np.arange(GROUPS), size), slice(planted * size)
     solution = solve(X, dc.Penalty(lam=LARGE, ridge=ridge, groups=labels))
     q = np.sum((X @ np.asarray(solution.V)) * X, axis=1)

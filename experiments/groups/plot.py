@@ -18,7 +18,7 @@ STYLES = {
     "l1": Style(SECOND, "-", "s"),
     "wrong groups": Style(GREY, "-.", "^"),
 }
-MOVES = {"groups": 0.97, "l1": 1.0, "wrong groups": 1.03}  # so that no interval covers another
+MOVES = {"groups": -0.05, "l1": 0.0, "wrong groups": 0.05}  # so that no interval covers another
 COLORS = {2: ACCENT, 4: GREEN}  # planted groups
 SHARE, INDEX = "share of tables", "adjusted Rand index"
 
@@ -39,7 +39,7 @@ def draw(table: pd.DataFrame, stem: Path) -> None:
                 )
         draw_measure(panels[2], many, "n", "index", INDEX)
         draw_measure(panels[3], single, "n", "index", INDEX)
-        draw_measure(panels[4], single, "n", "overlap", "columns in both sets / in either")
+        draw_measure(panels[4], single, "n", "overlap", "overlap of the columns")
         draw_law(panels[5], law)
         titles = (
             "planted groups found exactly", f"the same, $n = {AT}$", "labels",
@@ -69,7 +69,8 @@ def draw_measure(ax: Axes, rows: pd.DataFrame, axis: str, measure: str, name: st
 def draw_line(ax: Axes, points: dict[float, Interval], method: str, *, dashed: bool = False) -> None:
     """Draw numbers with their intervals."""
     style = STYLES[method]
-    x = np.array(list(points), dtype=float) * MOVES[method] ** (3.0 if dashed else 1.0)
+    x, move = np.array(list(points), dtype=float), MOVES[method] + (0.025 if dashed else 0.0)
+    x = x * 2.0**move if x.max() > 10.0 else x + move
     values = np.array([one.value for one in points.values()])
     ends = np.array([[one.value - one.low, one.high - one.value] for one in points.values()]).T
     ax.errorbar(
@@ -98,6 +99,14 @@ def draw_law(ax: Axes, law: pd.DataFrame) -> None:
     for size, part in two.groupby("size"):
         factor = (effective(part["planted"].iloc[0], 1.0) - 1.0) * part["d"]
         ax.plot([float(str(size))], [(part["share"] * factor).mean()], "x", color="black", ms=4)
+    for x, y, color, text in (
+        (5.0, 1.24, GREEN, "s = 4"),
+        (5.0, 0.82, ACCENT, "s = 2"),
+        (1.0, 1.85, "black", "△ unequal, ◇ ridge"),
+        (1.0, 1.7, "black", "open: 100 points / d, else 400"),
+        (1.0, 0.12, "black", "\u00d7 two values"),
+    ):
+        ax.text(x, y, text, color=color, fontsize=6.5)
     ax.set(xscale="log", ylim=(-0.1, 2.0), xlabel="columns of a group", ylabel=r"$w^2 (s' - 1) d\,/\,(1 + a^2 + w^2)$")
     sizes = sorted(law["size"].unique())
     ax.set_xticks(sizes, [f"{size:g}" for size in sizes])

@@ -189,8 +189,8 @@ def expected(rows: pd.DataFrame) -> float:
 def rows_of_law(table: pd.DataFrame) -> list[list[str]]:
     """Return what is measured and expected of each kind of exact direction, as texts."""
     kinds = ["columns", "decay", "ridge", "planted", "size", "per_d"]
-    rows = []
-    for (columns, decay, ridge, planted, size, per_d), here in table[table["part"] == "law"].groupby(kinds):
+    law, rows = table[table["part"] == "law"], []
+    for (columns, decay, ridge, planted, size, per_d), here in law.groupby(kinds, sort=False):
         found = f"{measured(here):.2f}" if columns == "normal" else f"{measured(here).value:.0e}"
         parts = "equal" if decay == 1.0 else f"each {decay:g} of the one before"
         points = f"{per_d:g}" if per_d else f"{(here['n'] / here['d']).iloc[0]:g}"

@@ -31,7 +31,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law two-class multi-label many-clusters validate stress convergence optimal structure answer few-labels choice wide scale benchmark coverage mutation \
+.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law two-class multi-label many-clusters validate stress convergence optimal structure groups answer few-labels choice wide scale benchmark coverage mutation \
         test-page explore data docs reproduction figures wheel clean distclean
 
 help: ## list the targets
@@ -168,6 +168,9 @@ optimal: $(STAMP) ## labels proved optimal, beside other exact methods; the rela
 
 structure: $(STAMP) ## is there a structure: p-values without groups, power with them, beside other tests (GRID, JOBS)
 	$(RUN) experiments.structure --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
+
+groups: $(STAMP) ## planted groups of columns beside l1, wrong groups, the weights that keep a direction (GRID, JOBS)
+	$(RUN) experiments.groups --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 few-labels: $(STAMP) ## few labels known, beside supervised and semi-supervised methods (GRID, JOBS; DIFFRAC_DATA_HOME, pip, apt)
 	$(RUN) experiments.few_labels --grid $(GRID) --jobs $(JOBS) $(CLUSTER)

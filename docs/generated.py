@@ -18,6 +18,7 @@ from experiments.choice.claims import means_of
 from experiments.convergence.cells import GOALS
 from experiments.convergence.claims import by_family
 from experiments.few_labels import claims as few_labels
+from experiments.groups import claims as groups
 from experiments.harness.claims import Finding
 from experiments.harness.intervals import share_of
 from experiments.many_clusters.claims import means
@@ -42,6 +43,7 @@ ROOT = Path(__file__).parents[1]
     OPTIMAL,
     FEW_LABELS,
     STRUCTURE,
+    GROUPS,
 ) = (
     ROOT / "figures" / f"{name}.csv"
     for name in (
@@ -58,6 +60,7 @@ ROOT = Path(__file__).parents[1]
         "optimal",
         "few_labels",
         "structure",
+        "groups",
     )
 )
 N, D = 200, 10  # of the sizes shown
@@ -358,6 +361,14 @@ def three(values: pd.Series) -> str:
     return " / ".join(f"{value:.2f}".removeprefix("0") for value in values)
 
 
+def table_of_least_weights() -> str:
+    """Return the least weights that hide an exact direction, measured and expected, by kind of table."""
+    if not GROUPS.exists():
+        return "Not measured yet: ``make groups``.\n"
+    header = ("columns", "parts", "groups", "columns of a group", "points / d", "ridge", groups.SCALED, "expected")
+    return list_table(header, groups.rows_of_law(pd.read_csv(GROUPS)))
+
+
 def findings_of(path: Path, claims: Callable[[pd.DataFrame], list[Finding]]) -> str:
     """Return what an experiment found, as a list, from its table."""
     if not path.exists():
@@ -392,6 +403,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "structure_picture": lambda: picture_of(
         STRUCTURE, "Share of tables in which each test finds a structure: without groups, and over their strength"
     ),
+    "groups_law": table_of_least_weights,
+    "groups_picture": lambda: picture_of(
+        GROUPS, "Share of tables whose planted groups are found, the labels, and the weight that hides a direction"
+    ),
+    "groups_findings": lambda: findings_of(GROUPS, groups.findings),
     "mutation": table_of_mutation,
     "coverage": table_of_coverage,
     "dimacs": table_of_dimacs,

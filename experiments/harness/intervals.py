@@ -78,7 +78,7 @@ def share_of(successes: Array) -> Interval:
     share = float(successes.mean())
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * (share * (1 - share) / n + z**2 / (4 * n**2)) ** 0.5
-    return Interval(share, min(middle - half, share), max(middle + half, share))
+    return Interval(share, max(min(middle - half, share), 0.0), max(middle + half, share))
 
 
 def resample(

@@ -39,6 +39,7 @@ EXPERIMENTS = (  # folders, each with TITLE, ABOUT and claims in its claims.py
     "optimal",
     "few_labels",
     "structure",
+    "groups",
 )
 NOT_SIMPLE = (Verdict.DIFFERS, Verdict.PARTLY, Verdict.NOT_COMPARABLE, Verdict.NOT_TESTED)
 HEAD = """\

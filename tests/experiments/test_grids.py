@@ -12,10 +12,11 @@ from experiments.harness.claims import Claim, Finding, Verdict
 from experiments.wide_law.claims import violations
 
 EXPERIMENTS = (
-    "convergence", "noise", "phase_transition", "rivals", "robustness", "runtime", "sparse_regime", "stress",
+    "convergence", "groups", "noise", "phase_transition", "rivals", "robustness", "runtime", "sparse_regime", "stress",
     "structure", "theory", "unbalanced", "validate", "wide_law",
 )  # fmt: skip
 SMALLER = {  # settings of the smoke grids that cost less here
+    "groups": {"GROUPS": 6, "WEIGHTS": (0.4, 0.1)},
     "noise": {"RESTARTS": 1},
     "rivals": {"RESTARTS": 1},
     "sparse_regime": {},
@@ -46,6 +47,7 @@ def judged(found):
 
 
 FOUND = {  # what else is known of what a smoke table shows
+    "groups": lambda table, found: len(found) == 11 and (table["joined"] <= table["separate"]).sum() == 10,
     "noise": lambda table, found: all(isinstance(one, Finding) for one in found),
     "rivals": lambda table, found: all(isinstance(one, Finding) for one in found),
     "sparse_regime": lambda table, found: found[0].verdict is Verdict.NOT_TESTED,

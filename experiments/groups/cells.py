@@ -1,0 +1,138 @@
+"""The cells: planted groups, by the penalty on groups and by l1, and the weights that keep an exact direction."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import adjusted_rand_score
+
+import diffrac_cvx as dc
+from diffrac_cvx.typing import Array
+from experiments.groups import law
+from experiments.harness.sweep import Cell, Row, cross
+
+GROUPS, SIZE, PLANTED = 20, 5, 3
+RIDGE = 0.3
+WEIGHTS = (1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025)  # lam, of both penalties
+RTOL, SECONDS = 0.03, 10.0
+NONZERO = 1e-4  # of the largest coefficient
+POINTS, SHIFT = (50, 100, 200, 400), 2.0
+AT, SHIFTS = 100, (1.5, 2.5, 3.0)  # points at which the shift varies
+PLACES = {"groups": ("groups", "l1", "wrong groups"), "one of each group": ("groups", "l1")}  # and the penalties tried
+REPLICATIONS = 20
+LawCells = tuple[str, float, float, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
+LAW: dict[
+    str, tuple[LawCells, ...]
+] = {  # columns, decay, ridge, sizes, planted groups, points a dimension, replications
+    "full": (
+        ("normal", 1.0, 0.0, (1, 2, 4, 8), (2, 4), (100, 400), 5),
+        ("normal", 0.6, 0.0, (2, 4), (4,), (400,), 5),
+        ("normal", 1.0, RIDGE, (2, 4), (2,), (400,), 5),
+        ("two values", 1.0, 0.0, (2, 4), (4,), (0,), 2),
+    ),
+    "smoke": (
+        ("normal", 1.0, 0.0, (1, 2), (2,), (50,), 2),
+        ("normal", 0.6, 0.0, (2,), (4,), (50,), 2),
+        ("normal", 1.0, RIDGE, (2,), (2,), (50,), 2),
+        ("two values", 1.0, 0.0, (2,), (4,), (0,), 2),
+    ),
+}
+SETTINGS = {
+    "sizes": [GROUPS, SIZE, PLANTED],
+    "ridge": RIDGE,
+    "weights": WEIGHTS,
+    "rtol": RTOL,
+    "seconds": SECONDS,
+    "nonzero": NONZERO,
+    "law": [law.GROUPS, law.LARGE, law.TOL, law.BELOW, law.ABOVE, law.LITTLE, law.JOINED],
+}
+
+
+class Planted(NamedTuple):
+    """A standardised (n, d) table, its true labels, the groups of its columns and which columns carry the labels."""
+
+    X: Array
+    y: Array
+    groups: npt.NDArray[np.int64]
+    used: npt.NDArray[np.bool_]
+
+
+def cells_of(grid: str) -> list[Cell]:
+    """Return the cells of a grid: tables with planted groups, then exact directions."""
+    points, shifts, replications = (POINTS, SHIFTS, REPLICATIONS) if grid == "full" else ((100,), (3.0,), 2)
+    cells: list[Cell] = []
+    for place, methods in PLACES.items():
+        cells += cross(place=(place,), method=methods, n=points, shift=(SHIFT,), replication=range(replications))
+    cells += cross(place=("groups",), method=PLACES["groups"], n=(AT,), shift=shifts, replication=range(replications))
+    cells = [{"part": "support", **cell} for cell in cells]
+    for columns, decay, ridge, sizes, planted, per_d, replications in LAW[grid]:
+        one = {"part": ["law"], "columns": [columns], "size": sizes, "planted": planted, "decay": [decay]}
+        cells += cross(**one, ridge=[ridge], per_d=per_d, replication=range(replications))
+    return cells
+
+
+def measure(part: str, **cell: Any) -> Row:
+    """Measure a cell of either part."""
+    return measure_support(**cell) if part == "support" else law.measure_law(**cell)
+
+
+def make_table(place: str, n: int, shift: float, rng: np.random.Generator) -> Planted:
+    """Return two groups of points whose means differ by twice a shift of a given norm.
+
+    It has random signs and sizes in all columns of the first groups, equal norms in these; or random signs and equal
+    sizes in one column of every group.
+    """
+    d = GROUPS * SIZE
+    groups = np.repeat(np.arange(GROUPS), SIZE)
+    y = rng.permutation(np.resize([-1.0, 1.0], n))
+    X, v = rng.standard_normal((n, d)), np.zeros(d)
+    if place == "groups":
+        parts = rng.standard_normal((PLANTED, SIZE))
+        v[: PLANTED * SIZE] = np.ravel(parts / np.linalg.norm(parts, axis=1, keepdims=True) / PLANTED**0.5)
+    else:
+        v[::SIZE] = rng.choice([-1.0, 1.0], GROUPS) / GROUPS**0.5
+    X += shift * y[:, None] * v
+    return Planted((X - X.mean(axis=0)) / X.std(axis=0), y, groups, v != 0.0)
+
+
+def measure_support(place: str, method: str, n: int, shift: float, replication: int) -> Row:
+    """Solve a table at all weights, from the largest on, each from the solution before."""
+    rng = np.random.default_rng([2017, 27, list(PLACES).index(place), n, int(100 * shift), replication])
+    planted = make_table(place, n, shift, rng)
+    wrong = rng.permutation(planted.groups)
+    groups = {"groups": planted.groups, "l1": None, "wrong groups": wrong}[method]
+    row: Row = {}
+    found: dc.Result | None = None
+    for lam in WEIGHTS:
+        penalty = dc.Penalty(lam=lam, ridge=RIDGE, groups=groups)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dc.DegenerateDataWarning)
+            found = dc.low_rank(planted.X, 1.0, penalty, rtol=RTOL, start=found, time_limit=SECONDS)
+        row.update({f"{name}_{lam:g}": value for name, value in judge(planted, place, found, penalty).items()})
+    return row
+
+
+def judge(planted: Planted, place: str, found: dc.Result, penalty: dc.Penalty) -> Row:
+    """Return what one solution says of the columns and of the labels.
+
+    Its columns are those of the best direction of the labels that are rounded from it.  ``exact`` is whether the
+    groups that have any of them are the planted ones; where one column of each group is planted, whether they are the
+    planted columns.  ``overlap`` is the number of columns in both sets over that in either, ``index`` the adjusted Rand
+    index, and ``inside`` the share of tr V on the planted groups, or columns.
+    """
+    labels = dc.rounding.kmeans_centered(found.F)
+    v = np.abs(dc.certify_labels(planted.X, labels, found, penalty=penalty).v)
+    used = v > NONZERO * v.max()
+    share = np.diag(np.asarray(found.V))
+    if place == "groups":
+        wanted = np.isin(planted.groups, planted.groups[planted.used])
+        touched = np.isin(planted.groups, planted.groups[used])
+    else:
+        wanted, touched = planted.used, used
+    return {
+        "exact": int(np.array_equal(wanted, touched)),
+        "overlap": float(np.sum(planted.used & used) / np.sum(planted.used | used)),
+        "index": float(adjusted_rand_score(planted.y, labels)),
+        "inside": float(share[wanted].sum() / share.sum()),
+    }

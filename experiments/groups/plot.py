@@ -1,0 +1,113 @@
+"""Draw what the penalties find of planted groups, and the weights that hide a direction; solves nothing."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from diffrac_cvx.plotting.canvas import Style
+from experiments.groups.cells import AT, PLACES, SHIFT
+from experiments.groups.claims import NAMES, effective, measured, normal, of_method, somewhere, summary
+from experiments.harness.intervals import Interval
+from experiments.harness.style import ACCENT, GREEN, GREY, PAGE, SECOND, STYLE, save
+
+STYLES = {
+    "groups": Style(ACCENT, "-", "o"),
+    "l1": Style(SECOND, "-", "s"),
+    "wrong groups": Style(GREY, "-.", "^"),
+}
+MOVES = {"groups": -0.05, "l1": 0.0, "wrong groups": 0.05}  # so that no interval covers another
+COLORS = {2: ACCENT, 4: GREEN}  # planted groups
+SHARE, INDEX = "share of tables", "adjusted Rand index"
+
+
+def draw(table: pd.DataFrame, stem: Path) -> None:
+    """Draw five panels of what is found, and one of the law."""
+    rows, law = (table[table["part"] == part] for part in ("support", "law"))
+    planted, single = (rows[rows["place"] == place] for place in PLACES)
+    many, few = planted[planted["shift"] == SHIFT], planted[planted["n"] == AT]
+    with plt.rc_context({**STYLE, "lines.linewidth": 1.0}):
+        figure, axes = plt.subplots(2, 3, figsize=(PAGE, 4.4))
+        panels = axes.flat
+        for ax, part, axis in ((panels[0], many, "n"), (panels[1], few, "shift")):
+            draw_measure(ax, part, axis, "exact", SHARE)
+            for method in ("groups", "l1"):
+                draw_line(
+                    ax, {x: somewhere(of_method(here, method)) for x, here in part.groupby(axis)}, method, dashed=True
+                )
+        draw_measure(panels[2], many, "n", "index", INDEX)
+        draw_measure(panels[3], single, "n", "index", INDEX)
+        draw_measure(panels[4], single, "n", "overlap", "overlap of the columns")
+        draw_law(panels[5], law)
+        titles = (
+            "planted groups found exactly", f"the same, $n = {AT}$", "labels",
+            "one column per group: labels", "one column per group: columns", "weight that hides a direction",
+        )  # fmt: skip
+        for ax, letter, title in zip(panels, "abcdef", titles, strict=True):
+            ax.set_title(f"({letter}) {title}")
+        lines, names = panels[0].get_legend_handles_labels()
+        figure.legend(lines, names, loc="outside lower center", ncols=5, frameon=False)
+        save(figure, stem)
+
+
+def draw_measure(ax: Axes, rows: pd.DataFrame, axis: str, measure: str, name: str) -> None:
+    """Draw a measure at the weights chosen, a line for each penalty."""
+    for method in STYLES:
+        here = of_method(rows, method)
+        if len(here):
+            draw_line(ax, {x: summary(part, measure) for x, part in here.groupby(axis)}, method)
+    values = sorted(rows[axis].unique())
+    if axis == "n":
+        ax.set_xscale("log")
+        ax.minorticks_off()
+    ax.set_xticks(values, [f"{value:g}" for value in values])
+    ax.set(ylim=(-0.04, 1.04), ylabel=name, xlabel="points $n$" if axis == "n" else "norm of the shift")
+
+
+def draw_line(ax: Axes, points: dict[float, Interval], method: str, *, dashed: bool = False) -> None:
+    """Draw numbers with their intervals."""
+    style = STYLES[method]
+    x, move = np.array(list(points), dtype=float), MOVES[method] + (0.025 if dashed else 0.0)
+    x = x * 2.0**move if x.max() > 10.0 else x + move
+    values = np.array([one.value for one in points.values()])
+    ends = np.array([[one.value - one.low, one.high - one.value] for one in points.values()]).T
+    ax.errorbar(
+        x, values, ends, color=style.color, ls=":" if dashed else style.linestyle, marker=style.marker, ms=3,
+        mfc="white" if dashed else style.color, elinewidth=0.7, capsize=1.5,
+        label=NAMES[method] + (", any weight" if dashed else ""),
+    )  # fmt: skip
+
+
+def draw_law(ax: Axes, law: pd.DataFrame) -> None:
+    """Draw the least weights with their intervals over the size of the groups, and 1."""
+    rows = normal(law)
+    for (ridge, decay, planted, per_d), part in rows.groupby(["ridge", "decay", "planted", "per_d"]):
+        found = {size: measured(here) for size, here in part.groupby("size")}
+        values = np.array([one.value for one in found.values()])
+        ends = np.array([[one.value - one.low, one.high - one.value] for one in found.values()]).T
+        marker = "D" if ridge else "^" if decay != 1.0 else "o"
+        x = np.array(list(found)) * {2: 0.96, 4: 1.04}[planted]
+        largest = per_d == rows["per_d"].max()
+        ax.errorbar(
+            x, values, ends, color=COLORS[planted], marker=marker, ms=3,
+            ls="-" if largest else ":", mfc=COLORS[planted] if largest else "white", elinewidth=0.7, capsize=1.5,
+        )  # fmt: skip
+    ax.axhline(1.0, color="black", lw=0.6, ls="--")
+    two = law[law["columns"] == "two values"]
+    for size, part in two.groupby("size"):
+        factor = (effective(part["planted"].iloc[0], 1.0) - 1.0) * part["d"]
+        ax.plot([float(str(size))], [(part["share"] * factor).mean()], "x", color="black", ms=4)
+    for x, y, color, text in (
+        (5.0, 1.24, GREEN, "s = 4"),
+        (5.0, 0.82, ACCENT, "s = 2"),
+        (1.0, 1.85, "black", "△ unequal, ◇ ridge"),
+        (1.0, 1.7, "black", "open: 100 points / d, else 400"),
+        (1.0, 0.12, "black", "\u00d7 two values"),
+    ):
+        ax.text(x, y, text, color=color, fontsize=6.5)
+    ax.set(xscale="log", ylim=(-0.1, 2.0), xlabel="columns of a group", ylabel=r"$w^2 (s' - 1) d\,/\,(1 + a^2 + w^2)$")
+    sizes = sorted(law["size"].unique())
+    ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    ax.minorticks_off()

@@ -99,14 +99,14 @@ def draw_law(ax: Axes, law: pd.DataFrame) -> None:
     for size, part in two.groupby("size"):
         factor = (effective(part["planted"].iloc[0], 1.0) - 1.0) * part["d"]
         ax.plot([float(str(size))], [(part["share"] * factor).mean()], "x", color="black", ms=4)
-    for x, y, color, text in (
+    for left, y, color, text in (
         (5.0, 1.24, GREEN, "s = 4"),
         (5.0, 0.82, ACCENT, "s = 2"),
         (1.0, 1.85, "black", "△ unequal, ◇ ridge"),
         (1.0, 1.7, "black", "open: 100 points / d, else 400"),
         (1.0, 0.12, "black", "\u00d7 two values"),
     ):
-        ax.text(x, y, text, color=color, fontsize=6.5)
+        ax.text(left, y, text, color=color, fontsize=6.5)
     ax.set(xscale="log", ylim=(-0.1, 2.0), xlabel="columns of a group", ylabel=r"$w^2 (s' - 1) d\,/\,(1 + a^2 + w^2)$")
     sizes = sorted(law["size"].unique())
     ax.set_xticks(sizes, [f"{size:g}" for size in sizes])

@@ -335,7 +335,8 @@ def test_a_report_prints_a_proved_number_by_its_own_text():
     numbers_of = cluster_report.number_rows({**found_by(0.450660645, 0.6, tol=0.0), "status": "ended"})
     values = {
         "title": "t", "file": "f", "warnings": [], "summary": [], "notes": [], "clusters": True, "sizes": [5], "n": 5,
-        "groups": [], "truth": None, "coefficients": [], "more_features": 0, "pictures": [], "proofs": [], "program": "",
+        "groups": [], "truth": None, "coefficients": [], "more_features": 0, "pictures": [], "proofs": [],
+        "program": "",
     }  # fmt: skip
     text = render("cluster.html", numbers=numbers_of, **values)
     assert "<td>0.4506</td>" in text

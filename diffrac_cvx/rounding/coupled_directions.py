@@ -15,7 +15,8 @@ from diffrac_cvx.problem.penalties.structure import Weights
 
 FIRST = 300  # columns at first, whole groups
 ENTERING = 1e-6  # by how much a slope has to be beyond its bound, to this bound
-ZERO = 1e-7  # of the largest group, in unit columns, below which a group is left out
+ZERO = 1e-4  # of the largest group, in unit columns, below which one is left out: Clarabel leaves about 1e-6
+FAINT = 1e-7  # of the largest coefficient, below which one that is known to be nonnegative is 0
 ACCURATE = 1e-11  # what Clarabel is asked for
 
 
@@ -88,8 +89,8 @@ def minimise(gram: Array, pulls: Array, w: Array, labels: Labels, known: Mask) -
     found = np.asarray(clarabel.DefaultSolver(P, q, A, np.zeros(A.shape[0]), cones, settings).solve().x[:d])
     if not np.all(np.isfinite(found)):
         return np.zeros(d)
-    found[known & (found <= ZERO * np.abs(found).max())] = 0.0
+    found[known & (found <= FAINT * np.abs(found).max())] = 0.0
     sizes = np.sqrt(np.bincount(labels, found**2))
-    found[(sizes <= ZERO * sizes.max())[labels]] = 0.0
+    found[((sizes <= ZERO * sizes.max()) & (weights > 0.0))[labels]] = 0.0
     cost = float(found @ gram @ found) + group_norm(found, w, labels) ** 2
     return found * max(float(pulls @ found), 0.0) / cost if cost > 0.0 else found

@@ -5,6 +5,8 @@ import pytest
 
 import diffrac_cvx as dc
 from diffrac_cvx.points.checks import as_data
+from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.penalties.structure import Structure, Weights
 from diffrac_cvx.problem.result import Result, Status
 from diffrac_cvx.rounding import directions
 from diffrac_cvx.rounding.directions import affine_functions, leading_direction
@@ -80,3 +82,20 @@ def test_the_direction_of_labels_is_that_of_least_squares_whatever_the_rank(n, d
         residual = y - y.mean() - centred @ np.linalg.lstsq(centred, y - y.mean())[0]
         cost = float(np.mean(residual**2) + y.mean() ** 2)
         assert dc.certify_labels(X, y, 0.0).objective == pytest.approx(cost, abs=1e-9)
+
+
+def test_groups_that_a_direction_does_not_need_are_exactly_zero():
+    rng = np.random.default_rng(0)
+    labels, y = np.repeat(np.arange(12), 3), np.where(rng.random(80) < 0.5, 1.0, -1.0)
+    X = rng.standard_normal((80, 36))
+    X[:, :6] += y[:, None]
+    X -= X.mean(axis=0)
+    weights = Weights(np.full(36, 0.3), np.full(36, 0.6), Structure(labels))
+    v = directions.best_direction(array_points(X), y - y.mean(), weights)
+    sizes = np.sqrt(np.bincount(labels, v**2))
+    assert set(np.flatnonzero(sizes)) == {0, 1}
+    slopes = X.T @ (y - y.mean() - X @ v) / 80 - 0.09 * v
+    bound = 0.36 * sizes.sum()
+    sums = np.sqrt(np.bincount(labels, slopes**2))
+    np.testing.assert_allclose(sums[:2], bound, rtol=1e-4)
+    assert np.all(sums[2:] <= bound)

@@ -119,14 +119,16 @@ def least_ratio(problem: DirectionProblem, moment: Inexact, C: Array | None) -> 
 def bracket_normalized(problem: DirectionProblem, U: Array, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (21), min -(g(V) - sum c_i c_j |V_ij|) over tr AV = 1, from a factor of V.
 
-    With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta); it is never below -1.
+    With theta such that M/2 - C <= theta A, the optimum is at least -(mean(1/u)/2 + theta); it is never below -1, and
+    not above 0 where nothing is penalised but by the ridge.
     """
     size = float(np.sum((problem.R @ U) ** 2))
     if size == 0.0:
-        return Bracket(-1.0, 0.0)
+        return Bracket(-1.0, np.inf if problem.is_coupled else 0.0)
     U = U / size**0.5
     l1 = problem.cost(U) - 1.0
-    upper, lower = value_normalized(problem, U, l1), -1.0 - 4 * UNIT
+    off = problem.coupling.error_of_value(U) if problem.is_coupled else 0.0  # infinite where V is not allowed
+    upper, lower = value_normalized(problem, U, l1) + 2.0 * off, -1.0 - 4 * UNIT
     C_given = multiplier_of(problem, dual)
     given = [] if C_given is None else [C_given]
     for u, inverse_mean in candidate_weights(problem, problem.X.energies(U)):

@@ -65,6 +65,7 @@ def v_space_normalized(
     def read() -> Reading:
         problem = space.pose(points, terms.nu, penalty, terms.scale).problem
         U = problem.from_user(space.user_matrix(terms, coordinates.L))
+        U = problem.coupling.feasible(U) if problem.is_coupled else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, space.dual_of(problem, coordinates, terms.l1))
         F, G = np.asarray(problem.labels_factor(U)), problem.user_factor(U)
@@ -79,5 +80,5 @@ def v_space_normalized(
 
     problem = cp.Problem(cp.Minimize(terms.l1.value - terms.gain), [*terms.constraints, terms.quadratic == 1])
     size, parameters = space.direction_size(coordinates), {"nu": terms.nu, "penalty_scale": terms.scale}
-    trivial = Bracket(-1.0, 0.0)
+    trivial = Bracket(-1.0, 0.0 if coordinates.coupling is None else np.inf)
     return Relaxation("v_space_normalized", "Eq. (21)", problem, read, size, parameters, trivial, shortcut)

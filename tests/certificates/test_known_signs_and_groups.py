@@ -13,6 +13,8 @@ from diffrac_cvx.certificates.direction_bounds import lower_bound
 from diffrac_cvx.certificates.values import proved_labels_value, proved_value
 from diffrac_cvx.points.checks import as_data
 from diffrac_cvx.points.dense import array_points
+from diffrac_cvx.problem.penalties.between import Between
+from diffrac_cvx.problem.penalties.structure import Structure
 from diffrac_cvx.problem.penalty import weights_of
 from experiments.stress.exact import direction_value, is_allowed, labels_value
 
@@ -175,7 +177,6 @@ def test_the_relaxation_with_nuclear_norms_is_above_that_with_frobenius_norms_an
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-@pytest.mark.xfail(strict=True, reason="the V of the normalised problem is not made one that is allowed")
 @pytest.mark.parametrize("steps", [5, 20, 50])
 def test_the_upper_bound_of_the_normalised_problem_is_that_of_a_matrix_whose_known_signs_hold(steps):
     rng, y = np.random.default_rng(0), np.where(np.arange(12) % 2, 1.0, -1.0)
@@ -184,3 +185,15 @@ def test_the_upper_bound_of_the_normalised_problem_is_that_of_a_matrix_whose_kno
     relaxation = dc.v_space_normalized(X, 1.0, dc.Penalty(lam=0.001, ridge=0.001, nonnegative=True))
     lower = dc.solve(relaxation).lower
     assert dc.solve(relaxation, solver="SCS", max_iters=steps).upper >= lower
+
+
+def test_without_a_point_the_normalised_problem_with_a_penalty_has_no_upper_bound():
+    X = np.random.default_rng(0).standard_normal((60, 8))
+    stopped = dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(lam=10.0)), time_limit=1e-3)
+    assert stopped.lower <= dc.solve(dc.v_space_normalized(X, 1.0, dc.Penalty(lam=10.0))).lower <= stopped.upper
+
+
+def test_a_group_is_not_split_between_a_core_and_the_others():
+    labels = np.array([0, 0, 1])
+    with pytest.raises(ValueError, match="split"):
+        Between(Structure(labels), np.ones(3), np.array([0]), np.array([1, 2]))

@@ -25,6 +25,8 @@ class Between:
     def __init__(self, structure: Structure, c: Array, rows: Labels, columns: Labels) -> None:
         self.c, self.of_columns, self.plain = c[rows], c[columns], structure.labels is None
         self.rows, self.columns = structure.restrict(rows), structure.restrict(columns)
+        if structure.labels is not None and np.isin(structure.labels[rows], structure.labels[columns]).any():
+            raise ValueError("a group is split between the two sets: C is 0 inside it, and no bound follows")
 
     def side(self, t: float) -> Array:
         """Return t c_j c_k, a little less."""

@@ -94,6 +94,17 @@ del dc.registry.RELAXATIONS["linked"]
 # ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, a page in ``docs/relaxations``, its name in ``docs/api.rst``
 # and in the README's table, a case in ``tests/relaxations/test_relaxations.py`` and a line in ``experiments/validate/cells.py``.
 #
+# A penalty on pairs of features
+# ------------------------------
+# A penalty is a file in ``diffrac_cvx/problem/penalties/`` with one class, a ``Coupling``: its value at a factor and what rounding
+# may change of it, the set K of its multipliers (the projection on it, in K with rounding counted; nearly, for steps; what attains
+# the maximum at a V; where V is 0 because a multiplier is strictly inside), a factor near one that it forbids, and its CVXPY
+# expression. ``structure.py`` says when it applies, and ``problem/penalty.py`` takes it from the user. The builders, both fast
+# solvers as one block, the certificates and the value of a point then know it: ``groups.py`` and ``signs.py`` are examples. What has
+# to be written beside it is what makes large problems quick and directions of labels exact: multipliers between a core and the
+# other features (``between.py``), S outside the core (``certificates/groups_outside.py``), components
+# (``certificates/separation.py``) and the best direction of labels (``rounding/coupled_directions.py``).
+#
 # A solver
 # --------
 # A solver of Eq. (15) is a generator of points. The common loop certifies each of them, keeps the best, and decides when to

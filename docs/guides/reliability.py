@@ -87,11 +87,12 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # How it was tested
 # -----------------
-# ``make stress`` makes 10 800 small instances in twenty-one families: entries of :math:`10^{9}` beside :math:`10^{-9}`, ties,
+# ``make stress`` makes 12 750 small instances in twenty-five families: entries of :math:`10^{9}` beside :math:`10^{-9}`, ties,
 # duplicates, nearly collinear columns, condition numbers up to :math:`10^{14}`, units from :math:`10^{-8}` to :math:`10^{8}`, means
 # of :math:`10^{12}`, outliers of :math:`10^{6}`; all nu; ridge and l1 weights of 0, :math:`10^{-8}` to :math:`10^{3}`, equal or by
 # column; tables with more columns than rows and a ridge from :math:`10^{-20}` to :math:`10^{16}` of a column, a few columns up to
-# :math:`10^{18}` times as large as the others, weights of the points, sparse matrices and dask arrays. The objective at every V that is returned is computed in sixty digits, from the numbers in the array, and so is the
+# :math:`10^{18}` times as large as the others, weights of the points, sparse matrices and dask arrays; columns in groups and known signs. The
+# objective at every V that is returned is computed in sixty digits, from the numbers in the array, and so is the
 # least value of Eq. (9) over all labellings where there are at most eight points, with an l1 part at most five. No lower bound may be above any of
 # these, and no upper bound below its own.
 #

@@ -17,6 +17,11 @@ with the nuclear norms of the blocks of V, so that a group is used as a whole or
 would one by one; without that a large group is cheap. Groups of one column each are the l1 part, and one group of all columns is
 a ridge.
 
+Why the nuclear norms: at :math:`V = vv^\top` the Frobenius norms of the blocks give the same penalty, and at higher rank they give
+less, so that the relaxation with nuclear norms is the tighter one. With eight points, two groups of two columns and a ridge of .05
+it is higher by up to .0048 (half of the differences above .0007 at ``lam`` .01 and .03, hardly any from .1 on); both are below the
+least cost of labels.
+
 **Signs.** ``nonnegative`` names columns with :math:`v_j \ge 0`; the relaxation has :math:`V_{jk} \ge 0` for the pairs of them.
 Cluster 1 is the one that more of these columns speaks for. Signs are those of one direction: they are for two clusters.
 """

@@ -35,6 +35,7 @@ from diffrac_cvx.problem.result import Bracket, Labels
 
 MOST_TOGETHER = 4000  # coordinates of a component whose matrix is made, to see whether it is positive semidefinite
 DENSE = 300  # coordinates up to which all eigenvectors are computed for one
+MOST_AS_ONE = 1200  # coordinates in groups up to which a V that is 0 on most is certified as one block
 WIDE = 200  # coordinates from which on V, if it is 0 on most of them, is looked at from the others outwards
 LEAST_GAIN = 1e-12  # of a matrix that is not zero up to rounding
 STRETCH = 1.4  # of each step to a larger t after the first
@@ -259,6 +260,10 @@ def choose_multipliers(blocks: Blocks, point: Scaled, u: Array) -> list[Array]:
 def bracket_any(problem: DirectionProblem, point: Scaled, dual: Dual | None = None) -> Bracket:
     """Bracket the optimum of (15): block by block where the factor is sparse, else at once; many rows in one pass."""
     if not problem.structure.is_plain:
+        few_of_many = is_sparse(point.U) and problem.X.in_memory and len(problem.c) > MOST_AS_ONE
+        if few_of_many and problem.structure.nonnegative is None:
+            C = None if dual is None or dual.C is None else as_sparse(dual.C)
+            return Bracket(bound_outwards(problem, point, C), float(point.value))
         point = point._replace(U=dense(point.U))
         dual = dual if dual is None or dual.C is None else dual._replace(C=dense(dual.C))
     if not is_sparse(point.U):

@@ -157,7 +157,7 @@ figures: ## everything above, then docs/reproduction.md
 validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
 	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
-stress: $(STAMP) ## brackets on 10 800 adversarial instances, against sixty digits (GRID, JOBS)
+stress: $(STAMP) ## brackets on 12 750 adversarial instances, against sixty digits (GRID, JOBS)
 	$(RUN) experiments.stress --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
 
 convergence: $(STAMP) ## what each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)

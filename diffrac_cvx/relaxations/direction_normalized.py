@@ -7,6 +7,7 @@ from diffrac_cvx.certificates.direction_bounds import bracket_normalized
 from diffrac_cvx.errors import ParameterError
 from diffrac_cvx.points.checks import as_data, in_unit_interval
 from diffrac_cvx.points.dense import weighted_points
+from diffrac_cvx.points.factors import dense
 from diffrac_cvx.points.links import Links
 from diffrac_cvx.problem.penalty import NO_PENALTY, Penalty, Weight, penalty_of
 from diffrac_cvx.problem.result import Bracket
@@ -65,7 +66,7 @@ def v_space_normalized(
     def read() -> Reading:
         problem = space.pose(points, terms.nu, penalty, terms.scale).problem
         U = problem.from_user(space.user_matrix(terms, coordinates.L))
-        U = problem.coupling.feasible(U) if problem.is_coupled else U
+        U = dense(problem.coupling.feasible(U)) if problem.is_coupled else U
         U = U / max(float(np.sum((problem.R @ U) ** 2)), 1e-300) ** 0.5
         bounds = bracket_normalized(problem, U, space.dual_of(problem, coordinates, terms.l1))
         F, G = np.asarray(problem.labels_factor(U)), problem.user_factor(U)

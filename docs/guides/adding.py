@@ -376,6 +376,7 @@ with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
 assert status == 0
 
 # %%
-# Inside the project: a folder in ``experiments/``, a target in the ``Makefile``, and its name in
+# Inside the project: a folder in ``experiments/`` whose ``experiment.py`` has the ``EXPERIMENT``, which ``make NAME`` and
+# ``python -m experiments NAME`` then run, a line of words for it in the ``Makefile``, and its name in
 # ``experiments/harness/reproduction.py``.  What bears on a statement of the paper is a ``Claim`` that names it, with a
 # verdict by a rule that can fail (``judge``), and a test of that rule on a table made up for each answer.

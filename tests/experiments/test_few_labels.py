@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments.few_labels import cells, claims, methods
-from experiments.few_labels.__main__ import EXPERIMENT
+from experiments.few_labels.experiment import EXPERIMENT
 from experiments.harness import intervals
 from experiments.harness.command import run
 from experiments.harness.tables import read_table

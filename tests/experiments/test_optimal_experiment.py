@@ -10,7 +10,7 @@ import diffrac_cvx as dc
 from experiments.harness.command import run
 from experiments.harness.tables import read_table
 from experiments.optimal import cells, claims, instances, rivals
-from experiments.optimal.__main__ import EXPERIMENT
+from experiments.optimal.experiment import EXPERIMENT
 
 
 def rows_of(seed, n=9, d=3, ridge=0.0):

@@ -14,7 +14,7 @@ from experiments.harness.tables import read_table
 from experiments.multi_label import cells as multi_label_cells
 from experiments.multi_label import claims as multi_label_claims
 from experiments.multi_label import data as multi_label_data
-from experiments.multi_label.__main__ import EXPERIMENT as MANY_LABELS
+from experiments.multi_label.experiment import EXPERIMENT as MANY_LABELS
 
 ROOT = Path(__file__).parents[2]
 MULTI_LABEL = read_table(ROOT / "figures" / "multi_label.csv")

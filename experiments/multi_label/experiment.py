@@ -1,12 +1,12 @@
 """Figures 5 and 6: many labels at once, on Corel5k in place of COCO, on three other sets, or on a user's own.
 
-Run ``make multi-label``; ``make multi-label X=features.npy Y=labels.npy`` does the same with your files (.npy or .csv).
+``make multi-label X=features.npy Y=labels.npy`` does the same with your files (.npy or .csv).
 """
 
 from dataclasses import replace
 from functools import partial
 
-from experiments.harness.command import Experiment, run
+from experiments.harness.command import Experiment
 from experiments.multi_label.cells import SETTINGS, cells_of, measure
 from experiments.multi_label.claims import claims
 from experiments.multi_label.data import OWN, load_labelled
@@ -29,6 +29,3 @@ EXPERIMENT = replace(
     options={"x": {**FILE, "help": "your features, .npy or .csv"}, "y": {**FILE, "help": "your labels, likewise"}},
     variant=choose_data,
 )
-
-if __name__ == "__main__":
-    raise SystemExit(run(EXPERIMENT, __doc__))

@@ -1,14 +1,11 @@
 """Brackets on adversarial instances, held against sixty digits.
 
-Run ``make stress``; ``GRID=smoke`` for a small one.  It fails where a bound is on the wrong side of the exact value.
+It fails where a bound is on the wrong side of the exact value.
 """
 
-from experiments.harness.command import Experiment, run
+from experiments.harness.command import Experiment
 from experiments.stress.cells import SETTINGS, cells_of, measure
 from experiments.stress.claims import check_bounds, claims
 from experiments.stress.plot import draw
 
 EXPERIMENT = Experiment("stress", cells_of, measure, draw, claims, SETTINGS, check=check_bounds)
-
-if __name__ == "__main__":
-    raise SystemExit(run(EXPERIMENT, __doc__))

@@ -1,11 +1,11 @@
 """Figure 1: phase transitions of the rank and of the clustering error, a sample of the cells also by CVXPY.
 
-Run ``make phase-transition``; ``GRID=smoke`` for a small one, ``SOLVER=reference`` to do everything by CVXPY.
+``--solver reference`` (``make phase-transition SOLVER=reference``) does everything by CVXPY.
 """
 
 from dataclasses import replace
 
-from experiments.harness.command import Experiment, Oracle, run
+from experiments.harness.command import Experiment, Oracle
 from experiments.phase_transition.agreement import check_agreement, compare_with_oracle
 from experiments.phase_transition.cells import SETTINGS, cells_of, measure_fast, measure_reference, sample_of
 from experiments.phase_transition.claims import claims
@@ -31,6 +31,3 @@ EXPERIMENT = Experiment(
     options={"solver": {"choices": ("fast", "reference"), "default": "fast"}},
     variant=by_solver,
 )
-
-if __name__ == "__main__":
-    raise SystemExit(run(EXPERIMENT, __doc__))

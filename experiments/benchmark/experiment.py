@@ -1,18 +1,15 @@
 """How long each method takes to a proved gap: planted, real and dense instances, each solve in its own process.
 
-Run ``make benchmark``; ``GRID=smoke`` for a small one.  One solve at a time, since solves that run side by side share
-caches and memory and disturb each other's times.  Times depend on the machine, their ratios much less.
+One solve at a time, since solves that run side by side share caches and memory and disturb each other's times.  Times
+depend on the machine, their ratios much less.
 """
 
 from experiments.benchmark.cells import SECONDS, SETTINGS, cells_of, confirm, measure
 from experiments.benchmark.check import check_brackets
 from experiments.benchmark.claims import claims
 from experiments.benchmark.plot import draw
-from experiments.harness import Experiment, run
+from experiments.harness.command import Experiment
 
 EXPERIMENT = Experiment(
     "benchmark", cells_of, measure, draw, claims, SETTINGS, SECONDS, complete=confirm, check=check_brackets
 )
-
-if __name__ == "__main__":
-    raise SystemExit(run(EXPERIMENT, __doc__))

@@ -1,14 +1,11 @@
 """Tables that outgrow memory: a file of many rows, a sparse table of many columns, a table on a cluster's workers.
 
-Run ``make scale``; ``GRID=smoke`` for a small one.  The full grid writes a file of 4 GB under build, and deletes it.
+The full grid writes a file of 4 GB under build, and deletes it.
 """
 
-from experiments.harness.command import Experiment, run
+from experiments.harness.command import Experiment
 from experiments.scale.cells import SETTINGS, cells_of, measure
 from experiments.scale.claims import check_sizes, claims
 from experiments.scale.plot import draw
 
 EXPERIMENT = Experiment("scale", cells_of, measure, draw, claims, SETTINGS, seconds=1500.0, check=check_sizes)
-
-if __name__ == "__main__":
-    raise SystemExit(run(EXPERIMENT, __doc__))

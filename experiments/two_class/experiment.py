@@ -1,14 +1,11 @@
 """Table 1: clustering error on nine two-class data sets, beside what frames it.
 
-Run ``make two-class``; ``GRID=smoke`` for a small one.  Sets that are not shipped are looked for in $DIFFRAC_DATA_HOME.
+Sets that are not shipped are looked for in $DIFFRAC_DATA_HOME.
 """
 
-from experiments.harness.command import Experiment, run
+from experiments.harness.command import Experiment
 from experiments.two_class.cells import SETTINGS, cells_of, measure
 from experiments.two_class.claims import claims
 from experiments.two_class.plot import draw
 
 EXPERIMENT = Experiment("two_class", cells_of, measure, draw, claims, SETTINGS)
-
-if __name__ == "__main__":
-    raise SystemExit(run(EXPERIMENT, __doc__))

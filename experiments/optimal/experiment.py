@@ -1,15 +1,11 @@
 """Labels proved optimal by branch and bound, beside other exact methods, and the relaxation judged by them.
 
-Run ``make optimal``; ``GRID=smoke`` for a small one.  It fails where two exact methods, or a bound and the cost of any
-labels, contradict each other.
+It fails where two exact methods, or a bound and the cost of any labels, contradict each other.
 """
 
-from experiments.harness.command import Experiment, run
+from experiments.harness.command import Experiment
 from experiments.optimal.cells import SETTINGS, cells_of, measure
 from experiments.optimal.claims import check_bounds, claims
 from experiments.optimal.plot import draw
 
 EXPERIMENT = Experiment("optimal", cells_of, measure, draw, claims, SETTINGS, check=check_bounds)
-
-if __name__ == "__main__":
-    raise SystemExit(run(EXPERIMENT, __doc__))

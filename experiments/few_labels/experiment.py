@@ -1,0 +1,8 @@
+"""Few labels known: the relaxation's classifier beside supervised and semi-supervised ones, on real tables."""
+
+from experiments.few_labels.cells import SETTINGS, cells_of, measure
+from experiments.few_labels.claims import claims
+from experiments.few_labels.plot import draw
+from experiments.harness.command import Experiment
+
+EXPERIMENT = Experiment("few_labels", cells_of, measure, draw, claims, SETTINGS)

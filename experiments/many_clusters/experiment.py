@@ -1,0 +1,8 @@
+"""More than two clusters: the two ways of the estimator beside k-means and a Gaussian mixture."""
+
+from experiments.harness.command import Experiment
+from experiments.many_clusters.cells import SETTINGS, cells_of, measure
+from experiments.many_clusters.claims import claims
+from experiments.many_clusters.plot import draw
+
+EXPERIMENT = Experiment("many_clusters", cells_of, measure, draw, claims, SETTINGS)

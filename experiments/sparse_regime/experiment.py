@@ -1,0 +1,8 @@
+"""The sparse regime: the conjecture n = O(l d), the weights that keep the direction, the limit of a vanishing weight."""
+
+from experiments.harness.command import Experiment
+from experiments.sparse_regime.cells import SETTINGS, cells_of, measure
+from experiments.sparse_regime.claims import claims
+from experiments.sparse_regime.plot import draw
+
+EXPERIMENT = Experiment("sparse_regime", cells_of, measure, draw, claims, SETTINGS)

@@ -1,0 +1,8 @@
+"""Figure 2: unbalanced clusters, the constrained and the penalised relaxation, and what is dual about them."""
+
+from experiments.harness.command import Experiment
+from experiments.unbalanced.cells import SETTINGS, cells_of, measure
+from experiments.unbalanced.claims import claims
+from experiments.unbalanced.plot import draw
+
+EXPERIMENT = Experiment("unbalanced", cells_of, measure, draw, claims, SETTINGS)

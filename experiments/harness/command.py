@@ -18,7 +18,8 @@ from diffrac_cvx.datasets.files import checksum
 from diffrac_cvx.errors import DataError
 from experiments.harness.claims import Claim, Finding, format_claims
 from experiments.harness.log import Log, SweepError, open_log
-from experiments.harness.sweep import Cell, Row, sweep
+from experiments.harness.style import noted
+from experiments.harness.sweep import Cell, Row, key_of, sweep
 from experiments.harness.tables import cells_left_out, read_table, write_table
 
 REFUSED, INTERRUPTED = 2, 130  # exit statuses: what is asked for cannot be done; Ctrl-C
@@ -74,6 +75,8 @@ class Experiment:
         From the measured table to the one that is written: what needs the rows of several cells.
     oracle : Oracle, optional
         A second sweep that the first is compared with.
+    passes : callable, optional
+        From a cell to the number of the pass that measures it, from 0 on; the table is drawn after each pass.
     check : callable, optional
         From the table, or from that of the agreement where there is an oracle, to a `Outcome`; where it does not pass
         the command's exit status is 1.
@@ -95,6 +98,7 @@ class Experiment:
     memory: float | None = None
     complete: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     oracle: Oracle | None = None
+    passes: Callable[[Cell], int] | None = None
     check: Callable[[pd.DataFrame], Outcome] | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     variant: "Callable[..., Experiment] | None" = None
@@ -200,6 +204,8 @@ def measure_tables(
         sweep, jobs=values.jobs, scheduler=values.scheduler, seconds=experiment.seconds, memory=experiment.memory
     )
     logs = [open_logs.enter_context(open_log(path, settings))]
+    if experiment.passes is not None:
+        measure_in_passes(experiment, stem, cells, values, partial(measure_all, log=logs[0]))
     table = measure_all(cells, experiment.measure, logs[0], title=experiment.name)
     if experiment.complete is not None:
         table = experiment.complete(table)
@@ -210,6 +216,32 @@ def measure_tables(
         second = measure_all(oracle.cells(grid), oracle.measure, logs[1], title="oracle")
         write_table(oracle.compare(table, second), agreement_of(stem))
     return logs
+
+
+def measure_in_passes(
+    experiment: Experiment,
+    stem: Path,
+    cells: Sequence[Cell],
+    values: argparse.Namespace,
+    measure_all: Callable[..., pd.DataFrame],
+) -> None:
+    """Measure the cells pass by pass, and draw the table after each but the last, with the passes done in the figure.
+
+    A table that holds more cells stays as it is: what is drawn meanwhile is then written to `PARTIAL`.
+    """
+    assert experiment.passes is not None
+    number = {key_of(cell): experiment.passes(cell) for cell in cells}
+    count = 1 + max(number.values(), default=0)
+    for k in range(count - 1):
+        so_far = [cell for cell in cells if number[key_of(cell)] <= k]
+        table = measure_all(so_far, experiment.measure, title=f"{experiment.name}, pass {k + 1} of {count}")
+        path = stem.with_suffix(".csv")
+        whole = path.exists() and not values.replace and len(cells_left_out(path, so_far))
+        place = PARTIAL / stem.name if whole else stem
+        write_table(table, place.with_suffix(".csv"))
+        with noted(f"pass {k + 1} of {count}: {len(so_far)} of {len(cells)} cells"):
+            experiment.draw(table, place)
+        print(f"pass {k + 1} of {count}: drew {len(so_far)} of {len(cells)} cells in {place}.png", flush=True)
 
 
 def draw_and_report(experiment: Experiment, stem: Path, grid: str) -> int:

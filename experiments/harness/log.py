@@ -26,6 +26,8 @@ class Log:
     ----------
     path : Path
     rows : dict of str to dict
+    resumed : bool
+        Whether an earlier run has left rows.
     """
 
     def __init__(self, path: Path, file: FileIO, settings: Mapping[str, Any]) -> None:
@@ -39,6 +41,7 @@ class Log:
         if not lines:
             self._write(header)
         self.rows: dict[str, Row] = dict(filter(None, map(read_line, lines[1:])))
+        self.resumed = bool(self.rows)
 
     def add(self, key: str, row: Row) -> None:
         """Add a row, as the next run would read it."""

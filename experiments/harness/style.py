@@ -1,6 +1,8 @@
 """One style for all figures: column width of a journal page, readable in grey, PDF and PNG."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from diffrac_cvx.plotting.canvas import ACCENT, GREY, SECOND
 PAGE = 6.75  # inches, the text width of a journal page
 GREEN = "#1b7837"
 
-__all__ = ["ACCENT", "GREEN", "GREY", "PAGE", "SECOND", "STYLE", "label_lines", "save", "with_band"]
+__all__ = ["ACCENT", "GREEN", "GREY", "PAGE", "SECOND", "STYLE", "label_lines", "noted", "save", "with_band"]
 STYLE: Any = {
     "font.size": 8,
     "axes.labelsize": 8,
@@ -38,8 +40,23 @@ STYLE: Any = {
 }
 
 
+NOTE = ContextVar("NOTE", default="")
+
+
+@contextmanager
+def noted(text: str) -> Iterator[None]:
+    """Write a note above each figure that is saved in the block."""
+    token = NOTE.set(text)
+    try:
+        yield
+    finally:
+        NOTE.reset(token)
+
+
 def save(figure: Figure, stem: Path) -> None:
     """Write a figure as PDF and PNG, without dates so that the same table gives the same files."""
+    if NOTE.get():
+        figure.suptitle(NOTE.get(), fontsize=8, color=SECOND)
     stem.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(stem.with_suffix(".pdf")) as part:
         figure.savefig(part, metadata={"CreationDate": None, "Creator": None, "Producer": None})

@@ -55,11 +55,13 @@ def sweep(
         If the log cannot be written, or the cluster cannot be used or is lost.
     """
     missing = [cell for cell in cells if key_of(cell) not in log.rows]
-    if len(missing) < len(cells):
+    if not missing:
+        return table_of(cells, log)
+    if log.resumed and len(missing) < len(cells):
         print(f"{title}: {len(cells) - len(missing)} of {len(cells)} cells are in {log.path}, going on from there")
     # In a mixed order, so that the cells measured so far tell how long the others take.
     mixed = sorted(missing, key=lambda cell: zlib.crc32(key_of(cell).encode()))
-    if scheduler is None or not mixed:
+    if scheduler is None:
         measured = measure_cells(mixed, measure, jobs, seconds, memory)
     else:
         measured = measure_on_cluster(mixed, measure, scheduler, seconds, memory)
@@ -67,6 +69,11 @@ def sweep(
         for cell, row in measured:
             log.add(key_of(cell), row)
             bar.update()
+    return table_of(cells, log)
+
+
+def table_of(cells: Sequence[Cell], log: Log) -> pd.DataFrame:
+    """Return the table of cells that are in a log."""
     return pd.DataFrame([{**cell, **log.rows[key_of(cell)]} for cell in cells])
 
 

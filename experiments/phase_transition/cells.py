@@ -1,6 +1,7 @@
 """The cells of the phase transition (Figure 1): what is solved, and how one cell is measured."""
 
 import warnings
+from bisect import bisect_right
 from itertools import product
 from typing import NamedTuple
 
@@ -24,6 +25,9 @@ MOST_POINTS = 8192
 MOST_SLOW = 4096  # at weight 1/n
 SMALL_D, SMALL_FACTOR = 20, 3  # the affine transition is relatively wide up to here: three times the replications
 LARGE_D = 100  # from here on a solution at weight 1/n takes seconds: every second n, to `LARGE_TOL`
+
+
+PASSES = (2, 6, 12)  # replications after which Figure 1 is drawn; then all that there are
 
 
 class Panel(NamedTuple):
@@ -109,6 +113,11 @@ def is_measured(panel: str, n: int, d: int) -> bool:
     return (3 * d if kind == "flat" else d) <= n <= MOST_SLOW and (d < LARGE_D or n.bit_count() == 1)
 
 
+def pass_of(cell: Cell) -> int:
+    """Return the pass that measures a cell, by its replication: each figure has about twice the cells of the last."""
+    return bisect_right(PASSES, int(cell["replication"]))
+
+
 def sample_of(grid: str) -> list[Cell]:
     """Return the cells that the oracle solves too: drawn at random, the same every time."""
     chosen = []
@@ -184,24 +193,31 @@ def tolerance_of(panel: str, lam: float, d: int) -> float:
 
 
 def measure_fast(panel: str, n: int, d: int, replication: int) -> Row:
-    """Solve a cell by `low_rank`; in the 1-sparse panels, prove whether the rank-one solution is the only one."""
+    """Solve a cell by `low_rank`; a 1-sparse one whose only solution is the planted one is not solved."""
     X, y, v = data_of(panel, n, d, replication)
     lam = weight_of(panel, n)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d: to be seen in the figure
-        result = solve(X, lam, tolerance_of(panel, lam, d))
-        loose = solve(X, lam, LOOSE_TOL) if panel == "affine" else None
+    if PANELS[panel].sparsity == 1:
+        unique = is_only_solution(X)
+        row = by_theorem(lam) if unique else describe(solve(X, lam, tolerance_of(panel, lam, d)), y, lam, 1.0)
+        return row | {"rank_one": int(unique), "verdict": "uniqueness", "loose_ratio": None}
+    result = solve(X, lam, tolerance_of(panel, lam, d))
+    loose = solve(X, lam, LOOSE_TOL) if panel == "affine" else None
     row = describe(result, y, lam, spread_of(v))
     row["loose_ratio"] = None if loose is None else dc.metrics.eigenvalue_ratio(loose.F)
-    if PANELS[panel].sparsity == 1:
-        row["rank_one"] = int(is_only_solution(X))
-        row["verdict"] = "uniqueness"
     return row
+
+
+def by_theorem(lam: float) -> Row:
+    """Return the row of a 1-sparse cell whose only solution is e1 e1'/(1 + lam)^2, which is not computed."""
+    value = lam / (1.0 + lam)
+    return row_of(lam, 1.0, "theorem", value, dc.Bracket(value, value), 0.0, 1, 0.0)
 
 
 def solve(X: Array, lam: float, tol: float) -> dc.Result:
     """Solve by `low_rank`."""
-    return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, max_iter=MAX_ITER, time_limit=TIME_LIMIT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dc.DegenerateDataWarning)  # n <= d: to be seen in the figure
+        return dc.low_rank(X, 1.0, dc.Penalty.l1(lam), tol=tol, max_iter=MAX_ITER, time_limit=TIME_LIMIT)
 
 
 def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
@@ -219,21 +235,37 @@ def measure_reference(panel: str, n: int, d: int, replication: int) -> Row:
 
 
 def describe(result: dc.Result, y: Array, lam: float, spread: float) -> Row:
-    """Return what the table keeps of a solution; `diagonal` is 1 where every optimal V is proved diagonal."""
+    """Return what the table keeps of a solution."""
     ratio = dc.metrics.eigenvalue_ratio(result.F)
+    error = dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F))
+    diagonal = int(is_proved_diagonal(result))
+    return row_of(lam, spread, result.solver, result.value, result, ratio, diagonal, error)
+
+
+def row_of(
+    lam: float,
+    spread: float,
+    solver: str,
+    value: float,
+    bracket: dc.Result | dc.Bracket,
+    ratio: float,
+    diagonal: int,
+    error: float,
+) -> Row:
+    """Return a row of the table; `diagonal` is 1 where every optimal V is proved diagonal."""
     return {
         "lam": lam,
         "spread": spread,
-        "solver": result.solver,
-        "value": result.value,
-        "lower": result.lower,
-        "upper": result.upper,
-        "gap": result.gap,
+        "solver": solver,
+        "value": value,
+        "lower": bracket.lower,
+        "upper": bracket.upper,
+        "gap": bracket.gap,
         "eigenvalue_ratio": ratio,
         "rank_one": int(ratio < RANK_ONE),
         "verdict": "eigenvalue ratio",
-        "diagonal": int(is_proved_diagonal(result)),
-        "error": dc.metrics.clustering_error(y, dc.rounding.kmeans_centered(result.F)),
+        "diagonal": diagonal,
+        "error": error,
     }
 
 

@@ -7,6 +7,7 @@ import scipy.optimize
 
 from diffrac_cvx.typing import Array
 
+INDEPENDENT = 1e-6  # the least singular value beside the largest, above which rounding made none of it
 Size = TypeVar("Size", float, Array)
 
 
@@ -15,11 +16,11 @@ def is_only_solution(X: Array) -> bool:
 
     With unit-variance columns C = lambda X'X/n is dual optimal and inside the box off the diagonal, so every solution
     is diagonal, V = Diag(p); and all have the same q.  V* is the only one if and only if no direction delta, with
-    delta_j >= 0 for j > 1, keeps q: a linear program.
+    delta_j >= 0 for j > 1, keeps q: none where the squares of the columns are independent, else a linear program.
     """
     squares = X**2
     n, d = squares.shape
-    if d == 1:
+    if d == 1 or (n >= d and has_full_rank(squares)):
         return True
     total = np.append(0.0, np.ones(d - 1))
     found = scipy.optimize.linprog(
@@ -30,6 +31,11 @@ def is_only_solution(X: Array) -> bool:
         method="highs",
     )
     return bool(found.status == 2)
+
+
+def has_full_rank(A: Array) -> bool:
+    """Whether the columns of a matrix are independent, and not by rounding: least squares would tell them apart."""
+    return bool(np.linalg.cond(A) < 1.0 / INDEPENDENT)
 
 
 def wendel(d: Size) -> Size:

@@ -59,9 +59,9 @@ def threshold_for(size: Array, bound: float) -> float:
     return float(largest.mean() - bound * (largest.var() / max(m - bound**2, 1e-12)) ** 0.5)
 
 
-def grid_of_bounds(d: int, size: int = 10) -> Array:
-    """Return bounds on the l1 norm, evenly spaced in logarithms from 1.2 to 0.9 sqrt(d), the grid of R's sparcl."""
-    return np.geomspace(1.2, max(0.9 * d**0.5, 1.2), size)
+def grid_of_bounds(d: int) -> Array:
+    """Return ten bounds on the l1 norm, evenly spaced in logarithms from 1.2 to 0.9 sqrt(d), the grid of R's sparcl."""
+    return np.geomspace(1.2, max(0.9 * d**0.5, 1.2), 10)
 
 
 def as_bound(bound: float) -> float:

@@ -19,7 +19,6 @@ from diffrac_cvx.points.linear_algebra import inverse_or_one, times
 from diffrac_cvx.points.points import Mask
 from diffrac_cvx.problem.penalties.coupling import SIDE, Coupling, Expression, Labels
 
-STRONG = 1e3  # of what makes a part of V above the threshold attain its maximum
 SMALL = 1e-9  # relative distance of a spectral norm from its bound, from which a block is taken to be at it
 
 

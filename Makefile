@@ -32,7 +32,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: help env test test-all check format phase-transition sparse-regime unbalanced runtime robustness noise rivals theory wide-law two-class multi-label many-clusters validate stress convergence optimal structure groups answer few-labels choice wide scale benchmark coverage mutation \
-        test-page explore data docs reproduction figures wheel clean distclean
+        test-page explore data docs reproduction figures wheel sdist clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -189,6 +189,10 @@ benchmark: $(STAMP) ## all solvers: seconds to a proved gap, Gram passes, memory
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(RUN) pip wheel --quiet --no-deps --wheel-dir dist .
+
+sdist: $(STAMP) ## build the archive of the sources into dist/
+	$(RUN) pip install --quiet --disable-pip-version-check hatchling hatch-fancy-pypi-readme
+	$(RUN) hatchling build --target sdist --directory dist
 
 clean: ## remove caches and builds; figures and .venv stay
 	rm -rf docs/_build docs/auto build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -65,7 +65,9 @@ j = int(np.flatnonzero(planted.y != planted.y[0])[0])
 free = dc.solve(dc.penalized_nu(X), "SCS", tol=1e-6)
 linked_result = dc.solve(linked(X, 0, j), "SCS", tol=1e-6)
 for name, result in (("free", free), ("linked", linked_result)):
-    print(f"{name:7} {result.bracket}, Y[0, {j}] = {result.F[0] @ result.F[j]:.3f}; {result.status}")
+    print(
+        f"{name:7} {result.bracket}, Y[0, {j}] = {result.F[0] @ result.F[j]:.3f}; {result.status}"
+    )
 assert linked_result.status is dc.Status.OPTIMAL
 assert linked_result.lower > free.upper
 
@@ -114,7 +116,9 @@ del dc.registry.RELAXATIONS["linked"]
 from diffrac_cvx.solvers import Iterate, Stopping, solve_by_iterates
 
 
-def fixed_point(X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limit=None, callback=None):
+def fixed_point(
+    X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limit=None, callback=None
+):
     """Solve Eq. (15) without an l1 part by a fixed-point iteration."""
 
     def iterates(problem, start):
@@ -132,7 +136,9 @@ def fixed_point(X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limi
 for nu in (1.0, 0.5):
     ours, theirs = fixed_point(X, nu), dc.low_rank(X, nu)
     for result in (ours, theirs):
-        print(f"nu = {nu}: {result.solver:12} {result.bracket} after {result.n_iter} iterations")
+        print(
+            f"nu = {nu}: {result.solver:12} {result.bracket} after {result.n_iter} iterations"
+        )
     assert ours.status is dc.Status.OPTIMAL
     assert ours.lower <= theirs.upper
     assert theirs.lower <= ours.upper
@@ -196,9 +202,13 @@ V = scipy.linalg.solve_triangular(L.T, scipy.linalg.solve_triangular(L.T, in_w.V
 centred = X - X.mean(axis=0)
 in_v = cp.Variable(V.shape, PSD=True)
 energies = cp.sum(cp.multiply(centred @ in_v, centred), axis=1)
-reference = cp.Problem(cp.Minimize(1 - 2 * cp.mean(cp.sqrt(energies)) + cp.mean(energies) + cp.trace(Q @ in_v)))
+reference = cp.Problem(
+    cp.Minimize(1 - 2 * cp.mean(cp.sqrt(energies)) + cp.mean(energies) + cp.trace(Q @ in_v))
+)
 reference.solve(solver="CLARABEL")
-print(f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {np.abs(V - in_v.value).max():.0e}")
+print(
+    f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {np.abs(V - in_v.value).max():.0e}"
+)
 assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 
 # %%
@@ -232,7 +242,9 @@ class Genotypes(Points):
     def row_blocks(self):
         for start in range(0, len(self.table), 1000):
             block = (self.table[start : start + 1000] - self.mean) * self.factors
-            yield np.pad(block, [(0, 0), (0, self.shape[1] - block.shape[1])], constant_values=self.ones)
+            yield np.pad(
+                block, [(0, 0), (0, self.shape[1] - block.shape[1])], constant_values=self.ones
+            )
 
     def array(self):
         return np.concatenate(list(self.row_blocks()))
@@ -242,7 +254,9 @@ class Genotypes(Points):
 
     def scaled(self, factors):
         d = self.table.shape[1]
-        return Genotypes(self.table, self.mean, self.factors * factors[:d], self.ones * factors[-1])
+        return Genotypes(
+            self.table, self.mean, self.factors * factors[:d], self.ones * factors[-1]
+        )
 
     def with_offset(self):
         return Genotypes(self.table, self.mean, self.factors, 1.0)
@@ -252,7 +266,9 @@ class Genotypes(Points):
 
 
 rng = np.random.default_rng(0)
-frequency = np.where(rng.random(400)[:, None] < 0.5, 0.3, np.r_[np.full(5, 0.8), np.full(15, 0.3)])
+frequency = np.where(
+    rng.random(400)[:, None] < 0.5, 0.3, np.r_[np.full(5, 0.8), np.full(15, 0.3)]
+)
 genotypes = rng.binomial(2, frequency).astype(np.int8)
 points = Genotypes(genotypes, genotypes.mean(axis=0), 1.0 / genotypes.std(axis=0))
 for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
@@ -276,7 +292,9 @@ import os
 import tempfile
 from pathlib import Path
 
-content = gzip.compress(b"length,width,label\n1.0,2.0,1\n1.1,1.9,1\n3.0,0.5,2\n3.2,0.4,2\n", mtime=0)
+content = gzip.compress(
+    b"length,width,label\n1.0,2.0,1\n1.1,1.9,1\n3.0,0.5,2\n3.2,0.4,2\n", mtime=0
+)
 dc.datasets.SETS["leaves"] = dc.datasets.DataSet(
     name="leaves",
     kind="extra",
@@ -296,7 +314,9 @@ with tempfile.TemporaryDirectory() as folder:
     before = os.environ.get("DIFFRAC_DATA_HOME")
     os.environ["DIFFRAC_DATA_HOME"] = folder
     leaves, species = dc.datasets.load("leaves")
-    os.environ.pop("DIFFRAC_DATA_HOME") if before is None else os.environ.update(DIFFRAC_DATA_HOME=before)
+    os.environ.pop("DIFFRAC_DATA_HOME") if before is None else os.environ.update(
+        DIFFRAC_DATA_HOME=before
+    )
 del dc.datasets.SETS["leaves"]
 print(leaves, species)
 assert list(species) == [1, 1, -1, -1]
@@ -370,7 +390,11 @@ with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
     sys.path.insert(0, folder)
     from experiments.harness import run
 
-    status = run(import_module("noise_experiment").EXPERIMENT, None, ["--grid", "smoke", "--jobs", "2", "--out", "."])
+    status = run(
+        import_module("noise_experiment").EXPERIMENT,
+        None,
+        ["--grid", "smoke", "--jobs", "2", "--out", "."],
+    )
     print(sorted(path.name for path in Path().glob("noise.*")))
     sys.path.remove(folder)
 assert status == 0

@@ -32,7 +32,9 @@ others = {
 for name, labels in others.items():
     above = dc.certify_labels(X, labels, found.lower, penalty=dc.Penalty(ridge=0.1)).gap
     error = dc.metrics.clustering_error(classes, labels)
-    print(f"{name:20} costs at most {above:.5f} more than the best, error to the true classes {error:.3f}")
+    print(
+        f"{name:20} costs at most {above:.5f} more than the best, error to the true classes {error:.3f}"
+    )
 
 # %%
 # How the bracket closes
@@ -63,7 +65,9 @@ for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=
 known = np.where(np.arange(len(X)) % 9 == 0, classes, 0)
 held = dc.optimal_labels(X, ridge=0.1, tol=1e-5, time_limit=10, links=dc.Links(labels=known))
 print(held)
-aligned = found.labels * np.sign(found.labels @ classes)  # without a known label either sign is as good
+aligned = found.labels * np.sign(
+    found.labels @ classes
+)  # without a known label either sign is as good
 for name, labels in (("without labels", aligned), ("with every ninth", held.labels)):
     right = np.mean(labels[known == 0] == classes[known == 0])
     print(f"{name:17} {100 * right:.1f} % of the other rows in their class")
@@ -71,7 +75,9 @@ for name, labels in (("without labels", aligned), ("with every ninth", held.labe
 # %%
 # On the rows whose labels are not known nothing is gained here: the cheapest split was as near to the classes. The difference of
 # the two costs is what the known labels say against the cheapest split: none means that they agree with it.
-print(f"the known labels cost between {held.lower - found.upper:.5f} and {held.upper - found.lower:.5f}")
+print(
+    f"the known labels cost between {held.lower - found.upper:.5f} and {held.upper - found.lower:.5f}"
+)
 
 # %%
 # What is hard

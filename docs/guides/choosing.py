@@ -104,8 +104,12 @@ mixed[:, 0] = 2.0 * groups + 0.3 * mixed[:, 0]
 mixed = mixed @ rng.standard_normal((20, 20))
 usual = dc.DiffracClustering().fit(mixed)
 chosen = dc.DiffracClusteringCV(lams=(0.0,), n_resamples=2, random_state=0).fit(mixed)
-print(f"default weights: adjusted Rand index {dc.metrics.adjusted_rand_index(groups, usual.labels_):.2f}")
-print(f"chosen, ridge {chosen.ridge_:g}: {dc.metrics.adjusted_rand_index(groups, chosen.labels_):.2f}")
+print(
+    f"default weights: adjusted Rand index {dc.metrics.adjusted_rand_index(groups, usual.labels_):.2f}"
+)
+print(
+    f"chosen, ridge {chosen.ridge_:g}: {dc.metrics.adjusted_rand_index(groups, chosen.labels_):.2f}"
+)
 
 # %%
 # In the program it is ``diffrac-cvx cluster table.csv --lambda auto``, which says what it compared. Of 10 000 points and more a part
@@ -127,7 +131,10 @@ from sklearn.metrics import silhouette_score
 def count_clusters(X):
     found = dc.DiffracClusteringCV(n_clusters=range(2, 9), n_resamples=6, random_state=0).fit(X)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    by_kmeans = {k: silhouette_score(Z, KMeans(k, n_init=10, random_state=0).fit_predict(Z)) for k in range(2, 9)}
+    by_kmeans = {
+        k: silhouette_score(Z, KMeans(k, n_init=10, random_state=0).fit_predict(Z))
+        for k in range(2, 9)
+    }
     return found, max(by_kmeans, key=by_kmeans.get)
 
 
@@ -141,7 +148,10 @@ def mixture(k, distance, rng):
 
 
 tables = {
-    f"{k} groups, {distance} apart": (k, mixture(k, distance, np.random.default_rng([k, distance])))
+    f"{k} groups, {distance} apart": (
+        k,
+        mixture(k, distance, np.random.default_rng([k, distance])),
+    )
     for k in (2, 3, 4, 5)
     for distance in (4, 6)
 }

@@ -70,7 +70,9 @@ while len(found) < 5:
     above, below = bracket_path()
     lam = grid[np.argmax(above - below)]
     found[lam] = dc.low_rank(X, lam=lam, ridge=0.1, tol=1e-6)
-    print(f"from {len(found) - 1} solutions the path is known to {format_upper((above - below).max())}")
+    print(
+        f"from {len(found) - 1} solutions the path is known to {format_upper((above - below).max())}"
+    )
 
 # %%
 # `paths.lambda_path` solves at every point of its grid. It lies between the lines and the chords of the five solutions.
@@ -86,7 +88,9 @@ for lam, at in found.items():
     ax.plot(near, at.value + at.gradient().lam * (near - lam), color="#b2182b", linewidth=1)
 ax.plot([], [], color="#b2182b", linewidth=1, label="slope, from one solution each")
 ax.fill_between(grid, below, above, color="#b0b0b0", label="between the lines and the chords")
-ax.plot(path.parameter, path.value, "o", color="#2166ac", markersize=4, label="paths.lambda_path")
+ax.plot(
+    path.parameter, path.value, "o", color="#2166ac", markersize=4, label="paths.lambda_path"
+)
 ax.set(xlabel="λ", ylabel="value", ylim=(0.05, 0.4))
 ax.legend()
 
@@ -98,15 +102,21 @@ ax.legend()
 # farther out, across the direction.
 
 rng = np.random.default_rng(0)
-groups = rng.standard_normal((80, 2)) * [0.15, 0.6] + np.outer(np.repeat([-1.0, 1.0], 40), [1.0, 0.0])
+groups = rng.standard_normal((80, 2)) * [0.15, 0.6] + np.outer(
+    np.repeat([-1.0, 1.0], 40), [1.0, 0.0]
+)
 odd = {"far along": (3.0, 0.3), "between": (0.0, -0.4), "far across": (1.0, 4.0)}
 points = np.vstack([groups, *odd.values()])
 plane = dc.low_rank(points, ridge=0.02, tol=1e-9)
 slope = plane.gradient().X
 norms = np.linalg.norm(slope, axis=1)
-lengths = np.linalg.norm((points - points.mean(axis=0)) @ plane.G, axis=1)  # of V^(1/2) x_i, since V = GG'
+lengths = np.linalg.norm(
+    (points - points.mean(axis=0)) @ plane.G, axis=1
+)  # of V^(1/2) x_i, since V = GG'
 for name, norm, length in zip(odd, norms[80:], lengths[80:], strict=True):
-    print(f"{name:11} {norm / np.median(norms[:80]):2.0f} times the median of the others, length {length:.2f}")
+    print(
+        f"{name:11} {norm / np.median(norms[:80]):2.0f} times the median of the others, length {length:.2f}"
+    )
 
 # %%
 # The point far along has a vector :math:`V^{1/2} x_i` that is much too long: it changes the scale of the direction, as an outlier does
@@ -129,7 +139,9 @@ def drop(i, step):
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 left.scatter(*points.T, s=6 + 12000 * norms, color="#2166ac", alpha=0.6)
-left.quiver(*points[80:].T, *-slope[80:].T, color="#b2182b", angles="xy", scale=0.1, width=0.006)
+left.quiver(
+    *points[80:].T, *-slope[80:].T, color="#b2182b", angles="xy", scale=0.1, width=0.006
+)
 for name, at in odd.items():
     left.annotate(name, at, (0, 12), textcoords="offset points", ha="center")
 left.set(title="area: norm of the row; arrows: where to move", xlim=(-2, 4), ylim=(-2, 5))
@@ -161,7 +173,9 @@ def make_tables(rng):
     turn, tables = np.linalg.qr(rng.standard_normal((20, 20)))[0], []
     for angle in np.pi * np.arange(8) / 8:
         y = rng.choice([-1.0, 1.0], 50)
-        in_plane = np.column_stack([y + 0.3 * rng.standard_normal(50), 0.6 * rng.standard_normal(50)])
+        in_plane = np.column_stack(
+            [y + 0.3 * rng.standard_normal(50), 0.6 * rng.standard_normal(50)]
+        )
         spin = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
         others = rng.standard_normal((50, 18)) * np.geomspace(3.0, 1.0, 18)
         tables.append((np.column_stack([in_plane @ spin, others]) @ turn.T, y))
@@ -183,7 +197,10 @@ def train(tables, W):
     values = []
     for rate in np.geomspace(5.0, 0.5, 25):
         results = [solve(Z @ W) for Z, _ in tables]
-        slope = np.mean([Z.T @ found.gradient().X for (Z, _), found in zip(tables, results, strict=True)], axis=0)
+        slope = np.mean(
+            [Z.T @ found.gradient().X for (Z, _), found in zip(tables, results, strict=True)],
+            axis=0,
+        )
         W = np.linalg.qr(W - rate * (slope - W @ (W.T @ slope)))[0]
         values.append(np.mean([found.value for found in results]))
     return W, values
@@ -203,8 +220,20 @@ for seed in range(9):
     start = np.linalg.eigh(np.mean([solve(Z).V for Z, _ in white], axis=0))[1][:, -2:]
     W, values = train(white, start)
     curves.append(values)
-    rows.append((index(components, np.eye(2)), index(white, np.eye(20)), index(white, start), index(white, W)))
-names = ("two principal components", "all columns, each table alone", "plane at the start", "plane learned")
+    rows.append(
+        (
+            index(components, np.eye(2)),
+            index(white, np.eye(20)),
+            index(white, start),
+            index(white, W),
+        )
+    )
+names = (
+    "two principal components",
+    "all columns, each table alone",
+    "plane at the start",
+    "plane learned",
+)
 for name, indices in zip(names, np.transpose(rows), strict=True):
     print(
         f"{name:30} adjusted Rand index: median {np.median(indices):.2f}, from {min(indices):.2f} to {max(indices):.2f}"
@@ -218,14 +247,19 @@ assert np.median(rows, axis=0)[3] > 0.9
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
 truth = white[0][1]
-for ax, Z, title in ((left, components[0][0], "principal components"), (middle, white[0][0] @ W, "learned")):
+for ax, Z, title in (
+    (left, components[0][0], "principal components"),
+    (middle, white[0][0] @ W, "learned"),
+):
     for sign, color, mark in ((-1, "#2166ac", "o"), (1, "#b2182b", "^")):
         ax.scatter(*Z[truth == sign].T, color=color, marker=mark, s=20)
     ax.set(title=title, xlabel="first column", ylabel="second column")
 last = np.transpose(curves)[-1]
 assert np.argmax(last) == np.argmin(np.transpose(rows)[3])
 right.plot(np.transpose(curves), color="#555555", linewidth=1)
-right.plot(curves[np.argmax(last)], color="#b2182b", label=f"index {min(np.transpose(rows)[3]):.2f}")
+right.plot(
+    curves[np.argmax(last)], color="#b2182b", label=f"index {min(np.transpose(rows)[3]):.2f}"
+)
 right.set(xlabel="step", ylabel="mean value of the eight tables", title="nine draws")
 right.legend()
 plt.show()

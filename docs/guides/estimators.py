@@ -43,11 +43,15 @@ ProjectionDisplay.from_estimator(model, X, y).plot()
 # not be a threshold of any direction, are one line away and may differ:
 
 rounded = dc.rounding.kmeans_centered(model.result_.F)
-print(f"points on which the two differ: {min(np.sum(rounded != found), np.sum(rounded == found))} of {len(y)}")
+print(
+    f"points on which the two differ: {min(np.sum(rounded != found), np.sum(rounded == found))} of {len(y)}"
+)
 print(f"clustering error of the rounded solution {dc.metrics.clustering_error(y, rounded):.3f}")
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
 proof = dc.certify_labels(standard, rounded, model.result_, lam=model.lam, ridge=model.ridge)
-print(f"label gap of the rounded solution {format_upper(proof.gap)}, of the estimator {format_upper(model.label_gap_)}")
+print(
+    f"label gap of the rounded solution {format_upper(proof.gap)}, of the estimator {format_upper(model.label_gap_)}"
+)
 
 # %%
 # New points
@@ -71,7 +75,10 @@ grades = X[:, 1:4]
 rows, counts = np.unique(grades, axis=0, return_counts=True)
 merged = dc.DiffracClustering().fit(rows, sample_weight=counts)
 every = dc.DiffracClustering().fit(grades)
-print(f"{len(grades)} points, {len(rows)} of them different; largest difference of coefficients", end=" ")
+print(
+    f"{len(grades)} points, {len(rows)} of them different; largest difference of coefficients",
+    end=" ",
+)
 print(
     f"{np.abs(merged.coef_ - every.coef_).max():.0e}, of the proved bounds {abs(merged.lower_bound_ - every.lower_bound_):.0e}"
 )
@@ -85,7 +92,9 @@ assert np.array_equal(merged.predict(grades), every.labels_)
 # ``score`` is the squared correlation of predicted labels and projections on the points given. On held-out points it needs
 # no true labels, so that a grid search works as it is.
 
-search = GridSearchCV(dc.DiffracClustering(), {"lam": [0.0, 0.01, 0.1], "nu": [0.5, 1.0]}, cv=3).fit(X)
+search = GridSearchCV(
+    dc.DiffracClustering(), {"lam": [0.0, 0.01, 0.1], "nu": [0.5, 1.0]}, cv=3
+).fit(X)
 print(search.best_params_, f"score {search.best_score_:.3f}")
 print(f"clustering error {dc.metrics.clustering_error(y, 2.0 * search.predict(X) - 1.0):.3f}")
 

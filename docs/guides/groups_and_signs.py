@@ -76,8 +76,13 @@ for name, options in penalties.items():
     errors = []
     for lam in options.get("lam", (0.0,)):
         at = {**options, "lam": lam}
-        fits = [(dc.DiffracClustering(tol=1e-3, **at).fit(X).labels_, y) for X, y in map(draw, range(8))]
-        errors.append(np.mean([dc.metrics.clustering_error(y, 2.0 * labels - 1.0) for labels, y in fits]))
+        fits = [
+            (dc.DiffracClustering(tol=1e-3, **at).fit(X).labels_, y)
+            for X, y in map(draw, range(8))
+        ]
+        errors.append(
+            np.mean([dc.metrics.clustering_error(y, 2.0 * labels - 1.0) for labels, y in fits])
+        )
     print(f"{name:22} {min(errors):.2f}")
 
 # %%
@@ -87,7 +92,9 @@ for name, options in penalties.items():
 # stays.
 
 X, y = draw(0)
-path = dc.paths.lambda_path(X, np.geomspace(0.02, 1.0, 10), ridge=0.3, groups=groups, group_weights="size")
+path = dc.paths.lambda_path(
+    X, np.geomspace(0.02, 1.0, 10), ridge=0.3, groups=groups, group_weights="size"
+)
 PathDisplay(path).plot(labelled=3)
 
 # %%
@@ -112,7 +119,10 @@ categories = ["pain", "ecg", "slope", "thal"]
 heart = pd.DataFrame(numbers, columns=names).astype(dict.fromkeys(categories, int))
 heart = pd.get_dummies(heart, columns=categories, dtype=float)
 by_category = dc.datasets.column_groups(heart.columns, "prefix")
-for title, options in (("columns", {}), ("groups", {"groups": by_category, "group_weights": "size"})):
+for title, options in (
+    ("columns", {}),
+    ("groups", {"groups": by_category, "group_weights": "size"}),
+):
     model = dc.DiffracClustering(lam=0.2, **options).fit(heart)
     print(f"{title:8}", [heart.columns[j] for j in model.support_])
 
@@ -130,7 +140,11 @@ for reservation in model.reservations_:
 plain = heart[["age", "pressure", "cholesterol", "rate", "depression", "vessels"]]
 turned = plain.assign(rate=-plain["rate"])
 known = ["age", "rate", "depression", "vessels"]
-for title, table, signs in (("none", turned, None), ("known", turned, known), ("wrong of rate", plain, known)):
+for title, table, signs in (
+    ("none", turned, None),
+    ("known", turned, known),
+    ("wrong of rate", plain, known),
+):
     model = dc.DiffracClustering(nonnegative=signs).fit(table)
     error = dc.metrics.clustering_error(ill, 2.0 * model.labels_ - 1.0)
     least, _ = format_ends(model.lower_bound_, model.lower_bound_ + model.label_gap_)
@@ -164,7 +178,12 @@ for title, table, signs in (("none", turned, None), ("known", turned, known), ("
 
 for wrong in (
     {"groups": {"a": ["age"], "b": ["presure"]}},
-    {"groups": {"a": ["age", "pressure"], "b": ["age", "cholesterol", "rate", "depression", "vessels"]}},
+    {
+        "groups": {
+            "a": ["age", "pressure"],
+            "b": ["age", "cholesterol", "rate", "depression", "vessels"],
+        }
+    },
     {"groups": {"a": ["age", "pressure", "rate"]}},
     {"nonnegative": ["Age"]},
     {"nonnegative": ["age"], "n_clusters": 3},

@@ -32,12 +32,16 @@ RIDGE = 0.1
 
 def kernel(gamma, n_components=100, seed=0):
     """Columns of one scale, then features whose products are about exp(-gamma * squared distance)."""
-    return make_pipeline(StandardScaler(), Nystroem(gamma=gamma, n_components=n_components, random_state=seed))
+    return make_pipeline(
+        StandardScaler(), Nystroem(gamma=gamma, n_components=n_components, random_state=seed)
+    )
 
 
 def curved(gamma, **how):
     """The same, and the split: the features of a kernel are in units of their own, and are left as they are."""
-    return make_pipeline(kernel(gamma, **how), dc.DiffracClustering(standardize=False, ridge=RIDGE))
+    return make_pipeline(
+        kernel(gamma, **how), dc.DiffracClustering(standardize=False, ridge=RIDGE)
+    )
 
 
 # %%
@@ -55,7 +59,9 @@ for name, draw in SETS.items():
             X, y = draw(seed, noise)
             linear.append(adjusted_rand_score(y, dc.DiffracClustering().fit_predict(X)))
             found.append(adjusted_rand_score(y, curved(8.0, seed=seed).fit_predict(X)))
-        print(f"{name}  {noise:5}  {np.median(linear):15.2f}  {np.median(found):24.2f}  {min(found):5.2f}")
+        print(
+            f"{name}  {noise:5}  {np.median(linear):15.2f}  {np.median(found):24.2f}  {min(found):5.2f}"
+        )
         assert np.median(linear) < 0.6 < 0.95 < np.median(found)
 
 # %%
@@ -68,13 +74,22 @@ for row, (name, draw) in zip(axes, SETS.items(), strict=True):
     X, y = draw(0, 0.1)
     sides = [np.linspace(*(X[:, j].min() - 0.3, X[:, j].max() + 0.3), 200) for j in (0, 1)]
     grid = np.stack(np.meshgrid(*sides), axis=-1)
-    for ax, (title, model) in zip(row, {"linear": dc.DiffracClustering(), "kernel": curved(8.0)}.items(), strict=True):
+    for ax, (title, model) in zip(
+        row, {"linear": dc.DiffracClustering(), "kernel": curved(8.0)}.items(), strict=True
+    ):
         labels = model.fit_predict(X)
         score = model.decision_function(grid.reshape(-1, 2)).reshape(200, 200)
-        ax.contourf(*sides, score, levels=[-np.inf, 0.0, np.inf], colors=["C0", "C1"], alpha=0.15)
+        ax.contourf(
+            *sides, score, levels=[-np.inf, 0.0, np.inf], colors=["C0", "C1"], alpha=0.15
+        )
         ax.contour(*sides, score, levels=[0.0], colors="black", linewidths=1.2)
         ax.scatter(*X.T, c=np.where(labels == 1, "C1", "C0"), s=8)
-        ax.set(title=f"{name}, {title}: {adjusted_rand_score(y, labels):.2f}", aspect="equal", xticks=[], yticks=[])
+        ax.set(
+            title=f"{name}, {title}: {adjusted_rand_score(y, labels):.2f}",
+            aspect="equal",
+            xticks=[],
+            yticks=[],
+        )
 plt.show()
 
 # %%
@@ -118,7 +133,9 @@ for name, draw in SETS.items():
     few = curved(8.0).fit(X)[-1]
     for title, model in {"100 features": few, "the kernel": exact}.items():
         above = format_upper(model.label_gap_)
-        print(f"{name}, {title:12} optimum in {model.result_.bracket}; labels at most {above} above the best")
+        print(
+            f"{name}, {title:12} optimum in {model.result_.bracket}; labels at most {above} above the best"
+        )
     print(f"       seconds of the second: {seconds:.1f}")
     assert exact.lower_bound_ <= few.upper_bound_
 
@@ -164,7 +181,9 @@ for name, draw in SETS.items():
             X, y = draw(seed, 0.05)
             sampled = RBFSampler(gamma=8.0, n_components=drawn, random_state=seed)
             split = dc.DiffracClustering(standardize=False, ridge=RIDGE)
-            model = make_pipeline(StandardScaler(), sampled, PCA(100, random_state=0), split).fit(X)
+            model = make_pipeline(
+                StandardScaler(), sampled, PCA(100, random_state=0), split
+            ).fit(X)
             found.append(adjusted_rand_score(y, model[-1].labels_))
         print(f"{name}  {drawn:14}  {100:4}  {np.median(found):27.2f}  {min(found):5.2f}")
 
@@ -192,7 +211,9 @@ for name, draw in SETS.items():
 
 def judge(X, gamma, seed=0):
     """Split the features at one bandwidth, on all points and on halves of them."""
-    choice = dc.DiffracClusteringCV(lams=[0.0], ridges=[RIDGE], n_resamples=4, standardize=False, random_state=0)
+    choice = dc.DiffracClusteringCV(
+        lams=[0.0], ridges=[RIDGE], n_resamples=4, standardize=False, random_state=0
+    )
     return choice.fit(kernel(gamma, seed=seed).fit_transform(X))
 
 
@@ -207,7 +228,9 @@ for name, draw in SETS.items():
         table = model.cv_results_
         difference = curved(gamma).fit(permuted)[-1].upper_bound_ - model.upper_bound_
         stability, separation = table["stability"][0], table["separation"][0]
-        curves.setdefault(name, []).append((stability, separation, adjusted_rand_score(y, model.labels_)))
+        curves.setdefault(name, []).append(
+            (stability, separation, adjusted_rand_score(y, model.labels_))
+        )
         print(
             f"{name} {gamma:6}  {format_upper(model.upper_bound_):>9}  {difference:19.3f}  {stability:9.2f}"
             f"  {separation:10.3f}  {curves[name][-1][2]:10.2f}"
@@ -218,7 +241,10 @@ for name, draw in SETS.items():
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
 for ax, (name, rows) in zip(axes, curves.items(), strict=True):
     for values, label, style in zip(
-        np.transpose(rows), ["stability", "separation", "true index"], ["C0o-", "C1s-", "k:"], strict=True
+        np.transpose(rows),
+        ["stability", "separation", "true index"],
+        ["C0o-", "C1s-", "k:"],
+        strict=True,
     ):
         ax.plot(gammas, values, style, label=label, markersize=4)
     ax.axhline(0.8, color="0.7", linewidth=0.8)
@@ -373,7 +399,10 @@ for name, draw in SETS.items():
             )
             found.append([adjusted_rand_score(y, each) for each in labels])
         cells = zip(np.median(found, axis=0), np.min(found, axis=0), strict=True)
-        print(f"{name} {gamma:6}" + "".join(f"  {middle:5.2f} ({least:5.2f})" for middle, least in cells))
+        print(
+            f"{name} {gamma:6}"
+            + "".join(f"  {middle:5.2f} ({least:5.2f})" for middle, least in cells)
+        )
 
 # %%
 # k-means in features gathers points that are near to each other, and with a narrow kernel that is a piece of a ring or a moon.

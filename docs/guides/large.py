@@ -148,7 +148,9 @@ with tempfile.TemporaryDirectory() as folder:
 
 counts = scipy.sparse.random_array((2000, 500), density=0.01, rng=rng, format="csr")
 model = dc.DiffracClustering(lam=0.1, ridge=0.0).fit(counts)
-print(f"{len(model.support_)} of 500 columns are used, proved gap {format_upper(model.result_.gap)}")
+print(
+    f"{len(model.support_)} of 500 columns are used, proved gap {format_upper(model.result_.gap)}"
+)
 
 # %%
 # CVXPY's builders, more than two clusters, `certify_y`, weights of points and `compare` want an array: they say so, and what to

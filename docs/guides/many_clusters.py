@@ -12,10 +12,14 @@ from sklearn.datasets import load_iris
 import diffrac_cvx as dc
 from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
 
-X, classes = load_iris(return_X_y=True)  # the classes are used to judge the answer, not to find it
+X, classes = load_iris(
+    return_X_y=True
+)  # the classes are used to judge the answer, not to find it
 for strategy in ("together", "splits"):
     model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0).fit(X)
-    print(f"{strategy}: adjusted Rand index {dc.metrics.adjusted_rand_index(classes, model.labels_):.2f}")
+    print(
+        f"{strategy}: adjusted Rand index {dc.metrics.adjusted_rand_index(classes, model.labels_):.2f}"
+    )
     print(dc.metrics.crosstab(classes, model.labels_).counts)
     print(
         f"  cost {format_upper(model.lower_bound_ + model.label_gap_)}; proved: no three clusters cost less than {format_lower(model.lower_bound_)}"
@@ -70,13 +74,17 @@ for split in model.splits_:
 
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
 print(f"bound {format_lower(model.lower_bound_)}; the true classes cost", end=" ")
-print(f"{format_upper(dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge).objective)}")
+print(
+    f"{format_upper(dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge).objective)}"
+)
 assert dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge).gap >= 0.0
 
 rng = np.random.default_rng(0)
 planted = np.eye(3)[np.arange(60) % 3] @ rng.standard_normal((3, 2))
 result = dc.low_rank(planted, tol=1e-8)
-print(f"separable classes: proved gap {format_upper(dc.certify_clusters(planted, np.arange(60) % 3, result, 3).gap)}")
+print(
+    f"separable classes: proved gap {format_upper(dc.certify_clusters(planted, np.arange(60) % 3, result, 3).gap)}"
+)
 
 # %%
 # How good it is

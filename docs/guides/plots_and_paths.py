@@ -67,7 +67,9 @@ DirectionDisplay.from_result(result, planted.X).plot(right)
 # What comes back is a `paths.Path` of arrays, in increasing order.
 
 path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
-print(f"largest proved gap {format_upper(path.gap.max())}, seconds in all {path.seconds.sum():.2f}")
+print(
+    f"largest proved gap {format_upper(path.gap.max())}, seconds in all {path.seconds.sum():.2f}"
+)
 print("error of the rounded labels:", path.error.round(2))
 assert path.gap.max() <= 1e-5
 PathDisplay(path).plot()
@@ -93,5 +95,7 @@ for n in range(20, 101, 10):
         data = dc.datasets.make_planted(n, d, rng=100 * n + d)
         labels = dc.rounding.kmeans_centered(dc.low_rank(data.X, tol=1e-3).F)
         rows.append((n, d, dc.metrics.clustering_error(data.y, labels)))
-PhaseMapDisplay.from_table(dict(zip(("n", "d", "error"), np.transpose(rows), strict=True))).plot()
+PhaseMapDisplay.from_table(
+    dict(zip(("n", "d", "error"), np.transpose(rows), strict=True))
+).plot()
 plt.show()

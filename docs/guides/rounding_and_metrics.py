@@ -42,10 +42,15 @@ X, y = planted.X, planted.y
 print("   nu   " + "   ".join(dc.rounding.ROUNDINGS) + "   goemans_williamson")
 for nu in (0.1, 0.3, 1.0):
     F = dc.low_rank(X, nu).F
-    found = [rounded(F) for rounded in dc.rounding.ROUNDINGS.values()] + [dc.rounding.goemans_williamson(F, rng=0)]
+    found = [rounded(F) for rounded in dc.rounding.ROUNDINGS.values()] + [
+        dc.rounding.goemans_williamson(F, rng=0)
+    ]
     widths = [len(name) for name in (*dc.rounding.ROUNDINGS, "goemans_williamson")]
     errors = [dc.metrics.clustering_error(y, labels) for labels in found]
-    print(f"{nu:5.1f}   " + "   ".join(f"{error:{width}.2f}" for error, width in zip(errors, widths, strict=True)))
+    print(
+        f"{nu:5.1f}   "
+        + "   ".join(f"{error:{width}.2f}" for error, width in zip(errors, widths, strict=True))
+    )
 
 # %%
 # Here y is the first eigenvector as long as nu is small; which one it is depends on the weights of yy' and 11' in Y, and the
@@ -99,4 +104,6 @@ for name, result in {
     "low_rank, gap 1e-8": dc.low_rank(data, tol=1e-8),
 }.items():
     ratio, rank = dc.metrics.eigenvalue_ratio(result.F), dc.metrics.numerical_rank(result.F)
-    print(f"{name:19} proved gap {format_upper(result.gap)}, rank {rank}, eigenvalue ratio {ratio:.1e}")
+    print(
+        f"{name:19} proved gap {format_upper(result.gap)}, rank {rank}, eigenvalue ratio {ratio:.1e}"
+    )

@@ -26,7 +26,9 @@ from diffrac_cvx.problem.proved_numbers import format_lower
 folder = Path(tempfile.mkdtemp())
 wine = load_wine(as_frame=True)
 wine.data[::2].to_csv(folder / "old.csv", index=False)
-wine.data.iloc[1::2, ::-1].to_csv(folder / "new.csv", index=False)  # its columns are in another order
+wine.data.iloc[1::2, ::-1].to_csv(
+    folder / "new.csv", index=False
+)  # its columns are in another order
 
 # %%
 # Without Python
@@ -92,7 +94,9 @@ rng = np.random.default_rng(0)
 holes = wine.data.mask(rng.random(wine.data.shape) < 0.1)
 three = dc.DiffracClustering(n_clusters=3, random_state=0)
 make_pipeline(SimpleImputer(strategy="median"), three).fit(holes)
-print(f"proved of the filled table: no grouping costs less than {format_lower(three.lower_bound_)}")
+print(
+    f"proved of the filled table: no grouping costs less than {format_lower(three.lower_bound_)}"
+)
 print(f"agreement with the kinds: {adjusted_rand_score(wine.target, three.labels_):.2f}")
 print(f"proved of the table without holes: {format_lower(three.fit(wine.data).lower_bound_)}")
 
@@ -118,7 +122,8 @@ for components in (5, 10, 20):
     curved = make_pipeline(kernel, dc.DiffracClustering(standardize=False, ridge=0.03)).fit(X)
     least = format_lower(curved[-1].lower_bound_)
     print(
-        f"{components:2} features of the kernel: agreement {adjusted_rand_score(y, curved[-1].labels_):.2f},", end=" "
+        f"{components:2} features of the kernel: agreement {adjusted_rand_score(y, curved[-1].labels_):.2f},",
+        end=" ",
     )
     print(f"no split of them costs less than {least}")
 

@@ -65,7 +65,10 @@ def judge(X, y):
 X, y, _ = dc.datasets.make_planted(100, 20, sparsity=3, noise=0.1, rng=0)
 found = judge(X, y)
 assert (
-    found["this, lam=0.03, ridge=0"] > 0.9 > 0.2 > max(found["k-means"], found["Gaussian mixture"], found["spectral"])
+    found["this, lam=0.03, ridge=0"]
+    > 0.9
+    > 0.2
+    > max(found["k-means"], found["Gaussian mixture"], found["spectral"])
 )
 
 # %%

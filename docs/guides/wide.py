@@ -53,7 +53,9 @@ lam = ridge * (np.log(d) / n) ** 0.5
 result = dc.low_rank(X, lam=lam, ridge=ridge, tol=0.02, time_limit=15)
 labels = dc.rounding.kmeans_centered(result.F)
 print(f"lambda {lam:.3f}: optimum in {result.bracket}; {result.status}")
-print(f"adjusted Rand index with the true groups: {dc.metrics.adjusted_rand_index(y, labels):.2f}")
+print(
+    f"adjusted Rand index with the true groups: {dc.metrics.adjusted_rand_index(y, labels):.2f}"
+)
 
 # %%
 # What the bracket says
@@ -76,8 +78,12 @@ print(f"this one costs {format_upper(proof.objective)}")
 
 features = result.features()
 print(features)
-print(f"of the {k} informative features {np.isin(informative, features.used).sum()} are in use,")
-print(f"and {np.isin(features.used[:k], informative).sum()} of the first {k} in use are informative")
+print(
+    f"of the {k} informative features {np.isin(informative, features.used).sum()} are in use,"
+)
+print(
+    f"and {np.isin(features.used[:k], informative).sum()} of the first {k} in use are informative"
+)
 
 # %%
 # What the weaker features add can be measured: V with all but the first few set to 0, at its best scale, costs
@@ -111,8 +117,12 @@ rivals = {
     "k-means": lambda: baselines.kmeans_standardised(X, rng=0),
     "first component": lambda: baselines.first_component(X),
     "IF-PCA": lambda: baselines.ifpca(X, rng=0),
-    "component, by kurtosis": lambda: baselines.two_valued_component(X, criterion="kurtosis", rng=0),
-    "component, by pursuit": lambda: baselines.two_valued_component(X, criterion="pursuit", rng=0),
+    "component, by kurtosis": lambda: baselines.two_valued_component(
+        X, criterion="kurtosis", rng=0
+    ),
+    "component, by pursuit": lambda: baselines.two_valued_component(
+        X, criterion="pursuit", rng=0
+    ),
 }
 for name, method in rivals.items():
     print(f"{name:<24} {dc.metrics.adjusted_rand_index(y, method()):5.2f}")
@@ -134,13 +144,23 @@ for _ in range(halves):
     rows = rng.choice(n, size=n // 2, replace=False)
     half = X[rows] - X[rows].mean(axis=0)
     half /= half.std(axis=0)
-    part = dc.low_rank(half, lam=lam * 2**0.5, ridge=ridge, tol=0.05, time_limit=max(end - time.perf_counter(), 0.5))
+    part = dc.low_rank(
+        half,
+        lam=lam * 2**0.5,
+        ridge=ridge,
+        tol=0.05,
+        time_limit=max(end - time.perf_counter(), 0.5),
+    )
     used[part.features(rtol=0.01).used] += 1
-    agreement.append(dc.metrics.adjusted_rand_index(labels[rows], dc.rounding.kmeans_centered(part.F)))
+    agreement.append(
+        dc.metrics.adjusted_rand_index(labels[rows], dc.rounding.kmeans_centered(part.F))
+    )
 
 frequency = used / halves
 is_informative = np.isin(np.arange(d), informative)
-print(f"the groups of the halves agree with those of all rows by {np.mean(agreement):.2f} (adjusted Rand index)")
+print(
+    f"the groups of the halves agree with those of all rows by {np.mean(agreement):.2f} (adjusted Rand index)"
+)
 for least in (0.3, 0.5, 0.8):
     often = frequency >= least
     print(
@@ -154,12 +174,20 @@ energies = (G[features.used] ** 2).sum(axis=1)
 shown = is_informative[features.used]
 place = np.arange(len(shown))
 for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")):
-    axes[0].scatter(place[chosen], energies[chosen] / energies.max(), s=10, color=color, label=name)
+    axes[0].scatter(
+        place[chosen], energies[chosen] / energies.max(), s=10, color=color, label=name
+    )
     mask = is_informative if name == "informative" else ~is_informative
     axes[1].hist(
-        frequency[mask & (frequency > 0)], bins=np.linspace(0.05, 1.05, 11), color=color, histtype="step", lw=2
+        frequency[mask & (frequency > 0)],
+        bins=np.linspace(0.05, 1.05, 11),
+        color=color,
+        histtype="step",
+        lw=2,
     )
-axes[0].set(yscale="log", xlabel="feature in use, by importance", ylabel=r"$V_{jj}$ over the largest")
+axes[0].set(
+    yscale="log", xlabel="feature in use, by importance", ylabel=r"$V_{jj}$ over the largest"
+)
 axes[0].legend(frameon=False)
 axes[1].set(yscale="log", xlabel="share of the halves that use a feature", ylabel="features")
 plt.show()

@@ -44,7 +44,11 @@ for alpha in (0.25, 0.5, 0.8):
     F = dc.solve(relaxation.at(alpha=alpha), "SCS", tol=1e-5).F
     errors[alpha] = [
         dc.metrics.clustering_error(planted.y, rounded(F))
-        for rounded in (dc.rounding.sign_leading, dc.rounding.sign_second, dc.rounding.kmeans_centered)
+        for rounded in (
+            dc.rounding.sign_leading,
+            dc.rounding.sign_second,
+            dc.rounding.kmeans_centered,
+        )
     ]
     first, second, centred = errors[alpha]
     rank = dc.metrics.numerical_rank(F)

@@ -39,7 +39,9 @@ for nu in (0.2, 0.6, 1.0):
         dc.solve(dc.v_space(X, nu, penalty), "CLARABEL").value,
         dc.low_rank(X, nu, penalty, tol=1e-7).value,
     ]
-    print(f" {nu:.1f}       {values[0]:.6f}   {values[1]:.6f}   {values[2]:.6f}   {values[3]:.6f}")
+    print(
+        f" {nu:.1f}       {values[0]:.6f}   {values[1]:.6f}   {values[2]:.6f}   {values[3]:.6f}"
+    )
     assert np.ptp(values) < 1e-5
     assert max(values) <= nu
 

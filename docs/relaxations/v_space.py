@@ -64,7 +64,9 @@ def augmented(X, offset_weight):
     V = cp.Variable((d + 1, d + 1), PSD=True)
     roots = cp.sqrt(cp.sum(cp.multiply(Z @ V, Z), axis=1))
     problem = cp.Problem(
-        cp.Minimize(1 - 2 * cp.sum(roots) / n + cp.trace(Z.T @ Z / n @ V) + offset_weight**2 * V[d, d])
+        cp.Minimize(
+            1 - 2 * cp.sum(roots) / n + cp.trace(Z.T @ Z / n @ V) + offset_weight**2 * V[d, d]
+        )
     )
     return problem.solve(solver="CLARABEL")
 
@@ -98,15 +100,20 @@ plt.show()
 # Points 0 and 1 apart, and the labels of three points known: in the space of labels by CVXPY, and by ``low_rank``.
 
 links = dc.Links(
-    different=[(0, 1)], labels=np.where(np.arange(len(small)) < 4, [0, 1, -1, 1, *[0] * (len(small) - 4)], 0)
+    different=[(0, 1)],
+    labels=np.where(np.arange(len(small)) < 4, [0, 1, -1, 1, *[0] * (len(small) - 4)], 0),
 )
 groups = links.groups_of(len(small))
 free = dc.penalized_nu(small, nu)
 (Y,) = free.problem.variables()
 first = [int(np.argmax(groups.owner == group)) for group in groups.owner]
 tied = [Y[i, j] == groups.sign[i] * groups.sign[j] for i, j in enumerate(first) if i != j]
-linked = cp.Problem(free.problem.objective, [*free.problem.constraints, *tied]).solve(solver="CLARABEL")
+linked = cp.Problem(free.problem.objective, [*free.problem.constraints, *tied]).solve(
+    solver="CLARABEL"
+)
 result = dc.low_rank(small, nu, links=links, tol=1e-7)
-print(f"in labels {linked:.6f}, by low_rank in {result.bracket}; without links {values['penalized_nu']:.6f}")
+print(
+    f"in labels {linked:.6f}, by low_rank in {result.bracket}; without links {values['penalized_nu']:.6f}"
+)
 assert result.lower - 1e-5 <= linked <= result.upper + 1e-5
 assert linked >= values["penalized_nu"] - 1e-6

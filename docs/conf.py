@@ -44,10 +44,7 @@ templates_path = ["_templates"]
 default_role = "py:obj"
 nitpicky = True
 nitpick_ignore = [
-    (
-        "py:obj",
-        "cvxpy.Problem",
-    ),  # the only thing of another package that the pages name as an object
+    ("py:obj", "cvxpy.Problem"),  # the only thing of another package that the pages name as an object
 ]
 autodoc_typehints = "none"  # numpydoc's sections say the types
 autosummary_generate = True
@@ -77,9 +74,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1000,
     "image_scrapers": ("matplotlib",),
 }
-warnings.filterwarnings(
-    "ignore", category=UserWarning, message=".*FigureCanvasAgg is non-interactive.*"
-)
+warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasAgg is non-interactive.*")
 
 SPACES = (
     "",
@@ -98,14 +93,10 @@ SPACES = (
         ]
     ),
 )
-FILES_AS_PAGES = {
-    "../figures/two_class.md": "two_class.rst"
-}  # links of reproduction.md, which is read in two places
+FILES_AS_PAGES = {"../figures/two_class.md": "two_class.rst"}  # links of reproduction.md, which is read in two places
 
 
-def short_name(
-    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
-) -> nodes.Node | None:
+def short_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element) -> nodes.Node | None:
     """Resolve `low_rank`, `rounding.procrustes` or `dc.Result` wherever they stand, as a reader would."""
     if node.get("refdomain") != "py":
         return None
@@ -113,9 +104,7 @@ def short_name(
     target = node["reftarget"].removeprefix("dc.")
     for space in SPACES:
         if (name := f"diffrac_cvx.{space}{target}") in domain.objects:  # type: ignore[attr-defined]
-            return domain.resolve_xref(
-                env, node["refdoc"], app.builder, "obj", name, node, content
-            )
+            return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, content)
     return None
 
 
@@ -126,9 +115,7 @@ def rewrite_links(app: Sphinx, page: str, source: list[str]) -> None:
             source[0] = source[0].replace(f"]({file})", f"]({here})")
 
 
-def skip(
-    app: Sphinx, kind: str, name: str, found: Any, skipped: bool, options: Any
-) -> bool | None:
+def skip(app: Sphinx, kind: str, name: str, found: Any, skipped: bool, options: Any) -> bool | None:
     """Leave out what other packages' classes bring along, and fields, which the docstring of the class describes."""
     if kind == "module":
         return None

@@ -47,11 +47,7 @@ def printed_by(page: str, call: Any) -> tuple[Any, str]:
     """Return what a call returns and what it prints, run in the page's own folder."""
     folder = FOLDERS.setdefault(page, tempfile.TemporaryDirectory())
     printed = io.StringIO()
-    with (
-        contextlib.chdir(folder.name),
-        contextlib.redirect_stdout(printed),
-        contextlib.redirect_stderr(printed),
-    ):
+    with contextlib.chdir(folder.name), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         outcome = call()
     return outcome, printed.getvalue().rstrip("\n")
 
@@ -79,10 +75,7 @@ class RunProgram(SphinxDirective):
     """
 
     has_content = True
-    option_spec: ClassVar = {
-        "exit": directives.nonnegative_int,
-        "lines": directives.positive_int,
-    }
+    option_spec: ClassVar = {"exit": directives.nonnegative_int, "lines": directives.positive_int}
 
     def run(self) -> list[nodes.Node]:
         """Run each line; show it and what it prints."""

@@ -33,9 +33,7 @@ FIGURES = Path(__file__).parents[1] / "figures"
 N, D = 200, 10  # of the sizes shown
 
 
-def list_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto"
-) -> str:
+def list_table(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
     """Return a list-table of reStructuredText."""
     lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
     for row in [header, *rows]:
@@ -45,19 +43,13 @@ def list_table(
 
 def escape_text(text: str) -> str:
     """Return text that begins no list and ends no reference: "J. Platt" is a name."""
-    return (
-        re.sub(r"^([A-Za-z]|\d+)([.)]) ", r"\1\\\2 ", text)
-        .replace("*", r"\*")
-        .replace("_ ", r"\_ ")
-    )
+    return re.sub(r"^([A-Za-z]|\d+)([.)]) ", r"\1\\\2 ", text).replace("*", r"\*").replace("_ ", r"\_ ")
 
 
 def table_of_data_sets(kinds: Sequence[str]) -> str:
     """Return what is known of each data set: its size and terms, then what it holds and where it comes from."""
     rows = []
-    for known in (
-        dc.datasets.describe(name) for kind in kinds for name in dc.datasets.names(kind)
-    ):
+    for known in (dc.datasets.describe(name) for kind in kinds for name in dc.datasets.names(kind)):
         where = "shipped" if known.shipped else "``fetch``" if known.url else "by hand"
         size = [f"{known.n}", f"{known.d}"]
         what = f"{escape_text(known.description)}. *Source:* {escape_text(known.source)}. *Licence:* {escape_text(known.licence)}."
@@ -71,10 +63,7 @@ def table_of_stress(table: pd.DataFrame) -> str:
     for family, part in table.groupby("family"):
         total = part[["instances", "lower", "upper", "violations", "left_out"]].sum()
         widths = f"{part['median_width'].median():.0e}"
-        counts = [
-            str(total[name])
-            for name in ("instances", "lower", "upper", "violations", "left_out")
-        ]
+        counts = [str(total[name]) for name in ("instances", "lower", "upper", "violations", "left_out")]
         rows.append((str(family).replace("_", " "), *counts, widths))
     counted = ("instances", "lower bounds", "upper bounds", "violations", "directions left out")
     return list_table(("family", *counted, "median bracket"), rows)
@@ -82,19 +71,8 @@ def table_of_stress(table: pd.DataFrame) -> str:
 
 def table_of_mutation(table: pd.DataFrame) -> str:
     """Return what `make mutation` found, part by part, with Wilson's intervals."""
-    rows = [
-        mutation_row(str(part).replace("_", " "), group)
-        for part, group in table.groupby("part", sort=False)
-    ]
-    header = (
-        "part",
-        "possible",
-        "tried",
-        "killed",
-        "equivalent",
-        "killed of the others",
-        "95 % interval",
-    )
+    rows = [mutation_row(str(part).replace("_", " "), group) for part, group in table.groupby("part", sort=False)]
+    header = ("part", "possible", "tried", "killed", "equivalent", "killed of the others", "95 % interval")
     return list_table(header, [*rows, mutation_row("all", table)])
 
 
@@ -102,18 +80,8 @@ def mutation_row(name: str, table: pd.DataFrame) -> list[str]:
     """Return the numbers of one part: of the files' mutants, those tried, killed, and equivalent to the code as it is."""
     possible = int(table.groupby("file")["of"].first().sum())
     share = share_of(scored(table).to_numpy())
-    counts = [
-        possible,
-        len(table),
-        int(is_killed(table).sum()),
-        int((table["reason"] != "").sum()),
-    ]
-    return [
-        name,
-        *map(str, counts),
-        f"{share.value:.1%}",
-        f"{share.low:.1%} to {share.high:.1%}",
-    ]
+    counts = [possible, len(table), int(is_killed(table).sum()), int((table["reason"] != "").sum())]
+    return [name, *map(str, counts), f"{share.value:.1%}", f"{share.low:.1%} to {share.high:.1%}"]
 
 
 def table_of_coverage(table: pd.DataFrame) -> str:
@@ -122,52 +90,25 @@ def table_of_coverage(table: pd.DataFrame) -> str:
     rows = []
     for name, counts in [*named, ("all", table.drop(columns="folder").sum())]:
         both, branches = shares_of(counts)
-        rows.append(
-            [
-                name,
-                str(counts["statements"]),
-                str(counts["branches"]),
-                f"{both:.1%}",
-                f"{branches:.1%}",
-            ]
-        )
-    return list_table(
-        ("folder", "statements", "branches", "of both, run", "of the branches, run"), rows
-    )
+        rows.append([name, str(counts["statements"]), str(counts["branches"]), f"{both:.1%}", f"{branches:.1%}"])
+    return list_table(("folder", "statements", "branches", "of both, run", "of the branches, run"), rows)
 
 
 def table_of_dimacs(table: pd.DataFrame) -> str:
     """Return the largest DIMACS errors that `make validate` measured, and the points above the thresholds."""
     found = summarize_errors(table)
     rows = [
-        [
-            str(row[0]),
-            str(row[1]),
-            str(row[2]),
-            *(f"{error:.0e}" for error in row[3:9]),
-            f"{row[9]:.0e}",
-            str(row[10]),
-        ]
+        [str(row[0]), str(row[1]), str(row[2]), *(f"{error:.0e}" for error in row[3:9]), f"{row[9]:.0e}", str(row[10])]
         for row in found.itertuples(index=False)
     ]
     flags = [f"* {escape_text(flag)}" for flag in point_out(table)]
-    return "\n".join(
-        [
-            list_table(list(found.columns), rows),
-            "Above the threshold:\n",
-            *(flags or ["none."]),
-            "",
-        ]
-    )
+    return "\n".join([list_table(list(found.columns), rows), "Above the threshold:\n", *(flags or ["none."]), ""])
 
 
 def table_of_convergence(goal: float, table: pd.DataFrame) -> str:
     """Return how many instances of each family each solver solved to a gap."""
     found = by_family(table, goal).fillna("–")
-    rows = [
-        [str(family), *map(str, row)]
-        for family, row in zip(found.index, found.to_numpy(), strict=True)
-    ]
+    rows = [[str(family), *map(str, row)] for family, row in zip(found.index, found.to_numpy(), strict=True)]
     return list_table(["family", *map(str, found.columns)], rows)
 
 
@@ -179,10 +120,7 @@ def table_of_many_clusters(table: pd.DataFrame) -> str:
         "**mean of the planted ones**": by_set[planted].mean(),
         "**mean of the real ones**": by_set[~planted].mean(),
     }
-    rows = [
-        (str(name), *(f"{value:.2f}" for value in row))
-        for name, row in [*by_set.iterrows(), *groups.items()]
-    ]
+    rows = [(str(name), *(f"{value:.2f}" for value in row)) for name, row in [*by_set.iterrows(), *groups.items()]]
     return list_table(("data", *by_set.columns), rows)
 
 
@@ -205,24 +143,13 @@ def table_of_choice(table: pd.DataFrame) -> str:
     """Return the mean adjusted Rand index on each kind of sets, a method a row."""
     kinds = list(dict.fromkeys(table["kind"]))
     means = {kind: means_of(table, kind) for kind in kinds}
-    fixed = {
-        column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (PLAIN, *FIXED)
-    }
+    fixed = {column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (PLAIN, *FIXED)}
     rows = [
-        (
-            label,
-            *(
-                f"{means[kind][column]:.2f}" if pd.notna(means[kind][column]) else "–"
-                for kind in kinds
-            ),
-        )
+        (label, *(f"{means[kind][column]:.2f}" if pd.notna(means[kind][column]) else "–" for kind in kinds))
         for column, label in {**CHOOSING, **fixed}.items()
     ]
     counts = [table.loc[table["kind"] == kind, "name"].nunique() for kind in kinds]
-    head = (
-        "mean adjusted Rand index",
-        *(f"{count} {kind} sets" for kind, count in zip(kinds, counts, strict=True)),
-    )
+    head = ("mean adjusted Rand index", *(f"{count} {kind} sets" for kind, count in zip(kinds, counts, strict=True)))
     return list_table(head, rows)
 
 
@@ -231,22 +158,13 @@ def table_of_choice_by_set(table: pd.DataFrame) -> str:
     means = table.groupby(["kind", "name"], sort=False).mean(numeric_only=True)
     columns = ("choice", "best", "kmeans", "mixture", "spectral")
     rows = [
-        (
-            str(kind),
-            str(name),
-            f"{row['n']:.0f} × {row['d']:.0f}",
-            *(f"{row[column]:.2f}" for column in columns),
-        )
+        (str(kind), str(name), f"{row['n']:.0f} × {row['d']:.0f}", *(f"{row[column]:.2f}" for column in columns))
         for (kind, name), row in means.iterrows()
     ]
     return list_table(("kind", "set", "n × d", *(CHOOSING[column] for column in columns)), rows)
 
 
-SCALES = {
-    "rows": "file, single precision",
-    "words": "sparse",
-    "cluster": "dask, on {workers} worker processes",
-}
+SCALES = {"rows": "file, single precision", "words": "sparse", "cluster": "dask, on {workers} worker processes"}
 
 
 def table_of_scale(table: pd.DataFrame) -> str:
@@ -259,27 +177,9 @@ def table_of_scale(table: pd.DataFrame) -> str:
         moved = f"{row.moved_per_pass / 1e6:.2f}" if pd.notna(row.moved_per_pass) else "–"
         size = f"{row.n:,} × {row.d:,}"
         rows.append(
-            (
-                kind,
-                size,
-                f"{row.size / 1e9:.2g}",
-                f"{row.seconds:.1f}",
-                passes,
-                memory,
-                moved,
-                format_upper(row.gap),
-            )
+            (kind, size, f"{row.size / 1e9:.2g}", f"{row.seconds:.1f}", passes, memory, moved, format_upper(row.gap))
         )
-    head = (
-        "table",
-        "n × d",
-        "GB",
-        "seconds",
-        "passes",
-        "GB of memory beside it",
-        "MB moved a pass",
-        "proved gap",
-    )
+    head = ("table", "n × d", "GB", "seconds", "passes", "GB of memory beside it", "MB moved a pass", "proved gap")
     return list_table(head, rows)
 
 
@@ -289,9 +189,7 @@ def table_of_methods() -> str:
     for name, method in list_methods().items():
         relaxation = dc.registry.RELAXATIONS.get(name.partition("/")[0])
         side = "none" if relaxation is None else relaxation.rows
-        rows.append(
-            (f"``{name}``", method.problem, ", ".join(method.penalty) or "no penalty", side)
-        )
+        rows.append((f"``{name}``", method.problem, ", ".join(method.penalty) or "no penalty", side))
     return list_table(("method", "problem", "takes", "side of its cone"), rows)
 
 
@@ -301,31 +199,15 @@ def table_of_sizes() -> str:
     rows = []
     for name, record in dc.registry.RELAXATIONS.items():
         relaxation = record.build(X, parameters)
-        needs = [
-            f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB"
-            for solver in dc.registry.cvxpy_solvers()
-        ]
+        needs = [f"{memory_needed(relaxation.size, solver) / 1e9:.2g} GB" for solver in dc.registry.cvxpy_solvers()]
         chosen = f"``{choose_solver(relaxation.size)}``"
-        rows.append(
-            (
-                f"`{name}`",
-                ", ".join(record.equations),
-                record.shape.replace("x", "×"),
-                *needs,
-                chosen,
-            )
-        )
-    return list_table(
-        ("relaxation", "equation", "variable", *dc.registry.cvxpy_solvers(), "chosen"), rows
-    )
+        rows.append((f"`{name}`", ", ".join(record.equations), record.shape.replace("x", "×"), *needs, chosen))
+    return list_table(("relaxation", "equation", "variable", *dc.registry.cvxpy_solvers(), "chosen"), rows)
 
 
 def table_of_statuses() -> str:
     """Return the reasons for which solvers stop."""
-    return list_table(
-        ("status", "what it says"),
-        [(f"``{status.name}``", status.value) for status in dc.Status],
-    )
+    return list_table(("status", "what it says"), [(f"``{status.name}``", status.value) for status in dc.Status])
 
 
 def table_of_equal_gap(lam: float, table: pd.DataFrame) -> str:
@@ -335,13 +217,8 @@ def table_of_equal_gap(lam: float, table: pd.DataFrame) -> str:
     groups = chosen.groupby(["method", "n"])[column]
     seconds = groups.median().where(groups.count() == groups.size()).unstack("n")
     order = [method for method in dict.fromkeys(table["method"]) if method in seconds.index]
-    rows = [
-        (method, *("–" if pd.isna(value) else f"{value:.2g}" for value in seconds.loc[method]))
-        for method in order
-    ]
-    return list_table(
-        ("seconds", *(f"n = {n:,}".replace(",", " ") for n in seconds.columns)), rows
-    )
+    rows = [(method, *("–" if pd.isna(value) else f"{value:.2g}" for value in seconds.loc[method])) for method in order]
+    return list_table(("seconds", *(f"n = {n:,}".replace(",", " ") for n in seconds.columns)), rows)
 
 
 def table_of_benchmark(table: pd.DataFrame) -> str:
@@ -353,9 +230,7 @@ def table_of_benchmark(table: pd.DataFrame) -> str:
 def table_of_large(entry: Callable[[pd.Series], str], table: pd.DataFrame) -> str:
     """Return one of the benchmark's tables, an instance a row and a method a column."""
     head, *rows = pivot(table, entry).lines()
-    return list_table(
-        head, [["–" if text == "-" else escape_text(text) for text in row] for row in rows]
-    )
+    return list_table(head, [["–" if text == "-" else escape_text(text) for text in row] for row in rows])
 
 
 def table_of_optimal(table: pd.DataFrame) -> str:
@@ -363,49 +238,22 @@ def table_of_optimal(table: pd.DataFrame) -> str:
     rows = []
     for row in optimal.by_kind(table).itertuples(index=False):
         left = "-" if row.left != row.left else f"{row.left:.3f}"
-        seconds, nodes = (
-            ("-", "-") if row.solved == 0 else (f"{row.seconds:.2g}", f"{row.nodes:.0f}")
-        )
-        rows.append(
-            (
-                row.kind,
-                f"{row.solved} of {row.instances}",
-                f"{row.root_gap:.3f}",
-                seconds,
-                nodes,
-                left,
-            )
-        )
-    medians = (
-        "median root gap",
-        "median seconds, if proved",
-        "relaxations",
-        "median gap, if not",
-    )
+        seconds, nodes = ("-", "-") if row.solved == 0 else (f"{row.seconds:.2g}", f"{row.nodes:.0f}")
+        rows.append((row.kind, f"{row.solved} of {row.instances}", f"{row.root_gap:.3f}", seconds, nodes, left))
+    medians = ("median root gap", "median seconds, if proved", "relaxations", "median gap, if not")
     return list_table(("instances", "proved optimal", *medians), rows)
 
 
 def losses_of_optimal(table: pd.DataFrame) -> str:
     """Return what was found about other methods, as a list."""
     solved = table[table["solved"] == 1]
-    found = [
-        optimal.nearer(solved),
-        optimal.restarts(solved),
-        optimal.directions(table),
-        optimal.program(table),
-    ]
-    return (
-        "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured}" for one in found)
-        + "\n"
-    )
+    found = [optimal.nearer(solved), optimal.restarts(solved), optimal.directions(table), optimal.program(table)]
+    return "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured}" for one in found) + "\n"
 
 
 def table_of_few_labels(table: pd.DataFrame) -> str:
     """Return the mean accuracies on the points without labels, a set a row and a number of known labels a column."""
-    balanced, methods = (
-        table[table["draw"] == "balanced"],
-        ["relaxation", "ridge", "label spreading"],
-    )
+    balanced, methods = table[table["draw"] == "balanced"], ["relaxation", "ridge", "label spreading"]
     means = balanced.groupby(["kind", "name", "known"], sort=False)[methods].mean()
     numbers = sorted(table["known"].unique())
     rows = []
@@ -413,9 +261,7 @@ def table_of_few_labels(table: pd.DataFrame) -> str:
         by_set = means.loc[kind]
         entries = {name: by_set.loc[name] for name in by_set.index.unique("name")}
         for name, found in entries.items():
-            texts = [
-                three(found.loc[known]) if known in found.index else "–" for known in numbers
-            ]
+            texts = [three(found.loc[known]) if known in found.index else "–" for known in numbers]
             rows.append((str(name).replace("_", " "), kind, *texts))
         rows.append(
             (
@@ -434,26 +280,14 @@ def three(values: pd.Series) -> str:
 
 def table_of_least_weights(table: pd.DataFrame) -> str:
     """Return the least weights that hide an exact direction, measured and expected, by kind of table."""
-    header = (
-        "columns",
-        "parts",
-        "groups",
-        "columns of a group",
-        "points / d",
-        "ridge",
-        groups.SCALED,
-        "expected",
-    )
+    header = ("columns", "parts", "groups", "columns of a group", "points / d", "ridge", groups.SCALED, "expected")
     return list_table(header, groups.rows_of_law(table))
 
 
 def findings_of(claims: Callable[[pd.DataFrame], list[Finding]], table: pd.DataFrame) -> str:
     """Return what an experiment found, as a list, from its table."""
     return (
-        "\n".join(
-            f"- {one.says[0].upper()}{one.says[1:]}: {one.measured} {one.comment}"
-            for one in claims(table)
-        )
+        "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured} {one.comment}" for one in claims(table))
         + "\n"
     )
 
@@ -465,9 +299,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "sizes": table_of_sizes,
     "statuses": table_of_statuses,
 }
-FROM_FIGURES: dict[
-    str, tuple[str, Callable[[pd.DataFrame], str]]
-] = {  # from which table of figures/
+FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from which table of figures/
     "equal_gap_plain": ("runtime", partial(table_of_equal_gap, 0.0)),
     "equal_gap_sparse": ("runtime", partial(table_of_equal_gap, 0.001)),
     "benchmark": ("benchmark", table_of_benchmark),
@@ -519,11 +351,7 @@ def from_figure(stem: str, text: Callable[[pd.DataFrame], str]) -> str:
 
 def picture_of(stem: str, words: str) -> str:
     """Return the figure of an experiment, where there is one."""
-    return (
-        f".. image:: /../figures/{stem}.png\n   :alt: {words}\n"
-        if (FIGURES / f"{stem}.png").exists()
-        else ""
-    )
+    return f".. image:: /../figures/{stem}.png\n   :alt: {words}\n" if (FIGURES / f"{stem}.png").exists() else ""
 
 
 def write(folder: Path) -> None:

@@ -96,17 +96,6 @@ del dc.registry.RELAXATIONS["linked"]
 # ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, a page in ``docs/relaxations``, its name in ``docs/api.rst``
 # and in the README's table, a case in ``tests/relaxations/test_relaxations.py`` and a line in ``experiments/validate/cells.py``.
 #
-# A penalty on pairs of features
-# ------------------------------
-# A penalty is a file in ``diffrac_cvx/problem/penalties/`` with one class, a ``Coupling``: its value at a factor and what rounding
-# may change of it, the set K of its multipliers (the projection on it, in K with rounding counted; nearly, for steps; what attains
-# the maximum at a V; where V is 0 because a multiplier is strictly inside), a factor near one that it forbids, and its CVXPY
-# expression. ``structure.py`` says when it applies, and ``problem/penalty.py`` takes it from the user. The builders, both fast
-# solvers as one block, the certificates and the value of a point then know it: ``groups.py`` and ``signs.py`` are examples. What has
-# to be written beside it is what makes large problems quick and directions of labels exact: multipliers between a core and the
-# other features (``between.py``), S outside the core (``certificates/groups_outside.py``), components
-# (``certificates/separation.py``) and the best direction of labels (``rounding/coupled_directions.py``).
-#
 # A solver
 # --------
 # A solver of Eq. (15) is a generator of points. The common loop certifies each of them, keeps the best, and decides when to
@@ -212,11 +201,15 @@ print(
 assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 
 # %%
-# A penalty that is not quadratic has a dual set of its own, in the place of the box of :math:`|C_{jk}| \le c_j c_k`. Inside the
-# package the box is one rule, ``box_of`` in ``diffrac_cvx/problem/direction_problem.py``, but not yet one file: the value on a
-# factor is there too, the projection is ``clip_to_box`` in ``certificates/proof.py``, what holds between groups of features is
-# in ``certificates/block_proof.py``, ``core_proof.py`` and ``screening.py``, the step of each solver is in its own file, and
-# the CVXPY expression is in ``relaxations/direction_space.py``.
+# A penalty on pairs of features that is not quadratic is a file in ``diffrac_cvx/problem/penalties/`` with one class, a
+# ``Coupling``: its value at a factor and what rounding may change of it, the set K of its multipliers (the projection on it, in K
+# with rounding counted; nearly, for steps; what attains the maximum at a V; where V is 0 because a multiplier is strictly inside),
+# a factor near one that it forbids, and its CVXPY expression. ``structure.py`` says when it applies, and ``problem/penalty.py``
+# takes it from the user. The builders, both fast solvers as one block, the certificates and the value of a point then know it:
+# ``groups.py`` and ``signs.py`` are examples. What makes large problems quick and directions of labels exact is written beside
+# it: multipliers between a core and the other features (``between.py``), S outside the core
+# (``certificates/groups_outside.py``), components (``certificates/separation.py``) and the best direction of labels
+# (``rounding/coupled_directions.py``).
 #
 # A form of data
 # --------------
@@ -296,19 +289,11 @@ content = gzip.compress(
     b"length,width,label\n1.0,2.0,1\n1.1,1.9,1\n3.0,0.5,2\n3.2,0.4,2\n", mtime=0
 )
 dc.datasets.SETS["leaves"] = dc.datasets.DataSet(
-    name="leaves",
-    kind="extra",
-    file="leaves.csv.gz",
-    shipped=False,
+    name="leaves", kind="extra", file="leaves.csv.gz", shipped=False, n=4, d=2,
     description="Lengths and widths of four leaves; +1 is species 1",
-    source="made up for this page",
-    licence="CC0",
-    n=4,
-    d=2,
-    classes=(2, 2),
-    positive=1.0,
+    source="made up for this page", licence="CC0", classes=(2, 2), positive=1.0,
     sha256=hashlib.sha256(content).hexdigest(),
-)
+)  # fmt: skip
 with tempfile.TemporaryDirectory() as folder:
     Path(folder, "leaves.csv.gz").write_bytes(content)
     before = os.environ.get("DIFFRAC_DATA_HOME")

@@ -197,15 +197,6 @@ assert diagonal.lower <= solution.upper
 assert solution.lower <= diagonal.upper
 
 # %%
-# What is optimal block by block is optimal: the value of the problem on the blocks alone, solved by an interior point with
-# the entries between components fixed at 0, is the value of the whole problem. ``tests/certificates/test_components.py`` does this on 200
-# random instances, with equal and different weights, some of them 0, a ridge, and ν of 1 and 1/2.
-#
-# With ``rtol`` the graph is that of the solution itself, with a pair joined where :math:`|G_{jk}|` is within ``rtol`` of the box:
-# nothing is proved then, and more is separated.
-
-loose = dc.fista(X, penalty=dc.Penalty.l1(3e-2), tol=1e-2)
-for rtol in (None, 1e-2):
-    print(
-        f"gap {format_upper(loose.gap)}, rtol {rtol}: {dc.find_components(X, loose, penalty=dc.Penalty.l1(3e-2), rtol=rtol)}"
-    )
+# What is optimal block by block is optimal: ``tests/certificates/test_components.py`` solves random instances by an interior
+# point, with the entries between components fixed at 0 and without. With ``rtol`` `find_components` joins where
+# :math:`|G_{jk}|` is within ``rtol`` of the box at the solution itself: nothing is proved then, and more is separated.

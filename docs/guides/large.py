@@ -95,16 +95,12 @@ print(f"G has {result.G.nnz} entries that are not 0, V would have {d**2}")
 # **Set a limit, or ask for less.** ``time_limit`` and a callback are kept within about a second at any size. How much longer a
 # relative gap of 0.0001 takes than one of 0.01 is in the first table.
 #
-# **Start from a large λ.** For large λ there are many components, and the problem is quick. On the way to a smaller one they
-# join: :func:`diffrac_cvx.paths.lambda_path` goes that way with warm starts, and where it becomes slow, the components have
-# become one.
+# **Take a larger λ, or start from one.** There are many components then, and the problem is quick. On the way to a smaller one they
+# join: :func:`diffrac_cvx.paths.lambda_path` goes that way with warm starts. Without an l1 part and with few points for the features
+# the optimum is not unique, and not informative (:doc:`/reproduction`, Figure 1).
 #
-# **Drop features that carry nothing.** The cost of one dense block grows with :math:`d^3` and :math:`n d r`. Features that are
-# components of their own at a λ somewhat larger than yours do not act together with any other there; that is no proof for
-# your λ, but `certify_v` on all features says what dropping them has cost.
-#
-# **Add a penalty.** Without an l1 part and with few points for the features the optimum is not unique, and not informative
-# (:doc:`/reproduction`, Figure 1). A larger λ is quicker.
+# **Drop features that carry nothing.** Features that are components of their own at a λ somewhat larger than yours do not act
+# together with any other there; that is no proof for your λ, but `certify_v` on all features says what dropping them has cost.
 #
 # **Know what CVXPY would need.** The estimate comes before anything large is made:
 

@@ -65,9 +65,8 @@ j = int(np.flatnonzero(planted.y != planted.y[0])[0])
 free = dc.solve(dc.penalized_nu(X), "SCS", tol=1e-6)
 linked_result = dc.solve(linked(X, 0, j), "SCS", tol=1e-6)
 for name, result in (("free", free), ("linked", linked_result)):
-    print(
-        f"{name:7} {result.bracket}, Y[0, {j}] = {result.F[0] @ result.F[j]:.3f}; {result.status}"
-    )
+    tied = result.F[0] @ result.F[j]
+    print(f"{name:7} {result.bracket}, Y[0, {j}] = {tied:.3f}; {result.status}")
 assert linked_result.status is dc.Status.OPTIMAL
 assert linked_result.lower > free.upper
 
@@ -125,9 +124,7 @@ def fixed_point(
 for nu in (1.0, 0.5):
     ours, theirs = fixed_point(X, nu), dc.low_rank(X, nu)
     for result in (ours, theirs):
-        print(
-            f"nu = {nu}: {result.solver:12} {result.bracket} after {result.n_iter} iterations"
-        )
+        print(f"nu = {nu}: {result.solver:12} {result.bracket}, {result.n_iter} iterations")
     assert ours.status is dc.Status.OPTIMAL
     assert ours.lower <= theirs.upper
     assert theirs.lower <= ours.upper
@@ -195,9 +192,8 @@ reference = cp.Problem(
     cp.Minimize(1 - 2 * cp.mean(cp.sqrt(energies)) + cp.mean(energies) + cp.trace(Q @ in_v))
 )
 reference.solve(solver="CLARABEL")
-print(
-    f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {np.abs(V - in_v.value).max():.0e}"
-)
+off = np.abs(V - in_v.value).max()
+print(f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {off:.0e}")
 assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 
 # %%

@@ -52,10 +52,10 @@ print(f"clusters of {np.bincount(model.labels_)} points")
 
 table = model.cv_results_
 for i in np.argsort(table["rank_score"]):
-    print(
-        f"lambda {table['param_lam'][i]:<5g} ridge {table['param_ridge'][i]:<4g} separation {table['separation'][i]:.2f}  "
-        f"stability {table['stability'][i]:.2f}  of one column {table['column_share'][i]:.2f}  gain {table['gain'][i]:+.2f}"
-    )
+    row = {name: column[i] for name, column in table.items()}
+    print("lambda {param_lam:<5g} ridge {param_ridge:<4g}".format(**row), end=" ")
+    print("separation {separation:.2f}  stability {stability:.2f}".format(**row), end="  ")
+    print("of one column {column_share:.2f}  gain {gain:+.2f}".format(**row))
 
 # %%
 # The separation and the stability as a picture: a star marks the choice.
@@ -101,12 +101,9 @@ mixed[:, 0] = 2.0 * groups + 0.3 * mixed[:, 0]
 mixed = mixed @ rng.standard_normal((20, 20))
 usual = dc.DiffracClustering().fit(mixed)
 chosen = dc.DiffracClusteringCV(lams=(0.0,), n_resamples=2, random_state=0).fit(mixed)
-print(
-    f"default weights: adjusted Rand index {dc.metrics.adjusted_rand_index(groups, usual.labels_):.2f}"
-)
-print(
-    f"chosen, ridge {chosen.ridge_:g}: {dc.metrics.adjusted_rand_index(groups, chosen.labels_):.2f}"
-)
+index = dc.metrics.adjusted_rand_index
+print(f"default weights: adjusted Rand index {index(groups, usual.labels_):.2f}")
+print(f"chosen, ridge {chosen.ridge_:g}: {index(groups, chosen.labels_):.2f}")
 
 # %%
 # In the program it is ``diffrac-cvx cluster table.csv --lambda auto``, which says what it compared. Of 10 000 points and more a part
@@ -149,8 +146,7 @@ for name, (true, points) in tables.items():
     ]
     by_kmeans = 2 + np.argmax(silhouettes)
     print(
-        f"{name:8} true {true}, found {found.n_clusters_}, silhouette of k-means {by_kmeans};",
-        end=" ",
+        f"{name:8} true {true}, found {found.n_clusters_}, by silhouette {by_kmeans};", end=" "
     )
     print(f"strengths {strengths}")
 

@@ -149,9 +149,8 @@ for lam in (1e-3, 1e-2, 3e-2, 1e-1):
     penalty = dc.Penalty.l1(lam)
     results[lam] = dc.low_rank(X, penalty=penalty, tol=1e-7)
     components[lam] = dc.find_components(X, results[lam], penalty=penalty)
-    print(
-        f"lambda = {lam:<6g} components {components[lam]}\n    low_rank: {results[lam].components}"
-    )
+    print(f"lambda = {lam:<6g} components {components[lam]}")
+    print(f"    low_rank: {results[lam].components}")
 
 # %%
 # The larger λ is, the fewer pairs are joined. From some λ on every feature is alone: V is diagonal, and the problem is one in

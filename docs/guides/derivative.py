@@ -70,9 +70,8 @@ while len(found) < 5:
     above, below = bracket_path()
     lam = grid[np.argmax(above - below)]
     found[lam] = dc.low_rank(X, lam=lam, ridge=0.1, tol=1e-6)
-    print(
-        f"from {len(found) - 1} solutions the path is known to {format_upper((above - below).max())}"
-    )
+    widest = format_upper((above - below).max())
+    print(f"from {len(found) - 1} solutions the path is known to {widest}")
 
 # %%
 # `paths.lambda_path` solves at every point of its grid. It lies between the lines and the chords of the five solutions.
@@ -114,9 +113,8 @@ lengths = np.linalg.norm(
     (points - points.mean(axis=0)) @ plane.G, axis=1
 )  # of V^(1/2) x_i, since V = GG'
 for name, norm, length in zip(odd, norms[80:], lengths[80:], strict=True):
-    print(
-        f"{name:11} {norm / np.median(norms[:80]):2.0f} times the median of the others, length {length:.2f}"
-    )
+    times = norm / np.median(norms[:80])
+    print(f"{name:11} {times:2.0f} times the median of the others, length {length:.2f}")
 
 # %%
 # The point far along has a vector :math:`V^{1/2} x_i` that is much too long: it changes the scale of the direction, as an outlier does
@@ -235,9 +233,8 @@ names = (
     "plane learned",
 )
 for name, indices in zip(names, np.transpose(rows), strict=True):
-    print(
-        f"{name:30} adjusted Rand index: median {np.median(indices):.2f}, from {min(indices):.2f} to {max(indices):.2f}"
-    )
+    middle, least, most = np.median(indices), min(indices), max(indices)
+    print(f"{name:30} median {middle:.2f}, from {least:.2f} to {most:.2f}")
 assert np.median(rows, axis=0)[3] > 0.9
 
 # %%

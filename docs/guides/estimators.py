@@ -68,13 +68,9 @@ grades = X[:, 1:4]
 rows, counts = np.unique(grades, axis=0, return_counts=True)
 merged = dc.DiffracClustering().fit(rows, sample_weight=counts)
 every = dc.DiffracClustering().fit(grades)
-print(
-    f"{len(grades)} points, {len(rows)} of them different; largest difference of coefficients",
-    end=" ",
-)
-print(
-    f"{np.abs(merged.coef_ - every.coef_).max():.0e}, of the proved bounds {abs(merged.lower_bound_ - every.lower_bound_):.0e}"
-)
+print(f"{len(grades)} points, {len(rows)} of them different")
+off, bounds = np.abs(merged.coef_ - every.coef_).max(), merged.lower_bound_ - every.lower_bound_
+print(f"largest difference of coefficients {off:.0e}, of the bounds {abs(bounds):.0e}")
 assert np.array_equal(merged.predict(grades), every.labels_)
 
 # %%

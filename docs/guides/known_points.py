@@ -69,9 +69,8 @@ alone = dc.rounding.kmeans_centered(dc.low_rank(X, ridge=0.3).F)
 alone = alone * np.sign(alone @ classes)  # without a known label either sign is as good
 proof = dc.certify_labels(X, labels, relaxed, ridge=0.3, links=links)
 unknown = links.known == 0
-print(
-    f"labels of points that were not known: {100 * np.mean(labels[unknown] == classes[unknown]):.1f} % right"
-)
+right = 100 * np.mean(labels[unknown] == classes[unknown])
+print(f"labels of points that were not known: {right:.1f} % right")
 print(f"without links: {100 * np.mean(alone[unknown] == classes[unknown]):.1f} %")
 print(f"no labels that obey the links cost less by more than {proof.gap:.3f}")
 

@@ -41,8 +41,9 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
     penalty = dc.Penalty.l1(multiple / n**0.5)
     result = dc.low_rank(X, penalty=penalty, tol=1e-5, time_limit=20)
     groups = dc.find_components(X, result, penalty=penalty)
+    gap = format_upper(result.gap / result.upper)
     print(
-        f"{multiple:>4} / sqrt(n): components proved: {groups.max() + 1:2}, relative gap {format_upper(result.gap / result.upper)}"
+        f"{multiple:>4} / sqrt(n): {groups.max() + 1:2} components proved, relative gap {gap}"
     )
 
 # %%
@@ -144,9 +145,8 @@ with tempfile.TemporaryDirectory() as folder:
 
 counts = scipy.sparse.random_array((2000, 500), density=0.01, rng=rng, format="csr")
 model = dc.DiffracClustering(lam=0.1, ridge=0.0).fit(counts)
-print(
-    f"{len(model.support_)} of 500 columns are used, proved gap {format_upper(model.result_.gap)}"
-)
+gap = format_upper(model.result_.gap)
+print(f"{len(model.support_)} of 500 columns are used, proved gap {gap}")
 
 # %%
 # CVXPY's builders, more than two clusters, `certify_y`, weights of points and `compare` want an array: they say so, and what to

@@ -67,9 +67,7 @@ DirectionDisplay.from_result(result, planted.X).plot(right)
 # What comes back is a `paths.Path` of arrays, in increasing order.
 
 path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
-print(
-    f"largest proved gap {format_upper(path.gap.max())}, seconds in all {path.seconds.sum():.2f}"
-)
+print(f"largest gap {format_upper(path.gap.max())}, {path.seconds.sum():.2f} seconds in all")
 print("error of the rounded labels:", path.error.round(2))
 assert path.gap.max() <= 1e-5
 PathDisplay(path).plot()

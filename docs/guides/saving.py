@@ -93,9 +93,7 @@ rng = np.random.default_rng(0)
 holes = wine.data.mask(rng.random(wine.data.shape) < 0.1)
 three = dc.DiffracClustering(n_clusters=3, random_state=0)
 make_pipeline(SimpleImputer(strategy="median"), three).fit(holes)
-print(
-    f"proved of the filled table: no grouping costs less than {format_lower(three.lower_bound_)}"
-)
+print(f"of the filled table: no grouping costs less than {format_lower(three.lower_bound_)}")
 print(f"agreement with the kinds: {adjusted_rand_score(wine.target, three.labels_):.2f}")
 print(f"proved of the table without holes: {format_lower(three.fit(wine.data).lower_bound_)}")
 

@@ -90,9 +90,8 @@ assert min(found["this, default"], found["k-means"]) > 0.8
 
 model = METHODS["this, default"].fit(X)
 print("weights:", np.round(model.scaled_coef_, 2))
-print(
-    f"no split of these points is cheaper than this one by more than {format_upper(model.label_gap_)} (costs lie in [0, 1])"
-)
+gap = format_upper(model.label_gap_)
+print(f"no split is cheaper than this one by more than {gap} (costs lie in [0, 1])")
 assert abs(model.scaled_coef_[0]) < 0.05
 
 # %%

@@ -50,9 +50,8 @@ lam = ridge * (np.log(d) / n) ** 0.5
 result = dc.low_rank(X, lam=lam, ridge=ridge, tol=0.02, time_limit=15)
 labels = dc.rounding.kmeans_centered(result.F)
 print(f"lambda {lam:.3f}: optimum in {result.bracket}; {result.status}")
-print(
-    f"adjusted Rand index with the true groups: {dc.metrics.adjusted_rand_index(y, labels):.2f}"
-)
+index = dc.metrics.adjusted_rand_index(y, labels)
+print(f"adjusted Rand index with the true groups: {index:.2f}")
 
 # %%
 # What the bracket says
@@ -75,12 +74,9 @@ print(f"this one costs {format_upper(proof.objective)}")
 
 features = result.features()
 print(features)
-print(
-    f"of the {k} informative features {np.isin(informative, features.used).sum()} are in use,"
-)
-print(
-    f"and {np.isin(features.used[:k], informative).sum()} of the first {k} in use are informative"
-)
+found = np.isin(informative, features.used).sum()
+print(f"{found} of the {k} informative features are in use,")
+print(f"and {np.isin(features.used[:k], informative).sum()} are among the first {k} in use")
 
 # %%
 # Beside other methods
@@ -135,14 +131,11 @@ for _ in range(halves):
 
 frequency = used / halves
 is_informative = np.isin(np.arange(d), informative)
-print(
-    f"the groups of the halves agree with those of all rows by {np.mean(agreement):.2f} (adjusted Rand index)"
-)
+print(f"groups of the halves and of all rows: adjusted Rand index {np.mean(agreement):.2f}")
 for least in (0.3, 0.5, 0.8):
     often = frequency >= least
-    print(
-        f"in use on {least:.0%} of the halves: {often.sum():>3} features, {(often & is_informative).sum()} of them informative"
-    )
+    right = (often & is_informative).sum()
+    print(f"in use on {least:.0%} of the halves: {often.sum():>3}, {right} of them informative")
 
 # %%
 

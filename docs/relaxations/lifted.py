@@ -57,9 +57,8 @@ together = cp.Problem(
     relaxation.problem.objective, [*relaxation.problem.constraints, block[i, j] >= 0.5]
 )
 together.solve(solver="SCS", eps_abs=1e-7, eps_rel=1e-7)
-print(
-    f"Y for points {i} and {j}: {agreement[i, j]:.3f} without the constraint, {block.value[i, j]:.3f} with it"
-)
+before, after = agreement[i, j], block.value[i, j]
+print(f"Y[{i}, {j}]: {before:.3f} without the constraint, {after:.3f} with it")
 print(f"value: {free.value:.5f} without it, {together.value:.5f} with it ({together.status})")
 assert together.status == "optimal"
 assert together.value > free.value

@@ -1,6 +1,6 @@
 r"""
-Adding a relaxation, a solver, a rounding, a penalty, a form of data, a data set, an experiment
-===============================================================================================
+Adding a relaxation, a solver, a penalty, a data set, ...
+=========================================================
 
 Each is one small function or class and one record. Everything on this page stays outside the package; the last sentence of each
 section says where the same goes inside.
@@ -82,8 +82,8 @@ def from_linked(bounds, parameters):
 
 
 dc.registry.RELAXATIONS["linked"] = dc.registry.RelaxationRecord(
-    builder=lambda X: linked(X, 0, j), equations=("(8) linked",), says="imbalance penalised, two points linked", takes=(), penalty=(),
-    rows="n", bounds_15=from_linked,
+    builder=lambda X: linked(X, 0, j), equations=("(8) linked",), says="two points linked",
+    takes=(), penalty=(), rows="n", bounds_15=from_linked,
 )  # fmt: skip
 found = dc.compare(X, planted.y, methods=["low_rank", "penalized_nu/SCS", "linked/SCS"])
 print(found)
@@ -328,7 +328,7 @@ from experiments.harness import STYLE, Experiment, Finding, run, save, with_band
 
 
 def cells_of(grid):
-    noises, replications = ([0.1, 0.3, 0.5, 0.7, 0.9], 20) if grid == "full" else ([0.1, 0.9], 3)
+    noises, replications = ([0.1, 0.5, 0.9], 20) if grid == "full" else ([0.1, 0.9], 3)
     return [{"noise": noise, "replication": r} for noise in noises for r in range(replications)]
 
 

@@ -28,14 +28,14 @@ RIDGE = 0.1
 
 
 def kernel(gamma, n_components=100, seed=0):
-    """Columns of one scale, then features whose products are about exp(-gamma * squared distance)."""
+    """Columns of one scale, then features with products of about exp(-gamma * distance**2)."""
     return make_pipeline(
         StandardScaler(), Nystroem(gamma=gamma, n_components=n_components, random_state=seed)
     )
 
 
 def curved(gamma, **how):
-    """The same, and the split: the features of a kernel are in units of their own, and are left as they are."""
+    """The same, and the split: the features are in units of their own, and are left as they are."""
     return make_pipeline(
         kernel(gamma, **how), dc.DiffracClustering(standardize=False, ridge=RIDGE)
     )

@@ -49,9 +49,8 @@ print(f"theta = {theta:.4f}")
 
 same_c = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given)), "CLARABEL").value
 linked = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given / np.sqrt(theta))), "CLARABEL")
-print(
-    f"with the same c: -sqrt(1 - p) = {-np.sqrt(1 - same_c):.4f}, Eq. (21) {normalised.value:.4f}"
-)
+by_formula = -np.sqrt(1 - same_c)
+print(f"with the same c: -sqrt(1 - p) = {by_formula:.4f}, Eq. (21) {normalised.value:.4f}")
 
 by_link = 1 - g**2 / (1 + l1 / theta)  # Eq. (15) at the best multiple of V
 cosine = np.sum(V * linked.V) / np.linalg.norm(V) / np.linalg.norm(linked.V)

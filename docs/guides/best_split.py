@@ -40,13 +40,13 @@ for name, labels in others.items():
 # The first bound is that of the relaxation, ``found.root``. The search then fixes the label of one point more beside those
 # that are fixed, in either way, and solves a relaxation with one row less for each; where its bound reaches the cost of the best
 # labels so far, no split with these labels has to be looked at again. ``found.history`` holds the bounds as time
-# went on, and `plotting.SearchDisplay` draws them. Three sets at the ridge 0.3, five
+# went on, and `plotting.SearchDisplay` draws them. Three sets at the ridge 0.3, two
 # seconds each at most:
 
 figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
 for ax, name in zip(axes, ("breast_cancer", "heart", "liver_disorders"), strict=True):
     table = dc.datasets.load(name, scaling="standardise")[0]
-    search = dc.optimal_labels(table, ridge=0.3, tol=1e-5, time_limit=5)
+    search = dc.optimal_labels(table, ridge=0.3, tol=1e-5, time_limit=2)
     dc.plotting.SearchDisplay.from_search(search).plot(ax).ax_.set_title(name)
     print(f"{name}: {search}")
 

@@ -156,7 +156,7 @@ for i, (name, at) in enumerate(odd.items(), start=80):
 
 
 def make_tables(rng):
-    """Return eight tables, and the labels; their groups differ along directions of one plane."""
+    """Return eight tables, and labels; the groups differ along directions of one plane."""
     turn, tables = np.linalg.qr(rng.standard_normal((20, 20)))[0], []
     for angle in np.pi * np.arange(8) / 8:
         y = rng.choice([-1.0, 1.0], 50)

@@ -35,7 +35,7 @@ def kernel(gamma, n_components=100, seed=0):
 
 
 def curved(gamma, **how):
-    """The same, and the split: the features are in units of their own, and are left as they are."""
+    """The same, and the split: features of a kernel are in units of their own, and stay."""
     return make_pipeline(
         kernel(gamma, **how), dc.DiffracClustering(standardize=False, ridge=RIDGE)
     )

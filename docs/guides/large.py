@@ -139,7 +139,7 @@ with tempfile.TemporaryDirectory() as folder:
     file[:50_000, 0] += 3.0
     result = dc.low_rank(np.load(path, mmap_mode="r"), tol=1e-4)
     print(f"{result.bracket} after {result.history[-1].rows / 100_000:.0f} passes")
-    # F is made of the table when it is read; result.factor serves a rounding, and is never large.
+    # F is made of the table when it is read; result.factor is never large, and serves here.
     labels = dc.rounding.kmeans_centered(result.factor)
     print(f"clusters of {np.sum(labels > 0)} and {np.sum(labels < 0)} points")
 

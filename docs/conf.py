@@ -1,5 +1,6 @@
 """How the pages are built: every example runs, and every warning is an error."""
 
+import logging
 import os
 import sys
 import warnings
@@ -74,6 +75,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1000,
     "image_scrapers": ("matplotlib",),
 }
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # of figures that an example saves
 warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasAgg is non-interactive.*")
 
 SPACES = (

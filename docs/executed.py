@@ -26,7 +26,7 @@ FOLDERS: dict[str, "tempfile.TemporaryDirectory[str]"] = {}  # where each page's
 
 def wrap(line: str) -> str:
     """Return a line in parts that fit the page, broken after spaces and commas; a line of a table as it is."""
-    if len(line) <= WIDTH or "  " in line.strip():
+    if len(line) <= WIDTH or len(re.findall(r"\S {2,}\S", line)) > 1:
         return line
     end = " \\" if line.startswith("$ ") else ""  # so that a command in parts can be pasted
     parts = [""]

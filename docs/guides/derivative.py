@@ -11,20 +11,14 @@ objective with V held fixed (the envelope theorem), and the objective is simple 
 
 with :math:`p_i` = 1/n or the weight of point i, and at ν < 1 with the offset of Eq. (14) in :math:`x_i`.
 
-.. list-table::
-   :header-rows: 1
-   :widths: auto
-
-   * - in
-     - the derivative
-   * - λ, one for all columns
-     - :math:`\sum_{jk} |V_{jk}|`
-   * - the ridge ρ, one for all columns
-     - :math:`\mathrm{tr}\, V`
-   * - ν
-     - the imbalance of the relaxed labels, :math:`1^\top Y 1 / n^2`
-   * - point :math:`x_i`
-     - :math:`2 p_i V^{1/2} (V^{1/2} x_i - F_i)`, less :math:`p_i` times the sum of these over all points
+================================ ==================================================================================================
+in                               the derivative
+================================ ==================================================================================================
+λ, one for all columns           :math:`\sum_{jk} |V_{jk}|`
+the ridge ρ, one for all columns :math:`\mathrm{tr}\, V`
+ν                                the imbalance of the relaxed labels, :math:`1^\top Y 1 / n^2`
+point :math:`x_i`                :math:`2 p_i V^{1/2} (V^{1/2} x_i - F_i)`, less :math:`p_i` times the sum of these over all points
+================================ ==================================================================================================
 
 :math:`F_i`, the vector of unit length that stands for the label of point i, is :math:`V^{1/2} x_i` at length one. So the row of a
 point is zero where :math:`V^{1/2} x_i` has length one, and grows with the distance from that.

@@ -5,40 +5,19 @@ Plots and paths
 The displays of `diffrac_cvx.plotting` follow scikit-learn's: a class method computes, ``plot(ax=...)`` draws and returns the
 display, and the artists are attributes. They need matplotlib and nothing global is changed.
 
-.. list-table::
-   :header-rows: 1
-   :widths: auto
-
-   * - display
-     - shows
-     - from
-   * - `plotting.BracketDisplay`
-     - how proved brackets close
-     - results
-   * - `plotting.SearchDisplay`
-     - how the search for the best labels closes
-     - `optimal_labels`
-   * - `plotting.SpectrumDisplay`
-     - eigenvalues of Y and V
-     - a result
-   * - `plotting.StructureDisplay`
-     - the cost of a split beside those of tables without structure
-     - `structure_test`
-   * - `plotting.DirectionDisplay`
-     - coefficients of the direction
-     - a result, an estimator
-   * - `plotting.ProjectionDisplay`
-     - labels along the direction
-     - labels, an estimator
-   * - `plotting.PathDisplay`
-     - coefficients, value and error along nu or lambda
-     - data, a path
-   * - `plotting.DualityDisplay`
-     - Eq. (7) against Eq. (8)
-     - data
-   * - `plotting.PhaseMapDisplay`
-     - a number over n and d
-     - any table
+============================ ============================================================ ======================
+display                      shows                                                        from
+============================ ============================================================ ======================
+`plotting.BracketDisplay`    how proved brackets close                                    results
+`plotting.SearchDisplay`     how the search for the best labels closes                    `optimal_labels`
+`plotting.SpectrumDisplay`   eigenvalues of Y and V                                       a result
+`plotting.StructureDisplay`  the cost of a split beside those of tables without structure `structure_test`
+`plotting.DirectionDisplay`  coefficients of the direction                                a result, an estimator
+`plotting.ProjectionDisplay` labels along the direction                                   labels, an estimator
+`plotting.PathDisplay`       coefficients, value and error along nu or lambda             data, a path
+`plotting.DualityDisplay`    Eq. (7) against Eq. (8)                                      data
+`plotting.PhaseMapDisplay`   a number over n and d                                        any table
+============================ ============================================================ ======================
 
 One solution
 ------------

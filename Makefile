@@ -32,7 +32,7 @@ export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: help env test test-all test-page check format coverage mutation explore packages data docs reproduction answer figures \
-        wheel clean distclean
+        wheel sdist clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-18s%s\n", $$1, $$2 }' Makefile
@@ -144,6 +144,10 @@ figures: ## the figures and tables of the paper, then docs/reproduction.md
 
 wheel: $(STAMP) ## build the wheel into dist/
 	$(RUN) pip wheel --quiet --no-deps --wheel-dir dist .
+
+sdist: $(STAMP) ## build the archive of the sources into dist/
+	$(RUN) pip install --quiet --disable-pip-version-check hatchling hatch-fancy-pypi-readme
+	$(RUN) hatchling build --target sdist --directory dist
 
 clean: ## remove caches and builds; figures and .venv stay
 	rm -rf docs/_build docs/auto build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -26,11 +26,12 @@ FOLDERS: dict[str, "tempfile.TemporaryDirectory[str]"] = {}  # where each page's
 
 def wrap(line: str) -> str:
     """Return a line in parts that fit the page, broken after spaces and commas; a line of a table as it is."""
-    if len(line) <= WIDTH or "  " in line.strip():
+    if len(line) <= WIDTH or len(re.findall(r"\S {2,}\S", line)) > 1:
         return line
     end = " \\" if line.startswith("$ ") else ""  # so that a command in parts can be pasted
     parts = [""]
-    for word in re.findall(r'(?:"[^"]*"|[^ ,])*[ ,]?', line):
+    words = r'(?:"[^"]*"|[^ ,])*[ ,]?' if end else r"[^ ,]*[ ,]?"  # what is quoted in a command stays in one part
+    for word in re.findall(words, line):
         if parts[-1].strip() and len(parts[-1] + word.rstrip()) > WIDTH - len(end):
             parts.append("    ")
         parts[-1] += word

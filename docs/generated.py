@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -28,43 +29,8 @@ from experiments.optimal import claims as optimal
 from experiments.structure import claims as structure
 from experiments.validate.check import point_out, summarize_errors
 
-ROOT = Path(__file__).parents[1]
-(
-    RUNTIME,
-    BENCHMARK,
-    STRESS,
-    MUTATION,
-    COVERAGE,
-    VALIDATION,
-    CONVERGENCE,
-    MANY_CLUSTERS,
-    CHOICE,
-    SCALE,
-    OPTIMAL,
-    FEW_LABELS,
-    STRUCTURE,
-    GROUPS,
-) = (
-    ROOT / "figures" / f"{name}.csv"
-    for name in (
-        "runtime",
-        "benchmark",
-        "stress",
-        "mutation",
-        "coverage",
-        "validation",
-        "convergence",
-        "many_clusters",
-        "choice",
-        "scale",
-        "optimal",
-        "few_labels",
-        "structure",
-        "groups",
-    )
-)
+FIGURES = Path(__file__).parents[1] / "figures"
 N, D = 200, 10  # of the sizes shown
-NOT_MEASURED = "Not measured yet: ``make benchmark``.\n"
 
 
 def list_table(header: Sequence[str], rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
@@ -91,33 +57,20 @@ def table_of_data_sets(kinds: Sequence[str]) -> str:
     return list_table(("name", "n", "d", "file", "what, whose, on which terms"), rows)
 
 
-def table_of_stress() -> str:
+def table_of_stress(table: pd.DataFrame) -> str:
     """Return what `make stress` found, family by family."""
-    if not STRESS.exists():
-        return "Not measured yet: ``make stress``.\n"
     rows = []
-    for family, part in pd.read_csv(STRESS).groupby("family"):
+    for family, part in table.groupby("family"):
         total = part[["instances", "lower", "upper", "violations", "left_out"]].sum()
         widths = f"{part['median_width'].median():.0e}"
         counts = [str(total[name]) for name in ("instances", "lower", "upper", "violations", "left_out")]
         rows.append((str(family).replace("_", " "), *counts, widths))
-    header = (
-        "family",
-        "instances",
-        "lower bounds",
-        "upper bounds",
-        "violations",
-        "directions left out",
-        "median bracket",
-    )
-    return list_table(header, rows)
+    counted = ("instances", "lower bounds", "upper bounds", "violations", "directions left out")
+    return list_table(("family", *counted, "median bracket"), rows)
 
 
-def table_of_mutation() -> str:
+def table_of_mutation(table: pd.DataFrame) -> str:
     """Return what `make mutation` found, part by part, with Wilson's intervals."""
-    if not MUTATION.exists():
-        return "Not measured yet: ``make mutation``.\n"
-    table = pd.read_csv(MUTATION, keep_default_na=False)
     rows = [mutation_row(str(part).replace("_", " "), group) for part, group in table.groupby("part", sort=False)]
     header = ("part", "possible", "tried", "killed", "equivalent", "killed of the others", "95 % interval")
     return list_table(header, [*rows, mutation_row("all", table)])
@@ -131,11 +84,8 @@ def mutation_row(name: str, table: pd.DataFrame) -> list[str]:
     return [name, *map(str, counts), f"{share.value:.1%}", f"{share.low:.1%} to {share.high:.1%}"]
 
 
-def table_of_coverage() -> str:
+def table_of_coverage(table: pd.DataFrame) -> str:
     """Return the statements and branches of the library that the fast tests run, folder by folder."""
-    if not COVERAGE.exists():
-        return "Not measured yet: ``make coverage``.\n"
-    table = pd.read_csv(COVERAGE)
     named = [(str(row["folder"]), row) for _, row in table.iterrows()]
     rows = []
     for name, counts in [*named, ("all", table.drop(columns="folder").sum())]:
@@ -144,11 +94,8 @@ def table_of_coverage() -> str:
     return list_table(("folder", "statements", "branches", "of both, run", "of the branches, run"), rows)
 
 
-def table_of_dimacs() -> str:
+def table_of_dimacs(table: pd.DataFrame) -> str:
     """Return the largest DIMACS errors that `make validate` measured, and the points above the thresholds."""
-    if not VALIDATION.exists():
-        return "Not measured yet: ``make validate``.\n"
-    table = pd.read_csv(VALIDATION)
     found = summarize_errors(table)
     rows = [
         [str(row[0]), str(row[1]), str(row[2]), *(f"{error:.0e}" for error in row[3:9]), f"{row[9]:.0e}", str(row[10])]
@@ -158,20 +105,16 @@ def table_of_dimacs() -> str:
     return "\n".join([list_table(list(found.columns), rows), "Above the threshold:\n", *(flags or ["none."]), ""])
 
 
-def table_of_convergence(goal: float) -> str:
+def table_of_convergence(goal: float, table: pd.DataFrame) -> str:
     """Return how many instances of each family each solver solved to a gap."""
-    if not CONVERGENCE.exists():
-        return "Not measured yet: ``make convergence``.\n"
-    found = by_family(pd.read_csv(CONVERGENCE), goal).fillna("–")
+    found = by_family(table, goal).fillna("–")
     rows = [[str(family), *map(str, row)] for family, row in zip(found.index, found.to_numpy(), strict=True)]
     return list_table(["family", *map(str, found.columns)], rows)
 
 
-def table_of_many_clusters() -> str:
+def table_of_many_clusters(table: pd.DataFrame) -> str:
     """Return the mean adjusted Rand index of each method, a set a row, then the means over planted and real sets."""
-    if not MANY_CLUSTERS.exists():
-        return "Not measured yet: ``make many-clusters``.\n"
-    by_set = means(pd.read_csv(MANY_CLUSTERS))
+    by_set = means(table)
     planted = by_set.index.str.startswith("planted")
     groups = {
         "**mean of the planted ones**": by_set[planted].mean(),
@@ -196,11 +139,8 @@ CHOOSING = {  # columns of the table of `make choice`
 }
 
 
-def table_of_choice() -> str:
+def table_of_choice(table: pd.DataFrame) -> str:
     """Return the mean adjusted Rand index on each kind of sets, a method a row."""
-    if not CHOICE.exists():
-        return "Not measured yet: ``make choice``.\n"
-    table = pd.read_csv(CHOICE)
     kinds = list(dict.fromkeys(table["kind"]))
     means = {kind: means_of(table, kind) for kind in kinds}
     fixed = {column_of(*pair): f"ridge {pair[0]:g}, lambda {pair[1]:g}" for pair in (PLAIN, *FIXED)}
@@ -213,11 +153,9 @@ def table_of_choice() -> str:
     return list_table(head, rows)
 
 
-def table_of_choice_by_set() -> str:
+def table_of_choice_by_set(table: pd.DataFrame) -> str:
     """Return the adjusted Rand index on each set."""
-    if not CHOICE.exists():
-        return ""
-    means = pd.read_csv(CHOICE).groupby(["kind", "name"], sort=False).mean(numeric_only=True)
+    means = table.groupby(["kind", "name"], sort=False).mean(numeric_only=True)
     columns = ("choice", "best", "kmeans", "mixture", "spectral")
     rows = [
         (str(kind), str(name), f"{row['n']:.0f} × {row['d']:.0f}", *(f"{row[column]:.2f}" for column in columns))
@@ -229,12 +167,10 @@ def table_of_choice_by_set() -> str:
 SCALES = {"rows": "file, single precision", "words": "sparse", "cluster": "dask, on {workers} worker processes"}
 
 
-def table_of_scale() -> str:
+def table_of_scale(table: pd.DataFrame) -> str:
     """Return what tables that outgrow memory took, a table a row."""
-    if not SCALE.exists():
-        return "Not measured yet: ``make scale``.\n"
     rows = []
-    for row in pd.read_csv(SCALE).itertuples():
+    for row in table.itertuples():
         kind = SCALES[str(row.kind)].format(workers=row.workers)
         passes = f"{row.passes:.0f}" if row.passes else "–"
         memory = f"{row.memory / 1e9:.2f}" if pd.notna(row.memory) else "–"
@@ -274,9 +210,9 @@ def table_of_statuses() -> str:
     return list_table(("status", "what it says"), [(f"``{status.name}``", status.value) for status in dc.Status])
 
 
-def table_of_equal_gap(lam: float) -> str:
+def table_of_equal_gap(lam: float, table: pd.DataFrame) -> str:
     """Return the median seconds to a proved relative gap of 0.01 at d = 50, by method and n, where all runs reached it."""
-    table, column = pd.read_csv(RUNTIME), TIMES[0]
+    column = TIMES[0]
     chosen = table[(table["panel"] == "n") & (table["goal"] == "gap") & (table["lam"] == lam)]
     groups = chosen.groupby(["method", "n"])[column]
     seconds = groups.median().where(groups.count() == groups.size()).unstack("n")
@@ -285,57 +221,38 @@ def table_of_equal_gap(lam: float) -> str:
     return list_table(("seconds", *(f"n = {n:,}".replace(",", " ") for n in seconds.columns)), rows)
 
 
-def table_of_benchmark() -> str:
+def table_of_benchmark(table: pd.DataFrame) -> str:
     """Return the benchmark's table of one instance, a method a row."""
-    if not BENCHMARK.exists():
-        return NOT_MEASURED
-    head, *rows = of_instance(pd.read_csv(BENCHMARK), INSTANCE).lines()
+    head, *rows = of_instance(table, INSTANCE).lines()
     return list_table(head, [[escape_text(text) or "–" for text in row] for row in rows])
 
 
-def table_of_large(entry: Callable[[pd.Series], str]) -> str:
+def table_of_large(entry: Callable[[pd.Series], str], table: pd.DataFrame) -> str:
     """Return one of the benchmark's tables, an instance a row and a method a column."""
-    if not BENCHMARK.exists():
-        return NOT_MEASURED
-    head, *rows = pivot(pd.read_csv(BENCHMARK), entry).lines()
+    head, *rows = pivot(table, entry).lines()
     return list_table(head, [["–" if text == "-" else escape_text(text) for text in row] for row in rows])
 
 
-def table_of_optimal() -> str:
+def table_of_optimal(table: pd.DataFrame) -> str:
     """Return how many labels are proved optimal, and how fast, by kind of instance."""
-    if not OPTIMAL.exists():
-        return "Not measured yet: ``make optimal``.\n"
     rows = []
-    for row in optimal.by_kind(pd.read_csv(OPTIMAL)).itertuples(index=False):
+    for row in optimal.by_kind(table).itertuples(index=False):
         left = "-" if row.left != row.left else f"{row.left:.3f}"
         seconds, nodes = ("-", "-") if row.solved == 0 else (f"{row.seconds:.2g}", f"{row.nodes:.0f}")
         rows.append((row.kind, f"{row.solved} of {row.instances}", f"{row.root_gap:.3f}", seconds, nodes, left))
-    header = (
-        "instances",
-        "proved optimal",
-        "median root gap",
-        "median seconds, if proved",
-        "relaxations",
-        "median gap, if not",
-    )
-    return list_table(header, rows)
+    medians = ("median root gap", "median seconds, if proved", "relaxations", "median gap, if not")
+    return list_table(("instances", "proved optimal", *medians), rows)
 
 
-def losses_of_optimal() -> str:
+def losses_of_optimal(table: pd.DataFrame) -> str:
     """Return what was found about other methods, as a list."""
-    if not OPTIMAL.exists():
-        return "Not measured yet: ``make optimal``.\n"
-    table = pd.read_csv(OPTIMAL)
     solved = table[table["solved"] == 1]
     found = [optimal.nearer(solved), optimal.restarts(solved), optimal.directions(table), optimal.program(table)]
     return "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured}" for one in found) + "\n"
 
 
-def table_of_few_labels() -> str:
+def table_of_few_labels(table: pd.DataFrame) -> str:
     """Return the mean accuracies on the points without labels, a set a row and a number of known labels a column."""
-    if not FEW_LABELS.exists():
-        return "Not measured yet: ``make few-labels``.\n"
-    table = pd.read_csv(FEW_LABELS)
     balanced, methods = table[table["draw"] == "balanced"], ["relaxation", "ridge", "label spreading"]
     means = balanced.groupby(["kind", "name", "known"], sort=False)[methods].mean()
     numbers = sorted(table["known"].unique())
@@ -361,25 +278,18 @@ def three(values: pd.Series) -> str:
     return " / ".join(f"{value:.2f}".removeprefix("0") for value in values)
 
 
-def table_of_least_weights() -> str:
+def table_of_least_weights(table: pd.DataFrame) -> str:
     """Return the least weights that hide an exact direction, measured and expected, by kind of table."""
-    if not GROUPS.exists():
-        return "Not measured yet: ``make groups``.\n"
     header = ("columns", "parts", "groups", "columns of a group", "points / d", "ridge", groups.SCALED, "expected")
-    return list_table(header, groups.rows_of_law(pd.read_csv(GROUPS)))
+    return list_table(header, groups.rows_of_law(table))
 
 
-def findings_of(path: Path, claims: Callable[[pd.DataFrame], list[Finding]]) -> str:
+def findings_of(claims: Callable[[pd.DataFrame], list[Finding]], table: pd.DataFrame) -> str:
     """Return what an experiment found, as a list, from its table."""
-    if not path.exists():
-        return f"Not measured yet: ``make {path.stem.replace('_', '-')}``.\n"
-    found = claims(pd.read_csv(path))
-    return "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured} {one.comment}" for one in found) + "\n"
-
-
-def picture_of(path: Path, words: str) -> str:
-    """Return the figure of an experiment, where there is one."""
-    return f".. image:: /../figures/{path.stem}.png\n   :alt: {words}\n" if path.with_suffix(".png").exists() else ""
+    return (
+        "\n".join(f"- {one.says[0].upper()}{one.says[1:]}: {one.measured} {one.comment}" for one in claims(table))
+        + "\n"
+    )
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -388,46 +298,67 @@ TABLES: dict[str, Callable[[], str]] = {
     "methods": table_of_methods,
     "sizes": table_of_sizes,
     "statuses": table_of_statuses,
-    "equal_gap_plain": lambda: table_of_equal_gap(0.0),
-    "equal_gap_sparse": lambda: table_of_equal_gap(0.001),
-    "benchmark": table_of_benchmark,
-    "stress": table_of_stress,
-    "optimal": table_of_optimal,
-    "optimal_losses": losses_of_optimal,
-    "few_labels": table_of_few_labels,
-    "few_labels_findings": lambda: findings_of(FEW_LABELS, few_labels.claims),
-    "few_labels_picture": lambda: picture_of(
-        FEW_LABELS, "Accuracy of all methods over the number of known labels, and the gain over ridge regression"
-    ),
-    "structure": lambda: findings_of(STRUCTURE, structure.claims),
-    "structure_picture": lambda: picture_of(
-        STRUCTURE, "Share of tables in which each test finds a structure: without groups, and over their strength"
-    ),
-    "groups_law": table_of_least_weights,
-    "groups_picture": lambda: picture_of(
-        GROUPS, "Share of tables whose planted groups are found, the labels, and the weight that hides a direction"
-    ),
-    "groups_findings": lambda: findings_of(GROUPS, groups.findings),
-    "mutation": table_of_mutation,
-    "coverage": table_of_coverage,
-    "dimacs": table_of_dimacs,
-    "convergence_loose": lambda: table_of_convergence(GOALS[0]),
-    "convergence_tight": lambda: table_of_convergence(GOALS[1]),
-    "convergence_picture": lambda: picture_of(CONVERGENCE, "Goals reached, by family, size and solver."),
-    "many_clusters": table_of_many_clusters,
-    "choice": table_of_choice,
-    "choice_by_set": table_of_choice_by_set,
-    "scale": table_of_scale,
-    "scale_picture": lambda: picture_of(SCALE, "Seconds, memory and bytes moved a pass against the size of the table"),
-    "large_seconds": lambda: table_of_large(seconds_text),
-    "large_picture": lambda: picture_of(BENCHMARK, "Seconds to two relative gaps, by instance and method."),
-    "large_gaps": lambda: table_of_large(gap_text),
-    "large_memory": lambda: table_of_large(memory_text),
 }
+FROM_FIGURES: dict[str, tuple[str, Callable[[pd.DataFrame], str]]] = {  # from which table of figures/
+    "equal_gap_plain": ("runtime", partial(table_of_equal_gap, 0.0)),
+    "equal_gap_sparse": ("runtime", partial(table_of_equal_gap, 0.001)),
+    "benchmark": ("benchmark", table_of_benchmark),
+    "large_seconds": ("benchmark", partial(table_of_large, seconds_text)),
+    "large_gaps": ("benchmark", partial(table_of_large, gap_text)),
+    "large_memory": ("benchmark", partial(table_of_large, memory_text)),
+    "stress": ("stress", table_of_stress),
+    "optimal": ("optimal", table_of_optimal),
+    "optimal_losses": ("optimal", losses_of_optimal),
+    "few_labels": ("few_labels", table_of_few_labels),
+    "few_labels_findings": ("few_labels", partial(findings_of, few_labels.claims)),
+    "structure": ("structure", partial(findings_of, structure.claims)),
+    "groups_law": ("groups", table_of_least_weights),
+    "groups_findings": ("groups", partial(findings_of, groups.findings)),
+    "mutation": ("mutation", table_of_mutation),
+    "coverage": ("coverage", table_of_coverage),
+    "dimacs": ("validation", table_of_dimacs),
+    "convergence_loose": ("convergence", partial(table_of_convergence, GOALS[0])),
+    "convergence_tight": ("convergence", partial(table_of_convergence, GOALS[1])),
+    "many_clusters": ("many_clusters", table_of_many_clusters),
+    "choice": ("choice", table_of_choice),
+    "choice_by_set": ("choice", table_of_choice_by_set),
+    "scale": ("scale", table_of_scale),
+}
+PICTURES = {  # of figures/, with their words
+    "few_labels_picture": (
+        "few_labels", "Accuracy of all methods over the number of known labels, and the gain over ridge regression"
+    ),
+    "structure_picture": (
+        "structure", "Share of tables in which each test finds a structure: without groups, and over their strength"
+    ),
+    "groups_picture": (
+        "groups", "Share of tables whose planted groups are found, the labels, and the weight that hides a direction"
+    ),
+    "convergence_picture": ("convergence", "Goals reached, by family, size and solver."),
+    "scale_picture": ("scale", "Seconds, memory and bytes moved a pass against the size of the table"),
+    "large_picture": ("benchmark", "Seconds to two relative gaps, by instance and method."),
+}  # fmt: skip
+
+
+def from_figure(stem: str, text: Callable[[pd.DataFrame], str]) -> str:
+    """Return what a page shows of a measured table, or which target of the Makefile measures it."""
+    path = FIGURES / f"{stem}.csv"
+    if not path.exists():
+        target = {"validation": "validate"}.get(stem, stem.replace("_", "-"))
+        return f"Not measured yet: ``make {target}``.\n"
+    return text(pd.read_csv(path, keep_default_na=stem != "mutation"))
+
+
+def picture_of(stem: str, words: str) -> str:
+    """Return the figure of an experiment, where there is one."""
+    return f".. image:: /../figures/{stem}.png\n   :alt: {words}\n" if (FIGURES / f"{stem}.png").exists() else ""
 
 
 def write(folder: Path) -> None:
     """Write all tables, each to a file that a page includes."""
     folder.mkdir(exist_ok=True)
-    for name, table in TABLES.items():
-        (folder / f"{name}.inc").write_text(table())
+    texts = {name: text() for name, text in TABLES.items()}
+    texts |= {name: from_figure(*source) for name, source in FROM_FIGURES.items()}
+    texts |= {name: picture_of(*picture) for name, picture in PICTURES.items()}
+    for name, text in texts.items():
+        (folder / f"{name}.inc").write_text(text)

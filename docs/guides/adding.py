@@ -1,6 +1,6 @@
 r"""
-Adding a relaxation, a solver, a rounding, a penalty, a form of data, a data set, an experiment
-===============================================================================================
+Adding a relaxation, a solver, a penalty, a data set, ...
+=========================================================
 
 Each is one small function or class and one record. Everything on this page stays outside the package; the last sentence of each
 section says where the same goes inside.
@@ -65,7 +65,8 @@ j = int(np.flatnonzero(planted.y != planted.y[0])[0])
 free = dc.solve(dc.penalized_nu(X), "SCS", tol=1e-6)
 linked_result = dc.solve(linked(X, 0, j), "SCS", tol=1e-6)
 for name, result in (("free", free), ("linked", linked_result)):
-    print(f"{name:7} {result.bracket}, Y[0, {j}] = {result.F[0] @ result.F[j]:.3f}; {result.status}")
+    tied = result.F[0] @ result.F[j]
+    print(f"{name:7} {result.bracket}, Y[0, {j}] = {tied:.3f}; {result.status}")
 assert linked_result.status is dc.Status.OPTIMAL
 assert linked_result.lower > free.upper
 
@@ -81,8 +82,8 @@ def from_linked(bounds, parameters):
 
 
 dc.registry.RELAXATIONS["linked"] = dc.registry.RelaxationRecord(
-    builder=lambda X: linked(X, 0, j), equations=("(8) linked",), says="imbalance penalised, two points linked", takes=(), penalty=(),
-    rows="n", bounds_15=from_linked,
+    builder=lambda X: linked(X, 0, j), equations=("(8) linked",), says="two points linked",
+    takes=(), penalty=(), rows="n", bounds_15=from_linked,
 )  # fmt: skip
 found = dc.compare(X, planted.y, methods=["low_rank", "penalized_nu/SCS", "linked/SCS"])
 print(found)
@@ -94,17 +95,6 @@ del dc.registry.RELAXATIONS["linked"]
 # ``diffrac_cvx/__init__.py``, its record in ``diffrac_cvx/registry.py``, a page in ``docs/relaxations``, its name in ``docs/api.rst``
 # and in the README's table, a case in ``tests/relaxations/test_relaxations.py`` and a line in ``experiments/validate/cells.py``.
 #
-# A penalty on pairs of features
-# ------------------------------
-# A penalty is a file in ``diffrac_cvx/problem/penalties/`` with one class, a ``Coupling``: its value at a factor and what rounding
-# may change of it, the set K of its multipliers (the projection on it, in K with rounding counted; nearly, for steps; what attains
-# the maximum at a V; where V is 0 because a multiplier is strictly inside), a factor near one that it forbids, and its CVXPY
-# expression. ``structure.py`` says when it applies, and ``problem/penalty.py`` takes it from the user. The builders, both fast
-# solvers as one block, the certificates and the value of a point then know it: ``groups.py`` and ``signs.py`` are examples. What has
-# to be written beside it is what makes large problems quick and directions of labels exact: multipliers between a core and the
-# other features (``between.py``), S outside the core (``certificates/groups_outside.py``), components
-# (``certificates/separation.py``) and the best direction of labels (``rounding/coupled_directions.py``).
-#
 # A solver
 # --------
 # A solver of Eq. (15) is a generator of points. The common loop certifies each of them, keeps the best, and decides when to
@@ -114,7 +104,9 @@ del dc.registry.RELAXATIONS["linked"]
 from diffrac_cvx.solvers import Iterate, Stopping, solve_by_iterates
 
 
-def fixed_point(X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limit=None, callback=None):
+def fixed_point(
+    X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limit=None, callback=None
+):
     """Solve Eq. (15) without an l1 part by a fixed-point iteration."""
 
     def iterates(problem, start):
@@ -132,7 +124,7 @@ def fixed_point(X, nu=1.0, penalty=None, *, tol=1e-4, max_iter=10_000, time_limi
 for nu in (1.0, 0.5):
     ours, theirs = fixed_point(X, nu), dc.low_rank(X, nu)
     for result in (ours, theirs):
-        print(f"nu = {nu}: {result.solver:12} {result.bracket} after {result.n_iter} iterations")
+        print(f"nu = {nu}: {result.solver:12} {result.bracket}, {result.n_iter} iterations")
     assert ours.status is dc.Status.OPTIMAL
     assert ours.lower <= theirs.upper
     assert theirs.lower <= ours.upper
@@ -196,17 +188,24 @@ V = scipy.linalg.solve_triangular(L.T, scipy.linalg.solve_triangular(L.T, in_w.V
 centred = X - X.mean(axis=0)
 in_v = cp.Variable(V.shape, PSD=True)
 energies = cp.sum(cp.multiply(centred @ in_v, centred), axis=1)
-reference = cp.Problem(cp.Minimize(1 - 2 * cp.mean(cp.sqrt(energies)) + cp.mean(energies) + cp.trace(Q @ in_v)))
+reference = cp.Problem(
+    cp.Minimize(1 - 2 * cp.mean(cp.sqrt(energies)) + cp.mean(energies) + cp.trace(Q @ in_v))
+)
 reference.solve(solver="CLARABEL")
-print(f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {np.abs(V - in_v.value).max():.0e}")
+off = np.abs(V - in_v.value).max()
+print(f"{in_w.bracket}, CVXPY {reference.value:.6f}; largest difference of V {off:.0e}")
 assert in_w.lower - 1e-6 <= reference.value <= in_w.upper + 1e-6
 
 # %%
-# A penalty that is not quadratic has a dual set of its own, in the place of the box of :math:`|C_{jk}| \le c_j c_k`. Inside the
-# package the box is one rule, ``box_of`` in ``diffrac_cvx/problem/direction_problem.py``, but not yet one file: the value on a
-# factor is there too, the projection is ``clip_to_box`` in ``certificates/proof.py``, what holds between groups of features is
-# in ``certificates/block_proof.py``, ``core_proof.py`` and ``screening.py``, the step of each solver is in its own file, and
-# the CVXPY expression is in ``relaxations/direction_space.py``.
+# A penalty on pairs of features that is not quadratic is a file in ``diffrac_cvx/problem/penalties/`` with one class, a
+# ``Coupling``: its value at a factor and what rounding may change of it, the set K of its multipliers (the projection on it, in K
+# with rounding counted; nearly, for steps; what attains the maximum at a V; where V is 0 because a multiplier is strictly inside),
+# a factor near one that it forbids, and its CVXPY expression. ``structure.py`` says when it applies, and ``problem/penalty.py``
+# takes it from the user. The builders, both fast solvers as one block, the certificates and the value of a point then know it:
+# ``groups.py`` and ``signs.py`` are examples. What makes large problems quick and directions of labels exact is written beside
+# it: multipliers between a core and the other features (``between.py``), S outside the core
+# (``certificates/groups_outside.py``), components (``certificates/separation.py``) and the best direction of labels
+# (``rounding/coupled_directions.py``).
 #
 # A form of data
 # --------------
@@ -232,7 +231,9 @@ class Genotypes(Points):
     def row_blocks(self):
         for start in range(0, len(self.table), 1000):
             block = (self.table[start : start + 1000] - self.mean) * self.factors
-            yield np.pad(block, [(0, 0), (0, self.shape[1] - block.shape[1])], constant_values=self.ones)
+            yield np.pad(
+                block, [(0, 0), (0, self.shape[1] - block.shape[1])], constant_values=self.ones
+            )
 
     def array(self):
         return np.concatenate(list(self.row_blocks()))
@@ -242,7 +243,9 @@ class Genotypes(Points):
 
     def scaled(self, factors):
         d = self.table.shape[1]
-        return Genotypes(self.table, self.mean, self.factors * factors[:d], self.ones * factors[-1])
+        return Genotypes(
+            self.table, self.mean, self.factors * factors[:d], self.ones * factors[-1]
+        )
 
     def with_offset(self):
         return Genotypes(self.table, self.mean, self.factors, 1.0)
@@ -252,7 +255,9 @@ class Genotypes(Points):
 
 
 rng = np.random.default_rng(0)
-frequency = np.where(rng.random(400)[:, None] < 0.5, 0.3, np.r_[np.full(5, 0.8), np.full(15, 0.3)])
+frequency = np.where(
+    rng.random(400)[:, None] < 0.5, 0.3, np.r_[np.full(5, 0.8), np.full(15, 0.3)]
+)
 genotypes = rng.binomial(2, frequency).astype(np.int8)
 points = Genotypes(genotypes, genotypes.mean(axis=0), 1.0 / genotypes.std(axis=0))
 for settings in ({"ridge": 0.3}, {"lam": 0.02, "nu": 0.5}):
@@ -276,27 +281,23 @@ import os
 import tempfile
 from pathlib import Path
 
-content = gzip.compress(b"length,width,label\n1.0,2.0,1\n1.1,1.9,1\n3.0,0.5,2\n3.2,0.4,2\n", mtime=0)
-dc.datasets.SETS["leaves"] = dc.datasets.DataSet(
-    name="leaves",
-    kind="extra",
-    file="leaves.csv.gz",
-    shipped=False,
-    description="Lengths and widths of four leaves; +1 is species 1",
-    source="made up for this page",
-    licence="CC0",
-    n=4,
-    d=2,
-    classes=(2, 2),
-    positive=1.0,
-    sha256=hashlib.sha256(content).hexdigest(),
+content = gzip.compress(
+    b"length,width,label\n1.0,2.0,1\n1.1,1.9,1\n3.0,0.5,2\n3.2,0.4,2\n", mtime=0
 )
+dc.datasets.SETS["leaves"] = dc.datasets.DataSet(
+    name="leaves", kind="extra", file="leaves.csv.gz", shipped=False, n=4, d=2,
+    description="Lengths and widths of four leaves; +1 is species 1",
+    source="made up for this page", licence="CC0", classes=(2, 2), positive=1.0,
+    sha256=hashlib.sha256(content).hexdigest(),
+)  # fmt: skip
 with tempfile.TemporaryDirectory() as folder:
     Path(folder, "leaves.csv.gz").write_bytes(content)
     before = os.environ.get("DIFFRAC_DATA_HOME")
     os.environ["DIFFRAC_DATA_HOME"] = folder
     leaves, species = dc.datasets.load("leaves")
-    os.environ.pop("DIFFRAC_DATA_HOME") if before is None else os.environ.update(DIFFRAC_DATA_HOME=before)
+    os.environ.pop("DIFFRAC_DATA_HOME") if before is None else os.environ.update(
+        DIFFRAC_DATA_HOME=before
+    )
 del dc.datasets.SETS["leaves"]
 print(leaves, species)
 assert list(species) == [1, 1, -1, -1]
@@ -327,7 +328,7 @@ from experiments.harness import STYLE, Experiment, Finding, run, save, with_band
 
 
 def cells_of(grid):
-    noises, replications = ([0.1, 0.3, 0.5, 0.7, 0.9], 20) if grid == "full" else ([0.1, 0.9], 3)
+    noises, replications = ([0.1, 0.5, 0.9], 20) if grid == "full" else ([0.1, 0.9], 3)
     return [{"noise": noise, "replication": r} for noise in noises for r in range(replications)]
 
 
@@ -370,7 +371,11 @@ with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
     sys.path.insert(0, folder)
     from experiments.harness import run
 
-    status = run(import_module("noise_experiment").EXPERIMENT, None, ["--grid", "smoke", "--jobs", "2", "--out", "."])
+    status = run(
+        import_module("noise_experiment").EXPERIMENT,
+        None,
+        ["--grid", "smoke", "--jobs", "2", "--out", "."],
+    )
     print(sorted(path.name for path in Path().glob("noise.*")))
     sys.path.remove(folder)
 assert status == 0

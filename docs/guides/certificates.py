@@ -146,10 +146,12 @@ data = dc.datasets.make_planted(12, 2, noise=0.6, rng=3).X
 result = dc.low_rank(data, tol=1e-8)
 labels = dc.rounding.kmeans_centered(result.F)
 proof = dc.certify_labels(data, labels, result)
-best = min(dc.certify_labels(data, np.array(y), 0.0).objective for y in product([-1.0, 1.0], repeat=12))
-print(
-    f"relaxation {format_lower(proof.lower)} <= best of all labellings {format_upper(best)} <= rounded labels {format_upper(proof.objective)}"
+best = min(
+    dc.certify_labels(data, np.array(y), 0.0).objective for y in product([-1.0, 1.0], repeat=12)
 )
+print(f"relaxation            {format_lower(proof.lower)}")
+print(f"best of all labellings {format_upper(best)}")
+print(f"rounded labels         {format_upper(proof.objective)}")
 assert proof.lower <= best <= proof.objective
 
 # %%

@@ -33,7 +33,13 @@ print(found.agreement[0].round(2))
 # on most tables; the last notes say so. ``methods=[...]`` asks for any of them by name.
 
 penalty = dc.Penalty.l1(0.05)
-print(dc.compare(planted.X, penalty=penalty, methods=["low_rank", "v_space/SCS", "penalized_nu/SCS", "alternating"]))
+print(
+    dc.compare(
+        planted.X,
+        penalty=penalty,
+        methods=["low_rank", "v_space/SCS", "penalized_nu/SCS", "alternating"],
+    )
+)
 
 # %%
 # The methods

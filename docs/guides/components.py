@@ -149,7 +149,8 @@ for lam in (1e-3, 1e-2, 3e-2, 1e-1):
     penalty = dc.Penalty.l1(lam)
     results[lam] = dc.low_rank(X, penalty=penalty, tol=1e-7)
     components[lam] = dc.find_components(X, results[lam], penalty=penalty)
-    print(f"lambda = {lam:<6g} components {components[lam]}\n    low_rank: {results[lam].components}")
+    print(f"lambda = {lam:<6g} components {components[lam]}")
+    print(f"    low_rank: {results[lam].components}")
 
 # %%
 # The larger λ is, the fewer pairs are joined. From some λ on every feature is alone: V is diagonal, and the problem is one in
@@ -195,15 +196,6 @@ assert diagonal.lower <= solution.upper
 assert solution.lower <= diagonal.upper
 
 # %%
-# What is optimal block by block is optimal: the value of the problem on the blocks alone, solved by an interior point with
-# the entries between components fixed at 0, is the value of the whole problem. ``tests/certificates/test_components.py`` does this on 200
-# random instances, with equal and different weights, some of them 0, a ridge, and ν of 1 and 1/2.
-#
-# With ``rtol`` the graph is that of the solution itself, with a pair joined where :math:`|G_{jk}|` is within ``rtol`` of the box:
-# nothing is proved then, and more is separated.
-
-loose = dc.fista(X, penalty=dc.Penalty.l1(3e-2), tol=1e-2)
-for rtol in (None, 1e-2):
-    print(
-        f"gap {format_upper(loose.gap)}, rtol {rtol}: {dc.find_components(X, loose, penalty=dc.Penalty.l1(3e-2), rtol=rtol)}"
-    )
+# What is optimal block by block is optimal: ``tests/certificates/test_components.py`` solves random instances by an interior
+# point, with the entries between components fixed at 0 and without. With ``rtol`` `find_components` joins where
+# :math:`|G_{jk}|` is within ``rtol`` of the box at the solution itself: nothing is proved then, and more is separated.

@@ -23,8 +23,10 @@ few[shown] = names[shown]
 model = dc.DiffracClassifier().fit(X, few)
 hidden = np.setdiff1d(np.arange(len(y)), shown)
 supervised = RidgeClassifierCV(np.logspace(-2, 3, 11)).fit(X[shown], names[shown])
-print(f"of the other {len(hidden)} rows in their class: {np.mean(model.transduction_[hidden] == names[hidden]):.2f}")
-print(f"by ridge regression on the 20 labels: {np.mean(supervised.predict(X[hidden]) == names[hidden]):.2f}")
+right = np.mean(model.transduction_[hidden] == names[hidden])
+print(f"of the other {len(hidden)} rows in their class: {right:.2f}")
+right = np.mean(supervised.predict(X[hidden]) == names[hidden])
+print(f"by ridge regression on the 20 labels: {right:.2f}")
 
 # %%
 # That is one set and one draw of labels; the table below has many. Labels are given as scikit-learn's semi-supervised classifiers
@@ -39,7 +41,8 @@ print(f"by ridge regression on the 20 labels: {np.mean(supervised.predict(X[hidd
 # ridge regression.
 
 print(f"relaxation: optimum proved to lie in {model.result_.bracket}")
-print(f"no labels that agree with the known ones are better by more than {format_upper(model.label_gap_)}")
+gap = format_upper(model.label_gap_)
+print(f"no labels that agree with the known ones are better by more than {gap}")
 
 # %%
 # What this does not prove is that the classes are what explains the table best.
@@ -51,7 +54,7 @@ print(f"no labels that agree with the known ones are better by more than {format
 # ``share="auto"``, known labels are hidden in turn and predicted, with four ridges, with equal weights and with known rows that have
 # 95 % of the weight, which is nearly the supervised fit. The pair with the least squared error is taken.
 
-print(f"ridge {model.ridge_}, share of the weight that the known rows were given at least: {model.share_}")
+print(f"ridge {model.ridge_}, least share of the weight of the known rows: {model.share_}")
 
 # %%
 # That takes up to forty fits. Numbers given for both take one.
@@ -77,9 +80,12 @@ print(f"iris, two labels of each species: {right:.2f} of the others in theirs")
 # Sometimes it is not known what a row is, but that two rows are alike, or differ. `DiffracClustering` takes `Links`, and its
 # ``labels_`` obey every one of them; ``predict`` knows only the function, and may say otherwise.
 
-links = dc.Links(same=[(0, 5), (5, 8)], different=[(1, 2)], groups=np.where(np.arange(len(X)) > 260, 0, -1))
+links = dc.Links(
+    same=[(0, 5), (5, 8)], different=[(1, 2)], groups=np.where(np.arange(len(X)) > 260, 0, -1)
+)
 linked = dc.DiffracClustering().fit(X, links=links)
-print("together:", linked.labels_[[0, 5, 8]], "apart:", linked.labels_[[1, 2]], "one group:", linked.labels_[261:])
+print("together:", linked.labels_[[0, 5, 8]], "apart:", linked.labels_[[1, 2]])
+print("one group:", linked.labels_[261:])
 
 # %%
 # For more than two clusters "together" is all that links can say.

@@ -16,7 +16,9 @@ X, classes = dc.datasets.load("heart", scaling="standardise")
 links = dc.Links(
     same=[(0, 5), (5, 9)],  # points are counted from 0
     different=[(1, 2)],
-    labels=np.where(np.arange(len(X)) % 30 == 0, classes, 0),  # -1 or +1 for nine points, 0 where nothing is known
+    labels=np.where(
+        np.arange(len(X)) % 30 == 0, classes, 0
+    ),  # -1 or +1 for nine points, 0 where nothing is known
 )
 print(f"{len(X)} points make {links.groups_of(len(X)).n_groups} groups")
 
@@ -37,7 +39,11 @@ except dc.DataError as error:
 
 small, few = (
     X[:40],
-    dc.Links(same=[(0, 5), (5, 9)], different=[(1, 2)], labels=np.where(np.arange(40) < 4, classes[:40], 0)),
+    dc.Links(
+        same=[(0, 5), (5, 9)],
+        different=[(1, 2)],
+        labels=np.where(np.arange(40) < 4, classes[:40], 0),
+    ),
 )
 for name, found in {
     "low_rank": dc.low_rank(small, ridge=0.3, links=few),
@@ -63,7 +69,8 @@ alone = dc.rounding.kmeans_centered(dc.low_rank(X, ridge=0.3).F)
 alone = alone * np.sign(alone @ classes)  # without a known label either sign is as good
 proof = dc.certify_labels(X, labels, relaxed, ridge=0.3, links=links)
 unknown = links.known == 0
-print(f"labels of points that were not known: {100 * np.mean(labels[unknown] == classes[unknown]):.1f} % right")
+right = 100 * np.mean(labels[unknown] == classes[unknown])
+print(f"labels of points that were not known: {right:.1f} % right")
 print(f"without links: {100 * np.mean(alone[unknown] == classes[unknown]):.1f} %")
 print(f"no labels that obey the links cost less by more than {proof.gap:.3f}")
 

@@ -41,8 +41,9 @@ for multiple in (1.0, 0.3, 0.1, 0.03):
     penalty = dc.Penalty.l1(multiple / n**0.5)
     result = dc.low_rank(X, penalty=penalty, tol=1e-5, time_limit=20)
     groups = dc.find_components(X, result, penalty=penalty)
+    gap = format_upper(result.gap / result.upper)
     print(
-        f"{multiple:>4} / sqrt(n): components proved: {groups.max() + 1:2}, relative gap {format_upper(result.gap / result.upper)}"
+        f"{multiple:>4} / sqrt(n): {groups.max() + 1:2} components proved, relative gap {gap}"
     )
 
 # %%
@@ -95,16 +96,12 @@ print(f"G has {result.G.nnz} entries that are not 0, V would have {d**2}")
 # **Set a limit, or ask for less.** ``time_limit`` and a callback are kept within about a second at any size. How much longer a
 # relative gap of 0.0001 takes than one of 0.01 is in the first table.
 #
-# **Start from a large λ.** For large λ there are many components, and the problem is quick. On the way to a smaller one they
-# join: :func:`diffrac_cvx.paths.lambda_path` goes that way with warm starts, and where it becomes slow, the components have
-# become one.
+# **Take a larger λ, or start from one.** There are many components then, and the problem is quick. On the way to a smaller one they
+# join: :func:`diffrac_cvx.paths.lambda_path` goes that way with warm starts. Without an l1 part and with few points for the features
+# the optimum is not unique, and not informative (:doc:`/reproduction`, Figure 1).
 #
-# **Drop features that carry nothing.** The cost of one dense block grows with :math:`d^3` and :math:`n d r`. Features that are
-# components of their own at a λ somewhat larger than yours do not act together with any other there; that is no proof for
-# your λ, but `certify_v` on all features says what dropping them has cost.
-#
-# **Add a penalty.** Without an l1 part and with few points for the features the optimum is not unique, and not informative
-# (:doc:`/reproduction`, Figure 1). A larger λ is quicker.
+# **Drop features that carry nothing.** Features that are components of their own at a λ somewhat larger than yours do not act
+# together with any other there; that is no proof for your λ, but `certify_v` on all features says what dropping them has cost.
 #
 # **Know what CVXPY would need.** The estimate comes before anything large is made:
 
@@ -142,13 +139,14 @@ with tempfile.TemporaryDirectory() as folder:
     file[:50_000, 0] += 3.0
     result = dc.low_rank(np.load(path, mmap_mode="r"), tol=1e-4)
     print(f"{result.bracket} after {result.history[-1].rows / 100_000:.0f} passes")
-    # F is made of the table when it is read; result.factor is the same for a rounding, and never a large array.
+    # F is made of the table when it is read; result.factor is never large, and serves here.
     labels = dc.rounding.kmeans_centered(result.factor)
     print(f"clusters of {np.sum(labels > 0)} and {np.sum(labels < 0)} points")
 
 counts = scipy.sparse.random_array((2000, 500), density=0.01, rng=rng, format="csr")
 model = dc.DiffracClustering(lam=0.1, ridge=0.0).fit(counts)
-print(f"{len(model.support_)} of 500 columns are used, proved gap {format_upper(model.result_.gap)}")
+gap = format_upper(model.result_.gap)
+print(f"{len(model.support_)} of 500 columns are used, proved gap {gap}")
 
 # %%
 # CVXPY's builders, more than two clusters, `certify_y`, weights of points and `compare` want an array: they say so, and what to

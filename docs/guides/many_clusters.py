@@ -10,16 +10,18 @@ import numpy as np
 from sklearn.datasets import load_iris
 
 import diffrac_cvx as dc
-from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
+from diffrac_cvx.problem.proved_numbers import format_ends, format_lower, format_upper
 
-X, classes = load_iris(return_X_y=True)  # the classes are used to judge the answer, not to find it
+X, classes = load_iris(
+    return_X_y=True
+)  # the classes are used to judge the answer, not to find it
 for strategy in ("together", "splits"):
     model = dc.DiffracClustering(n_clusters=3, strategy=strategy, random_state=0).fit(X)
-    print(f"{strategy}: adjusted Rand index {dc.metrics.adjusted_rand_index(classes, model.labels_):.2f}")
+    index = dc.metrics.adjusted_rand_index(classes, model.labels_)
+    print(f"{strategy}: adjusted Rand index {index:.2f}")
     print(dc.metrics.crosstab(classes, model.labels_).counts)
-    print(
-        f"  cost {format_upper(model.lower_bound_ + model.label_gap_)}; proved: no three clusters cost less than {format_lower(model.lower_bound_)}"
-    )
+    least, cost = format_ends(model.lower_bound_, model.lower_bound_ + model.label_gap_)
+    print(f"  cost {cost}; proved: no three clusters cost less than {least}")
 
 # %%
 # The number of clusters is given here. `DiffracClusteringCV` with ``n_clusters=range(2, 9)`` compares several, see :doc:`choosing`.
@@ -41,9 +43,8 @@ for strategy in ("together", "splits"):
 # Each split has a direction of its own, which is easier to read, and each cluster is standardised anew.
 
 for split in model.splits_:
-    print(
-        f"cluster {split.cluster}, {split.size} points, is split at cost {format_upper(split.cost)}; the new part is {split.new}"
-    )
+    print(f"cluster {split.cluster}, {split.size} points, split at cost", end=" ")
+    print(f"{format_upper(split.cost)}; the new part is {split.new}")
 
 # %%
 # What is proved
@@ -69,14 +70,15 @@ for split in model.splits_:
 # the best cost. `certify_clusters` gives the same for clusters from anywhere:
 
 standard = (X - X.mean(axis=0)) / X.std(axis=0)
-print(f"bound {format_lower(model.lower_bound_)}; the true classes cost", end=" ")
-print(f"{format_upper(dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge).objective)}")
-assert dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge).gap >= 0.0
+proof = dc.certify_clusters(standard, classes, model.result_, 3, ridge=model.ridge)
+print(f"bound {format_lower(model.lower_bound_)}; true classes {format_upper(proof.objective)}")
+assert proof.gap >= 0.0
 
 rng = np.random.default_rng(0)
 planted = np.eye(3)[np.arange(60) % 3] @ rng.standard_normal((3, 2))
 result = dc.low_rank(planted, tol=1e-8)
-print(f"separable classes: proved gap {format_upper(dc.certify_clusters(planted, np.arange(60) % 3, result, 3).gap)}")
+gap = dc.certify_clusters(planted, np.arange(60) % 3, result, 3).gap
+print(f"separable classes: proved gap {format_upper(gap)}")
 
 # %%
 # How good it is

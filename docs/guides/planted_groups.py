@@ -31,9 +31,8 @@ for name, lam, known in (("groups", 0.4, groups), ("l1", 0.1, None)):
     labels = dc.rounding.kmeans_centered(result.F)
     v = np.abs(dc.certify_labels(X, labels, result, penalty=penalty).v)
     used = v > 1e-4 * v.max()
-    print(
-        f"{name}: {used.sum()} columns, groups {np.unique(groups[used])}, {dc.metrics.clustering_error(y, labels):.3f} error"
-    )
+    error = dc.metrics.clustering_error(y, labels)
+    print(f"{name}: {used.sum()} columns, groups {np.unique(groups[used])}, error {error:.3f}")
 
 # %%
 # Which weights keep a direction

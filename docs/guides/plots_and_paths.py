@@ -5,40 +5,19 @@ Plots and paths
 The displays of `diffrac_cvx.plotting` follow scikit-learn's: a class method computes, ``plot(ax=...)`` draws and returns the
 display, and the artists are attributes. They need matplotlib and nothing global is changed.
 
-.. list-table::
-   :header-rows: 1
-   :widths: auto
-
-   * - display
-     - shows
-     - from
-   * - `plotting.BracketDisplay`
-     - how proved brackets close
-     - results
-   * - `plotting.SearchDisplay`
-     - how the search for the best labels closes
-     - `optimal_labels`
-   * - `plotting.SpectrumDisplay`
-     - eigenvalues of Y and V
-     - a result
-   * - `plotting.StructureDisplay`
-     - the cost of a split beside those of tables without structure
-     - `structure_test`
-   * - `plotting.DirectionDisplay`
-     - coefficients of the direction
-     - a result, an estimator
-   * - `plotting.ProjectionDisplay`
-     - labels along the direction
-     - labels, an estimator
-   * - `plotting.PathDisplay`
-     - coefficients, value and error along nu or lambda
-     - data, a path
-   * - `plotting.DualityDisplay`
-     - Eq. (7) against Eq. (8)
-     - data
-   * - `plotting.PhaseMapDisplay`
-     - a number over n and d
-     - any table
+============================ ============================================================ ======================
+display                      shows                                                        from
+============================ ============================================================ ======================
+`plotting.BracketDisplay`    how proved brackets close                                    results
+`plotting.SearchDisplay`     how the search for the best labels closes                    `optimal_labels`
+`plotting.SpectrumDisplay`   eigenvalues of Y and V                                       a result
+`plotting.StructureDisplay`  the cost of a split beside those of tables without structure `structure_test`
+`plotting.DirectionDisplay`  coefficients of the direction                                a result, an estimator
+`plotting.ProjectionDisplay` labels along the direction                                   labels, an estimator
+`plotting.PathDisplay`       coefficients, value and error along nu or lambda             data, a path
+`plotting.DualityDisplay`    Eq. (7) against Eq. (8)                                      data
+`plotting.PhaseMapDisplay`   a number over n and d                                        any table
+============================ ============================================================ ======================
 
 One solution
 ------------
@@ -67,7 +46,7 @@ DirectionDisplay.from_result(result, planted.X).plot(right)
 # What comes back is a `paths.Path` of arrays, in increasing order.
 
 path = dc.paths.nu_path(planted.X, np.logspace(-2, 0, 15), y=planted.y)
-print(f"largest proved gap {format_upper(path.gap.max())}, seconds in all {path.seconds.sum():.2f}")
+print(f"largest gap {format_upper(path.gap.max())}, {path.seconds.sum():.2f} seconds in all")
 print("error of the rounded labels:", path.error.round(2))
 assert path.gap.max() <= 1e-5
 PathDisplay(path).plot()
@@ -93,5 +72,7 @@ for n in range(20, 101, 10):
         data = dc.datasets.make_planted(n, d, rng=100 * n + d)
         labels = dc.rounding.kmeans_centered(dc.low_rank(data.X, tol=1e-3).F)
         rows.append((n, d, dc.metrics.clustering_error(data.y, labels)))
-PhaseMapDisplay.from_table(dict(zip(("n", "d", "error"), np.transpose(rows), strict=True))).plot()
+PhaseMapDisplay.from_table(
+    dict(zip(("n", "d", "error"), np.transpose(rows), strict=True))
+).plot()
 plt.show()

@@ -98,46 +98,28 @@ for k in (0, 10, 20, 30, 40, 50):
 #
 # .. include:: ../stress.inc
 #
-# Sweeps that lose nothing
-# ------------------------
-# An experiment adds a row to a log as soon as it is measured, and the same command goes on from there. The log only grows; its name
-# holds the settings, and one run at a time may write to it. A table or a figure is written under another name and renamed, so that
-# there is the old one or the new one. A cell whose process is killed from outside is measured again, three times at most. A
-# table is not replaced by one with fewer cells, as of a smaller grid or where a data set is missing: the results then go to
-# build/partial, and a folder of your own is refused, unless ``--replace`` is given.
+# ``tests/project/test_security.py`` tries an exploit of each promise in SECURITY.md: text or files that want to be executed, that
+# fill the memory, lead to another host or leave a folder by a name.
 #
-# ``tests/experiments/test_interrupted_sweeps.py`` kills a run, and what it has started, at fifty random moments (``make test-all``; twelve in
-# ``make test``); cuts the log at many places, also inside a character, overwrites parts of it, and fills it with zeros; lets the log, the
-# table or the figure run out of room; takes away the rights to the folder; starts two runs at once; changes the grid and the
-# settings. After each, the table is that of a run that nothing disturbed, but for the seconds, and no row of the log was measured
-# twice; or one sentence says what is wrong, and the old table is as it was.
+# **Interrupted sweeps.** An experiment adds a row to a log as soon as it is measured, and the same command goes on from there.
+# Tables and figures are written under another name and renamed, and a table is not replaced by one with fewer cells unless
+# ``--replace`` is given. ``tests/experiments/test_interrupted_sweeps.py`` kills a run at fifty random moments (``make test-all``;
+# twelve in ``make test``), damages its log, fills its disk and starts it twice: the table is that of a run that nothing disturbed, or
+# one sentence says what is wrong and the old table is as it was.
 #
-# Files and names that are hostile
-# --------------------------------
-# ``tests/project/test_security.py`` tries to have code executed by arrays that hold pickles, by names of columns, labels and files that are
-# Python, HTML, TeX or formulas of a spreadsheet, and by files from the network that are not the known ones; to fill the memory by
-# a few kilobytes; to be led to another host; to leave a folder by a name; and to read the page without its token. It reads the
-# package's own code too: nothing is unpickled from a file, no shell is run, and ``eval`` and ``exec`` see only text of the package.
-# SECURITY.md says what is guarded and what is not, how to report a weakness, and how the pinned versions are renewed and audited.
+# **Changes that change nothing.** Every relaxation and solver of ``dc.registry`` is run on data changed in fifteen ways that
+# leave the problem as it is: rows in another order or twice, columns in another order, with other signs, in other units with the
+# weights scaled along, in another basis or origin, with a constant column, a column twice, split in two or merged from others; with
+# six penalties and two nu; in single precision, integers, Fortran order, a memory map, a data frame or lists. The brackets have to
+# meet, and the labels have to be the same (``tests/problem/test_metamorphic.py``, ``tests/points/test_forms.py``).
 #
-# Changes that change nothing, and faults
-# ---------------------------------------
-# Every relaxation and solver of ``dc.registry`` is run on data changed in fifteen ways that leave the problem as it is: rows
-# in another order or twice, columns in another order, with other signs, in other units with the weights scaled along,
-# in another basis or origin, with a constant column, a column twice, split in two or merged from others; with six penalties and two nu. The
-# brackets of the changed and of the original data have to meet, and the labels have to be the same. So they have to for data in single
-# precision, integers, Fortran order, read-only, in a memory map, a data frame or lists, and for one and two threads of the linear
-# algebra. The functions refuse a sparse matrix, the estimators take one. ``make test`` runs a part of this
-# (``tests/problem/test_metamorphic.py``, ``tests/points/test_forms.py``), ``make test-all`` all.
+# **Faults.** What goes wrong raises `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy:
+# ``tests/project/test_error_messages.py`` is a table of them, with their words.
 #
-# What goes wrong raises `DataError`, `ParameterError` or `ResourceError`, whose message names the value and the remedy.
-# ``tests/project/test_error_messages.py`` is a table of 114 faults, with the words of their messages, and of 40 mistakes on the command line, each of which
-# ends with exit status 2 and one line.
-#
-# A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for `solve` with
-# CVXPY's compilation counted, which a process of its own does where it takes long, and which ends without a point at the
-# limit; for `compare` it is that of each method. The estimators spend on rounding and on the direction of the labels what these take after it:
-# seconds where n and d are both in the thousands. Builders and certificates have no limit: ``certify_v`` looks at all pairs of features.
+# **Limits of time.** A ``time_limit`` holds within about a second: for `low_rank` and `fista` at any size that memory allows; for
+# `solve` with CVXPY's compilation counted; for `compare` it is that of each method. The estimators spend on rounding and on the
+# direction of the labels what these take after it: seconds where n and d are both in the thousands. Builders and certificates have
+# no limit: ``certify_v`` looks at all pairs of features.
 #
 # Tests that can fail
 # -------------------

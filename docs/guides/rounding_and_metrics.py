@@ -42,10 +42,13 @@ X, y = planted.X, planted.y
 print("   nu   " + "   ".join(dc.rounding.ROUNDINGS) + "   goemans_williamson")
 for nu in (0.1, 0.3, 1.0):
     F = dc.low_rank(X, nu).F
-    found = [rounded(F) for rounded in dc.rounding.ROUNDINGS.values()] + [dc.rounding.goemans_williamson(F, rng=0)]
+    found = [rounded(F) for rounded in dc.rounding.ROUNDINGS.values()] + [
+        dc.rounding.goemans_williamson(F, rng=0)
+    ]
     widths = [len(name) for name in (*dc.rounding.ROUNDINGS, "goemans_williamson")]
     errors = [dc.metrics.clustering_error(y, labels) for labels in found]
-    print(f"{nu:5.1f}   " + "   ".join(f"{error:{width}.2f}" for error, width in zip(errors, widths, strict=True)))
+    cells = [f"{error:{width}.2f}" for error, width in zip(errors, widths, strict=True)]
+    print(f"{nu:5.1f}   " + "   ".join(cells))
 
 # %%
 # Here y is the first eigenvector as long as nu is small; which one it is depends on the weights of yy' and 11' in Y, and the
@@ -63,9 +66,8 @@ for name, rounded in dc.rounding.ROUNDINGS.items():
     after = dc.rounding.refine(X, before)
     correlations = [dc.metrics.squared_correlation(X, labels) for labels in (before, after)]
     errors = [dc.metrics.clustering_error(y, labels) for labels in (before, after)]
-    print(
-        f"{name:16} correlation {correlations[0]:.4f} -> {correlations[1]:.4f}, error {errors[0]:.2f} -> {errors[1]:.2f}"
-    )
+    print(f"{name:16}", "correlation {:.4f} -> {:.4f},".format(*correlations), end=" ")
+    print("error {:.2f} -> {:.2f}".format(*errors))
     assert correlations[1] >= correlations[0] - 1e-12
 
 # %%
@@ -76,9 +78,8 @@ for name, rounded in dc.rounding.ROUNDINGS.items():
 # report it too.
 
 constant, random = np.ones(80), np.random.default_rng(0).choice([-1.0, 1.0], size=80)
-print(
-    f"one cluster {dc.metrics.clustering_error(y, constant):.2f}, random labels {dc.metrics.clustering_error(y, random):.2f}"
-)
+errors = [dc.metrics.clustering_error(y, labels) for labels in (constant, random)]
+print("one cluster {:.2f}, random labels {:.2f}".format(*errors))
 assert np.isclose(dc.metrics.clustering_error(y, constant), 1 - dc.metrics.imbalance(y))
 
 # %%
@@ -99,4 +100,5 @@ for name, result in {
     "low_rank, gap 1e-8": dc.low_rank(data, tol=1e-8),
 }.items():
     ratio, rank = dc.metrics.eigenvalue_ratio(result.F), dc.metrics.numerical_rank(result.F)
-    print(f"{name:19} proved gap {format_upper(result.gap)}, rank {rank}, eigenvalue ratio {ratio:.1e}")
+    gap = format_upper(result.gap)
+    print(f"{name:19} proved gap {gap}, rank {rank}, eigenvalue ratio {ratio:.1e}")

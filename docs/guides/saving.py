@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_wine, make_circles
+from sklearn.datasets import load_wine
 from sklearn.impute import SimpleImputer
-from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,7 +25,9 @@ from diffrac_cvx.problem.proved_numbers import format_lower
 folder = Path(tempfile.mkdtemp())
 wine = load_wine(as_frame=True)
 wine.data[::2].to_csv(folder / "old.csv", index=False)
-wine.data.iloc[1::2, ::-1].to_csv(folder / "new.csv", index=False)  # its columns are in another order
+wine.data.iloc[1::2, ::-1].to_csv(
+    folder / "new.csv", index=False
+)  # its columns are in another order
 
 # %%
 # Without Python
@@ -92,7 +93,7 @@ rng = np.random.default_rng(0)
 holes = wine.data.mask(rng.random(wine.data.shape) < 0.1)
 three = dc.DiffracClustering(n_clusters=3, random_state=0)
 make_pipeline(SimpleImputer(strategy="median"), three).fit(holes)
-print(f"proved of the filled table: no grouping costs less than {format_lower(three.lower_bound_)}")
+print(f"of the filled table: no grouping costs less than {format_lower(three.lower_bound_)}")
 print(f"agreement with the kinds: {adjusted_rand_score(wine.target, three.labels_):.2f}")
 print(f"proved of the table without holes: {format_lower(three.fit(wine.data).lower_bound_)}")
 
@@ -106,26 +107,11 @@ assert np.array_equal(plain.labels_, scaled[-1].labels_)
 print(f"{format_lower(plain.lower_bound_)} and {format_lower(scaled[-1].lower_bound_)}")
 
 # %%
-# Groups that no direction separates, such as one around the other, may be separated in the features of a kernel, which
-# ``Nystroem`` approximates by a few columns. They are in units of their own: leave them as they are, and keep a ridge, for without
-# one a split of many such features costs next to nothing, whatever it is. :doc:`kernels` has more on them.
-
-X, y = make_circles(400, factor=0.3, noise=0.05, random_state=0)
-straight = dc.DiffracClustering().fit(X)
-print(f"on the two columns: agreement {adjusted_rand_score(y, straight.labels_):.2f}")
-for components in (5, 10, 20):
-    kernel = Nystroem(gamma=1.0, n_components=components, random_state=0)
-    curved = make_pipeline(kernel, dc.DiffracClustering(standardize=False, ridge=0.03)).fit(X)
-    least = format_lower(curved[-1].lower_bound_)
-    print(
-        f"{components:2} features of the kernel: agreement {adjusted_rand_score(y, curved[-1].labels_):.2f},", end=" "
-    )
-    print(f"no split of them costs less than {least}")
-
-# %%
+# A kernel before the estimator is a pipeline too, for groups that no direction separates: :doc:`kernels`.
+#
 # `save_score` keeps the last step alone, for the table that reaches it. The steps before it are scikit-learn's, and its page on
 # model persistence says how they are kept; where they only fill in means, ``diffrac-cvx cluster --missing mean --save`` keeps all.
 try:
-    dc.save_score(curved, folder / "curved.json")
+    dc.save_score(scaled, folder / "scaled.json")
 except dc.ParameterError as error:
     print(error)

@@ -43,10 +43,7 @@ answer.
 
 **By components**, where there is an l1 part. Most pairs of features do not interact then, and V is zero between groups of
 features. V is diagonal at first; the certificate looks at all pairs, joins those that have to act together, and the solver goes
-on with these blocks, until the bracket closes. :doc:`components` has the theorem, the bound and the steps. It is the screening
-by which the graphical lasso splits (Witten, Friedman, Simon, *J. Comput. Graph. Stat.* 20, 2011; Mazumder, Hastie, *JMLR* 13,
-2012), at weights u that have to be found; that an inexact point can prove what it separates is the idea of gap-safe screening
-(Ndiaye, Fercoq, Gramfort, Salmon, *JMLR* 18, 2017). Nothing of size d × d is made: V is ``G @ G.T`` with a sparse
+on with these blocks, until the bracket closes: :doc:`components`. Nothing of size d × d is made: V is ``G @ G.T`` with a sparse
 ``result.G``, and ``result.V`` makes the dense matrix when it is read.
 
 **From a few features outwards**, where there are 200 features or more, a ridge beside the l1 part, and forty features that

@@ -65,7 +65,10 @@ def judge(X, y):
 X, y, _ = dc.datasets.make_planted(100, 20, sparsity=3, noise=0.1, rng=0)
 found = judge(X, y)
 assert (
-    found["this, lam=0.03, ridge=0"] > 0.9 > 0.2 > max(found["k-means"], found["Gaussian mixture"], found["spectral"])
+    found["this, lam=0.03, ridge=0"]
+    > 0.9
+    > 0.2
+    > max(found["k-means"], found["Gaussian mixture"], found["spectral"])
 )
 
 # %%
@@ -87,9 +90,8 @@ assert min(found["this, default"], found["k-means"]) > 0.8
 
 model = METHODS["this, default"].fit(X)
 print("weights:", np.round(model.scaled_coef_, 2))
-print(
-    f"no split of these points is cheaper than this one by more than {format_upper(model.label_gap_)} (costs lie in [0, 1])"
-)
+gap = format_upper(model.label_gap_)
+print(f"no split is cheaper than this one by more than {gap} (costs lie in [0, 1])")
 assert abs(model.scaled_coef_[0]) < 0.05
 
 # %%

@@ -36,24 +36,22 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 # Which lambda
 # ------------
 # The rule of :doc:`wide_law` for more columns than rows is ``lam = ridge * sqrt(log(d) / n)``, with the ridge 0.3 of the
-# estimators. The program ``diffrac-cvx cluster`` suggests it where a table has more columns than rows and no ``--lambda`` is given, beside
-# its answer without one: on the 18 labelled pairs of ``make wide`` the mean adjusted Rand index is 0.26 without an l1 part, 0.21 at
-# this lambda and 0.27 at 0.05. It is for tables of which a few columns are to be named.
-# Bring the columns to one scale first, as is done above: one ``lam`` for all of them compares them.
+# estimators and columns of one scale, as above. ``diffrac-cvx cluster`` suggests it where a table has more columns than rows and no
+# ``--lambda`` is given, beside its answer without one: on the 18 labelled pairs of ``make wide`` the mean adjusted Rand index is 0.26
+# without an l1 part, 0.21 at this lambda and 0.27 at 0.05. It is for tables of which a few columns are to be named.
 #
-# A table of one's own that has a gene a row is turned by ``read_table(..., transpose=True)``, in the program ``--transpose``;
-# where rows look like features, a note or the error says so. ``top_variance=500``, ``--top-variance 500``, keeps the columns
-# of largest variance, before any scaling: a choice that is made without labels.
-#
-# ``tol`` is the gap that has to be proved. 0.02 is enough to trust the answer; smaller ones take longer, and ``time_limit`` ends
-# the search with what is proved until then.
+# A table that has a gene a row is turned by ``read_table(..., transpose=True)``, in the program ``--transpose``; where rows look like
+# features, a note or the error says so. ``top_variance=500``, ``--top-variance 500``, keeps the columns of largest variance, before
+# any scaling: a choice that is made without labels. ``tol`` is the gap that has to be proved; ``time_limit`` ends the search with
+# what is proved until then.
 
 ridge = 0.3
 lam = ridge * (np.log(d) / n) ** 0.5
 result = dc.low_rank(X, lam=lam, ridge=ridge, tol=0.02, time_limit=15)
 labels = dc.rounding.kmeans_centered(result.F)
 print(f"lambda {lam:.3f}: optimum in {result.bracket}; {result.status}")
-print(f"adjusted Rand index with the true groups: {dc.metrics.adjusted_rand_index(y, labels):.2f}")
+index = dc.metrics.adjusted_rand_index(y, labels)
+print(f"adjusted Rand index with the true groups: {index:.2f}")
 
 # %%
 # What the bracket says
@@ -76,27 +74,9 @@ print(f"this one costs {format_upper(proof.objective)}")
 
 features = result.features()
 print(features)
-print(f"of the {k} informative features {np.isin(informative, features.used).sum()} are in use,")
-print(f"and {np.isin(features.used[:k], informative).sum()} of the first {k} in use are informative")
-
-# %%
-# What the weaker features add can be measured: V with all but the first few set to 0, at its best scale, costs
-# :math:`1 - g^2 / T` with :math:`g = \tfrac1n \sum_i \sqrt{x_i^\top V x_i}` and T the variance and the penalty together.
-
-G = result.G.toarray() if hasattr(result.G, "toarray") else result.G
-
-
-def cost_of(kept):
-    part = X[:, kept] @ G[kept]
-    V = G[kept] @ G[kept].T
-    g = np.sqrt((part**2).sum(axis=1)).mean()
-    T = (part**2).sum() / n + ridge * np.trace(V) + lam * np.abs(V).sum()
-    return 1 - g**2 / T
-
-
-for m in (5, 10, 20, 40, len(features.used)):
-    print(f"first {m:>3} features: {cost_of(features.used[:m]):.4f}")
-print(f"all {d}: {cost_of(np.arange(d)):.4f}")
+found = np.isin(informative, features.used).sum()
+print(f"{found} of the {k} informative features are in use,")
+print(f"and {np.isin(features.used[:k], informative).sum()} are among the first {k} in use")
 
 # %%
 # Beside other methods
@@ -111,8 +91,12 @@ rivals = {
     "k-means": lambda: baselines.kmeans_standardised(X, rng=0),
     "first component": lambda: baselines.first_component(X),
     "IF-PCA": lambda: baselines.ifpca(X, rng=0),
-    "component, by kurtosis": lambda: baselines.two_valued_component(X, criterion="kurtosis", rng=0),
-    "component, by pursuit": lambda: baselines.two_valued_component(X, criterion="pursuit", rng=0),
+    "component, by kurtosis": lambda: baselines.two_valued_component(
+        X, criterion="kurtosis", rng=0
+    ),
+    "component, by pursuit": lambda: baselines.two_valued_component(
+        X, criterion="pursuit", rng=0
+    ),
 }
 for name, method in rivals.items():
     print(f"{name:<24} {dc.metrics.adjusted_rand_index(y, method()):5.2f}")
@@ -121,8 +105,7 @@ print(f"{'this relaxation':<24} {dc.metrics.adjusted_rand_index(y, labels):5.2f}
 # %%
 # One table shows how it is done, and not which method is better. ``make wide`` runs all of them on many made and real tables, and
 # writes ``figures/wide.md``, with the tables on which this method loses.
-
-# %%
+#
 # Which features are stable
 # -------------------------
 # A feature that is in use on most halves of the rows matters; one that is in use on a few is an accident of the sample. Ten halves
@@ -134,32 +117,47 @@ for _ in range(halves):
     rows = rng.choice(n, size=n // 2, replace=False)
     half = X[rows] - X[rows].mean(axis=0)
     half /= half.std(axis=0)
-    part = dc.low_rank(half, lam=lam * 2**0.5, ridge=ridge, tol=0.05, time_limit=max(end - time.perf_counter(), 0.5))
+    part = dc.low_rank(
+        half,
+        lam=lam * 2**0.5,
+        ridge=ridge,
+        tol=0.05,
+        time_limit=max(end - time.perf_counter(), 0.5),
+    )
     used[part.features(rtol=0.01).used] += 1
-    agreement.append(dc.metrics.adjusted_rand_index(labels[rows], dc.rounding.kmeans_centered(part.F)))
+    agreement.append(
+        dc.metrics.adjusted_rand_index(labels[rows], dc.rounding.kmeans_centered(part.F))
+    )
 
 frequency = used / halves
 is_informative = np.isin(np.arange(d), informative)
-print(f"the groups of the halves agree with those of all rows by {np.mean(agreement):.2f} (adjusted Rand index)")
+print(f"groups of the halves and of all rows: adjusted Rand index {np.mean(agreement):.2f}")
 for least in (0.3, 0.5, 0.8):
     often = frequency >= least
-    print(
-        f"in use on {least:.0%} of the halves: {often.sum():>3} features, {(often & is_informative).sum()} of them informative"
-    )
+    right = (often & is_informative).sum()
+    print(f"in use on {least:.0%} of the halves: {often.sum():>3}, {right} of them informative")
 
 # %%
 
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.8), layout="constrained")
-energies = (G[features.used] ** 2).sum(axis=1)
+energies = np.diag(result.V)[features.used]
 shown = is_informative[features.used]
 place = np.arange(len(shown))
 for chosen, color, name in ((shown, "C0", "informative"), (~shown, "0.7", "not")):
-    axes[0].scatter(place[chosen], energies[chosen] / energies.max(), s=10, color=color, label=name)
+    axes[0].scatter(
+        place[chosen], energies[chosen] / energies.max(), s=10, color=color, label=name
+    )
     mask = is_informative if name == "informative" else ~is_informative
     axes[1].hist(
-        frequency[mask & (frequency > 0)], bins=np.linspace(0.05, 1.05, 11), color=color, histtype="step", lw=2
+        frequency[mask & (frequency > 0)],
+        bins=np.linspace(0.05, 1.05, 11),
+        color=color,
+        histtype="step",
+        lw=2,
     )
-axes[0].set(yscale="log", xlabel="feature in use, by importance", ylabel=r"$V_{jj}$ over the largest")
+axes[0].set(
+    yscale="log", xlabel="feature in use, by importance", ylabel=r"$V_{jj}$ over the largest"
+)
 axes[0].legend(frameon=False)
 axes[1].set(yscale="log", xlabel="share of the halves that use a feature", ylabel="features")
 plt.show()

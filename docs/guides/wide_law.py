@@ -150,7 +150,8 @@ kappa = cp.Problem(cp.Minimize(penalty), [cp.trace(within @ V) == 1]).solve(solv
 result = dc.low_rank(X, lam=lam, ridge=ridge, tol=1e-4)
 C = result.upper / (1 - result.upper)
 share = m @ result.V @ m / np.trace(X @ result.V @ X.T) * n
-print(f"C = {C:.3f}, kappa = {kappa:.3f}: share along y at least {1 - C / kappa:.2f}, found {share:.2f}")
+least = 1 - C / kappa
+print(f"C {C:.3f}, kappa {kappa:.3f}: share along y at least {least:.2f}, found {share:.2f}")
 assert share >= 1 - C / kappa - 1e-6
 
 coin = rng.permutation(y)
@@ -188,7 +189,8 @@ for name, labels in (("true", y), ("a coin's", coin)):
 # helps, since there the misfit of scores that are not two-valued has to decide, and a large ridge outweighs it.
 
 for n_points, n_columns in ((100, 1000), (60, 5000), (200, 2000), (50, 20_000)):
-    print(f"{n_points} points, {n_columns} columns: lambda = {0.3 * (np.log(n_columns) / n_points) ** 0.5:.3f}")
+    rule = 0.3 * (np.log(n_columns) / n_points) ** 0.5
+    print(f"{n_points} points, {n_columns} columns: lambda = {rule:.3f}")
 
 # %%
 # Factors

@@ -44,13 +44,19 @@ for alpha in (0.25, 0.5, 0.8):
     F = dc.solve(relaxation.at(alpha=alpha), "SCS", tol=1e-5).F
     errors[alpha] = [
         dc.metrics.clustering_error(planted.y, rounded(F))
-        for rounded in (dc.rounding.sign_leading, dc.rounding.sign_second, dc.rounding.kmeans_centered)
+        for rounded in (
+            dc.rounding.sign_leading,
+            dc.rounding.sign_second,
+            dc.rounding.kmeans_centered,
+        )
     ]
     first, second, centred = errors[alpha]
     rank = dc.metrics.numerical_rank(F)
     print(
-        f"alpha = {alpha:.2f}: rank {rank}; error {first:.2f} (first), {second:.2f} (second), {centred:.2f} (centred)"
+        f"alpha = {alpha:.2f}: rank {rank}; error {first:.2f} by the first eigenvector,",
+        end=" ",
     )
+    print(f"{second:.2f} by the second, {centred:.2f} by the centred one")
 assert all(centred == 0.0 for _, _, centred in errors.values())
 
 # %%

@@ -49,7 +49,8 @@ assert objective < -n + 1e-2
 # No labelling comes near: the best squared correlation is that of some labels, here less than one.
 
 labels = dc.rounding.kmeans_centered(dc.low_rank(X).F)
-print(f"squared correlation of labels found by another relaxation: {dc.metrics.squared_correlation(X, labels):.4f}")
+correlation = dc.metrics.squared_correlation(X, labels)
+print(f"squared correlation of labels found by another relaxation: {correlation:.4f}")
 
 # %%
 # The iterates of a solver grow without bound. What it returns is read as a feasible point, and the bound −n is known:

@@ -30,7 +30,11 @@ import diffrac_cvx as dc
 
 X = dc.datasets.make_planted(40, 6, sparsity=2, noise=0.1, rng=0).X
 sparse = dc.Penalty.l1(0.05)
-for name, penalty in (("no penalty", dc.Penalty()), ("ridge", dc.Penalty(a=0.2)), ("l1", sparse)):
+for name, penalty in (
+    ("no penalty", dc.Penalty()),
+    ("ridge", dc.Penalty(a=0.2)),
+    ("l1", sparse),
+):
     both = dc.solve(dc.lifted(X, 0.8, penalty), "SCS", tol=1e-5).value
     directions = dc.solve(dc.v_space(X, 0.8, penalty), "CLARABEL").value
     print(f"{name:10}  lifted {both:.6f}   v_space {directions:.6f}")
@@ -46,10 +50,15 @@ relaxation = dc.lifted(X, 0.8, sparse)
 free = dc.solve(relaxation, "SCS", tol=1e-5)
 agreement = free.F @ free.F.T
 i, j = np.unravel_index(np.argmin(agreement), agreement.shape)
-block = next(variable for variable in relaxation.problem.variables() if variable.name() == "YPV")
-together = cp.Problem(relaxation.problem.objective, [*relaxation.problem.constraints, block[i, j] >= 0.5])
+block = next(
+    variable for variable in relaxation.problem.variables() if variable.name() == "YPV"
+)
+together = cp.Problem(
+    relaxation.problem.objective, [*relaxation.problem.constraints, block[i, j] >= 0.5]
+)
 together.solve(solver="SCS", eps_abs=1e-7, eps_rel=1e-7)
-print(f"Y for points {i} and {j}: {agreement[i, j]:.3f} without the constraint, {block.value[i, j]:.3f} with it")
+before, after = agreement[i, j], block.value[i, j]
+print(f"Y[{i}, {j}]: {before:.3f} without the constraint, {after:.3f} with it")
 print(f"value: {free.value:.5f} without it, {together.value:.5f} with it ({together.status})")
 assert together.status == "optimal"
 assert together.value > free.value

@@ -31,7 +31,7 @@ import diffrac_cvx as dc
 
 X = dc.datasets.make_planted(50, 4, noise=0.2, rng=0).X
 penalty = dc.Penalty(a=0.3)
-print("  nu   penalized_nu     lifted    v_space   low_rank")
+print("  nu   penalized_nu   lifted     v_space    low_rank")
 for nu in (0.2, 0.6, 1.0):
     values = [
         dc.solve(dc.penalized_nu(X, nu, penalty), "SCS", tol=1e-5).value,
@@ -39,7 +39,7 @@ for nu in (0.2, 0.6, 1.0):
         dc.solve(dc.v_space(X, nu, penalty), "CLARABEL").value,
         dc.low_rank(X, nu, penalty, tol=1e-7).value,
     ]
-    print(f" {nu:.1f}       {values[0]:.6f}   {values[1]:.6f}   {values[2]:.6f}   {values[3]:.6f}")
+    print(f" {nu:.1f}   " + "".join(f"{value:11.6f}" for value in values))
     assert np.ptp(values) < 1e-5
     assert max(values) <= nu
 

@@ -25,7 +25,7 @@ So the data get a column of ones with the ridge weight :math:`\sqrt{\kappa} = \s
 quadratic part: given V, the best F of appendix C.2 has rows of norm one with :math:`f_i = s_i f_g` in a group, and
 :math:`\sum_{i \in g} f_i^\top V^{1/2} x_i = f_g^\top V^{1/2} r_g` is largest, :math:`\sqrt{r_g^\top V r_g}`, at
 :math:`f_g` along :math:`V^{1/2} r_g`. The triangle inequality says that links never lower the value. In :doc:`penalized_nu` they are
-the constraints :math:`Y_{ij} = s_{ij}`; the two agree, as in the example at the end. ``low_rank`` takes them as ``links``.
+the constraints :math:`Y_{ij} = s_{ij}`; :doc:`/auto/guides/known_points` solves both. ``low_rank`` takes them as ``links``.
 
 **Scale.** With g(V) the mean of the roots and T(V) the quadratic part and the penalty, the best multiple of V has the
 objective :math:`1 - g^2/T`, and there :math:`g = T`. All results are so scaled.
@@ -64,7 +64,9 @@ def augmented(X, offset_weight):
     V = cp.Variable((d + 1, d + 1), PSD=True)
     roots = cp.sqrt(cp.sum(cp.multiply(Z @ V, Z), axis=1))
     problem = cp.Problem(
-        cp.Minimize(1 - 2 * cp.sum(roots) / n + cp.trace(Z.T @ Z / n @ V) + offset_weight**2 * V[d, d])
+        cp.Minimize(
+            1 - 2 * cp.sum(roots) / n + cp.trace(Z.T @ Z / n @ V) + offset_weight**2 * V[d, d]
+        )
     )
     return problem.solve(solver="CLARABEL")
 
@@ -91,22 +93,3 @@ assert abs(values["offset with nu / (1 - nu), as printed"] - right[0]) > 1e-2
 
 PathDisplay.from_lambda(X, np.logspace(-3, 0.5, 25)).plot()
 plt.show()
-
-# %%
-# Links
-# -----
-# Points 0 and 1 apart, and the labels of three points known: in the space of labels by CVXPY, and by ``low_rank``.
-
-links = dc.Links(
-    different=[(0, 1)], labels=np.where(np.arange(len(small)) < 4, [0, 1, -1, 1, *[0] * (len(small) - 4)], 0)
-)
-groups = links.groups_of(len(small))
-free = dc.penalized_nu(small, nu)
-(Y,) = free.problem.variables()
-first = [int(np.argmax(groups.owner == group)) for group in groups.owner]
-tied = [Y[i, j] == groups.sign[i] * groups.sign[j] for i, j in enumerate(first) if i != j]
-linked = cp.Problem(free.problem.objective, [*free.problem.constraints, *tied]).solve(solver="CLARABEL")
-result = dc.low_rank(small, nu, links=links, tol=1e-7)
-print(f"in labels {linked:.6f}, by low_rank in {result.bracket}; without links {values['penalized_nu']:.6f}")
-assert result.lower - 1e-5 <= linked <= result.upper + 1e-5
-assert linked >= values["penalized_nu"] - 1e-6

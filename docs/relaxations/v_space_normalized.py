@@ -49,12 +49,15 @@ print(f"theta = {theta:.4f}")
 
 same_c = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given)), "CLARABEL").value
 linked = dc.solve(dc.v_space(X, 1.0, dc.Penalty(c=given / np.sqrt(theta))), "CLARABEL")
-print(f"-sqrt(1 - p) with the same c: {-np.sqrt(1 - same_c):.4f}, value of Eq. (21): {normalised.value:.4f}")
+by_formula = -np.sqrt(1 - same_c)
+print(f"with the same c: -sqrt(1 - p) = {by_formula:.4f}, Eq. (21) {normalised.value:.4f}")
 
 by_link = 1 - g**2 / (1 + l1 / theta)  # Eq. (15) at the best multiple of V
 cosine = np.sum(V * linked.V) / np.linalg.norm(V) / np.linalg.norm(linked.V)
 print(
-    f"Eq. (15) with c' / sqrt(theta): {linked.value:.6f}, at V of Eq. (21): {by_link:.6f}; cosine of the two V {cosine:.6f}"
+    f"with c' / sqrt(theta): Eq. (15) {linked.value:.6f}, at V of Eq. (21) {by_link:.6f};",
+    end=" ",
 )
+print(f"cosine of the two V {cosine:.6f}")
 assert abs(-np.sqrt(1 - same_c) - normalised.value) > 1e-3
 assert abs(linked.value - by_link) < 1e-5

@@ -16,7 +16,7 @@ from diffrac_cvx.problem.proved_numbers import format_lower, format_upper
 
 planted = dc.datasets.make_planted(400, 30, sparsity=3, noise=0.1, rng=0)
 X, y = planted.X, planted.y
-print(f"{len(X)} points, {X.shape[1]} features, {np.sum(y > 0)} labels +1; columns of unit variance")
+print(f"{len(X)} points, {X.shape[1]} features of unit variance, {np.sum(y > 0)} labels +1")
 print("the planted direction uses features", np.flatnonzero(planted.v))
 
 # %%
@@ -44,12 +44,13 @@ print(f"k-means: error {dc.metrics.clustering_error(y, found):.3f}")
 
 runs = dc.baselines.alternating_runs(X, restarts=1000, rng=0)
 right = [run for run in runs if dc.metrics.clustering_error(y, run) < 0.05]
-print(f"alternating optimisation: {len(right)} of {len(runs)} random starts end near the true labels")
+print(f"{len(right)} of {len(runs)} random starts end near the true labels")
 
 best = dc.baselines.alternating_optimisation(X, restarts=10, rng=0)
 for name, labels in (("best of ten starts", best), ("true labels", y)):
     objective = dc.certify_labels(X, labels, 0.0).objective
-    print(f"{name:18}  objective {objective:.4f}, error {dc.metrics.clustering_error(y, labels):.3f}")
+    error = dc.metrics.clustering_error(y, labels)
+    print(f"{name:18}  objective {objective:.4f}, error {error:.3f}")
 
 # %%
 # The criterion is right, since the true labels have the lower objective. The search fails.
@@ -105,9 +106,8 @@ ProjectionDisplay.from_labels(X, labels).plot()
 # needed: of all :math:`2^{400}` labellings, none has an objective that is lower by more than ``gap``.
 
 proof = dc.certify_labels(X, labels, result)
-print(
-    f"objective {format_upper(proof.objective)}, at least {format_lower(proof.lower)} for every labelling: gap {format_upper(proof.gap)}"
-)
+print(f"objective {format_upper(proof.objective)}, gap {format_upper(proof.gap)}")
+print(f"of every labelling: at least {format_lower(proof.lower)}")
 
 # %%
 # Values lie in [0, 1], so 0.008 is small. It is not zero: these labels may not be optimal.
@@ -125,8 +125,12 @@ for lam in (0.0, 0.001, 0.003, 0.01, 0.03):
     result = dc.low_rank(few.X, penalty=penalty)
     labels = dc.rounding.kmeans_centered(result.F)
     gap = dc.certify_labels(few.X, labels, result, penalty=penalty).gap
-    ratio, error = dc.metrics.eigenvalue_ratio(result.F), dc.metrics.clustering_error(few.y, labels)
-    print(f"{lam:6.3f}   {result.value:.3f}   {ratio:16.2f}   {format_upper(gap):>9}   {error:5.2f}")
+    ratio, error = (
+        dc.metrics.eigenvalue_ratio(result.F),
+        dc.metrics.clustering_error(few.y, labels),
+    )
+    row = f"{lam:6.3f}   {result.value:.3f}   {ratio:16.2f}"
+    print(f"{row}   {format_upper(gap):>9}   {error:5.2f}")
 
 # %%
 # At :math:`\lambda = 0` the value is 0 and nothing is found. A penalty that is too strong is no better: the solution is far

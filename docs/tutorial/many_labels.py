@@ -64,9 +64,9 @@ assert overlap > 2.999
 tight = dc.low_rank(X, tol=1e-8)
 for j, labels in enumerate(found.T):
     proof = dc.certify_labels(X, labels, tight)
-    print(
-        f"label {j}: objective {format_upper(proof.objective)}, of which imbalance {dc.metrics.imbalance(labels):.4f}; gap {format_upper(proof.gap)}"
-    )
+    objective, imbalance = format_upper(proof.objective), dc.metrics.imbalance(labels)
+    print(f"label {j}: objective {objective}, of which imbalance {imbalance:.4f};", end=" ")
+    print(f"gap {format_upper(proof.gap)}")
     assert np.isclose(proof.objective, dc.metrics.imbalance(labels))
 
 # %%

@@ -1,14 +1,15 @@
 """What a user gets who installs from a package index."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
 import tomllib
-from datetime import date
 from pathlib import Path
 
 import pytest
+import yaml
 
 import diffrac_cvx as dc
 
@@ -61,17 +62,19 @@ def test_the_floors_are_tested_and_every_dependency_has_one():
         assert needed.startswith("diffrac-cvx[") or re.fullmatch(r"[a-z0-9-]+(\[[a-z,]+\])?>=[0-9.]+", needed), needed
 
 
-def test_the_changelog_has_the_version():
-    assert f"## [{PROJECT['project']['version']}]" in (ROOT / "CHANGELOG.md").read_text()
-
-
-def test_the_version_is_the_same_wherever_it_stands_and_the_citation_has_a_date():
-    version = PROJECT["project"]["version"]
-    citation = (ROOT / "CITATION.cff").read_text()
-    assert dc.__version__ == version
-    assert f"\nversion: {version}\n" in citation
-    assert date.fromisoformat(re.search(r"\ndate-released: (.*)\n", citation)[1]) >= date(2026, 1, 1)
+def test_version_date_title_and_keywords_are_the_same_wherever_they_stand():
+    project, citation = PROJECT["project"], yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    archive = json.loads((ROOT / ".zenodo.json").read_text())
+    version, released = re.search(r"\n## \[(.*)\] - (.*)\n", (ROOT / "CHANGELOG.md").read_text()).groups()
+    assert {dc.__version__, project["version"], citation["version"], archive["version"]} == {version}
     assert f'\n  version: "{version}"\n' in RECIPE
+    assert archive["publication_date"] == str(citation["date-released"]) == released
+    assert archive["title"] == citation["title"]
+    assert archive["description"] == citation["abstract"]
+    assert archive["keywords"] == citation["keywords"] == project["keywords"]
+    assert archive["license"] == citation["license"].lower() == project["license"].lower()
+    addresses = {citation["references"][0]["url"], archive["related_identifiers"][0]["identifier"]}
+    assert addresses == {*project["urls"].values()}
 
 
 RECIPE = (ROOT / ".github/recipe/meta.yaml").read_text()

@@ -43,8 +43,7 @@ def cost_by_hand(X, labels, k, nu, ridge):
 # The bound
 
 
-@pytest.mark.parametrize("nu", [1.0, 0.4])
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize(("nu", "penalty"), list(zip([1.0, 0.4, 1.0, 0.4], PENALTIES, strict=True)))
 def test_no_partition_of_six_points_in_three_costs_less_than_the_relaxation(penalty, nu):
     X = np.random.default_rng(2).standard_normal((6, 2)) * [1.0, 3.0]
     relaxed = dc.solve(dc.v_space(X, nu, dc.Penalty(**penalty)), "CLARABEL")

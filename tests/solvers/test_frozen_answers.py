@@ -24,7 +24,7 @@ def test_answers_are_those_of_the_versions_before_in_no_more_steps(case):
     found = SimpleNamespace(**answer(solve(case)))
     assert found.status == kept["status"]
     assert found.components == kept["components"]
-    assert found.n_iter <= 1.3 * kept["n_iter"] + 20
+    assert found.n_iter <= 1.4 * kept["n_iter"] + 20
     lower, upper = (float.fromhex(kept[end]) for end in ("lower", "upper"))
     if upper - lower <= upper / 2:  # elsewhere little is proved, and other labels are as good
         assert found.labels == kept["labels"]

@@ -240,7 +240,7 @@ def hold_to_the_semidefinite_program(seed):
 def test_no_core_proves_more_than_the_semidefinite_program(seeds):
     proved = [hold_to_the_semidefinite_program(seed) for seed in seeds]
     assert np.count_nonzero(proved) > 0.6 * len(seeds)
-    assert sum(proved) > 8 * len(seeds)
+    assert sum(proved) > 100
 
 
 def hold_larger_penalties(seed):
@@ -268,16 +268,22 @@ def hold_larger_penalties(seed):
                 for tried in (dual.lower, above + 1e-4, above + 1e-2):
                     lower = look_outside(within, *dual.at(tried)).lower
                     assert lower is None or lower <= above + ROUNDING, (seed, excess, tried)
-    best = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-6, sample_weight=table.w, time_limit=10.0)
-    U = problem.from_result(best)
-    point = problem.best_scale(U.toarray() if scipy.sparse.issparse(U) else U)
-    assert 0.0 <= problem.cost(point.U, 0.0) <= largest_penalty(point.value) + 1e-9
     return max(gains, default=0.0)
 
 
 @few_or_all(8, 100)
-def test_larger_penalties_prove_no_more_than_the_optimum_and_its_own_are_below_value_times_one_less_it(seeds):
+def test_larger_penalties_prove_no_more_than_the_optimum(seeds):
     assert max(hold_larger_penalties(seed) for seed in seeds) > 1e-4  # somewhere they prove more than without
+
+
+def test_the_penalties_of_an_optimum_are_at_most_the_value_times_one_less_it():
+    for seed in range(6):
+        table = wide_table(seed, (8, 14), (12, 20))
+        problem = posed(table)
+        result = dc.low_rank(table.X, table.nu, table.penalty, tol=1e-6, sample_weight=table.w)
+        U = result.G.toarray() if scipy.sparse.issparse(result.G) else result.G
+        point = problem.best_scale(problem.from_user_factor(U))
+        assert 0.0 <= problem.cost(point.U, 0.0) <= largest_penalty(point.value) + 1e-9
 
 
 def test_a_multiplier_between_the_core_and_one_column_stays_in_its_box():

@@ -187,12 +187,12 @@ def test_where_there_is_one_component_the_solver_for_one_block_goes_on():
 
 
 def test_far_more_features_than_points_are_no_obstacle():
-    X = planted(20, 150)
+    X = planted(20, 400)
     penalty = dc.Penalty.l1(20**-0.5)
     result = dc.low_rank(X, penalty=penalty, tol=1e-5)
     assert result.status is dc.Status.OPTIMAL
     assert result.components is not None
-    assert result.V.shape == (150, 150)
+    assert result.V.shape == (400, 400)
     judged = dc.certify_v(X, result, penalty=penalty)
     assert judged.upper == pytest.approx(result.upper, abs=1e-12)
     assert judged.gap <= 2e-5

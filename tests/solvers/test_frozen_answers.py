@@ -13,7 +13,8 @@ def is_slow(case):
         return False
     if case.solver == "fista":
         return case.table in ("factors 40 x 60", "counts 80 x 30") and case.penalty not in ("none", "ridge")
-    return case.form == "memory map" or (case.table, case.form) == ("factors 30 x 240", "sparse")
+    few_rows = case.table != "planted 41000 x 4"
+    return (case.form == "memory map" and few_rows) or case.name == "low_rank, factors 30 x 240, array, nu 1, both"
 
 
 @pytest.mark.parametrize(

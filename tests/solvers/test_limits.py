@@ -46,12 +46,12 @@ import diffrac_cvx as dc
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-U = rng.standard_normal((900, 900))
+wide, long, U = rng.standard_normal((100, 1200)), rng.standard_normal((30_000, 12)), rng.standard_normal((1200, 1200))
 calls = 0
-for X, start in ((rng.standard_normal((100, 900)), U @ U.T), (rng.standard_normal((30_000, 12)), None)):
+for X, start in ((wide, None), (wide, U @ U.T), (long, None)):
     for lam in (0.0, 0.05):
         for solver in (dc.low_rank, dc.fista):
-            found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.1)
+            found = solver(X, lam=lam, ridge=0.3, tol=1e-12, start=start, time_limit=0.25)
             assert 0.0 <= found.lower <= found.upper <= 1.0, found
             assert threading.active_count() == 1, threading.enumerate()
             calls += 1
@@ -62,7 +62,7 @@ print(calls)
 def test_a_process_that_hit_several_limits_ends_well_with_no_thread_left():
     """A thread that is in the linear algebra while the process ends makes it end by a segmentation fault."""
     ended = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, timeout=300)
-    assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "8", "")
+    assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "12", "")
 
 
 @pytest.mark.parametrize("solver", [dc.low_rank, dc.fista])
@@ -95,7 +95,7 @@ def test_an_interrupt_while_a_point_is_computed_ends_the_solver():
 # What a limit leaves is valid
 
 
-@pytest.mark.parametrize("time_limit", [0.001, 0.2])
+@pytest.mark.parametrize("time_limit", [0.001, 0.5])
 def test_a_bracket_at_a_limit_holds_the_cost_of_the_best_feature_alone(time_limit):
     X = np.random.default_rng(0).standard_normal((300, 900))
     started = time.perf_counter()
@@ -113,7 +113,7 @@ def test_a_hundred_thousand_features_are_answered_within_the_limit():
     X = np.random.default_rng(0).standard_normal((5, 100_000))
     started = time.perf_counter()
     found = dc.low_rank(X, lam=0.5, tol=1e-6, time_limit=0.5)
-    assert time.perf_counter() - started < 3.0
+    assert time.perf_counter() - started < 3.5
     assert 0.0 <= found.lower <= found.upper < 1.0
     assert found.G.shape[0] == 100_000
 
@@ -133,10 +133,10 @@ def test_no_answer_is_worse_than_the_start_however_short_the_limit(solver, penal
     assert 0.0 <= found.lower <= found.upper
 
 
-@pytest.mark.parametrize("rank", [5, 700])
+@pytest.mark.parametrize("rank", [5, 1200])
 def test_no_answer_is_worse_than_a_start_of_any_rank(rank):
-    U = np.random.default_rng(rank).standard_normal((700, rank))
-    X = split(100, 700)
+    U = np.random.default_rng(rank).standard_normal((1200, rank))
+    X = split(100, 1200)
     Z = X - X.mean(axis=0)
     gain = np.mean(np.linalg.norm(Z @ U, axis=1))
     known = 1.0 - gain**2 / (np.sum((Z @ U) ** 2) / len(Z) + 0.3 * np.sum(U**2))  # at the best scale
@@ -164,7 +164,7 @@ def test_the_set_up_of_many_rows_looks_at_the_clock(variant):
     X = np.random.default_rng(0).standard_normal((150_000, 20))
     started = time.perf_counter()
     found = dc.fista(X, lam=0.01, tol=1e-12, time_limit=0.1, variant=variant)
-    assert time.perf_counter() - started < 1.6
+    assert time.perf_counter() - started < 2.6
     assert found.status is dc.Status.TIME_LIMIT
 
 
